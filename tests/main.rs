@@ -113,6 +113,7 @@ mod resume;
 mod rules;
 mod shared;
 mod statistics;
+mod stuck;
 mod tls_sessions;
 mod tools;
 mod ui;

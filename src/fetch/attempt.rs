@@ -201,7 +201,7 @@ async fn carry_out(
     let downloads = &daemon.downloads;
     if outgoing.kind != RequestKind::Post {
         let about = job.about.identities();
-        match downloads.join(&job.places, fields, about, clock::now()) {
+        match downloads.join(&job.places, fields, about, clock::now(), false) {
             Joined::Running(download) => {
                 let (download, outcome) = download.outcome().await;
                 let is_elsewhere = match download.head().await {

@@ -4,7 +4,8 @@
 //! Whoever asks for the same thing meanwhile joins it: the same key, the same cookie, the same
 //! credentials, and, once the head is known, the same values of what the answer varies with; and the
 //! same range, if any. With a cookie or credentials it is the same person, too. A form is never joined:
-//! two people who send the same words both want it done.
+//! two people who send the same words both want it done. A reload joins nothing that began before it, and
+//! no client joins a download that stands still.
 //!
 //! A body that breaks off is taken up again where it ended, in the same download: its readers see one
 //! body, however often the line was cut (`resume` says when that may be). What came of one that was
@@ -33,13 +34,13 @@ mod part;
 mod progress;
 mod resume;
 mod run;
+mod running;
 mod transfer;
 #[cfg(test)]
 mod world;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -57,6 +58,7 @@ pub use feed::{BodyError, End, Feed, FeedReader, ReadAt};
 pub use leaving::{Leaving, Then};
 pub use progress::{Shown, Waiting};
 pub use run::run;
+pub use running::{Downloads, Joined};
 
 use progress::Progress;
 
@@ -153,8 +155,6 @@ struct JoinKey {
     owner: Option<Key>,
     /// What the origin is asked about: its `304` is about nothing else.
     about: Vec<Identity>,
-    /// Different for each download that nobody can join.
-    alone: Option<u64>,
 }
 
 impl JoinKey {
@@ -168,7 +168,6 @@ impl JoinKey {
             range: [RANGE, IF_RANGE, IF_MATCH, IF_UNMODIFIED_SINCE].map(all),
             owner: personal.then(|| places.own.key()),
             about,
-            alone: None,
         }
     }
 }
@@ -176,6 +175,7 @@ impl JoinKey {
 /// One answer on its way in.
 #[derive(Debug)]
 pub struct Download {
+    id: u64,
     key: JoinKey,
     /// The owner's own place.
     own: Place,
@@ -193,6 +193,8 @@ pub struct Download {
     ended: watch::Sender<Option<Last>>,
     /// Since when its answer is no longer valid; set while the downloads are locked.
     outdated: OnceLock<SystemTime>,
+    /// Whether a newer download of the same thing has begun.
+    is_replaced: AtomicBool,
 }
 
 /// What became of a download.
@@ -308,6 +310,14 @@ impl Download {
         }
     }
 
+    /// Whether a new client should not join it: it has stood still for so long, or it has no head and its
+    /// clients have left.
+    fn is_stuck(&self, limit: Duration) -> bool {
+        let is_waited_for = !self.feed.is_left() || self.ended.receiver_count() > 0;
+        let has_head = self.headed.borrow().is_some();
+        self.progress.still() >= limit || !(has_head || is_waited_for)
+    }
+
     /// Whether it was begun for the person that `places` are of.
     #[must_use]
     pub fn is_of(&self, places: &Places) -> bool {
@@ -332,85 +342,6 @@ impl Download {
     pub fn serves(&self, request: &HeaderMap, answer: &HeaderMap) -> bool {
         let vary = Vary::of(answer);
         vary.text(request).is_some_and(|text| vary.text(&self.request) == Some(text))
-    }
-}
-
-/// The downloads that run now.
-#[derive(Debug, Default)]
-pub struct Downloads {
-    running: Mutex<HashMap<JoinKey, Arc<Download>>>,
-    begun_alone: AtomicU64,
-}
-
-/// A download, and whether it was begun for this caller.
-#[derive(Debug)]
-pub enum Joined {
-    /// It ran already.
-    Running(Arc<Download>),
-    /// It is new: the caller must [`run`] it.
-    New(Arc<Download>),
-}
-
-impl Downloads {
-    /// Joins the download of the same thing, or registers a new one. `about` are the entries of
-    /// which the origin is asked whether they still hold.
-    pub fn join(
-        &self,
-        places: &Places,
-        request: &HeaderMap,
-        about: Vec<Identity>,
-        now: SystemTime,
-    ) -> Joined {
-        let key = JoinKey::of(places, request, about);
-        let mut running = self.lock();
-        let found = running.get(&key).filter(|found| found.outdated.get().is_none());
-        if let Some(download) = found {
-            return Joined::Running(Arc::clone(download));
-        }
-        let download = Arc::new(Download::new(key.clone(), places, request, now));
-        running.insert(key, Arc::clone(&download));
-        Joined::New(download)
-    }
-
-    /// A download that nobody can join.
-    #[must_use]
-    pub fn alone(&self, places: &Places, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
-        let number = self.begun_alone.fetch_add(1, Ordering::Relaxed);
-        let key = JoinKey { alone: Some(number), ..JoinKey::of(places, request, Vec::new()) };
-        let download = Arc::new(Download::new(key.clone(), places, request, now));
-        self.lock().insert(key, Arc::clone(&download));
-        download
-    }
-
-    /// All that run now, the oldest first.
-    #[must_use]
-    pub fn list(&self) -> Vec<Arc<Download>> {
-        let mut all: Vec<_> = self.lock().values().map(Arc::clone).collect();
-        all.sort_by_key(|download| download.started);
-        all
-    }
-
-    /// Another download in the place of `former`, which nobody can join any more.
-    fn succeed(&self, former: &Arc<Download>) -> Arc<Download> {
-        let mut running = self.lock();
-        let next = Arc::new(Download::after(former));
-        if running.get(&former.key).is_none_or(|found| Arc::ptr_eq(found, former)) {
-            running.insert(former.key.clone(), Arc::clone(&next));
-        }
-        next
-    }
-
-    /// Lets nobody join any more.
-    fn leave(&self, download: &Arc<Download>) {
-        let mut running = self.lock();
-        if running.get(&download.key).is_some_and(|found| Arc::ptr_eq(found, download)) {
-            running.remove(&download.key);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<JoinKey, Arc<Download>>> {
-        // Each change of the map is one call.
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -439,26 +370,27 @@ impl Drop for Watch<'_> {
 }
 
 impl Download {
-    fn new(key: JoinKey, places: &Places, request: &HeaderMap, now: SystemTime) -> Self {
-        Self::of(key, places.own.clone(), request.clone(), now, false)
+    fn new(id: u64, key: JoinKey, places: &Places, request: &HeaderMap, now: SystemTime) -> Self {
+        Self::of((id, key), places.own.clone(), request.clone(), now, false)
     }
 
     /// One for the same request, of which nothing has come.
-    fn after(former: &Self) -> Self {
+    fn after(former: &Self, id: u64) -> Self {
         let (own, request) = (former.own.clone(), former.request.clone());
-        let next = Self::of(former.key.clone(), own, request, former.started, true);
+        let next = Self::of((id, former.key.clone()), own, request, former.started, true);
         // Its answer may be here already.
         Self { outdated: former.outdated.clone(), ..next }
     }
 
     fn of(
-        key: JoinKey,
+        (id, key): (u64, JoinKey),
         own: Place,
         request: HeaderMap,
         started: SystemTime,
         succeeds: bool,
     ) -> Self {
         Self {
+            id,
             key,
             url: own.url().to_owned(),
             own,
@@ -471,6 +403,7 @@ impl Download {
             passing: Mutex::new(None),
             ended: watch::Sender::new(None),
             outdated: OnceLock::new(),
+            is_replaced: AtomicBool::new(false),
         }
     }
 

@@ -85,7 +85,8 @@ pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, fo
     conditional::strip(&mut ask.fields);
     let turn = Turn { daemon, client, ask: &ask, found, conditions: &Conditions::default() };
     let about = turn.about();
-    let joined = daemon.downloads.join(&ask.places, &ask.fields, about.identities(), ask.now);
+    let joined =
+        daemon.downloads.join(&ask.places, &ask.fields, about.identities(), ask.now, false);
     if let Joined::New(download) = joined {
         let job = turn.job(about, None);
         let leaving = Leaving { finishes: true, ..job.leaving };
@@ -114,7 +115,13 @@ impl Turn<'_> {
         }
         let about = self.about();
         let downloads = &self.daemon.downloads;
-        match downloads.join(&ask.places, &ask.fields, about.identities(), ask.now) {
+        match downloads.join(
+            &ask.places,
+            &ask.fields,
+            about.identities(),
+            ask.now,
+            ask.asked.reload,
+        ) {
             Joined::New(download) => self.lead(download, about).await,
             // It has broken off, and may never go on: whoever asks now gets what the origin says now.
             Joined::Running(download) if download.progress().waiting.is_some() => {

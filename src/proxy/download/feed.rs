@@ -209,6 +209,12 @@ impl Feed {
         self.lock().readers.len()
     }
 
+    /// Whether clients have read it, and none does now.
+    pub fn is_left(&self) -> bool {
+        let state = self.lock();
+        state.next_reader > 0 && state.readers.is_empty()
+    }
+
     /// Resolves when nobody reads.
     pub async fn abandoned(&self) {
         loop {

@@ -2,6 +2,7 @@
 //! they bring is as invalid as what was kept by then, and nobody is given it who asks after that.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
@@ -25,7 +26,7 @@ impl Downloads {
         but: Option<&Arc<Download>>,
     ) {
         let keys: Vec<Key> = places.iter().map(Place::key).collect();
-        for download in self.lock().values() {
+        for download in self.lock().all.values() {
             let is_meant = keys.contains(&download.key.place) || keys.contains(&download.own.key());
             if is_meant && !but.is_some_and(|but| Arc::ptr_eq(but, download)) {
                 debug!(url = download.url(), "what comes is no longer valid");
@@ -36,8 +37,8 @@ impl Downloads {
     }
 }
 
-/// Keeps an answer that was received then. One that is no longer valid is marked so, and takes the place
-/// of no newer one.
+/// Keeps an answer that was received then. One that is no longer valid is marked so. Neither that nor the
+/// answer of a replaced download takes the place of a newer one.
 ///
 /// # Errors
 ///
@@ -50,7 +51,9 @@ pub(super) async fn keep(
     trailers: Option<Vec<u8>>,
 ) -> Result<(), Error> {
     let (outdated, place) = (&download.outdated, writer.place());
-    if let Some(since) = outdated.get()
+    let is_replaced = download.is_replaced.load(Ordering::Relaxed);
+    let began = is_replaced.then_some(&download.started);
+    if let Some(since) = outdated.get().or(began)
         && is_overtaken(store, place, timestamp(*since)).await
     {
         return Ok(());

@@ -56,13 +56,28 @@ pub(super) struct Progress {
     is_waiting: watch::Sender<bool>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     bytes: u64,
     total: Option<u64>,
     resumed: u32,
     waiting: Option<Waiting>,
     pace: Pace,
+    /// When something has come last, or it began.
+    moved: Instant,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            bytes: 0,
+            total: None,
+            resumed: 0,
+            waiting: None,
+            pace: Pace::default(),
+            moved: Instant::now(),
+        }
+    }
 }
 
 impl Progress {
@@ -81,6 +96,7 @@ impl Progress {
         let mut state = self.lock();
         // What was here from an earlier attempt passes by once more.
         state.bytes = state.bytes.max(bytes);
+        state.moved = Instant::now();
         state.look(Instant::now());
     }
 
@@ -111,6 +127,11 @@ impl Progress {
         let _waits = is_waiting.wait_for(|is_waiting| *is_waiting).await;
     }
 
+    /// How long nothing has come.
+    pub(super) fn still(&self) -> Duration {
+        self.lock().moved.elapsed()
+    }
+
     /// How far it has come.
     pub(super) fn shown(&self) -> Shown {
         let mut state = self.lock();
@@ -132,6 +153,7 @@ impl Progress {
 
 impl State {
     fn begin(&mut self) {
+        self.moved = Instant::now();
         self.pace.begin(Instant::now(), self.bytes);
     }
 

@@ -1,6 +1,7 @@
 //! Joining downloads, and what becomes of them.
 
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
 use hyper::Response;
@@ -9,6 +10,7 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::run::Asks;
+use super::running::JOIN_WITHIN;
 use super::world::World;
 use super::*;
 use crate::base::owner::Owner;
@@ -31,7 +33,7 @@ fn places(owner: &Owner) -> Places {
 async fn a_download_whose_task_panics_ends_for_all() {
     let downloads = Downloads::default();
     let (places, none) = (places(&Owner::Local), HeaderMap::new());
-    let join = || downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH);
+    let join = || downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH, false);
     let Joined::New(download) = join() else { panic!("it is new") };
     let mut reader = download.feed().read().unwrap();
     drop(Watch { downloads: &downloads, download: Arc::clone(&download) });
@@ -72,7 +74,8 @@ fn with_a_cookie_only_the_same_person_joins() {
     let (ada, bob) = ("user:ada".parse().unwrap(), "user:bob".parse().unwrap());
     let (none, cookie) = (HeaderMap::new(), fields(&[("cookie", "a=b")]));
     let join = |owner: &Owner, request: &HeaderMap| {
-        let joined = downloads.join(&places(owner), request, Vec::new(), SystemTime::UNIX_EPOCH);
+        let joined =
+            downloads.join(&places(owner), request, Vec::new(), SystemTime::UNIX_EPOCH, false);
         matches!(joined, Joined::Running(_))
     };
     assert!(!join(&ada, &none), "it is new");
@@ -84,7 +87,7 @@ fn with_a_cookie_only_the_same_person_joins() {
 
 fn begun(downloads: &Downloads) -> Arc<Download> {
     let (places, none) = (places(&Owner::Local), HeaderMap::new());
-    match downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH) {
+    match downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH, false) {
         Joined::New(download) | Joined::Running(download) => download,
     }
 }
@@ -106,6 +109,43 @@ fn nobody_joins_what_was_asked_for_before_a_form_was_answered() {
     // What takes the place of the first may have been asked for before, too.
     let next = downloads.succeed(&first);
     assert!(next.outdated.get().is_some() && Arc::ptr_eq(&begun(&downloads), &second));
+}
+
+/// Stop and reload help where an origin hangs.
+#[tokio::test(start_paused = true)]
+async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
+    let downloads = Downloads::default();
+    let first = begun(&downloads);
+    let (places, none) = (places(&Owner::Local), HeaderMap::new());
+    let reload = || downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH, true);
+    let Joined::New(second) = reload() else { panic!("a reload joins nothing older") };
+    assert!(Arc::ptr_eq(&begun(&downloads), &second), "others join the newer one");
+    assert!(Arc::ptr_eq(&begun(&downloads), &second));
+    assert_eq!(downloads.list().len(), 2, "the first runs on");
+    assert!(first.is_replaced.load(Ordering::Relaxed));
+
+    // Its client leaves before the head.
+    drop(second.feed().read());
+    let third = begun(&downloads);
+    assert!(!Arc::ptr_eq(&third, &second), "without a reader and a head");
+    let waits = third.ended.subscribe();
+    drop(third.feed().read());
+    assert!(Arc::ptr_eq(&begun(&downloads), &third), "the queue waits for it");
+    drop(waits);
+
+    third.set_head(Headed::Passing(NotKept::Partial));
+    tokio::time::advance(JOIN_WITHIN - Duration::from_millis(1)).await;
+    assert!(Arc::ptr_eq(&begun(&downloads), &third));
+    third.progress.at(1);
+    tokio::time::advance(JOIN_WITHIN - Duration::from_millis(1)).await;
+    assert!(Arc::ptr_eq(&begun(&downloads), &third), "something came");
+    tokio::time::advance(Duration::from_millis(1)).await;
+    let fourth = begun(&downloads);
+    assert!(!Arc::ptr_eq(&fourth, &third), "it stands still");
+    for download in [&first, &second, &third, &fourth] {
+        downloads.leave(download);
+    }
+    assert!(downloads.list().is_empty());
 }
 
 /// Whoever asks again because a body broke off must not be given the next one that does.

@@ -50,7 +50,8 @@ impl<A: Asks + Send + 'static> World<A> {
         Arc::new(Self {
             asks,
             store: Store::new(spool),
-            downloads: Downloads::default(),
+            // The clients of the model always join.
+            downloads: Downloads { join_within: Duration::MAX, ..Downloads::default() },
             mode: ModeSwitch::new(Mode::Online),
             disk,
             places,
@@ -63,7 +64,7 @@ impl<A: Asks + Send + 'static> World<A> {
     /// What somebody who asks for the page finds.
     pub(super) fn ask(&self) -> Joined {
         let (fields, now) = (HeaderMap::new(), SystemTime::UNIX_EPOCH);
-        self.downloads.join(&self.places, &fields, Vec::new(), now)
+        self.downloads.join(&self.places, &fields, Vec::new(), now, false)
     }
 
     /// A client asks; its way into the body.
