@@ -134,12 +134,14 @@ async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
     drop(waits);
 
     third.set_head(Headed::Passing(NotKept::Partial));
-    tokio::time::advance(JOIN_WITHIN - Duration::from_millis(1)).await;
+    let moment = Duration::from_millis(1);
+    let nearly = JOIN_WITHIN.checked_sub(moment).unwrap();
+    tokio::time::advance(nearly).await;
     assert!(Arc::ptr_eq(&begun(&downloads), &third));
     third.progress.at(1);
-    tokio::time::advance(JOIN_WITHIN - Duration::from_millis(1)).await;
+    tokio::time::advance(nearly).await;
     assert!(Arc::ptr_eq(&begun(&downloads), &third), "something came");
-    tokio::time::advance(Duration::from_millis(1)).await;
+    tokio::time::advance(moment).await;
     let fourth = begun(&downloads);
     assert!(!Arc::ptr_eq(&fourth, &third), "it stands still");
     for download in [&first, &second, &third, &fourth] {
