@@ -42,6 +42,7 @@ mod exchange;
 mod export_index;
 mod fetching;
 mod former;
+mod former_spool;
 mod forms;
 mod fsck;
 mod fuzz;

@@ -68,7 +68,14 @@ impl Bundle {
             match (url, head) {
                 (Some(url), Some(head)) if request.secrets == Secrets::None => {
                     let (when, page) = (request.queued, request.page);
-                    bundle.requests.push(Waiting { url, head, body: Vec::new(), when, page });
+                    bundle.requests.push(Waiting {
+                        url,
+                        head,
+                        body: Vec::new(),
+                        when,
+                        page,
+                        recursion: None,
+                    });
                 }
                 _ => bundle.kept_back += 1,
             }

@@ -12,19 +12,17 @@
 
 mod answer;
 mod mask;
+mod request;
 
 use std::collections::{HashSet, VecDeque};
-use std::io::Read as _;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use wwwoffle_spool::MAX_REQUEST_BODY;
-use wwwoffle_url::{CanonicalUrl, LocalHost, make_hash};
+use wwwoffle_url::{LocalHost, make_hash};
 
 use crate::error::{Error, Result};
-use crate::files::{self, FileReader, Found};
-use crate::head::{self, RequestHead};
-use crate::item::{Item, Source, Waiting, What, url};
+use crate::files::{self, FileReader};
+use crate::item::{Item, Source, What, url};
 use crate::refusal::{Reason, Trouble, judge};
 
 const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
@@ -79,17 +77,25 @@ pub(crate) fn is_spool(path: &Path) -> bool {
     let has = |name: &str| files::is_directory(&path.join(name));
     has("outgoing") && has("lasttime") && SCHEMES.iter().any(|scheme| has(scheme))
         || has_answers(path)
+        || ["outgoing", "monitor"].iter().any(|name| has_file(&path.join(name), 'O'))
+}
+
+/// The first names of a directory.
+fn first_names(path: &Path) -> Vec<OsString> {
+    files::names(path, 1_000).ok().flatten().unwrap_or_default().0
+}
+
+/// Whether a directory has a file of this letter.
+fn has_file(path: &Path, letter: char) -> bool {
+    let names = first_names(path);
+    names.iter().any(|name| name.to_str().is_some_and(|name| hash_of(name, letter).is_some()))
 }
 
 /// Whether there is an answer in any directory of a host: a copy may lack all others.
 fn has_answers(path: &Path) -> bool {
-    let names = |path: &Path| files::names(path, 1_000).ok().flatten().unwrap_or_default().0;
     SCHEMES.iter().any(|scheme| {
         let scheme = path.join(scheme);
-        names(&scheme).iter().take(20).any(|host| {
-            let found: Vec<_> = names(&scheme.join(host)).into_iter().collect();
-            found.iter().any(|name| name.to_str().is_some_and(|name| hash_of(name, 'U').is_some()))
-        })
+        first_names(&scheme).iter().take(20).any(|host| has_file(&scheme.join(host), 'U'))
     })
 }
 
@@ -147,14 +153,20 @@ impl Classic {
         let Some(content) = files::open(&directory.join(name)).map_err(Trouble::Disk)? else {
             return Err(refuse("it is no plain file"));
         };
-        let url = self.url(name)?;
+        let text = self.url(name)?;
         match kind {
-            Kind::Outgoing => waiting(url, &content, None),
+            Kind::Outgoing => request::read(&text, &self.local, &content, None),
             Kind::Monitor => {
                 let mask = self.beside(name, 'M')?;
-                waiting(url, &content, Some(mask))
+                request::read(&text, &self.local, &content, Some(mask))
             }
-            _ => answer::read(url, &content).map(|exchange| What::Exchange(Box::new(exchange))),
+            _ if request::form(&text).is_some() => {
+                Err(refuse("it answers a form, and what was sent is not kept"))
+            }
+            _ => {
+                let url = url(&text, &self.local).map_err(Trouble::Archive)?;
+                answer::read(url, &content).map(|exchange| What::Exchange(Box::new(exchange)))
+            }
         }
     }
 
@@ -169,18 +181,14 @@ impl Classic {
     }
 
     /// What the file beside says that it is.
-    fn url(&self, name: &str) -> Result<CanonicalUrl, Trouble> {
+    fn url(&self, name: &str) -> Result<String, Trouble> {
         let bytes = self.beside(name, 'U')?.small(MAX_URL).map_err(judge)?;
         let bytes = bytes.ok_or_else(|| refuse("its URL is too long"))?;
         let hash = name.get(1..).unwrap_or_default().trim_end_matches('~');
         if make_hash(&bytes) != hash {
             return Err(refuse("its name is not that of its URL"));
         }
-        let text = String::from_utf8_lossy(&bytes);
-        if is_form(&text) {
-            return Err(refuse("it answers a form, and what was sent is not kept"));
-        }
-        url(&text, &self.local).map_err(Trouble::Archive)
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
@@ -215,33 +223,6 @@ impl Source for Classic {
     }
 }
 
-fn waiting(
-    url: CanonicalUrl,
-    file: &Found,
-    mask: Option<FileReader>,
-) -> Result<What<'static>, Trouble> {
-    let mut input = file.reader.buffered();
-    let head = head::read(&mut input).map_err(judge)?;
-    let mut head = RequestHead::parse(&head).map_err(Trouble::Archive)?;
-    head.target = origin_form(&head.target);
-    // Who asked last time had another copy.
-    for name in ["if-modified-since", "if-none-match", "if-range", "range"] {
-        head.fields.remove(name);
-    }
-    let most = u64::try_from(MAX_REQUEST_BODY).unwrap_or(u64::MAX);
-    let mut body = Vec::new();
-    input.take(most.saturating_add(1)).read_to_end(&mut body).map_err(judge)?;
-    if body.len() > MAX_REQUEST_BODY {
-        return Err(refuse("its body is longer than 16 MiB"));
-    }
-    let when = file.modified.unwrap_or(Timestamp::UNIX_EPOCH);
-    let waiting = Box::new(Waiting { url, head, body, when, page: None });
-    let Some(mask) = mask else { return Ok(What::Waiting(waiting)) };
-    let text = mask.small(1 << 10).map_err(judge)?.unwrap_or_default();
-    let schedule = mask::schedule(&String::from_utf8_lossy(&text));
-    schedule.map(|schedule| What::Monitored(waiting, schedule)).map_err(Trouble::Archive)
-}
-
 fn called(what: &What<'_>) -> Option<String> {
     match what {
         What::Exchange(exchange) => Some(exchange.url.to_string()),
@@ -258,26 +239,6 @@ fn hash_of(name: &str, letter: char) -> Option<&str> {
     (hash.len() == 22 && hash.bytes().all(is_ours)).then_some(hash)
 }
 
-/// Whether a URL is one that 2.9 made for the answer to a form: its arguments end with the hash of what
-/// was sent, and a time.
-fn is_form(url: &str) -> bool {
-    let arguments = url.split_once('?').map_or("", |(_, arguments)| arguments);
-    let end = arguments.rsplit_once('!').map_or("", |(_, end)| end);
-    arguments.starts_with('!') && (end.starts_with("POST:") || end.starts_with("PUT:"))
-}
-
-/// What follows the host in the target of a request to a proxy.
-fn origin_form(target: &str) -> String {
-    let Some((_, rest)) = target.split_once("://") else { return target.to_owned() };
-    match rest.find(['/', '?']) {
-        Some(start) if rest.get(start..).is_some_and(|path| path.starts_with('?')) => {
-            format!("/{}", rest.get(start..).unwrap_or_default())
-        }
-        Some(start) => rest.get(start..).unwrap_or("/").to_owned(),
-        None => "/".to_owned(),
-    }
-}
-
 fn refuse(reason: &'static str) -> Trouble {
     Trouble::Archive(Reason::from(reason))
 }
@@ -287,27 +248,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_forms_are_known() {
+    fn names_are_known() {
         let hash = make_hash(b"http://www.example.org/");
         assert_eq!(hash_of(&format!("D{hash}"), 'D'), Some(hash.as_str()));
         assert_eq!(hash_of(&format!("D{hash}~"), 'D'), Some(hash.as_str()));
         for name in ["D", "Dx", "U1B2M2Y8AsgTpgAmY7PhCfg", "D1B2M2Y8AsgTpgAmY7PhC/g"] {
             assert_eq!(hash_of(name, 'D'), None, "{name}");
-        }
-        assert!(is_form("http://a/?!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11"));
-        assert!(is_form("http://a/?!b=c!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11"));
-        assert!(!is_form("http://a/?b=POST:c") && !is_form("http://a/!POST:x"));
-    }
-
-    #[test]
-    fn a_target_loses_its_host() {
-        for (target, want) in [
-            ("http://a.example/b?c", "/b?c"),
-            ("http://a.example", "/"),
-            ("http://a.example?c", "/?c"),
-            ("/b", "/b"),
-        ] {
-            assert_eq!(origin_form(target), want);
         }
     }
 }

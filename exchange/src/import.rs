@@ -20,6 +20,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use crate::archive::{self, Kind};
 use crate::error::{Error, Result};
 use crate::item::What;
+use crate::refusal::Reason;
 use crate::report::Report;
 
 /// So many things of an archive are taken before it is written down how far the import is, and so
@@ -59,8 +60,18 @@ pub enum Private {
     Everyone,
 }
 
-/// Where answers belong, as far as this crate does not know it.
+/// Where answers belong and what requests mean, as far as this crate does not know it.
 pub trait Placing {
+    /// The [`options`](wwwoffle_spool::Outgoing::options) of a request that a recursive fetch with these
+    /// arguments of WWWOFFLE 2.9 begins with.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no such fetch.
+    fn recursion(&self, _arguments: &[(String, String)]) -> Result<String, Reason> {
+        Err("it is a recursive fetch".into())
+    }
+
     /// The place of an answer: of its URL, its owner, and what of the request it varies with. Both heads
     /// are HTTP/1.1; that of the request has no secrets.
     fn place(

@@ -70,6 +70,8 @@ pub(crate) struct Waiting {
     pub(crate) when: Timestamp,
     /// The URL of the page that it is part of.
     pub(crate) page: Option<String>,
+    /// The arguments of the recursive fetch that begins with it, decoded, as 2.9 names them.
+    pub(crate) recursion: Option<Vec<(String, String)>>,
 }
 
 /// Gives what an archive holds, one after the other, in bounded memory.

@@ -203,7 +203,14 @@ impl Warc {
             return Err(refuse("its body is longer than 16 MiB"));
         }
         let page = header.get(PAGE).map(str::to_owned);
-        Ok(What::Waiting(Box::new(Waiting { url: target, head, body, when, page })))
+        Ok(What::Waiting(Box::new(Waiting {
+            url: target,
+            head,
+            body,
+            when,
+            page,
+            recursion: None,
+        })))
     }
 }
 

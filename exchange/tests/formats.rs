@@ -15,10 +15,11 @@ use std::time::{Duration, SystemTime};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use support::{Bench, gzip, page, place, response, sha256, time};
 use wwwoffle_exchange::{Go, Plainly, Report, import};
 use wwwoffle_spool::{RequestKind, Secrets};
-use wwwoffle_url::make_hash;
+use wwwoffle_url::{CanonicalUrl, LocalHost, make_hash};
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 
@@ -341,16 +342,25 @@ fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
         "",
         b"POST http://q.example/form HTTP/1.0\r\nContent-Length: 3\r\n\r\na=b",
     );
+    add(
+        "outgoing",
+        'O',
+        "http://q.example/other?!x=1!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11",
+        "",
+        b"POST http://q.example/other?x=1 HTTP/1.0\r\nContent-Length: 3\r\n\r\nc=d",
+    );
     let watched = "http://w.example/";
     add("monitor", 'O', watched, "", b"GET http://w.example/ HTTP/1.0\r\n\r\n");
     let mask = format!("{}\n{}\n1000000\n{}1\n", "1".repeat(12), "1".repeat(31), "0".repeat(23));
     bench.write(&format!("old/monitor/M{}", make_hash(watched.as_bytes())), mask.as_bytes());
 
     let report = bench.import(&root);
-    assert_eq!((report.kept, report.queued, report.monitored), (6, 2, 1), "{report:#?}");
+    assert_eq!((report.kept, report.queued, report.monitored), (6, 3, 1), "{report:#?}");
     assert_eq!((report.same, report.refused), (0, 4), "{report:#?}");
     assert_eq!((bench.body(url), bench.older(url)), (b"now".to_vec(), vec![b"before".to_vec()]));
-    assert_eq!(bench.entry(url).unwrap().when().as_second(), 1_700_000_000);
+    let entry = bench.entry(url).unwrap();
+    assert_eq!(entry.when().as_second(), 1_700_000_000);
+    assert_eq!(entry.stored(), entry.when(), "the capture counts, not the import");
     let old = bench.entry("http://www.example.org/old").unwrap();
     assert_eq!(support::body(&old), b"<p>long ago");
     assert_eq!(old.head(), b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n");
@@ -364,8 +374,16 @@ fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
     let secrets = b"Cookie: a=b\r\nAuthorization: Basic bWU6cGFzcw==\r\n".to_vec();
     assert_eq!(waiting.secrets, Secrets::Open(secrets));
     let forms = bench.spool.queue().list();
-    let form = forms.iter().find(|request| request.kind == RequestKind::Post).unwrap();
-    assert_eq!(bench.spool.queue().get(&form.place.key()).unwrap().unwrap().body, b"a=b");
+    let forms = forms.iter().filter(|request| request.kind == RequestKind::Post);
+    let forms = forms.map(|form| bench.spool.queue().get(&form.place.key()).unwrap().unwrap());
+    let mut forms: Vec<_> = forms.map(|form| (form.place.url().to_owned(), form.body)).collect();
+    forms.sort();
+    let form = |url: &str, body: &[u8]| {
+        let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+        (url.with_post(&Sha256::digest(body).into()).to_string(), body.to_vec())
+    };
+    let want = [form("http://q.example/form", b"a=b"), form("http://q.example/other?x=1", b"c=d")];
+    assert_eq!(forms, want);
     let monitored = bench.spool.monitors().summary(&place(watched).key()).unwrap();
     assert_eq!(monitored.schedule, "0 23 * * 0 and".parse().unwrap());
     // Once more: all of it is there.
@@ -374,18 +392,34 @@ fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
 }
 
 #[test]
+fn a_spool_of_2_9_that_has_only_a_queue_or_monitors_is_known() {
+    let url = "http://q.example/x";
+    let mask = ["1".repeat(12), "1".repeat(31), "1".repeat(7), "1".repeat(24)].join("\n");
+    for (directory, want) in [("outgoing", (1, 0)), ("monitor", (0, 1))] {
+        let bench = Bench::new();
+        classic(&bench, directory, 'O', url, "", b"GET http://q.example/x HTTP/1.0\r\n\r\n");
+        bench.write(&format!("old/{directory}/M{}", make_hash(url.as_bytes())), mask.as_bytes());
+        let report = bench.import(&bench.path("old"));
+        assert_eq!((report.queued, report.monitored), want, "{report:?}");
+    }
+}
+
+#[test]
 fn what_was_fetched_in_the_last_times_online_comes_last_and_in_order() {
     let bench = Bench::new();
     let url = |name: &str| format!("http://a.example/{name}");
     let answer = b"HTTP/1.0 200 OK\r\n\r\nx";
-    for (directory, name) in [
-        ("lasttime", "last"),
-        ("prevtime2", "first"),
-        ("prevtime1", "second"),
-        ("http/a.example", "other"),
+    for (second, directory, name) in [
+        (400, "lasttime", "last"),
+        (200, "prevtime2", "first"),
+        (300, "prevtime1", "second"),
+        (100, "http/a.example", "other"),
     ] {
-        classic(&bench, directory, 'D', &url(name), "", answer);
-        classic(&bench, "http/a.example", 'D', &url(name), "", answer);
+        for directory in [directory, "http/a.example"] {
+            classic(&bench, directory, 'D', &url(name), "", answer);
+            let file = format!("{directory}/D{}", make_hash(url(name).as_bytes()));
+            set_time(&bench.path("old").join(file), second);
+        }
     }
     assert_eq!(bench.import(&bench.path("old")).kept, 4);
     let mut kept = ["last", "other", "second", "first"]

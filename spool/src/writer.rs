@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use crate::blocks::Summing;
@@ -220,6 +220,15 @@ impl Writer {
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Makes the entry count as stored at `time`, such as the time of its capture; but after `replaced`, so
+    /// that versions stay in order.
+    pub fn set_stored(&mut self, time: Timestamp, replaced: Option<&Entry>) {
+        let after = replaced.map(|entry| entry.stored() + SignedDuration::from_micros(1));
+        let time = after.map_or(time, |after| time.max(after));
+        // Whole microseconds are what a header holds.
+        self.stored = Timestamp::from_microsecond(time.as_microsecond()).ok();
     }
 
     /// A second hand on the file, which reads the body while it is written. From now on each

@@ -10,10 +10,11 @@ use wwwoffle_url::Key;
 
 use super::attempt::attempt;
 use super::follow::Following;
+use super::recurse::NotBegun;
 use super::schedule::after;
 use super::verdict::{Verdict, delay};
 use super::want::awake;
-use super::{recurse, spool_failed, why_it_rests};
+use super::{WantError, monitor, recurse, spool_failed, why_it_rests};
 use crate::api::Event;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -25,7 +26,7 @@ const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);
 
 /// Fetches one request of the queue and records what came of it.
 pub(super) async fn fetch(daemon: &Arc<Daemon>, key: Key) {
-    let outgoing = match daemon.store.queued(key).await {
+    let outgoing = match queued(daemon, key).await {
         Ok(Some(outgoing)) => outgoing,
         Ok(None) => return,
         Err(error) => return rest(daemon, &error).await,
@@ -69,6 +70,24 @@ pub(super) async fn fetch(daemon: &Arc<Daemon>, key: Key) {
     if let Err(error) = recorded {
         rest(daemon, &error).await;
     }
+}
+
+/// The request of this key. If an import says that a recursive fetch begins with it, begins that first.
+async fn queued(daemon: &Arc<Daemon>, key: Key) -> Result<Option<Outgoing>, Error> {
+    let Some(mut outgoing) = daemon.store.queued(key).await? else { return Ok(None) };
+    let Some(aim) = monitor::aim(&outgoing) else { return Ok(Some(outgoing)) };
+    outgoing.options = None;
+    match recurse::begin_at(daemon, outgoing.clone(), &aim).await {
+        Ok(_) => {}
+        Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
+        // The page itself is fetched all the same.
+        Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
+    }
+    // What the run wants of it is on the queue.
+    let Some(mut begun) = daemon.store.queued(key).await? else { return Ok(None) };
+    begun.options = None;
+    let is_there = daemon.store.requeue(begun.clone()).await?;
+    Ok(is_there.then_some(begun))
 }
 
 /// Puts what a request has led to on the queue, and then takes the request off it.

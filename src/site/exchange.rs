@@ -4,12 +4,13 @@
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 use jiff::Timestamp;
-use wwwoffle_exchange::{ImportOptions, MAX_BODY, Placing, Private};
+use wwwoffle_exchange::{ImportOptions, MAX_BODY, Placing, Private, Reason};
 use wwwoffle_spool::{Entry, Place};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::api::ImportRequest;
 use crate::base::owner::{BadOwner, Owner};
+use crate::fetch::recurse::aim::Asked;
 use crate::proxy::freshen;
 use crate::storage::versions::text::extract;
 use wwwoffle_http::caching::coding::{Delivery, Terms};
@@ -36,6 +37,12 @@ impl Placing for Placer {
         let asked = read_request(request, b"");
         let asked: HeaderMap = asked.map(|request| request.headers).unwrap_or_default();
         place.with_variant(&freshen::variant(&fields, &asked))
+    }
+
+    fn recursion(&self, arguments: &[(String, String)]) -> Result<String, Reason> {
+        let pairs = arguments.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let asked = Asked::read(pairs).map_err(|error| error.to_string())?;
+        serde_json::to_string(&asked.aim).map_err(|error| error.to_string().into())
     }
 }
 

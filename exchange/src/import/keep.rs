@@ -209,10 +209,11 @@ impl Import<'_> {
                 self.finish_older(sink, come)?;
                 return Ok(Ok(false));
             }
-            let Sink::Spool(writer) = sink else {
+            let Sink::Spool(mut writer) = sink else {
                 self.kept(come);
                 return Ok(Ok(true));
             };
+            writer.set_stored(come.new.when, kept.as_ref());
             match writer.finish_over(kept.as_ref())? {
                 Over::Stored(_) => return self.stored(come).map(Ok),
                 Over::Overtaken(writer) => sink = Sink::Spool(writer),

@@ -74,7 +74,7 @@ impl Import<'_> {
     }
 
     fn outgoing(&self, waiting: Waiting) -> Result<Outgoing, Reason> {
-        let Waiting { url, head, body, when, page } = waiting;
+        let Waiting { url, head, body, when, page, recursion } = waiting;
         // The spool of 2.9 is the user's own. A bundle comes from anybody: it may neither send secrets of its
         // own nor reach what this machine alone can.
         let is_own = self.kind == Kind::Classic;
@@ -91,6 +91,8 @@ impl Import<'_> {
         request.body = body;
         request.page = page.filter(|page| CanonicalUrl::parse(page, &self.options.local).is_ok());
         request.asked_from = if is_own { AskedFrom::Here } else { AskedFrom::Elsewhere };
+        let options = recursion.map(|arguments| self.placing.recursion(&arguments)).transpose();
+        request.options = options?;
         if !secrets.is_empty() {
             request.secrets = Secrets::Open(secrets);
         }

@@ -1,0 +1,152 @@
+//! An `O` file: a request of the queue, or one on a schedule.
+//!
+//! The URL beside it is that of the page, of the answer to a form, or of 2.9's own page
+//! `/refresh-recurse/`, which means a recursive fetch.
+
+use std::io::Read as _;
+
+use jiff::Timestamp;
+use wwwoffle_spool::MAX_REQUEST_BODY;
+use wwwoffle_url::{CanonicalUrl, LocalHost, split_form_args, url_decode_form_args};
+
+use super::{mask, refuse};
+use crate::files::{FileReader, Found};
+use crate::head::{self, RequestHead};
+use crate::item::{Waiting, What, url};
+use crate::refusal::{Reason, Trouble, judge};
+
+/// The page of 2.9 that fetches recursively.
+const RECURSE: &str = "/refresh-recurse/?";
+
+/// Fields of the last request that do not belong to the next one: its client had another copy.
+const CONDITIONS: [&str; 4] = ["if-modified-since", "if-none-match", "if-range", "range"];
+
+/// Fields of a request to a page of 2.9, which are not for the page that it fetches.
+const FOR_PROXY: [&str; 4] = ["host", "cookie", "authorization", "referer"];
+
+/// Reads the request for the URL `text`; one with a `mask` is on a schedule.
+pub(super) fn read(
+    text: &str,
+    local: &LocalHost,
+    file: &Found,
+    mask: Option<FileReader>,
+) -> Result<What<'static>, Trouble> {
+    let mut input = file.reader.buffered();
+    let head = head::read(&mut input).map_err(judge)?;
+    let mut head = RequestHead::parse(&head).map_err(Trouble::Archive)?;
+    for name in CONDITIONS {
+        head.fields.remove(name);
+    }
+    let most = u64::try_from(MAX_REQUEST_BODY).unwrap_or(u64::MAX);
+    let mut body = Vec::new();
+    input.take(most.saturating_add(1)).read_to_end(&mut body).map_err(judge)?;
+    if body.len() > MAX_REQUEST_BODY {
+        return Err(refuse("its body is longer than 16 MiB"));
+    }
+    let recursion = recursion(text);
+    let url = match &recursion {
+        Some(arguments) => start(arguments, local),
+        None => url(form(text).as_deref().unwrap_or(text), local),
+    };
+    let url: CanonicalUrl = url.map_err(Trouble::Archive)?;
+    head.target = origin_form(&head.target);
+    if recursion.is_some() {
+        for name in FOR_PROXY {
+            head.fields.remove(name);
+        }
+        (head.method, head.target) = ("GET".to_owned(), url.path_and_arguments().to_owned());
+        body.clear();
+    }
+    let when = file.modified.unwrap_or(Timestamp::UNIX_EPOCH);
+    let waiting = Box::new(Waiting { url, head, body, when, page: None, recursion });
+    let Some(mask) = mask else { return Ok(What::Waiting(waiting)) };
+    let text = mask.small(1 << 10).map_err(judge)?.unwrap_or_default();
+    let schedule = mask::schedule(&String::from_utf8_lossy(&text));
+    schedule.map(|schedule| What::Monitored(waiting, schedule)).map_err(Trouble::Archive)
+}
+
+/// The URL that a form was sent to, if `url` is one that 2.9 made for the answer: its arguments end with
+/// the hash of the body, and a time.
+pub(super) fn form(url: &str) -> Option<String> {
+    let (page, arguments) = url.split_once("?!")?;
+    let (before, end) = match arguments.rsplit_once('!') {
+        Some((before, end)) => (Some(before), end),
+        None => (None, arguments),
+    };
+    let is_form = end.starts_with("POST:") || end.starts_with("PUT:");
+    is_form.then(|| match before {
+        Some(before) => format!("{page}?{before}"),
+        None => page.to_owned(),
+    })
+}
+
+/// The arguments of a recursive fetch, if `url` is one: at whatever name and port 2.9 was reached.
+fn recursion(url: &str) -> Option<Vec<(String, String)>> {
+    let (_, rest) = url.split_once("://")?;
+    let arguments = rest.get(rest.find('/')?..)?.strip_prefix(RECURSE)?;
+    let decoded = |text: &[u8]| String::from_utf8_lossy(&url_decode_form_args(text)).into_owned();
+    let pairs: Vec<_> = split_form_args(arguments.as_bytes())
+        .filter(|argument| !argument.is_empty())
+        .map(|argument| {
+            let mut sides = argument.splitn(2, |&byte| byte == b'=');
+            let name = decoded(sides.next().unwrap_or_default());
+            (name, decoded(sides.next().unwrap_or_default()))
+        })
+        .collect();
+    pairs.iter().any(|(name, _)| name == "url").then_some(pairs)
+}
+
+/// The page that a recursive fetch begins at.
+fn start(arguments: &[(String, String)], local: &LocalHost) -> Result<CanonicalUrl, Reason> {
+    let named = arguments.iter().find(|(name, _)| name == "url");
+    url(named.map_or("", |(_, value)| value.trim()), local)
+}
+
+/// What follows the host in the target of a request to a proxy.
+fn origin_form(target: &str) -> String {
+    let Some((_, rest)) = target.split_once("://") else { return target.to_owned() };
+    match rest.find(['/', '?']) {
+        Some(start) if rest.get(start..).is_some_and(|path| path.starts_with('?')) => {
+            format!("/{}", rest.get(start..).unwrap_or_default())
+        }
+        Some(start) => rest.get(start..).unwrap_or("/").to_owned(),
+        None => "/".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_url_of_a_form_and_a_recursive_fetch_are_known() {
+        for (given, want) in [
+            ("http://a/?!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11", Some("http://a/")),
+            ("http://a/p?!b=c!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11", Some("http://a/p?b=c")),
+            ("http://a/?b=POST:c", None),
+            ("http://a/!POST:x", None),
+        ] {
+            assert_eq!(form(given).as_deref(), want, "{given}");
+        }
+        let got =
+            recursion("http://old:8080/refresh-recurse/?url=http%3A%2F%2Fh%2F;depth=2&force=Y");
+        let want = [("url", "http://h/"), ("depth", "2"), ("force", "Y")];
+        let want = want.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(got.as_deref(), Some(&want[..]));
+        for other in ["http://h/refresh-recurse/?depth=2", "http://h/x/refresh-recurse/?url=a"] {
+            assert_eq!(recursion(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_target_loses_its_host() {
+        for (target, want) in [
+            ("http://a.example/b?c", "/b?c"),
+            ("http://a.example", "/"),
+            ("http://a.example?c", "/?c"),
+            ("/b", "/b"),
+        ] {
+            assert_eq!(origin_form(target), want);
+        }
+    }
+}
