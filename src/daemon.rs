@@ -198,7 +198,7 @@ impl Daemon {
         let dialer = dialer.following(live.in_force()).telling(reports);
         let statistics = Arc::<Statistics>::default();
         let dialer = dialer.guarding(listening.clone()).counting(Arc::clone(&statistics));
-        let tls = Tls::new(config.https.extra_ca.anchors(), options.connect_timeout)?;
+        let tls = Tls::new(config.https.extra_ca.certificates(), options.connect_timeout)?;
         let limits = Limits::of(options);
         let (templates, template_faults) = own_templates(templates);
         let pages = Arc::new(Pages { local: local.clone() });

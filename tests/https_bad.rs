@@ -231,6 +231,40 @@ fn names_in_a_certificate_are_shown_as_text() {
 }
 
 #[test]
+fn a_certificate_that_a_site_signed_itself_can_be_trusted() {
+    let here = ["127.0.0.1"];
+    let own = Identity::self_signed(&here, true);
+    let elsewhere = Identity::self_signed(&["www.example.org"], true);
+    let expired = Identity::expired_self_signed(&here);
+    let other = Identity::self_signed(&here, true);
+    let mut daemon = Daemon::prepare(Some("[https]\nextra-ca = [\"own.pem\"]\n"));
+    let trusted = [&own, &elsewhere, &expired].map(Identity::pem).concat();
+    std::fs::write(daemon.home().join("own.pem"), trusted).unwrap();
+    daemon.up();
+    for (identity, status, words) in [
+        (own, 200, ""),
+        (elsewhere, 502, "belongs to another host"),
+        (expired, 502, "has expired"),
+        (other, 502, "the certificate of an authority, not that of a site"),
+    ] {
+        let origin = TlsOrigin::start(identity);
+        let page = daemon.browse(&origin.url("/page/1.html"));
+        assert_eq!(page.status, status, "{words:?}: {}", page.shown());
+        assert!(page.shown().contains(words), "{words:?} is said:\n{}", page.shown());
+    }
+}
+
+#[test]
+fn a_certificate_can_be_allowed_before_all_other_advice() {
+    let origin = TlsOrigin::start(Identity::self_signed(&["127.0.0.1"], true));
+    let daemon = Authority::new().daemon("");
+    let page = daemon.browse(&origin.url("/p"));
+    let text = page.text();
+    let first = text.split_once("What you can do").unwrap().1.split("</li>").next().unwrap();
+    assert!(first.contains("/certificate?") && first.contains("Allow this certificate"), "{first}");
+}
+
+#[test]
 fn a_file_of_authorities_that_is_bad_stops_the_start_with_its_line() {
     let place = Daemon::prepare(Some("[https]\nextra-ca = [\n\"missing.pem\",\n]\n"));
     let ran = place.run(&["serve", "--listen", "127.0.0.1:0"]);

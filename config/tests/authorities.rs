@@ -35,11 +35,11 @@ fn each_certificate_of_each_file_is_taken_and_what_else_is_there_is_not() {
     let two = format!("A bundle\n{one}{key}{other}");
     let files = [("one.pem", &*one), ("two.pem", &*two)];
     let extra = read(&files, r#"["one.pem", "two.pem"]"#).unwrap().https.extra_ca;
-    assert_eq!(extra.anchors().len(), 3);
-    assert_eq!(extra.anchors()[0], extra.anchors()[1]);
+    assert_eq!(extra.certificates().len(), 3);
+    assert_eq!(extra.certificates()[0], extra.certificates()[1]);
     assert_eq!(extra.files().len(), 2);
     assert!(extra.files().iter().all(|file| file.is_absolute()));
-    assert!(Config::default().https.extra_ca.anchors().is_empty());
+    assert!(Config::default().https.extra_ca.certificates().is_empty());
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base64::Engine;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose,
     date_time_ymd,
@@ -32,6 +33,13 @@ pub(crate) struct Authority {
 pub(crate) struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: KeyPair,
+}
+
+fn expired_params(names: &[&str]) -> CertificateParams {
+    let mut params = params(names);
+    params.not_before = date_time_ymd(2019, 1, 1);
+    params.not_after = date_time_ymd(2020, 2, 3);
+    params
 }
 
 /// What a site's certificate says, before it is signed.
@@ -104,10 +112,7 @@ impl Authority {
 
     /// One whose time is over.
     pub(crate) fn expired(&self, names: &[&str]) -> Identity {
-        let mut params = params(names);
-        params.not_before = date_time_ymd(2019, 1, 1);
-        params.not_after = date_time_ymd(2020, 2, 3);
-        self.sign(&params)
+        self.sign(&expired_params(names))
     }
 
     /// One whose time has not begun.
@@ -158,13 +163,27 @@ impl Identity {
 
     /// A certificate that nobody but its owner has signed; as that of an authority, or not.
     pub(crate) fn self_signed(names: &[&str], of_authority: bool) -> Self {
-        let mut params = params(names);
+        Self::self_signed_with(params(names), of_authority)
+    }
+
+    /// The same, whose time is over, of an authority.
+    pub(crate) fn expired_self_signed(names: &[&str]) -> Self {
+        Self::self_signed_with(expired_params(names), true)
+    }
+
+    fn self_signed_with(mut params: CertificateParams, of_authority: bool) -> Self {
         if of_authority {
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         }
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
         Self { chain: vec![certificate.der().clone()], key }
+    }
+
+    /// The certificate of the site in PEM.
+    pub(crate) fn pem(&self) -> String {
+        let base64 = base64::engine::general_purpose::STANDARD.encode(&self.chain[0]);
+        format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n")
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{
     source::{Given, Source},
     value::{STRINGS, Value, elements},
 };
-use rustls_pki_types::{CertificateDer, TrustAnchor, pem, pem::PemObject};
+use rustls_pki_types::{CertificateDer, pem, pem::PemObject};
 use std::path::{Path, PathBuf};
 
 /// Most certificates in one file: several times what a system trusts.
@@ -15,7 +15,7 @@ const MAX_CERTIFICATES: usize = 2_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtraAuthorities {
     files: Vec<PathBuf>,
-    anchors: Vec<TrustAnchor<'static>>,
+    certificates: Vec<CertificateDer<'static>>,
 }
 
 impl ExtraAuthorities {
@@ -25,10 +25,10 @@ impl ExtraAuthorities {
         &self.files
     }
 
-    /// What of each certificate is needed to check those it signed.
+    /// Their certificates; each can be used as a trust anchor.
     #[must_use]
-    pub fn anchors(&self) -> &[TrustAnchor<'static>] {
-        &self.anchors
+    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.certificates
     }
 
     fn read_one(&mut self, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
@@ -38,9 +38,9 @@ impl ExtraAuthorities {
         };
         let path = source.file().parent().unwrap_or(Path::new("")).join(name);
         let read = read_list(&path).map_err(|error| error.to_string());
-        match read.and_then(|text| anchors(&text)) {
-            Ok(anchors) => {
-                self.anchors.extend(anchors);
+        match read.and_then(|text| certificates(&text)) {
+            Ok(certificates) => {
+                self.certificates.extend(certificates);
                 self.files.push(path);
                 Some(())
             }
@@ -52,21 +52,21 @@ impl ExtraAuthorities {
 }
 
 /// The certificates of a PEM text. Whatever else it has, a key for example, is passed over.
-fn anchors(text: &str) -> Result<Vec<TrustAnchor<'static>>, String> {
-    let mut anchors = Vec::new();
+fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let mut certificates = Vec::new();
     for (number, section) in (1..).zip(CertificateDer::pem_slice_iter(text.as_bytes())) {
         if number > MAX_CERTIFICATES {
             return Err(format!("it has more than {MAX_CERTIFICATES} certificates"));
         }
         let certificate = section.map_err(|error| told(number, &error))?;
-        let anchor = webpki::anchor_from_trusted_cert(&certificate)
+        webpki::anchor_from_trusted_cert(&certificate)
             .map_err(|error| format!("certificate {number} in it cannot be used: {error}"))?;
-        anchors.push(anchor.to_owned());
+        certificates.push(certificate);
     }
-    if anchors.is_empty() {
+    if certificates.is_empty() {
         return Err("there is no certificate in it".to_owned());
     }
-    Ok(anchors)
+    Ok(certificates)
 }
 
 /// What is wrong with a section, without its bytes: it may be a key.
@@ -84,7 +84,7 @@ impl Value for ExtraAuthorities {
     const KIND: &'static str = "certificate files";
     const MEANING: &'static str = "\
 An array of files in PEM form (`-----BEGIN CERTIFICATE-----`), each with one certificate of an authority
-or several. A file is found from the directory of the configuration. What else is in it is passed over.";
+or several. The certificate that a site has signed itself can stand there too. A file is found from the directory of the configuration. What else is in it is passed over.";
     const EXPECTED: &'static str = "an array of PEM files, such as [\"my-ca.pem\"]";
 
     fn json() -> String {

@@ -225,8 +225,7 @@ impl Scene {
         }
         let mode = ModeSwitch::new(Mode::Online);
         let dialer = Dialer::new(mode.clone(), patience, patience);
-        let anchor = webpki::anchor_from_trusted_cert(root.der()).unwrap().to_owned();
-        let tls = Tls::new(&[anchor], patience).unwrap();
+        let tls = Tls::new(&[root.der().clone()], patience).unwrap();
         Self { there, upstream: Upstream::new(dialer, tls, tasks, limits(patience)), mode }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor};
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
@@ -25,8 +25,9 @@ use super::adjustable::Adjustable;
 use super::line::Line;
 use super::refused::RefusedCertificates;
 use super::tls_error::{Handshake, TlsFault};
-use super::verify::{Pins, Verifier};
+use super::verify::{Pins, Trusted, Verifier};
 use super::{Failure, Origin};
+use crate::net::certificates::sha256;
 use crate::tls::provider::{self, provider};
 
 /// HTTP/1.1 as origins are offered it (RFC 7301 §6).
@@ -48,7 +49,7 @@ pub(super) enum Offer {
 pub struct Tls {
     either: Arc<ClientConfig>,
     http1: Arc<ClientConfig>,
-    authorities: Arc<WebPkiServerVerifier>,
+    trusted: Trusted,
     /// The configuration in force, with the certificates that are allowed one by one.
     in_force: Arc<ArcSwap<Config>>,
     refused: RefusedCertificates,
@@ -62,23 +63,31 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// TLS that trusts the authorities of the system and `extra` ones. `patience` bounds the
-    /// handshake.
+    /// TLS that trusts the authorities of the system and the certificates in `extra`. `patience`
+    /// bounds the handshake.
     ///
     /// # Errors
     ///
-    /// When the cryptography cannot do TLS 1.2 and 1.3, which is a fault of the build.
-    pub fn new(extra: &[TrustAnchor<'static>], patience: Duration) -> Result<Self, rustls::Error> {
+    /// When the cryptography cannot do TLS 1.2 and 1.3, which is a fault of the build, or a
+    /// certificate in `extra` cannot be used.
+    pub fn new(
+        extra: &[CertificateDer<'static>],
+        patience: Duration,
+    ) -> Result<Self, rustls::Error> {
         let found = rustls_native_certs::load_native_certs();
         for error in &found.errors {
             warn!(%error, "some of the authorities that the system trusts cannot be read");
         }
         let mut roots = roots(found.certs);
-        roots.extend(extra.iter().cloned());
+        for certificate in extra {
+            roots.add(certificate.clone())?;
+        }
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
             .build()
             .map_err(|error| rustls::Error::General(error.to_string()))?;
-        let verifier = Verifier { authorities: Arc::clone(&authorities), allowed: Pins::new() };
+        let own = extra.iter().map(|certificate| sha256(certificate)).collect();
+        let trusted = Trusted { authorities, own: Arc::new(own) };
+        let verifier = Verifier { trusted: trusted.clone(), allowed: Pins::new() };
         let mut config = ClientConfig::builder_with_details(provider(), provider::clock())
             .with_protocol_versions(&[&TLS13, &TLS12])?
             .dangerous()
@@ -91,14 +100,7 @@ impl Tls {
         let [either, http1] = [either, config].map(Arc::new);
         let in_force = Arc::new(ArcSwap::from_pointee(Config::default()));
         let refused = RefusedCertificates::default();
-        Ok(Self {
-            either,
-            http1,
-            authorities,
-            in_force,
-            refused,
-            patience: Adjustable::new(patience),
-        })
+        Ok(Self { either, http1, trusted, in_force, refused, patience: Adjustable::new(patience) })
     }
 
     /// Waits so long for a handshake from here on.
@@ -167,8 +169,7 @@ impl Tls {
         if allowed.is_empty() {
             return Arc::clone(shared);
         }
-        let verifier =
-            Verifier { authorities: Arc::clone(&self.authorities), allowed: allowed.clone() };
+        let verifier = Verifier { trusted: self.trusted.clone(), allowed: allowed.clone() };
         let mut config = ClientConfig::clone(shared);
         config.dangerous().set_certificate_verifier(Arc::new(verifier));
         config.resumption = Resumption::disabled();

@@ -8,7 +8,7 @@ use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
 use super::refused::RefusedCertificate;
-use super::verify::Unverified;
+use super::verify::{Unverified, is_of_authority};
 use crate::api::Chain;
 use crate::net::certificates::{self, ChainEnd};
 
@@ -72,11 +72,7 @@ impl CertificateFault {
             },
             CertificateError::UnknownIssuer => Self::UnknownIssuer,
             CertificateError::Revoked => Self::Revoked,
-            CertificateError::Other(other)
-                if matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)) =>
-            {
-                Self::OfAuthority { is_self_signed: false }
-            }
+            error if is_of_authority(error) => Self::OfAuthority { is_self_signed: false },
             CertificateError::BadSignature => Self::Other("its signature is wrong".to_owned()),
             CertificateError::BadEncoding => Self::Other("it cannot be read".to_owned()),
             CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {

@@ -1,12 +1,14 @@
 //! Whether an origin's certificate is taken: as the authorities have it, or because a person has
 //! allowed this one certificate at this one host.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 
 use crate::net::certificates;
@@ -14,12 +16,50 @@ use crate::net::certificates;
 /// The fingerprints that are allowed at one origin; none at nearly all.
 pub(super) type Pins = Vec<[u8; 32]>;
 
-/// Asks the authorities first and the list of this origin then.
+/// What is trusted at every origin.
+#[derive(Debug, Clone)]
+pub(super) struct Trusted {
+    pub(super) authorities: Arc<WebPkiServerVerifier>,
+    /// The SHA-256 digests of the certificates that the configuration adds. A site may show such a
+    /// certificate as its own, although it says that it is one of an authority.
+    pub(super) own: Arc<HashSet<[u8; 32]>>,
+}
+
+impl Trusted {
+    fn verify(
+        &self,
+        own: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.authorities.verify_server_cert(own, others, name, ocsp, now) {
+            // The certificate is valid at this time: that is checked before its purpose.
+            Err(Error::InvalidCertificate(error))
+                if is_of_authority(&error) && self.own.contains(&certificates::sha256(own)) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(own)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            result => result,
+        }
+    }
+}
+
+/// Whether a certificate was refused because it says that it is one of an authority (RFC 5280
+/// §4.2.1.9, `cA`).
+pub(super) fn is_of_authority(error: &CertificateError) -> bool {
+    let CertificateError::Other(other) = error else { return false };
+    matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
+}
+
+/// Asks what is trusted everywhere first and the list of this origin then.
 ///
 /// Whatever it says, the origin has to show by a signature that it has the certificate's key.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    pub(super) authorities: Arc<WebPkiServerVerifier>,
+    pub(super) trusted: Trusted,
     pub(super) allowed: Pins,
 }
 
@@ -47,7 +87,7 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let error = match self.authorities.verify_server_cert(own, others, name, ocsp, now) {
+        let error = match self.trusted.verify(own, others, name, ocsp, now) {
             Err(Error::InvalidCertificate(error)) => error,
             verified_or_failed => return verified_or_failed,
         };
@@ -67,7 +107,7 @@ impl ServerCertVerifier for Verifier {
         own: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls12_signature(message, own, signed)
+        self.trusted.authorities.verify_tls12_signature(message, own, signed)
     }
 
     fn verify_tls13_signature(
@@ -76,10 +116,10 @@ impl ServerCertVerifier for Verifier {
         own: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls13_signature(message, own, signed)
+        self.trusted.authorities.verify_tls13_signature(message, own, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
+        self.trusted.authorities.supported_verify_schemes()
     }
 }

@@ -107,7 +107,7 @@ impl Downloads {
     pub(super) fn succeed(&self, former: &Arc<Download>) -> Arc<Download> {
         let mut running = self.lock();
         let may_be_joined =
-            running.joinable.get(&former.key).is_none() || running.is_joinable(former);
+            !running.joinable.contains_key(&former.key) || running.is_joinable(former);
         running.all.remove(&former.id);
         let next = running.add(|id| Download::after(former, id));
         if may_be_joined {
