@@ -142,6 +142,33 @@ fn a_full_disk_loses_nothing_that_is_kept() {
 }
 
 #[test]
+fn that_a_response_is_not_stored_is_told_in_its_head_and_on_the_home_page() {
+    let _alone = heavy();
+    let Some(disk) = SmallDisk::mount("8m") else { return };
+    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
+    daemon.up();
+    assert_kept(&daemon, &origin, "online");
+    daemon.settle();
+    let notice = "The disk was full when the last page came, so it was not stored.";
+    let stored = |path: &str| {
+        let status = daemon.get(&origin.url(path)).field("Cache-Status").to_owned();
+        status.split("; ").any(|word| word == "stored")
+    };
+    assert!(!daemon.page("/").text().contains(notice));
+    // There is room for many pages, and not for this one.
+    assert!(!stored("/big/20000000"));
+    eventually("the home page tells", || daemon.page("/").text().contains(notice));
+    assert!(stored("/page/60.html"));
+    eventually("that is over", || !daemon.page("/").text().contains(notice));
+    // There is room for nothing.
+    let _filling = disk.fill_up();
+    assert!(!stored("/page/61.html"));
+    eventually("the home page tells again", || daemon.page("/").text().contains(notice));
+    disk.remount("size=64m");
+    assert!(stored("/page/61.html"));
+}
+
+#[test]
 fn the_mode_and_what_is_asked_for_are_written_where_no_block_is_free() {
     let _alone = heavy();
     let Some(disk) = SmallDisk::mount("8m,nr_inodes=1000") else { return };

@@ -275,6 +275,7 @@ async fn tell_failures(daemon: Arc<Daemon>) {
         for failure in daemon.store.spool().failures() {
             let error = error_chain(&failure);
             if failure.is_full() {
+                daemon.store.set_full(true);
                 error!(error, "pages have no place on the disk yet");
             } else {
                 error!(error, "a page could not be kept");

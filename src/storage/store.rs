@@ -8,6 +8,7 @@ mod parts;
 mod waiting;
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
@@ -49,6 +50,8 @@ pub struct Store {
     hot: Arc<HotSet>,
     /// From when its time counts.
     since: Instant,
+    /// Whether the disk had no room for the response that came last.
+    was_full: Arc<AtomicBool>,
 }
 
 impl Store {
@@ -61,7 +64,24 @@ impl Store {
             // Somebody else is told of changes, so nothing can be held.
             set.resize(0);
         }
-        Self { spool, changing_state: Arc::default(), hot: set, since: Instant::now() }
+        Self {
+            spool,
+            changing_state: Arc::default(),
+            hot: set,
+            since: Instant::now(),
+            was_full: Arc::default(),
+        }
+    }
+
+    /// Notes whether the disk had room for a response.
+    pub fn set_full(&self, was_full: bool) {
+        self.was_full.store(was_full, Ordering::Relaxed);
+    }
+
+    /// Whether the disk had no room for the response that came last.
+    #[must_use]
+    pub fn was_full(&self) -> bool {
+        self.was_full.load(Ordering::Relaxed)
     }
 
     /// The spool itself, for calls that do not touch the disk.
@@ -120,14 +140,20 @@ impl Store {
         }
     }
 
-    /// Begins a new entry and a second hand on it that reads along.
+    /// Begins a new entry with a body of `length`, if that is known, and a second hand on it that reads along.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full, or the entry cannot be kept at all.
-    pub async fn begin(&self, place: &Place, new: NewEntry) -> Result<(Writer, Tail), Error> {
+    /// When the disk fails or has no room for it, or the entry cannot be kept at all.
+    pub async fn begin(
+        &self,
+        place: &Place,
+        new: NewEntry,
+        length: Option<u64>,
+    ) -> Result<(Writer, Tail), Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || {
+            spool.check_room(length.unwrap_or_default())?;
             let mut writer = spool.begin(&place, new)?;
             let tail = writer.tail()?;
             Ok((writer, tail))
@@ -149,6 +175,7 @@ impl Store {
     ) -> Result<(Writer, Tail), Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || {
+            spool.check_room(complete_length.unwrap_or_default())?;
             let mut writer = spool.begin_resumable(&place, new, &validator, complete_length)?;
             let tail = writer.tail()?;
             Ok((writer, tail))

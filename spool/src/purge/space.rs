@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use crate::Spool;
 use crate::error::{Error, Result};
 
 /// How much room there is on the disk of a spool, in bytes.
@@ -25,6 +26,23 @@ pub fn space(root: &Path) -> Result<Space> {
     let nothing = || io::Error::new(io::ErrorKind::Unsupported, "it tells no size");
     of(told.f_blocks, told.f_bavail, told.f_frsize)
         .ok_or_else(|| Error::disk("look at", root, nothing()))
+}
+
+/// Bytes of an entry besides its body, and of the name that it gets: as a rule there are no more.
+const BESIDES_BODY: u64 = 16 << 10;
+
+impl Spool {
+    /// Fails if the disk has no room for an entry with a body of `length` bytes, as far as it tells.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_full`].
+    pub fn check_room(&self, length: u64) -> Result<()> {
+        let is_full =
+            space(self.root()).is_ok_and(|space| space.free < length.saturating_add(BESIDES_BODY));
+        let full = || Error::disk("write", self.root(), rustix::io::Errno::NOSPC.into());
+        if is_full { Err(full()) } else { Ok(()) }
+    }
 }
 
 /// The room in blocks, `None` where there are none: FUSE and some network file systems answer so.

@@ -187,7 +187,7 @@ async fn go_on<A: Asks>(
         return ended;
     }
     let new = new_entry(job, job.places.of_answer(head.whose), &answer, &head, asked);
-    let (writer, tail) = match begin(ground, new, Some(&mark)).await {
+    let (writer, tail) = match begin(ground, new, Some(&mark), length).await {
         Ok(begun) => begun,
         // A part cannot be passed on as it came: all of it is asked for, and passes by the spool.
         Err(error) => {
@@ -246,7 +246,7 @@ async fn keep<A: Asks>(
     }
     let new = new_entry(job, job.places.of_answer(whose), &answer, &head, asked);
     let place = new.0.clone();
-    let (writer, tail) = match begin(ground, new, mark.as_ref()).await {
+    let (writer, tail) = match begin(ground, new, mark.as_ref(), head.length).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
@@ -386,13 +386,14 @@ async fn begin<A>(
     ground: &Ground<'_, A>,
     (place, new): (Place, NewEntry),
     mark: Option<&Mark>,
+    length: Option<u64>,
 ) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
     // A part of one of several answers would not be found again: what it varies with is in its head.
     if let Some(mark) = mark.filter(|_| place.variant_text().is_empty()) {
         let validator = mark.name().to_vec();
         return ground.store.begin_resumable(&place, new, validator, mark.length()).await;
     }
-    ground.store.begin(&place, new).await
+    ground.store.begin(&place, new, length).await
 }
 
 fn head_of(answer: &Answer, whose: Whose) -> AnswerHead {

@@ -96,8 +96,13 @@ pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
     let download = &watch.download;
     daemon.downloads.leave(download);
     debug!(url = download.url(), ?outcome, "download ended");
-    if matches!(outcome, Outcome::Kept(_)) {
-        settle(&daemon, key, timestamp(download.started())).await;
+    match &outcome {
+        Outcome::Kept(_) => {
+            daemon.store.set_full(false);
+            settle(&daemon, key, timestamp(download.started())).await;
+        }
+        Outcome::Unkeepable(error) if error.is_full() => daemon.store.set_full(true),
+        _ => {}
     }
     download.end(outcome);
 }

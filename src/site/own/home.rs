@@ -43,6 +43,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         recent,
         is_ready,
         space: space(caller, total),
+        was_full: daemon.store.was_full(),
         refused: refused(caller),
         config_faults: standing.is_ok_and(|standing| standing.faults.is_some()),
         template_faults: daemon.template_faults.len(),

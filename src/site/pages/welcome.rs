@@ -35,6 +35,7 @@ const SHOWN_NAME: usize = 50;
 
 /// What the page tells.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a notice of its own")]
 pub struct Home {
     /// What the daemon does.
     pub status: Status,
@@ -48,6 +49,8 @@ pub struct Home {
     pub is_ready: bool,
     /// The room on the disk, if it tells.
     pub space: Option<Space>,
+    /// Whether the disk had no room for the page that came last.
+    pub was_full: bool,
     /// Who was sent away of late.
     pub refused: Option<Refused>,
     /// Whether the file of the configuration has faults.
@@ -102,6 +105,7 @@ struct View<'a> {
     recent: Vec<RecentView>,
     is_ready: bool,
     space: Option<SpaceView>,
+    was_full: bool,
     /// Something needs somebody.
     attention: bool,
     /// Hosts whose certificates some client does not take.
@@ -201,8 +205,10 @@ pub fn page(templates: &Templates, shell: &Shell, home: &Home, token: &str) -> P
             || home.refused.is_some()
             || home.config_faults
             || home.template_faults > 0
+            || home.was_full
             || space.as_ref().is_some_and(|space| space.is_short),
         space,
+        was_full: home.was_full,
         rejected,
         refused: home.refused.map(|refused| RefusedView {
             count: refused.count,

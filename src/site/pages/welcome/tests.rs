@@ -33,6 +33,7 @@ fn home(mode: Mode) -> Home {
         recent: vec![],
         is_ready: true,
         space: None,
+        was_full: false,
         refused: None,
         config_faults: false,
         template_faults: 0,
