@@ -39,7 +39,7 @@ pub use kept::{
 pub use listing::{UnknownWhat, What};
 pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 pub use parts::{PartCounts, PartItem, PartState, Parts};
-pub use progress::{ProgressStep, RunStep, Whole};
+pub use progress::{DownloadEnded, DownloadToEnd, ProgressStep, RunStep, Whole};
 pub use purge::{
     PinRequest, Pins, PurgeCompressed, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared,
     PurgeSum, Purging,

@@ -12,6 +12,7 @@ mod compress;
 mod config;
 mod control;
 pub mod control_path;
+mod downloads;
 pub mod environment;
 mod exchange;
 pub mod exit;

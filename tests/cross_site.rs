@@ -26,7 +26,7 @@ const CALLS: &str = "/api/status /api/statistics /api/queue /api/entries /api/ev
     /api/history/delete /api/mode /api/queue/retry /api/queue/delete /api/queue/priority /api/queue/plan /api/get \
     /api/fetch /api/entries/delete /api/entries/move /api/entries/compress /api/entries/write /api/purge /api/pins \
     /api/flush /api/import /api/stop /api/monitor /api/monitor/diff /api/monitor/delete /api/runs /api/runs/plan \
-    /api/runs/stop /api/config /api/config/versions /api/config/undo /api/config/reload /api/none";
+    /api/runs/stop /api/downloads/end /api/config /api/config/versions /api/config/undo /api/config/reload /api/none";
 
 /// What any page may load.
 const PUBLIC: &str = "/proxy.pac /wpad.dat /wwwoffle.pac /ca.pem /ca.crt /certificates/root-cert.pem /ca/trusted.css \

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::harness::{Answer, Daemon, Gate, Origin, eventually};
+use crate::harness::form::form;
+use crate::harness::wire::Framing;
+use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually};
 
 /// An origin that answers the first request for `path` when the gate is open, the others at once.
 fn hangs_once(origin: &Origin, path: &str, gate: &Arc<Gate>) {
@@ -50,5 +52,122 @@ fn nobody_joins_a_download_whose_client_left_before_its_head() {
         second.ask(&url, "");
         second.try_receive("GET").is_ok_and(|answer| answer.text() != "answer 1")
     });
+    gate.open();
+}
+
+/// An origin whose body at `path` has no length and no end; it tells when the proxy takes no more.
+fn endless(origin: &Origin, path: &str) -> Arc<Gate> {
+    let ended = Gate::new();
+    let told = Arc::clone(&ended);
+    origin.on(path, move |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")?;
+        let sent = loop {
+            if let Err(error) = exchange.send([b'x'; 4_096]) {
+                break Err(error);
+            }
+        };
+        told.open();
+        sent
+    });
+    ended
+}
+
+/// A body of two million bytes, of which the second half comes when the gate is open.
+fn film(origin: &Origin, path: &str, gate: &Arc<Gate>) {
+    let held = Arc::clone(gate);
+    origin.on(path, move |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\nETag: \"1\"\r\n\r\n")?;
+        exchange.send(vec![b'x'; 1_000_000])?;
+        held.wait();
+        exchange.send(vec![b'y'; 1_000_000])?;
+        Ok(After::Keep)
+    });
+}
+
+/// A client that has asked for `url` and got the first bytes of the body.
+fn reading(daemon: &Daemon, url: &str) -> Client {
+    let mut client = daemon.client();
+    client.ask(url, "");
+    client.head().unwrap();
+    client
+}
+
+/// The length of the body of a film; `None` if it breaks off.
+fn rest(client: &mut Client) -> Option<usize> {
+    let mut length = 0;
+    let read = client.reader.body(Framing::Length(2_000_000), |piece| length += piece.len());
+    read.ok().map(|_| length)
+}
+
+fn downloads(daemon: &Daemon) -> Vec<serde_json::Value> {
+    daemon.status()["downloads"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_body_without_an_end_ends_when_its_client_has_left() {
+    for bound in ["unread-size = \"200 kB\"", "unread-time = \"1s\""] {
+        let daemon = Daemon::configured(&format!("[options]\n{bound}\n"));
+        let origin = Origin::start();
+        let ended = endless(&origin, "/stream");
+        let client = reading(&daemon, &origin.url("/stream"));
+        assert!(!ended.is_open(), "{bound}: it goes on while it is read");
+        drop(client);
+        eventually(&format!("{bound}: it ends"), || ended.is_open());
+        daemon.settle();
+        daemon.ok(&["offline"]);
+        assert_eq!(daemon.get(&origin.url("/stream")).status, 504, "it is not a whole page");
+    }
+}
+
+#[test]
+fn the_queue_asks_before_a_body_without_an_end_goes_on() {
+    let daemon = Daemon::configured("[options]\nunread-size = \"200 kB\"\n");
+    let origin = Origin::start();
+    let ended = endless(&origin, "/stream");
+    daemon.ok(&["offline"]);
+    daemon.browse(&origin.url("/stream"));
+    daemon.ok(&["online"]);
+    eventually("it ends", || ended.is_open());
+    eventually("a person is asked", || daemon.queue()[0]["state"] == "asking");
+}
+
+#[test]
+fn going_offline_ends_what_no_client_reads() {
+    let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
+    for path in ["/left", "/read"] {
+        film(&origin, path, &gate);
+    }
+    let (left, mut read) =
+        (reading(&daemon, &origin.url("/left")), reading(&daemon, &origin.url("/read")));
+    drop(left);
+    daemon.ok(&["offline"]);
+    eventually("one goes on", || {
+        let running = downloads(&daemon);
+        running.len() == 1 && running[0]["url"] == origin.url("/read").as_str()
+    });
+    gate.open();
+    assert_eq!(rest(&mut read), Some(2_000_000));
+}
+
+#[test]
+fn a_download_is_ended_by_hand() {
+    let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
+    for path in ["/line", "/page"] {
+        film(&origin, path, &gate);
+        let mut client = reading(&daemon, &origin.url(path));
+        eventually("it is listed", || downloads(&daemon).len() == 1);
+        if path == "/line" {
+            let listed = daemon.run(&["downloads", "--json"]).json();
+            let id = listed[0]["id"].to_string();
+            let ended = daemon.run(&["downloads", "--end", &id]);
+            assert_eq!(ended.out.trim_end(), format!("ended: {}", origin.url(path)));
+            assert_ne!(daemon.run(&["downloads", "--end", &id]).status, 0, "it has ended");
+        } else {
+            let button = form(&daemon.page("/fetches/").text(), "/control/download/end");
+            assert_eq!(daemon.submit(&button).status, 303);
+        }
+        assert_eq!(rest(&mut client), None, "{path}: its reader sees that it broke off");
+        daemon.settle();
+    }
     gate.open();
 }

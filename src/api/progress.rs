@@ -71,6 +71,21 @@ pub struct ProgressStep {
     pub runs: Vec<RunStep>,
 }
 
+/// The body of `POST /api/downloads/end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DownloadToEnd {
+    /// Which.
+    pub id: u64,
+}
+
+/// The answer to `POST /api/downloads/end`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DownloadEnded {
+    /// What was being received.
+    pub url: String,
+}
+
 /// How far a fetch along links has come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {

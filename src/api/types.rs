@@ -92,6 +92,9 @@ pub struct QueueCounts {
 /// One body being received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Download {
+    /// What it is known by while it runs.
+    #[serde(default)]
+    pub id: u64,
     /// What is being received.
     pub url: String,
     /// Bytes received so far.

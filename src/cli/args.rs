@@ -81,6 +81,15 @@ pub(crate) enum Verb {
         #[arg(long, value_name = "ID")]
         stop: Option<String>,
     },
+    /// List what is being received, or end one download.
+    Downloads {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        /// End this one, also for the programs that read it.
+        #[arg(long, value_name = "ID")]
+        end: Option<u64>,
+    },
     /// List what waits to be fetched, in its order, or change that order.
     Queue(QueueArgs),
     /// Work the queue off now.

@@ -326,13 +326,14 @@ async fn prepare(
 /// How much of the answer may come. That to a form comes in any case, for it comes only once.
 fn allowance(daemon: &Daemon, outgoing: &Outgoing, url: &UrlParts<'_>) -> Allowance {
     if outgoing.kind == RequestKind::Post {
-        return Allowance::default();
+        return Allowance { is_unbounded: true, ..Allowance::default() };
     }
     let ceiling = match *daemon.config().fetch_options.ask_above.of(url) {
         SizeLimit::At(size) if !outgoing.any_length => Some(size.bytes()),
         SizeLimit::At(_) | SizeLimit::None => None,
     };
-    Allowance { ceiling, meter: Some(daemon.fetcher.meter()) }
+    let meter = Some(daemon.fetcher.meter());
+    Allowance { ceiling, meter, is_unbounded: outgoing.any_length }
 }
 
 /// Whose a request is.

@@ -215,7 +215,7 @@ mod tests {
     use wwwoffle_config::Config;
 
     fn come(budget: &Budget, bytes: u64) {
-        let allowance = Allowance { ceiling: None, meter: Some(budget.meter()) };
+        let allowance = Allowance { meter: Some(budget.meter()), ..Allowance::default() };
         let _may_be_over = allowance.comes(bytes, bytes, None, false);
     }
 

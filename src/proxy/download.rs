@@ -36,6 +36,7 @@ mod resume;
 mod run;
 mod running;
 mod transfer;
+mod unread;
 #[cfg(test)]
 mod world;
 
@@ -191,6 +192,8 @@ pub struct Download {
     progress: Progress,
     passing: Mutex<Option<Answer>>,
     ended: watch::Sender<Option<Last>>,
+    /// Whether a person has ended it.
+    is_stopped: watch::Sender<bool>,
     /// Since when its answer is no longer valid; set while the downloads are locked.
     outdated: OnceLock<SystemTime>,
     /// Whether a newer download of the same thing has begun.
@@ -220,6 +223,17 @@ pub enum Outcome {
 }
 
 impl Download {
+    /// Its number, by which it is known while it runs.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Ends it, also for the clients that read it.
+    pub fn stop(&self) {
+        self.is_stopped.send_replace(true);
+    }
+
     /// The URL, without credentials.
     #[must_use]
     pub fn url(&self) -> &str {
@@ -313,9 +327,14 @@ impl Download {
     /// Whether a new client should not join it: it has stood still for so long, or it has no head and its
     /// clients have left.
     fn is_stuck(&self, limit: Duration) -> bool {
-        let is_waited_for = !self.feed.is_left() || self.ended.receiver_count() > 0;
+        let is_left = self.feed.is_left() && !self.is_awaited();
         let has_head = self.headed.borrow().is_some();
-        self.progress.still() >= limit || !(has_head || is_waited_for)
+        self.progress.still() >= limit || (is_left && !has_head)
+    }
+
+    /// Whether the queue waits for its end.
+    fn is_awaited(&self) -> bool {
+        self.ended.receiver_count() > 0
     }
 
     /// Whether it was begun for the person that `places` are of.
@@ -402,6 +421,7 @@ impl Download {
             progress: Progress::default(),
             passing: Mutex::new(None),
             ended: watch::Sender::new(None),
+            is_stopped: watch::Sender::new(false),
             outdated: OnceLock::new(),
             is_replaced: AtomicBool::new(false),
         }

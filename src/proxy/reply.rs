@@ -232,6 +232,7 @@ pub(super) fn origin_failure<'a>(
         | Failure::TooLong(_)
         | Failure::OverBudget
         | Failure::Abandoned
+        | Failure::EndedByHand
         | Failure::Stopping
         | Failure::Tls { fault: TlsFault::CutShort(_), .. } => OriginFailure::Closed,
         Failure::Tls { .. } | Failure::Alert(_) => {

@@ -65,6 +65,10 @@ section! {
         "max-body" => max_body: SizeLimit = r#""16 GB""#, Live, Ordinary;
         /// Whether a download goes on to its end when the browser that asked for it leaves.
         "finish-downloads" => finish_downloads: bool = "true", Live, Ordinary;
+        /// How many bytes of a body of unknown length come while no client reads it. A download of the queue then asks first, as with `ask-above`; any other one ends.
+        "unread-size" => unread_size: SizeLimit = r#""100 MB""#, Live, Ordinary;
+        /// How long such a body may come while no client reads it.
+        "unread-time" => unread_time: Duration = r#""1h""#, Live, Ordinary;
         /// Run on going online, with the word online as its argument.
         "run-online" => run_online: Program = r#""""#, Live, Program;
         /// Run on going offline, with the word offline as its argument.

@@ -36,6 +36,7 @@ fn status() {
             since: time(),
             queue: QueueCounts { waiting: 1, failed: 2, active: 3, asking: 0 },
             downloads: vec![Download {
+                id: 8,
                 url: "http://a/".into(),
                 bytes: 1,
                 total: None,
@@ -58,7 +59,7 @@ fn status() {
             r#""probed":"2026-11-20T12:00:00Z","probes":9},"metered":true,"pid":7,"spool":"/s","#,
             r#""listen":["127.0.0.1:8080"],"since":"2026-11-20T12:00:00Z","#,
             r#""queue":{"waiting":1,"failed":2,"active":3,"asking":0},"#,
-            r#""downloads":[{"url":"http://a/","bytes":1,"total":null,"resumed":0}],"#,
+            r#""downloads":[{"id":8,"url":"http://a/","bytes":1,"total":null,"resumed":0}],"#,
             r#""connections":4,"outward_refused":5,"#,
             r#""rejections":[{"host":"h.example","client":"10.0.0.1","until":"2026-11-20T12:00:00Z"}]}"#
         ),

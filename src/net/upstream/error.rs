@@ -154,6 +154,9 @@ pub enum Failure {
     /// Everybody who wanted the answer has left.
     #[error("nobody waits for the answer any more")]
     Abandoned,
+    /// A person has ended it.
+    #[error("the download was ended by hand")]
+    EndedByHand,
     /// The task that fetched it panicked.
     #[error("the download was ended by a fault of this program")]
     Ours,
@@ -207,6 +210,7 @@ impl Failure {
                 | Failure::Unsendable(_)
                 | Failure::TooLarge { .. }
                 | Failure::Abandoned
+                | Failure::EndedByHand
                 | Failure::TooLong(_)
         )
     }
@@ -273,6 +277,7 @@ impl Failure {
             Failure::Ours => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::RequestBody(_) | Failure::Unsendable(_) => StatusCode::BAD_REQUEST,
             Failure::Abandoned
+            | Failure::EndedByHand
             | Failure::TooLarge { .. }
             | Failure::Changed
             | Failure::NotResumed(_)
@@ -303,6 +308,7 @@ impl Failure {
             Failure::RequestBody(_) | Failure::Unsendable(_) => "bad-request",
             Failure::Ours => "internal-error",
             Failure::Abandoned => "abandoned",
+            Failure::EndedByHand => "ended-by-hand",
             Failure::TooLarge { .. } => "max-body",
             Failure::TooLong(_) => "ask-above",
             Failure::OverBudget => "over-budget",

@@ -12,6 +12,8 @@ pub struct Allowance {
     pub ceiling: Option<u64>,
     /// What is shared with others.
     pub meter: Option<Arc<Meter>>,
+    /// It may have any length, and none need be known: a person has said so.
+    pub is_unbounded: bool,
 }
 
 /// Counts what many downloads bring together, and says when it is enough.
@@ -104,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_body_above_the_ceiling_is_noticed_before_and_while_it_comes() {
-        let allowance = Allowance { ceiling: Some(100), meter: None };
+        let allowance = Allowance { ceiling: Some(100), ..Allowance::default() };
         for (total, is_refused) in [(None, false), (Some(100), false), (Some(101), true)] {
             assert_eq!(allowance.begins(total).is_err(), is_refused, "{total:?}");
         }
@@ -117,7 +119,7 @@ mod tests {
     #[test]
     fn a_meter_runs_out_for_all_who_share_it() {
         let meter = Arc::new(Meter::default());
-        let allowance = Allowance { ceiling: None, meter: Some(Arc::clone(&meter)) };
+        let allowance = Allowance { meter: Some(Arc::clone(&meter)), ..Allowance::default() };
         assert!(allowance.comes(1 << 50, 1 << 50, None, false).is_ok());
         assert_eq!((meter.take_used(), meter.take_used()), (1 << 50, 0));
         meter.allow(Some(10));

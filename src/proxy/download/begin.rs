@@ -12,7 +12,7 @@ use super::part::Part;
 use super::resume::{Mark, Rest};
 use super::run::{Asks, Ground};
 use super::transfer::Transfer;
-use super::{AnswerHead, Download, End, Headed, Job, Outcome, Watch};
+use super::{AnswerHead, Download, End, Headed, Job, Outcome, Watch, unread};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Asked as WhoAsks, Places, Whose};
@@ -134,7 +134,11 @@ async fn ask<A: Asks>(
         }
         let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
         let (sent, interim) = (clock::now(), job.interim.clone());
-        let answer = ground.asks.ask(&job.origin, request, outbound, interim).await;
+        let answer = tokio::select! {
+            biased;
+            answer = ground.asks.ask(&job.origin, request, outbound, interim) => answer,
+            failure = unread::ends(ground, download) => Err(failure),
+        };
         let mut answer = answer.map_err(|failure| unanswered(ground, download, failure))?;
         let asked = Asked { sent, received: clock::now() };
         tidy(&mut answer, asked);

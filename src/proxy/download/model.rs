@@ -258,6 +258,7 @@ async fn play(leaving: Leaving, steps: &[Step]) {
                 if !model.is_online && model.run.as_ref().is_some_and(|run| !run.is_open) {
                     model.end(false, leaving.keeps_broken);
                 }
+                model.look_for_readers();
             }
         }
         compare(&world, &model, &mut readers, *step).await;

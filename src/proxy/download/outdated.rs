@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
+use hyper::HeaderMap;
 use jiff::Timestamp;
 use tracing::{debug, warn};
 use wwwoffle_spool::{Error, Place, Writer};
@@ -15,6 +16,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::proxy::freshen::invalidate;
 use crate::storage::store::{Kept, Store, timestamp};
+use wwwoffle_http::caching::vary::fits;
 
 impl Downloads {
     /// Has what runs now for any of `places` joined no more, and marked when it is kept; but not the
@@ -71,6 +73,21 @@ pub(super) async fn keep(
         }
     }
     Ok(())
+}
+
+/// Removes the owner's own answers that are older than the one to this request received then, as far as `Vary`
+/// tells: this person has got everyone's since, and offline would see the older one for ever.
+pub(super) async fn supersede(
+    store: &Store,
+    own: &Place,
+    (received, request): (Timestamp, &HeaderMap),
+) {
+    let request = request.clone();
+    let is_older =
+        move |kept: &Kept| kept.entry.when() < received && fits(&kept.stored(), &request);
+    if let Err(error) = store.remove_if(own, is_older).await {
+        warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
+    }
 }
 
 /// Whether an answer is kept there that was asked for after that.

@@ -127,6 +127,11 @@ impl Progress {
         let _waits = is_waiting.wait_for(|is_waiting| *is_waiting).await;
     }
 
+    /// Whether it has broken off and waits.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.lock().waiting.is_some()
+    }
+
     /// How long nothing has come.
     pub(super) fn still(&self) -> Duration {
         self.lock().moved.elapsed()

@@ -12,6 +12,7 @@ use wwwoffle_spool::{OutgoingSummary, RequestKind};
 use wwwoffle_url::{Key, LocalHost};
 
 use super::begin::carry_out;
+use super::unread::Bounds;
 use super::{Download, Downloads, Job, Outcome};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::ModeSwitch;
@@ -65,6 +66,8 @@ pub(super) struct Patience {
     pub(super) pause: Duration,
     /// How much of a body is kept at most, in bytes.
     pub(super) most: u64,
+    /// What may come while no client reads it.
+    pub(super) unread: Bounds,
 }
 
 impl Patience {
@@ -74,7 +77,12 @@ impl Patience {
             SizeLimit::At(size) => size.bytes(),
             SizeLimit::None => u64::MAX,
         };
-        Self { attempts: fetching.resume_attempts.get(), pause: fetching.resume_delay, most }
+        Self {
+            attempts: fetching.resume_attempts.get(),
+            pause: fetching.resume_delay,
+            most,
+            unread: Bounds::of(config),
+        }
     }
 }
 

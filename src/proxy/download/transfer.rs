@@ -17,15 +17,14 @@ use super::gather::{Gathered, gather, size_of};
 use super::part::Part;
 use super::resume::{self, Mark, Rest};
 use super::run::{Asks, Ground};
-use super::{Download, End, Feed, Job, Outcome, Then, outdated};
+use super::{Download, End, Feed, Job, Outcome, Then, outdated, unread};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Whose;
 use crate::net::upstream::{Answer, AnswerBody, Failure, Outbound};
 use crate::proxy::conditional;
 use crate::proxy::keep::NotKept;
-use crate::storage::store::{Kept, timestamp};
-use wwwoffle_http::caching::vary::fits;
+use crate::storage::store::timestamp;
 use wwwoffle_http::head;
 
 /// How long the end of a body may take that has come as far as it said: what is held back for it is the last
@@ -63,6 +62,8 @@ pub(super) struct Transfer<'a, A> {
     is_too_large: bool,
     /// Nobody reads it, and it goes on nevertheless.
     goes_on: bool,
+    /// Since when no client reads it.
+    unread_since: Option<Instant>,
     /// Attempts in a row that have brought nothing.
     attempts: usize,
     /// How much was here when it last broke off, in bytes.
@@ -105,6 +106,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
             lost: None,
             is_too_large: false,
             goes_on: false,
+            unread_since: None,
             attempts: 0,
             had: 0,
             stops: OnceLock::new(),
@@ -195,6 +197,12 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 self.put(gathered.stretch, is_whole).await?;
                 let is_read = is_whole || self.feed().readers() > 0;
                 self.job.allowance.comes(new, length, self.total, is_read)?;
+                if !is_whole && let Some(failure) = self.outstays() {
+                    return Err(failure);
+                }
+                if let Some(rest) = unread::rest(self.download, self.total, new) {
+                    self.unless_ended(sleep(rest)).await?;
+                }
             }
             match gathered.end {
                 None => {}
@@ -277,15 +285,37 @@ impl<'a, A: Asks> Transfer<'a, A> {
                     }
                 }
                 () = self.stopped() => return Err(Failure::Stopping),
+                failure = unread::ends(self.ground, self.download) => return Err(failure),
+                () = sleep(unread::LOOK_EVERY) => {
+                    if let Some(failure) = self.outstays() {
+                        return Err(failure);
+                    }
+                }
             }
         }
+    }
+
+    /// Why it ends if no client has read it for too long. Nobody can join one that ends.
+    fn outstays(&mut self) -> Option<Failure> {
+        if self.feed().readers() > 0 {
+            self.unread_since = None;
+            return None;
+        }
+        let since = *self.unread_since.get_or_insert_with(Instant::now);
+        let (bounds, is_unbounded) =
+            (&self.ground.patience.unread, self.job.allowance.is_unbounded);
+        let failure = bounds.judge(self.download, since, self.total, is_unbounded)?;
+        // What stands still may be taken up again.
+        let may_end = matches!(failure, Failure::Stalled) || self.feed().close_unread();
+        may_end.then_some(failure)
     }
 
     /// Nobody reads: why it ends, unless it goes on. Nobody can join one that ends.
     fn ends_unread(&mut self) -> Option<Failure> {
         let then = self.job.leaving.then(self.feed().length(), self.total);
         // Without a disk there is nothing to go on for.
-        if then == Then::GoOn && self.lost.is_none() && !self.is_too_large {
+        let may_go_on = self.lost.is_none() && !self.is_too_large;
+        if then == Then::GoOn && may_go_on && !self.ground.downloads.are_too_many_unread() {
             self.goes_on = true;
             return None;
         }
@@ -413,7 +443,8 @@ impl<'a, A: Asks> Transfer<'a, A> {
             }
         };
         if matches!(outcome, Outcome::Kept(_)) && self.supersedes {
-            self.supersede().await;
+            let received = (self.received, self.job.head.headers());
+            outdated::supersede(self.ground.store, &self.job.places.own, received).await;
         }
         // Who has had all of it finds it kept, and is not given this one once more: what is not fresh
         // is asked for.
@@ -434,24 +465,13 @@ impl<'a, A: Asks> Transfer<'a, A> {
         }
     }
 
-    /// Removes the owner's own older answers to the same request, as far as `Vary` tells: this person has
-    /// got everyone's since, and offline would see the older one for ever.
-    async fn supersede(&self) {
-        let (when, request) = (self.received, self.job.head.headers().clone());
-        let is_older =
-            move |kept: &Kept| kept.entry.when() < when && fits(&kept.stored(), &request);
-        if let Err(error) = self.ground.store.remove_if(&self.job.places.own, is_older).await {
-            warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
-        }
-    }
-
     /// Ends it where it is, and keeps aside what has come.
     async fn give_up(mut self, failure: Failure) -> Outcome {
         // What is left to do takes a moment. Who asks meanwhile would be given what breaks off.
         self.feed().close();
         let bytes = self.feed().length();
         let keeps = match failure {
-            Failure::Abandoned => self.job.leaving.then(bytes, self.total) == Then::Keep,
+            Failure::Abandoned => self.job.leaving.then(bytes, self.total) != Then::Drop,
             Failure::TooLong(_) | Failure::OverBudget => true,
             _ => self.job.leaving.keeps_broken && resume::leaves_sound(&failure),
         };

@@ -11,6 +11,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::begin::carry_out;
 use super::faulty::Faulty;
 use super::run::{Asks, Ground, Patience};
+use super::unread::Bounds;
 use super::{Allowance, Download, Downloads, FeedReader, Job, Joined, Leaving, Outcome};
 use crate::base::mode::{Mode, ModeSwitch};
 use crate::base::owner::{Owner, Places};
@@ -87,7 +88,8 @@ impl<A: Asks + Send + 'static> World<A> {
 
     /// Carries a download out that asks about what is kept, and tells how it ended.
     pub(super) async fn carry_out(&self, download: Arc<Download>, about: About) -> Outcome {
-        let patience = Patience { attempts: ATTEMPTS, pause: PAUSE, most: u64::MAX };
+        let unread = Bounds { size: u64::MAX, time: Duration::MAX, still: Duration::MAX };
+        let patience = Patience { attempts: ATTEMPTS, pause: PAUSE, most: u64::MAX, unread };
         let Self { asks, store, downloads, mode, tasks, .. } = self;
         let local = &LocalHost::default();
         let ground = Ground { asks, store, local, downloads, mode, tasks, patience };

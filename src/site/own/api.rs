@@ -32,8 +32,8 @@ use super::caller::Caller;
 use super::permission::Permission;
 use super::{forms, is_read, statistics, status};
 use crate::api::{
-    ApiError, Deleted, FetchRequest, Flushed, GetRequest, ModeChange, ModeRequest, Queue,
-    QueueTarget, Retried, Started, Stopping,
+    ApiError, Deleted, DownloadEnded, DownloadToEnd, FetchRequest, Flushed, GetRequest, ModeChange,
+    ModeRequest, Queue, QueueTarget, Retried, Started, Stopping,
 };
 use crate::base::error_chain::error_chain;
 use crate::fetch;
@@ -96,6 +96,7 @@ enum Call {
     Runs,
     RunsPlan,
     RunsStop,
+    DownloadsEnd,
     QueuePlan,
     MonitorDiff,
     Config,
@@ -105,7 +106,7 @@ enum Call {
 }
 
 /// Each call by its path below [`PREFIX`].
-const CALLS: [(&str, Call); 39] = [
+const CALLS: [(&str, Call); 40] = [
     ("status", Call::Status),
     ("statistics", Call::Statistics),
     ("queue", Call::Queue),
@@ -140,6 +141,7 @@ const CALLS: [(&str, Call); 39] = [
     ("runs", Call::Runs),
     ("runs/plan", Call::RunsPlan),
     ("runs/stop", Call::RunsStop),
+    ("downloads/end", Call::DownloadsEnd),
     ("queue/plan", Call::QueuePlan),
     ("config", Call::Config),
     ("config/versions", Call::ConfigVersions),
@@ -210,6 +212,7 @@ impl Call {
             | Self::HistoryDelete
             | Self::Monitor
             | Self::MonitorDelete
+            | Self::DownloadsEnd
             | Self::Config
             | Self::ConfigUndo
             | Self::ConfigReload
@@ -249,6 +252,12 @@ fn refused(caller: &Caller, fault: Fault) -> Response<Body> {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     }
     response
+}
+
+fn end_download(caller: &Caller, wanted: DownloadToEnd) -> Result<DownloadEnded, Fault> {
+    let unknown = || Fault::new(StatusCode::NOT_FOUND, "no such download is under way".to_owned());
+    let url = status::end_download(caller, wanted.id).ok_or_else(unknown)?;
+    Ok(DownloadEnded { url })
 }
 
 /// Says no to whoever may not call, and asks for what is missing.
@@ -322,6 +331,7 @@ async fn carry_out(
         Call::Runs => runs::start(caller, call_body.read().await?).await?,
         Call::RunsPlan => json(caller, &plan::runs(caller, call_body.read().await?).await?),
         Call::QueuePlan => json(caller, &plan::queue(caller).await?),
+        Call::DownloadsEnd => json(caller, &end_download(caller, call_body.read().await?)?),
         Call::RunsStop => json(caller, &runs::stop(caller, call_body.read().await?).await?),
         Call::Config if reads => config::state(caller).await?,
         Call::Config => {
@@ -517,6 +527,7 @@ mod tests {
             ("/api/monitor/diff", Call::MonitorDiff, "GET"),
             ("/api/monitor/delete", Call::MonitorDelete, "POST"),
             ("/api/runs/stop", Call::RunsStop, "POST"),
+            ("/api/downloads/end", Call::DownloadsEnd, "POST"),
             ("/api/runs/plan", Call::RunsPlan, "POST"),
             ("/api/queue/plan", Call::QueuePlan, "GET"),
             ("/api/flush", Call::Flush, "POST"),

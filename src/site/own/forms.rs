@@ -67,6 +67,8 @@ pub(super) enum Act {
     DeleteMonitors,
     /// Ends the fetch of the field `id`.
     StopFetch,
+    /// Ends the download of the field `id`.
+    EndDownload,
     /// Removes what has reached its age.
     Purge,
     /// Has the page of the field `url` stay whatever its age, or no longer.
@@ -183,7 +185,7 @@ impl From<Error> for Undone {
 }
 
 /// Each act by the path of its form. The forms of `/control/queue/PRIORITY` are not among them.
-const ACTS: [(&str, Act); 35] = [
+const ACTS: [(&str, Act); 36] = [
     ("/control/online", Act::Mode(Choice::Online)),
     ("/control/offline", Act::Mode(Choice::Offline)),
     ("/control/autodial", Act::Mode(Choice::Autodial)),
@@ -204,6 +206,7 @@ const ACTS: [(&str, Act); 35] = [
     ("/control/delete/mon", Act::DeleteMonitor),
     ("/control/delete/mon-all", Act::DeleteMonitors),
     ("/control/fetch/stop", Act::StopFetch),
+    ("/control/download/end", Act::EndDownload),
     ("/control/certificate/allow", Act::AllowCertificate),
     ("/control/purge", Act::Purge),
     ("/control/pin", Act::Pin(true)),
@@ -253,6 +256,7 @@ impl Act {
             | Self::DeleteMonitor
             | Self::DeleteMonitors
             | Self::Purge
+            | Self::EndDownload
             | Self::Pin(_)
             | Self::Chosen(Chosen::Delete | Chosen::Pin | Chosen::Monitor)
             | Self::DeleteList
@@ -336,6 +340,7 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::Confirm => Ok(refresh::submit(caller, form).await?),
         Act::Plan => Ok(refresh::plan(caller, form).await?),
         Act::StopFetch => Ok(refresh::stop(caller, form).await?),
+        Act::EndDownload => Ok(refresh::end_download(caller, form)),
         Act::Mode(choice) => {
             daemon.switch(choice).await?;
             Ok(caller.see_other("/"))

@@ -200,6 +200,14 @@ pub(super) async fn stop(caller: &Caller, form: &Form) -> Result<Response<Body>,
     Ok(caller.see_other(LIST))
 }
 
+/// Ends the download of the field `id`; one that has ended meanwhile is no mistake.
+pub(super) fn end_download(caller: &Caller, form: &Form) -> Response<Body> {
+    if let Some(id) = form.value("id").and_then(|id| id.parse().ok()) {
+        let _ended = status::end_download(caller, id);
+    }
+    caller.see_other(LIST)
+}
+
 async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, NotDone> {
     target::of_url(&asked.url, &caller.daemon.local)?;
     begin(&caller.daemon, &caller.requester(), asked, RequestKind::Page).await?;

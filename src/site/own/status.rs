@@ -15,7 +15,7 @@ use crate::base::clock;
 use crate::daemon::Daemon;
 use crate::fetch::held::Holder;
 use crate::net::link::Class;
-use crate::proxy::download::Shown;
+use crate::proxy::download::{self, Shown};
 use crate::site::pages::link::Link;
 use crate::storage::store::timestamp;
 
@@ -130,12 +130,26 @@ pub(super) fn own_counts(caller: &Caller) -> QueueCounts {
 pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
     let list = caller.daemon.downloads.list();
     list.iter()
-        .filter(|download| !download.is_personal() || caller.may_see(download.own()))
-        .map(|download| shown(download.url(), download.progress()))
+        .filter(|download| may_see(caller, download))
+        .map(|download| shown(download.id(), download.url(), download.progress()))
         .collect()
 }
 
-fn shown(url: &str, progress: Shown) -> Download {
+/// Ends the download of that number, if the caller may see it; returns its URL.
+pub(super) fn end_download(caller: &Caller, id: u64) -> Option<String> {
+    let list = caller.daemon.downloads.list();
+    let download = list.iter().find(|download| download.id() == id)?;
+    may_see(caller, download).then(|| {
+        download.stop();
+        download.url().to_owned()
+    })
+}
+
+fn may_see(caller: &Caller, download: &download::Download) -> bool {
+    !download.is_personal() || caller.may_see(download.own())
+}
+
+fn shown(id: u64, url: &str, progress: Shown) -> Download {
     let seconds_left = progress.time_left().map(|time| time.as_secs());
     let waiting = progress.waiting.map(|waiting| DownloadWaiting {
         since: timestamp(waiting.since),
@@ -144,6 +158,7 @@ fn shown(url: &str, progress: Shown) -> Download {
         error: waiting.error,
     });
     Download {
+        id,
         url: url.to_owned(),
         bytes: progress.bytes,
         total: progress.total,

@@ -88,6 +88,7 @@ mod tests {
     #[test]
     fn each_number_that_is_known_is_told() {
         let plain = Download {
+            id: 1,
             url: "http://a.example/".to_owned(),
             bytes: 1_500,
             total: None,

@@ -178,6 +178,7 @@ struct ListView<'a> {
 
 #[derive(Serialize)]
 struct DownloadView {
+    id: u64,
     url: ShownUrl,
     text: Text,
 }
@@ -228,6 +229,7 @@ pub fn list(
     let fetches = runs.iter().map(|run| fetch(shell, run)).collect();
     let more = downloads.len().saturating_sub(SHOWN_DOWNLOADS);
     let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadView {
+        id: download.id,
         url: ShownUrl::new(&download.url),
         text: progress::line(download),
     });
@@ -334,6 +336,7 @@ mod tests {
             report,
         };
         let download = Download {
+            id: 77,
             url: "http://h.example/<film>".to_owned(),
             bytes: 1_500,
             total: Some(3_000),
@@ -353,6 +356,7 @@ mod tests {
             "404",
             "5 to go",
             "value=\"0123456789abcdef\"",
+            "value=\"77\"",
             "1.5 kB of 3.0 kB, 200 B/s, 0:08 left",
             "and 1 more",
         ] {

@@ -105,6 +105,8 @@ impl Model {
         let goes_on = self.leaving.finishes || (self.leaving.keeps && percent);
         if run.readers.is_empty() && (run.is_spilled || !goes_on) {
             self.end(false, self.leaving.keeps && !percent);
+        } else if run.readers.is_empty() && !self.is_online {
+            self.end(false, self.leaving.keeps_broken);
         }
     }
 

@@ -206,7 +206,7 @@ fn hostile_titles_and_addresses_are_text() {
 fn download(url: &str, bytes: u64, total: Option<u64>) -> Download {
     let (rate, seconds_left, resumed, waiting) = (None, None, 0, None);
     let url = url.to_owned();
-    Download { url, bytes, total, rate, seconds_left, resumed, waiting }
+    Download { id: 1, url, bytes, total, rate, seconds_left, resumed, waiting }
 }
 
 #[test]

@@ -1,0 +1,35 @@
+//! `wwwoffle downloads`: lists what is being received, and ends one download.
+
+use super::Terminal;
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::files::print_json;
+use super::settings::Settings;
+use crate::api::{DownloadEnded, DownloadToEnd, Status};
+use crate::page::shown;
+use crate::site::pages::progress;
+
+/// Lists the downloads, or ends one.
+pub(super) fn run(
+    json: bool,
+    end: Option<u64>,
+    settings: &Settings<'_>,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, Failure> {
+    let control = settings.control()?;
+    if let Some(id) = end {
+        let done: DownloadEnded = control.post("/api/downloads/end", &DownloadToEnd { id })?;
+        writeln!(terminal.stdout, "ended: {}", shown::line(&done.url))?;
+        return Ok(ExitStatus::Done);
+    }
+    let status: Status = control.get("/api/status")?;
+    if json {
+        print_json(&status.downloads, terminal.stdout)?;
+        return Ok(ExitStatus::Done);
+    }
+    for download in &status.downloads {
+        let (line, url) = (progress::line(download), shown::line(&download.url));
+        writeln!(terminal.stdout, "{}  {line} {url}", download.id)?;
+    }
+    Ok(ExitStatus::Done)
+}

@@ -1,0 +1,106 @@
+//! The bounds of downloads that no client reads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use wwwoffle_config::{Config, SizeLimit};
+
+use super::run::Ground;
+use super::{Download, Downloads};
+use crate::net::upstream::Failure;
+
+/// How often a download that moves slowly is looked at.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a download may stand still that nothing waits for.
+const STILL: Duration = Duration::from_secs(30);
+
+/// How many downloads go on after their clients have left.
+const MOST: usize = 64;
+
+/// How many bytes a second come at most of a body of unknown length that nothing waits for.
+const RATE: u64 = 1_000_000;
+
+/// What may come while no client reads it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Bytes of a body of unknown length: `unread-size`.
+    pub(super) size: u64,
+    /// Time for such a body: `unread-time`.
+    pub(super) time: Duration,
+    /// How long a download may stand still that nothing waits for.
+    pub(super) still: Duration,
+}
+
+impl Bounds {
+    pub(super) fn of(config: &Config) -> Self {
+        let size = match config.options.unread_size {
+            SizeLimit::At(size) => size.bytes(),
+            SizeLimit::None => u64::MAX,
+        };
+        Self { size, time: config.options.unread_time, still: STILL }
+    }
+
+    /// Why a download ends that no client has read since then; `total` is the length of its body.
+    pub(super) fn judge(
+        &self,
+        download: &Download,
+        since: Instant,
+        total: Option<u64>,
+        is_unbounded: bool,
+    ) -> Option<Failure> {
+        let is_bounded = total.is_none() && !is_unbounded;
+        if is_bounded && (download.feed.length() >= self.size || since.elapsed() >= self.time) {
+            return Some(Failure::TooLong(None));
+        }
+        // A download that has broken off has pauses of its own.
+        let is_still = !download.is_awaited()
+            && download.progress.still() >= self.still
+            && !download.progress.is_waiting();
+        is_still.then_some(Failure::Stalled)
+    }
+}
+
+/// How long to wait after so many bytes of a download, so that one of unknown length that nothing waits
+/// for leaves the line to others.
+pub(super) fn rest(download: &Download, total: Option<u64>, new: u64) -> Option<Duration> {
+    let is_unwanted = download.feed.readers() == 0 && !download.is_awaited();
+    let micros = new.saturating_mul(1_000_000).checked_div(RATE).unwrap_or(0);
+    (is_unwanted && total.is_none()).then(|| Duration::from_micros(micros))
+}
+
+impl Downloads {
+    /// Whether too many go on already that neither a client nor the queue waits for.
+    pub(super) fn are_too_many_unread(&self) -> bool {
+        let is_unread =
+            |download: &&Arc<Download>| download.feed.is_left() && !download.is_awaited();
+        self.lock().all.values().filter(is_unread).count() > MOST
+    }
+}
+
+/// Resolves with the reason to end a download at once: a person ends it, or the mode is offline and no
+/// client reads it.
+pub(super) async fn ends<A>(ground: &Ground<'_, A>, download: &Download) -> Failure {
+    let mut is_stopped = download.is_stopped.subscribe();
+    tokio::select! {
+        biased;
+        // The sender is in the download.
+        _ = is_stopped.wait_for(|is_stopped| *is_stopped) => Failure::EndedByHand,
+        () = offline(ground, download) => Failure::Offline,
+    }
+}
+
+/// Resolves when the mode is offline and no client reads the download.
+async fn offline<A>(ground: &Ground<'_, A>, download: &Download) {
+    let mut mode = ground.mode.watch();
+    loop {
+        // The switch is in the daemon, so the mode never ends.
+        drop(mode.wait_for(|mode| !mode.may_dial()).await);
+        tokio::select! {
+            biased;
+            () = download.feed.abandoned() => return,
+            _ = mode.wait_for(|mode| mode.may_dial()) => {}
+        }
+    }
+}
