@@ -203,3 +203,21 @@ fn a_failing_spool_is_not_blamed_on_the_origin() {
     let answer = daemon.browse(&origin.url("/page/1.html"));
     assert_eq!((answer.status, status(&answer)), (500, "detail=spool-failed"));
 }
+
+#[test]
+fn an_event_stream_is_not_queued() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let referer = format!("Referer: {}\r\n", origin.url("/"));
+    for fields in [
+        "Accept: text/event-stream\r\nCache-Control: no-cache\r\nSec-Fetch-Dest: empty\r\n",
+        "Accept: text/event-stream\r\n",
+        "Accept: application/json, text/event-stream;q=0.9\r\n",
+    ] {
+        let fields = format!("{fields}{referer}");
+        let answer = daemon.client().get_with(&origin.url("/events"), &fields).whole();
+        assert_eq!(answer.status, 504);
+        assert_eq!(answer.field("Cache-Status"), "wwwoffle; detail=only-online", "{fields}");
+    }
+    assert!(daemon.queued().is_empty(), "{:?}", daemon.queued());
+}

@@ -381,6 +381,7 @@ fn asked(input: &mut Input<'_>) -> Asked {
         only_if_cached: false,
         upgrade: input.byte() % 8 == 1,
         noise: input.byte() % 8 == 1,
+        event_stream: false,
         standing: input.pick(&[
             Standing::Usual,
             Standing::Usual,

@@ -23,7 +23,7 @@ use super::conditional;
 use super::decide::{Asked, MethodKind, Queueing};
 use super::gateway::Gate;
 use super::http2::Unframed;
-use super::intent::Intent;
+use super::intent::{Intent, wants_event_stream};
 use super::memento;
 use super::modify::Modification;
 use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
@@ -145,6 +145,7 @@ impl Ask {
             only_if_cached: control.only_if_cached,
             upgrade: upgrade.is_some(),
             noise: config.noise().matches(&resource.url).is_some(),
+            event_stream: wants_event_stream(&fields),
             standing: match ruling {
                 // Somebody has to log in there before anything else can be got.
                 Ruling::Usual(_) if daemon.mode.passes(bare.host()) => Standing::Nearby,

@@ -23,6 +23,8 @@ pub struct Asked {
     pub upgrade: bool,
     /// On the list of what browsers send by themselves.
     pub noise: bool,
+    /// The client wants an event stream, which has no end: of no use later.
+    pub event_stream: bool,
     /// Whether answers are kept at all.
     pub standing: Standing,
     /// What of it is queued.
@@ -212,7 +214,7 @@ fn without_a_line(kept: Kept, asked: Asked) -> Decision {
     match (asked.method, kept) {
         (MethodKind::Get | MethodKind::Head, Kept::Whole | Kept::Uncoded) => {
             match (asked.intent, asked.queueing) {
-                _ if !asked.reload || asked.noise => Decision::Serve,
+                _ if !asked.reload || asked.noise || asked.event_stream => Decision::Serve,
                 (Intent::Part, _) | (Intent::Program, Queueing::Asking) => Decision::Serve,
                 (Intent::Person, Queueing::Asking) => Decision::Confirm,
                 (_, Queueing::Usual | Queueing::Never) => Decision::ServeAndRefresh,
@@ -227,6 +229,7 @@ fn without_a_line(kept: Kept, asked: Asked) -> Decision {
         _ if asked.only_if_cached => Decision::Refuse(Refusal::NotKept),
         _ if asked.queueing == Queueing::Never => Decision::Refuse(Refusal::NotQueued),
         (MethodKind::Get | MethodKind::Head, Kept::Nothing) => match asked.intent {
+            _ if asked.event_stream => Decision::Refuse(Refusal::OnlyOnline),
             Intent::Part if !asked.recursive => Decision::Refuse(Refusal::LeftToBrowsers),
             Intent::Person if asked.queueing == Queueing::Asking => Decision::Confirm,
             _ if asked.queueing == Queueing::Asking => Decision::Refuse(Refusal::Unconfirmed),
@@ -275,6 +278,7 @@ mod tests {
             only_if_cached: has("only-if-cached"),
             upgrade: has("upgrade"),
             noise: has("noise"),
+            event_stream: has("event-stream"),
             standing: match () {
                 () if has("dont-cache") => Standing::NeverKept,
                 () if has("local-net") => Standing::Nearby,
@@ -329,6 +333,7 @@ mod tests {
                             only_if_cached: bits & 2 != 0,
                             upgrade: bits & 4 != 0,
                             noise: bits & 8 != 0,
+                            event_stream: bits & 8 != 0,
                             standing: Standing::Usual,
                             queueing: [Queueing::Usual, Queueing::Never][usize::from(bits >> 4)],
                             recursive: true,

@@ -43,6 +43,13 @@ pub fn intent(method: &Method, fields: &HeaderMap) -> Intent {
     }
 }
 
+/// Whether the client wants an event stream, as `EventSource` and other readers of one ask for it.
+#[must_use]
+pub fn wants_event_stream(fields: &HeaderMap) -> bool {
+    let mut ranges = list(fields, &ACCEPT).map(|range| range.split(';').next().unwrap_or_default());
+    ranges.any(|range| range.trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
