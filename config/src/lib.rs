@@ -107,7 +107,8 @@ pub use value::{Durability, HostNames, Listen, LogLevel, LogTo, NoStore, SpoolDi
 pub use values::{
     aliases::{Alias as UrlAlias, Aliases},
     amounts::{
-        Age, AgeLimit, AskAgain, NotASize, Percent, Permissions, Size, SizeLimit, VersionCount,
+        Age, AgeLimit, AskAgain, NotASize, Percent, Permissions, RoomLimit, Size, SizeLimit,
+        VersionCount,
     },
     arguments::ArgumentNames,
     authorities::ExtraAuthorities,

@@ -7,7 +7,8 @@ use crate::api::{CompressEvent, CompressedUrls, EntriesToCompress};
 use crate::base::owner::Owner;
 use crate::cli::exit::ExitStatus;
 use crate::page::shown;
-use crate::storage::edit::compress::{Form, Which, carry_out, min_free};
+use crate::storage::edit::compress::{Form, Which, carry_out};
+use crate::storage::purge::room::min_free_at;
 
 /// Compresses what was named, or expands it.
 pub(super) fn run(
@@ -33,7 +34,7 @@ pub(super) fn run(
         settings,
         || ask(&settings.control()?, &wanted),
         |spool| {
-            let spare = min_free(&settings.config()?);
+            let spare = min_free_at(&settings.config()?, spool.root());
             let done = carry_out(spool, &which, form, (spare, &|| true))
                 .map_err(|error| Failure::caused(ExitStatus::Failed, "the spool failed", &error))?;
             Ok(done.unwrap_or_default())

@@ -11,7 +11,7 @@ use wwwoffle_spool::{MAX_REMOVED_BYTES, Spool};
 
 use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
-use crate::storage::edit::compress::min_free;
+use crate::storage::purge::room::min_free_at;
 
 /// How often the bounds are looked at.
 const TRIM_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
@@ -77,7 +77,7 @@ async fn check_recent(daemon: &Arc<Daemon>) {
 
 /// Removes for good what was removed too long ago; all of it where the room is needed.
 async fn forget_removed(daemon: &Arc<Daemon>) {
-    let needed = NEEDED.max(min_free(&daemon.config()));
+    let needed = NEEDED.max(min_free_at(&daemon.config(), daemon.store.spool().root()));
     let forget = move |spool: &Spool| {
         let is_short = space(spool.root()).is_ok_and(|space| space.free < needed);
         spool.forget_removed(if is_short { 0 } else { MAX_REMOVED_BYTES })

@@ -10,6 +10,7 @@ mod alone;
 pub mod compress;
 mod indexed;
 pub mod policy;
+pub mod room;
 mod share;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

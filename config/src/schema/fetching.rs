@@ -3,7 +3,7 @@
 use crate::{
     rule::Ruled,
     values::{
-        amounts::{AgeLimit, SizeLimit},
+        amounts::{AgeLimit, RoomLimit, SizeLimit},
         media::{MediaType, TypesByExtension},
         texts::Program,
         times::{Pause, Windows},
@@ -124,10 +124,10 @@ section! {
         "compress-age" => compress_age: Ruled<AgeLimit> = r#""never""#, Live, Ordinary;
         /// From which length on bodies that are the same are kept once, when it is purged. None of less than 16 KiB are.
         "share-above" => share_above: SizeLimit = r#""64 kB""#, Live, Ordinary;
-        /// How much may be kept; above that, ages are scaled down until it fits.
-        "max-size" => max_size: SizeLimit = r#""none""#, Live, Ordinary;
-        /// How much of the disk stays free; below that, ages are scaled down until it is. Where less is free the daemon purges by itself.
-        "min-free" => min_free: SizeLimit = r#""none""#, Live, Ordinary;
+        /// How much may be kept; above that, ages are scaled down until it fits. "auto" is half of the disk.
+        "max-size" => max_size: RoomLimit = r#""auto""#, Live, Ordinary;
+        /// How much of the disk stays free; below that, ages are scaled down until it is. Where less is free the daemon purges by itself. "auto" is a fortieth of the disk, at most 500 MB.
+        "min-free" => min_free: RoomLimit = r#""auto""#, Live, Ordinary;
         /// How often the daemon purges by itself.
         "every" => every: AgeLimit = r#""never""#, Live, Ordinary;
         /// Whether URLs that are never got are removed.

@@ -108,6 +108,29 @@ pub enum SizeLimit {
     None,
 }
 
+/// A size, none that is a limit, or one that fits the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoomLimit {
+    /// A share of the disk.
+    Auto,
+    /// This size.
+    At(Size),
+    /// No limit.
+    None,
+}
+
+impl RoomLimit {
+    /// The limit in bytes; `auto` is the one that fits the disk.
+    #[must_use]
+    pub fn bytes(self, auto: Option<u64>) -> Option<u64> {
+        match self {
+            Self::Auto => auto,
+            Self::At(size) => Some(size.bytes()),
+            Self::None => None,
+        }
+    }
+}
+
 /// A share of a whole, from 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u8);
@@ -276,6 +299,18 @@ from_text!(
     "size limit",
     "A size, as in `\"20 GB\"`, or `\"none\"`.",
     "a size, such as \"20 GB\", or \"none\""
+);
+
+from_text!(
+    RoomLimit,
+    |text| match text {
+        "auto" => Ok(Self::Auto),
+        "none" => Ok(Self::None),
+        text => size(text).map(Self::At),
+    },
+    "size limit by the disk",
+    "`\"auto\"`: by the size of the disk. Or a size, as in `\"20 GB\"`, or `\"none\"`.",
+    "\"auto\", a size, such as \"20 GB\", or \"none\""
 );
 
 from_text!(

@@ -31,7 +31,7 @@ use crate::net::upstream::BoxError;
 use crate::page::form::Form;
 use crate::proxy::body::{self, Body};
 use crate::site::exchange::title;
-use crate::storage::edit::compress::min_free;
+use crate::storage::purge::room::min_free_at;
 use crate::storage::store::timestamp;
 
 /// So many exports are under way at once: each keeps a thread busy for as long as its client takes.
@@ -122,7 +122,7 @@ pub(super) async fn send(
             *response.body_mut() = received(receiver);
         }
         Format::Wacz => {
-            let spare = min_free(&daemon.config());
+            let spare = min_free_at(&daemon.config(), daemon.store.spool().root());
             let write = move |spool: &Spool| {
                 let _turn = turn;
                 Ok(in_file(spool, chosen, &options, spare))

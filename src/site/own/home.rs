@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use hyper::Response;
-use wwwoffle_config::SizeLimit;
 use wwwoffle_index::{Error, KeptSum};
 use wwwoffle_spool::purge::space as room;
 
@@ -19,6 +18,7 @@ use crate::proxy::body::Body;
 use crate::site::pages::welcome::{self, Home, Recent, Refused, Space};
 use crate::storage::lists::found;
 use crate::storage::lists::query::Wanted;
+use crate::storage::purge::room::{max_size, min_free};
 use crate::storage::store::timestamp;
 
 /// Pages that are listed.
@@ -99,19 +99,14 @@ fn with_icons(items: Vec<IndexItem>, icons: &Icons<'_>) -> Vec<Recent> {
 /// The room on the disk, if it tells.
 fn space(caller: &Caller, kept: KeptSum) -> Option<Space> {
     let daemon = &caller.daemon;
-    let (config, disk) = (daemon.config(), room(daemon.store.spool().root()));
-    let bytes = |limit| match limit {
-        SizeLimit::At(size) => Some(size.bytes()),
-        SizeLimit::None => None,
-    };
-    let disk = disk.ok()?;
+    let (config, disk) = (daemon.config(), room(daemon.store.spool().root()).ok()?);
     Some(Space {
         entries: kept.entries,
         kept: kept.bytes,
         free: disk.free,
         total: disk.total,
-        least: bytes(config.purge.min_free),
-        most: bytes(config.purge.max_size),
+        least: min_free(&config, Some(disk)),
+        most: max_size(&config, Some(disk)),
     })
 }
 

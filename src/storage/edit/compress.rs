@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use wwwoffle_config::{Config, SizeLimit};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{Bounds, Error, Place, Rewritten, Spool};
 
@@ -61,15 +60,6 @@ pub fn carry_out(
         }
     };
     Ok(is_all.then_some(work.done))
-}
-
-/// How many bytes of the disk are to be free; 0 where nothing is said.
-#[must_use]
-pub fn min_free(config: &Config) -> u64 {
-    match config.purge.min_free {
-        SizeLimit::At(size) => size.bytes(),
-        SizeLimit::None => 0,
-    }
 }
 
 struct Work<'a> {

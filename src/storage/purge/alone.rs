@@ -9,9 +9,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep};
 use tracing::{debug, error, warn};
-use wwwoffle_config::{AgeLimit, SizeLimit};
+use wwwoffle_config::AgeLimit;
 use wwwoffle_spool::purge::space;
 
+use super::room::min_free;
 use super::{NotPurged, What, run};
 use crate::api::PurgeReport;
 use crate::base::clock;
@@ -49,11 +50,13 @@ pub async fn work(daemon: Arc<Daemon>, rest: Duration) {
             () = daemon.tasks.stopping() => return,
             () = sleep(pause) => pause = LOOK,
         }
-        let (now, free) = (Instant::now(), free(&daemon));
+        let (now, space) = (Instant::now(), space(daemon.store.spool().root()).ok());
+        let free = space.map(|space| space.free);
         if !clock.may_be_trusted(now, timestamp(clock::now())) {
             continue;
         }
-        let is_short = room.is_to_be_made(free, least(&daemon)) && rests_until <= now;
+        let is_short =
+            room.is_to_be_made(free, min_free(&daemon.config(), space)) && rests_until <= now;
         if !is_short && !is_time(&daemon).await {
             continue;
         }
@@ -93,19 +96,6 @@ fn tell_of_room(room: &mut Room, before: Option<u64>, report: &PurgeReport) {
             "removing does not free the disk: are there snapshots, or files held open? nothing more is removed \
              for room until there is enough of it"
         );
-    }
-}
-
-/// How much of the disk is free, if that is told.
-fn free(daemon: &Daemon) -> Option<u64> {
-    space(daemon.store.spool().root()).ok().map(|room| room.free)
-}
-
-/// How much of it is to be.
-fn least(daemon: &Daemon) -> Option<u64> {
-    match daemon.config().purge.min_free {
-        SizeLimit::At(least) => Some(least.bytes()),
-        SizeLimit::None => None,
     }
 }
 

@@ -23,7 +23,7 @@ use super::{NotPurged, What};
 use crate::api::{PurgeCompressed, PurgeReport, PurgeSum};
 use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
-use crate::storage::edit::compress::min_free;
+use crate::storage::purge::room::min_free_at;
 
 /// Under which key of the state it is remembered what was tried.
 const TRIED: &str = "compressed";
@@ -141,7 +141,7 @@ impl Wanted {
         let (began, looked) = (Instant::now(), Cell::new(0));
         let free = || space(spool.root()).ok().map(|space| space.free);
         let within = || began.elapsed() < LONGEST && go_on(looked.get());
-        let bounds = Bounds::new(min_free(policy.config()), &free, &within);
+        let bounds = Bounds::new(min_free_at(policy.config(), spool.root()), &free, &within);
         let mut packing = spool.packing()?;
         let is_meant = |found: &_| self.is_meant(policy, found, &policy.candidate(found));
         loop {

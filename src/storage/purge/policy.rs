@@ -10,6 +10,7 @@ use wwwoffle_spool::purge::{Found, Space};
 use wwwoffle_spool::{Timestamp, Uses};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+use super::room;
 use crate::fetch::recurse::scope::site;
 
 /// The beginnings of types that pages are put together of. What has no type may be one too.
@@ -49,15 +50,11 @@ impl Policy {
     /// What there is to be room for; `space` is what the disk has.
     #[must_use]
     pub fn limits(&self, space: Option<Space>) -> Limits {
-        let purge = &self.config.purge;
-        let bytes = |limit| match limit {
-            SizeLimit::At(size) => Some(size.bytes()),
-            SizeLimit::None => None,
-        };
+        let min_free = room::min_free(&self.config, space);
         Limits {
-            by_stored: purge.use_mtime,
-            max_size: bytes(purge.max_size),
-            min_free: bytes(purge.min_free).zip(space.map(|space| space.free)),
+            by_stored: self.config.purge.use_mtime,
+            max_size: room::max_size(&self.config, space),
+            min_free: min_free.zip(space.map(|space| space.free)),
         }
     }
 
@@ -282,7 +279,8 @@ mod tests {
         let limits = plain.limits(Some(space));
         assert_eq!((limits.by_stored, limits.max_size), (true, Some(1_000)));
         assert_eq!(limits.min_free, Some((2_000, 500)));
-        assert_eq!(policy("").limits(Some(space)), Limits::default());
+        let none = "[purge]\nmax-size = \"none\"\nmin-free = \"none\"\n";
+        assert_eq!(policy(none).limits(Some(space)), Limits::default());
     }
 
     #[test]

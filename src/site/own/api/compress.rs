@@ -16,7 +16,8 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::proxy::body::Body;
 use crate::site::own::caller::Caller;
-use crate::storage::edit::compress::{Form, Which, carry_out, min_free};
+use crate::storage::edit::compress::{Form, Which, carry_out};
+use crate::storage::purge::room::min_free_at;
 
 /// Begins it. The answer is one line, which comes when it is done: that may take long.
 pub(super) fn start(caller: &Caller, wanted: &EntriesToCompress) -> Result<Body, Fault> {
@@ -26,7 +27,7 @@ pub(super) fn start(caller: &Caller, wanted: &EntriesToCompress) -> Result<Body,
     let line = async move {
         let tasks = daemon.tasks.clone();
         let go_on = move || !tasks.is_stopping();
-        let spare = min_free(&daemon.config());
+        let spare = min_free_at(&daemon.config(), daemon.store.spool().root());
         let work = move |spool: &Spool| carry_out(spool, &which, form, (spare, &go_on));
         let event = match daemon.store.run(work).await {
             Ok(Some(done)) => CompressEvent::Done(done),

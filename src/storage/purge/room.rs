@@ -1,0 +1,49 @@
+//! How much may be kept, and how much of the disk is to be free.
+
+use std::path::Path;
+
+use wwwoffle_config::Config;
+use wwwoffle_spool::purge::{Space, space};
+
+/// With `max-size = "auto"` so many spools fill the disk.
+const LARGEST: u64 = 2;
+
+/// With `min-free = "auto"` this part of the disk is free, but at most so many bytes: half of what the home
+/// page warns of.
+const FREE: (u64, u64) = (40, 500_000_000);
+
+/// How many bytes may be kept: `max-size`; `None` without a limit.
+#[must_use]
+pub fn max_size(config: &Config, space: Option<Space>) -> Option<u64> {
+    config.purge.max_size.bytes(space.map(|space| space.total / LARGEST))
+}
+
+/// How many bytes of the disk are to be free: `min-free`; `None` without a limit.
+#[must_use]
+pub fn min_free(config: &Config, space: Option<Space>) -> Option<u64> {
+    let (part, most) = FREE;
+    config.purge.min_free.bytes(space.map(|space| (space.total / part).min(most)))
+}
+
+/// The same where a spool lies; 0 without a limit.
+#[must_use]
+pub fn min_free_at(config: &Config, root: &Path) -> u64 {
+    min_free(config, space(root).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_protected_where_nothing_is_configured() {
+        let config = Config::default();
+        let of = |total| {
+            let space = Some(Space { total, free: 0 });
+            (max_size(&config, space), min_free(&config, space))
+        };
+        assert_eq!(of(8_000_000), (Some(4_000_000), Some(200_000)));
+        assert_eq!(of(1_000_000_000_000), (Some(500_000_000_000), Some(500_000_000)));
+        assert_eq!((max_size(&config, None), min_free(&config, None)), (None, None));
+    }
+}
