@@ -1,18 +1,19 @@
 //! `wwwoffle browse`: one command to a browser whose HTTPS pages are kept.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use crate::authority::program;
 use crate::browser::{browser, furnish};
+use crate::harness::daemon::run;
 use crate::harness::{Authority, Daemon, TlsOrigin, heavy};
 
 /// What a browser needs to run without a screen, and as root.
-const UNSEEN: [&str; 6] = [
-    "--",
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--virtual-time-budget=10000",
-];
+const UNSEEN: [&str; 5] =
+    ["--", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000"];
 
 const CONFIG: &str = "[startup]\nlisten = [\"127.0.0.1:0\"]\n[https]\n\
     extra-ca = [\"authority.pem\"]\n";
@@ -43,6 +44,70 @@ fn chromium_is_told_all_and_a_daemon_runs_as_long() {
     let profile = daemon.home().join(".local/state/wwwoffle/browse");
     assert_eq!(std::fs::read_dir(profile).unwrap().count(), 1, "one profile, which is kept");
     assert!(!daemon.home().join(".pki/nssdb/cert9.db").exists(), "nothing else is changed");
+}
+
+/// Answers as a proxy would: a page whose only part comes late. Gives the address, and the requests.
+fn slow_proxy() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let seen = Arc::clone(&all);
+            std::thread::spawn(move || {
+                let mut line = String::new();
+                let _ = BufReader::new(&stream).read_line(&mut line);
+                let is_part = line.contains("/part.js");
+                seen.lock().unwrap().extend((!line.is_empty()).then_some(line));
+                let body = if is_part {
+                    // So long the browser has time to ask for what nobody wanted.
+                    std::thread::sleep(Duration::from_secs(8));
+                    ""
+                } else {
+                    "<script src=/part.js></script>"
+                };
+                let length = body.len();
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+                let _ = (&stream).write_all((head + body).as_bytes());
+            });
+        }
+    });
+    (address, seen)
+}
+
+#[test]
+fn chromium_asks_for_nothing_but_what_the_user_opens() {
+    let Some(program) = browser() else { return };
+    let _alone = heavy();
+    let (address, seen) = slow_proxy();
+    let profile = tempfile::tempdir().unwrap();
+    let ran = Command::new(program)
+        .args(wwwoffle::cli::chromium::arguments(address, profile.path(), "none"))
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+        .arg("http://site.test/")
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let mut seen = seen.lock().unwrap().clone();
+    seen.retain(|line| !line.contains("/favicon.ico"));
+    let wanted = ["/", "/part.js"].map(|path| format!("GET http://site.test{path} HTTP/1.1\r\n"));
+    assert_eq!(*seen, wanted);
+}
+
+#[test]
+fn without_a_display_it_is_explained() {
+    let daemon = Daemon::prepare(Some("[startup]\nlisten = [\"127.0.0.1:0\"]\n"));
+    let browse = |more: &[&str]| {
+        let mut command = daemon.command(&["browse", "--browser", "/bin/false"]);
+        command.args(more);
+        command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+        run(command, None)
+    };
+    let shown = browse(&["--", "--no-sandbox"]);
+    assert!(shown.status == 1 && shown.err.contains("there is no display"), "{shown:?}");
+    let headless = browse(&["--", "--no-sandbox", "--headless=new"]);
+    assert!(!headless.err.contains("display"), "{headless:?}");
 }
 
 #[test]

@@ -31,6 +31,10 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// `PATH`: where programs are looked for.
     pub path: Option<OsString>,
+    /// `DISPLAY` (X11): where windows are shown.
+    pub display: Option<OsString>,
+    /// `WAYLAND_DISPLAY`: the same on a Wayland desktop.
+    pub wayland_display: Option<OsString>,
 }
 
 /// Which file is the configuration.

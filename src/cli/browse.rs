@@ -11,6 +11,7 @@ use std::process::{Command, ExitStatus as Ended, Stdio};
 
 use self::plan::{Browser, Family, Session};
 use super::args::{Browse, Serve};
+use super::environment::Environment;
 use super::own_daemon::Own;
 use super::trust;
 use super::{Terminal, authority, failure::Failure, programs, settings::Settings};
@@ -109,17 +110,31 @@ fn browse(
             let program = browser.program.display();
             Failure::plain(format_args!("{program} cannot be started: {error}"))
         })?;
-    outcome(typed, browser, ended)
+    outcome(typed, browser, ended, settings.environment)
 }
 
-fn outcome(typed: &Browse, browser: &Browser, ended: Ended) -> Result<ExitStatus, Failure> {
+fn outcome(
+    typed: &Browse,
+    browser: &Browser,
+    ended: Ended,
+    environment: &Environment,
+) -> Result<ExitStatus, Failure> {
     if ended.success() {
         return Ok(ExitStatus::Done);
     }
-    let sandboxed = !typed.arguments.iter().any(|word| word == "--no-sandbox");
+    let has = |word: &str| typed.arguments.iter().any(|given| given == word);
     let is_root = rustix::process::geteuid().is_root();
-    let remedy = if browser.family == Family::Chromium && is_root && sandboxed {
+    let is_shown = [&environment.display, &environment.wayland_display]
+        .iter()
+        .any(|display| display.as_ref().is_some_and(|display| !display.is_empty()));
+    let is_headless = typed.arguments.iter().any(|word| {
+        word.to_str().is_some_and(|word| word.trim_start_matches('-').starts_with("headless"))
+    });
+    let remedy = if browser.family == Family::Chromium && is_root && !has("--no-sandbox") {
         ": as root it starts with `-- --no-sandbox` alone; better browse as another user"
+    } else if !is_shown && !is_headless {
+        ": there is no display, for neither DISPLAY nor WAYLAND_DISPLAY is set; run it on a desktop, \
+         or without a window by `-- --headless`"
     } else {
         ""
     };

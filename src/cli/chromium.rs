@@ -5,6 +5,33 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 
+const DISABLED_FEATURES: [&str; 5] = [
+    // A page asked for by http is another page to us than the one by https.
+    "HttpsUpgrades",
+    // These ask servers of the vendor.
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "Translate",
+    // This looks for devices in the local network.
+    "MediaRouter",
+];
+
+/// Without these the browser asks servers of its vendor at each start. Port 1 is one that browsers
+/// never connect to (WHATWG Fetch, "port blocking").
+const QUIET: [&str; 11] = [
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pings",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-sync",
+    "--component-updater=url-source=http://127.0.0.1:1/",
+    "--apps-gallery-update-url=http://127.0.0.1:1/",
+    "--gaia-url=http://127.0.0.1:1/",
+];
+
 /// The arguments for a browser with a `profile` of its own that asks `proxy` for everything, and takes
 /// certificates of the authority whose public key has the SHA-256 `key`, in base64.
 #[must_use]
@@ -21,9 +48,9 @@ pub fn arguments(proxy: SocketAddr, profile: &Path, key: &str) -> Vec<OsString> 
         format!("--ignore-certificate-errors-spki-list={key}").into(),
         // QUIC goes round every proxy.
         "--disable-quic".into(),
-        // A page asked for by http is another page to us than the one by https.
-        "--disable-features=HttpsUpgrades".into(),
-        "--no-first-run".into(),
-        "--no-default-browser-check".into(),
+        format!("--disable-features={}", DISABLED_FEATURES.join(",")).into(),
     ]
+    .into_iter()
+    .chain(QUIET.map(OsString::from))
+    .collect()
 }

@@ -16,5 +16,7 @@ pub fn read() -> Environment {
         xdg_state_home: variable("XDG_STATE_HOME").map(Into::into),
         home: variable("HOME").map(Into::into),
         path: variable("PATH"),
+        display: variable("DISPLAY"),
+        wayland_display: variable("WAYLAND_DISPLAY"),
     }
 }
