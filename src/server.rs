@@ -9,6 +9,7 @@ mod http2;
 pub mod listener;
 pub mod places;
 pub mod repeat;
+mod resets;
 mod streams;
 mod waiting;
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::harness::frames::{
-    CALM, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, PING, PROTOCOL,
-    RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, hpack,
+    CALM, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, Frames, GOAWAY, HEADERS, PING,
+    PROTOCOL, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, hpack,
 };
 use crate::harness::http2::Http2;
-use crate::harness::{Answer, Gate, eventually, heavy};
+use crate::harness::{After, Answer, Gate, eventually, heavy};
 use crate::http2::Stage;
 
 /// How much memory the daemon may have while it is beset, in KiB.
@@ -76,6 +76,37 @@ fn resets_one_by_one_end_the_connection_too() {
         false
     });
     assert!(gone, "5000 requests were taken back, and nobody minded");
+    others_are_served(&stage);
+}
+
+/// A stream that was answered counts as well when it is reset, and no other one does.
+#[test]
+fn resets_after_the_head_of_an_answer_end_the_connection_too() {
+    let (stage, gate) = (Stage::set(""), Gate::new());
+    let held = std::sync::Arc::clone(&gate);
+    stage.site.origin.on("/held", move |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal")?;
+        held.wait();
+        exchange.send("f of it")?;
+        Ok(After::Close)
+    });
+    let (mut client, host) = (frames(&stage), stage.host());
+    let mut resets = 0;
+    let ended = (0..2_000_u32).any(|number| {
+        let head = get(&host, "/held", &[]);
+        let stream = 2 * number + 1;
+        if client.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &head)).is_err() {
+            return true;
+        }
+        let is_answer = |frame: &Frame| frame.kind == HEADERS && frame.stream == stream;
+        let Some(_answer) = std::iter::from_fn(|| client.next()).find(is_answer) else {
+            return true;
+        };
+        resets += 1;
+        client.send(&frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes())).is_err()
+    });
+    assert!(ended && resets > 400, "after {resets} resets");
+    gate.open();
     others_are_served(&stage);
 }
 

@@ -16,6 +16,7 @@ use tokio::time::{Instant, Sleep};
 use tracing::debug;
 
 use super::repeat::Repeater;
+use super::resets::ResetCounter;
 use wwwoffle_http::framing::Gate;
 
 /// How many interim answers may wait on one connection; more are left out.
@@ -36,6 +37,8 @@ pub struct ClientIo<T> {
     gate: Option<Gate>,
     /// Who answers what was answered before, if anyone does.
     repeater: Option<Box<Repeater>>,
+    /// Who counts the streams that the client resets, over HTTP/2.
+    resets: Option<ResetCounter>,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +63,7 @@ impl<T> ClientIo<T> {
             interims: Arc::default(),
             gate: None,
             repeater: None,
+            resets: None,
         }
     }
 
@@ -74,6 +78,13 @@ impl<T> ClientIo<T> {
     #[must_use]
     pub(super) fn repeating(mut self, repeater: Repeater) -> Self {
         self.repeater = Some(Box::new(repeater));
+        self
+    }
+
+    /// Has the streams counted that the client resets.
+    #[must_use]
+    pub(super) fn counting(mut self, resets: ResetCounter) -> Self {
+        self.resets = Some(resets);
         self
     }
 
@@ -188,8 +199,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
+            let before = buffer.filled().len();
             let Some(gate) = &mut this.gate else {
-                return Pin::new(&mut this.inner).poll_read(cx, buffer);
+                ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
+                if let Some(resets) = &mut this.resets {
+                    resets.read(buffer.filled().get(before..).unwrap_or_default());
+                }
+                return Poll::Ready(Ok(()));
             };
             if gate.refused().is_some() {
                 let ending = gate.ending();
@@ -198,7 +214,6 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
                 }
                 return Poll::Ready(Ok(()));
             }
-            let before = buffer.filled().len();
             ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
             let fresh = buffer.filled_mut().get_mut(before..).unwrap_or_default();
             if let (Some(repeater), Some(heads)) = (&mut this.repeater, gate.between())

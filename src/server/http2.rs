@@ -24,7 +24,8 @@ use tracing::debug;
 use super::client_io::ClientIo;
 use super::connection::{MAX_REQUEST_FIELDS, Visitor};
 use super::places::Place;
-use super::streams::{Asked, Paced, Streams, hold};
+use super::resets::ResetCounter;
+use super::streams::{Paced, Streams, hold};
 use crate::daemon::Daemon;
 use crate::proxy::{self, Client, reply};
 use crate::storage::statistics::Given;
@@ -69,11 +70,13 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let config = daemon.config();
-    let io = ClientIo::new(stream, config.options.socket_timeout);
     let streams = Streams::new(daemon.tasks.clone(), config.options.socket_timeout);
+    let resets = ResetCounter::new(streams.clone());
+    let io = ClientIo::new(stream, config.options.socket_timeout).counting(resets);
     let (handler, counted) = (Arc::clone(daemon), streams.clone());
     let service = service_fn(move |request| {
-        answer(Arc::clone(&handler), visitor.clone(), counted.asked(), request)
+        counted.asked();
+        answer(Arc::clone(&handler), visitor.clone(), request)
     });
     let mut builder = http2::Builder::new(streams.clone());
     builder
@@ -105,7 +108,7 @@ where
 
 #[expect(clippy::unnecessary_wraps, reason = "it stands for the end of a connection")]
 fn given_up() -> hyper::Result<()> {
-    debug!("the client takes back most of its requests");
+    debug!("the client resets most of its streams");
     Ok(())
 }
 
@@ -113,11 +116,9 @@ fn given_up() -> hyper::Result<()> {
 async fn answer(
     daemon: Arc<Daemon>,
     visitor: Visitor,
-    asked: Asked,
     request: Request<Incoming>,
 ) -> Result<Response<Paced>, Infallible> {
     if request.headers().len() > MAX_REQUEST_FIELDS {
-        asked.answered();
         let refused = reply::plain(431, "the request has more fields than are taken");
         return Ok(refused.map(|body| Paced::new(body, visitor, None)));
     }
@@ -132,7 +133,6 @@ async fn answer(
         }
         None => (visitor, reply::plain(503, Place::NONE)),
     };
-    asked.answered();
     let given = response.extensions_mut().remove::<Given>();
     Ok(response.map(|body| Paced::new(body, visitor, given)))
 }

@@ -1,5 +1,5 @@
 //! The streams of one HTTP/2 connection: how many are under way, which client does not read its
-//! answers, and which makes requests only to take them back.
+//! answers, and which makes requests only to reset them.
 //!
 //! hyper serves each stream in a future of its own, which it gives to [`Streams`] to run. That
 //! future waits for as long as its client leaves the stream's window shut, and no write to the
@@ -34,9 +34,9 @@ use crate::storage::statistics::Given;
 /// What it was given it holds until the client takes it, on every stream.
 const PIECE: usize = 16 * 1024;
 
-/// After so many requests that a client took back before they were answered, it is looked whether
-/// that is most of what it does. A browser that leaves a page takes back a hundred or two.
-const MANY_TAKEN_BACK: usize = 500;
+/// A client may reset so many streams before it counts whether that is most of what it does. A browser that
+/// leaves a page resets a hundred or two.
+const MANY_RESETS: usize = 500;
 
 tokio::task_local! {
     /// The pace of the stream whose future is polled: hyper makes the future around our body and
@@ -57,7 +57,7 @@ struct Shared {
     active: AtomicUsize,
     changed: Notify,
     asked: AtomicUsize,
-    taken_back: AtomicUsize,
+    resets: AtomicUsize,
     abused: Notify,
 }
 
@@ -79,15 +79,23 @@ impl Streams {
         }
     }
 
-    /// Resolves when the client does little but take its requests back.
+    /// Resolves when the client does little but reset its streams.
     pub(super) async fn abused(&self) {
         self.shared.abused.notified().await;
     }
 
-    /// Counts a request, from now until it is answered.
-    pub(super) fn asked(&self) -> Asked {
+    /// Counts a request.
+    pub(super) fn asked(&self) {
         self.shared.asked.fetch_add(1, Ordering::AcqRel);
-        Asked { shared: Arc::clone(&self.shared), answered: false }
+    }
+
+    /// Counts streams that the client has reset.
+    pub(super) fn reset(&self, streams: usize) {
+        let resets = self.shared.resets.fetch_add(streams, Ordering::AcqRel) + streams;
+        let asked = self.shared.asked.load(Ordering::Acquire);
+        if resets > MANY_RESETS && resets > asked / 2 {
+            self.shared.abused.notify_one();
+        }
     }
 }
 
@@ -150,33 +158,6 @@ impl Drop for Active {
     fn drop(&mut self) {
         self.0.active.fetch_sub(1, Ordering::AcqRel);
         self.0.changed.notify_waiters();
-    }
-}
-
-/// A request that is not answered yet. Dropped so, it was taken back.
-#[derive(Debug)]
-pub(super) struct Asked {
-    shared: Arc<Shared>,
-    answered: bool,
-}
-
-impl Asked {
-    /// There is an answer.
-    pub(super) fn answered(mut self) {
-        self.answered = true;
-    }
-}
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        if self.answered {
-            return;
-        }
-        let taken_back = self.shared.taken_back.fetch_add(1, Ordering::AcqRel) + 1;
-        let asked = self.shared.asked.load(Ordering::Acquire);
-        if taken_back > MANY_TAKEN_BACK && taken_back > asked / 2 {
-            self.shared.abused.notify_one();
-        }
     }
 }
 
@@ -323,21 +304,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_most_back_is_told_from_one_that_leaves_a_page() {
+    async fn a_client_that_resets_most_is_told_from_one_that_leaves_a_page() {
         let streams = Streams::new(Tasks::new(), Duration::from_secs(1));
         let now = Duration::from_millis(1);
-        for _ in 0..MANY_TAKEN_BACK {
-            drop(streams.asked());
-        }
+        streams.reset(MANY_RESETS);
         assert!(timeout(now, streams.abused()).await.is_err());
-        for _ in 0..2 * MANY_TAKEN_BACK {
-            streams.asked().answered();
+        for _ in 0..3 * MANY_RESETS {
+            streams.asked();
         }
-        drop(streams.asked());
+        streams.reset(1);
         assert!(timeout(now, streams.abused()).await.is_err());
-        for _ in 0..2 * MANY_TAKEN_BACK {
-            drop(streams.asked());
-        }
+        streams.reset(MANY_RESETS);
         timeout(now, streams.abused()).await.unwrap();
     }
 }
