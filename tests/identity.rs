@@ -123,7 +123,7 @@ fn mode(path: &Path) -> u32 {
 fn others_may_read_the_spool_as_far_as_they_are_let() {
     let origin = Origin::start();
     let config = "[startup]\ndir-perm = \"0750\"\nfile-perm = \"0750\"\n";
-    let mut daemon = Daemon::prepare(Some(config)).with_umask("077");
+    let mut daemon = Daemon::prepare(Some(config)).with_setup("umask 077");
     daemon.up();
     assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
     daemon.settle();
@@ -144,7 +144,7 @@ fn others_may_read_the_spool_as_far_as_they_are_let() {
 #[test]
 fn by_default_only_the_owner_reads_the_spool() {
     let origin = Origin::start();
-    let mut daemon = Daemon::prepare(None).with_umask("000");
+    let mut daemon = Daemon::prepare(None).with_setup("umask 000");
     daemon.up();
     assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
     daemon.down();

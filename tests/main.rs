@@ -37,6 +37,7 @@ mod conformance;
 mod connections;
 mod crash;
 mod cross_site;
+mod descriptors;
 mod disk;
 mod exchange;
 mod export_index;

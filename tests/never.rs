@@ -162,7 +162,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn what_is_secret_is_closed_to_others_whatever_the_umask() {
-    let mut daemon = Daemon::prepare(None).with_umask("000");
+    let mut daemon = Daemon::prepare(None).with_setup("umask 000");
     daemon.up();
     daemon.ok(&["ca", "renew"]);
     daemon.restart();

@@ -69,6 +69,16 @@ impl Error {
         matches!(&*self.0, Kind::Disk { source, .. } if is_full(source))
     }
 
+    /// This process, or the system, has as many files open as it may. The same call works again once some
+    /// are closed.
+    #[must_use]
+    pub fn is_out_of_files(&self) -> bool {
+        use rustix::io::Errno;
+        let limits = [Errno::MFILE, Errno::NFILE];
+        matches!(&*self.0, Kind::Disk { source, .. }
+            if Errno::from_io_error(source).is_some_and(|error| limits.contains(&error)))
+    }
+
     /// The system does not let this user read or write there, or the file system is read-only.
     #[must_use]
     pub fn is_denied(&self) -> bool {

@@ -20,6 +20,13 @@ pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 /// holds its file open.
 pub(crate) const MAX_PENDING: usize = 256;
 
+/// The most finished entries of a batch: of the files that the process may open, an eighth.
+pub(crate) fn max_pending() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    (limit / 8).clamp(1, MAX_PENDING)
+}
+
 /// So many finished entries wait for room on a full disk, each with its file open.
 const MAX_HELD: usize = MAX_PENDING / 2;
 

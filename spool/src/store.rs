@@ -21,7 +21,7 @@ use crate::fs::{Disk, DiskFile};
 use crate::outbox::Outbox;
 use crate::overlay::{self, Found, overlay_path};
 use crate::partial;
-use crate::pending::{MAX_PENDING, Pending};
+use crate::pending::{Pending, max_pending};
 use crate::place::Place;
 use crate::read::{self, Content, Expected};
 use crate::recent::Recent;
@@ -54,6 +54,8 @@ pub(crate) struct Store {
     pub(crate) durability: Durability,
     pub(crate) commit: Mutex<()>,
     pub(crate) pending: Pending,
+    /// So many that wait make a batch.
+    max_pending: usize,
     /// Held by whoever writes an update, by the first byte of the key: no update may be based on a
     /// state that another replaces.
     pub(crate) updates: [Mutex<()>; UPDATES],
@@ -145,6 +147,7 @@ impl Store {
             durability,
             commit: Mutex::default(),
             pending: Pending::default(),
+            max_pending: max_pending(),
             updates: Default::default(),
             outbox: Outbox::default(),
             versions,
@@ -304,7 +307,7 @@ impl Store {
                 }
                 count
             };
-            if count >= MAX_PENDING {
+            if count >= self.max_pending {
                 self.write_batch();
             }
             return Ok(true);

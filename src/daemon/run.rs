@@ -27,12 +27,12 @@ use crate::fetch::monitor;
 use crate::net::link;
 use crate::server::access::names;
 use crate::server::control::{self, ControlSocket};
-use crate::server::listener;
+use crate::server::listener::{self, OpenFiles};
 use crate::storage::lists;
 use crate::storage::purge;
 use crate::storage::spool_options;
 use crate::storage::statistics;
-use crate::storage::store::Store;
+use crate::storage::store::{OPEN_FILE, Store};
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
 
@@ -81,7 +81,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
                        for example with `date --set`, and start again";
         return Err(refuse(ExitStatus::Failed, message.to_owned()));
     }
-    listener::raise_open_files();
+    let files = OpenFiles::raise();
     config
         .may_listen(&start.listen)
         .map_err(|open_listener| refuse(ExitStatus::BadConfig, open_listener.to_string()))?;
@@ -92,11 +92,11 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
         .enable_all()
         .build()
         .map_err(|error| refuse(ExitStatus::Failed, format!("no threads can be had: {error}")))?;
-    let (store, mode) = open(&start.spool, &start.live)?;
+    let (store, mode) = open(&start.spool, &start.live, files)?;
     let mode = start.mode.unwrap_or(mode);
     let spool = store.spool().clone();
     fetch::remove_leftovers();
-    let ran = runtime.block_on(serve(start, sockets, store, mode, ready));
+    let ran = runtime.block_on(serve(start, (sockets, files), store, mode, ready));
     // What has not ended by now is abandoned: unfinished entries are discarded at the next start.
     runtime.shutdown_timeout(Duration::from_secs(1));
     if let Err(error) = spool.flush() {
@@ -118,7 +118,7 @@ fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), Refusal> {
     identity.assume().map_err(bad)
 }
 
-fn open(root: &Path, live: &Live) -> Result<(Store, Choice), Refusal> {
+fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), Refusal> {
     let config = live.config();
     let startup = &config.startup;
     let options = spool_options::of(startup, versions(live));
@@ -135,7 +135,8 @@ fn open(root: &Path, live: &Live) -> Result<(Store, Choice), Refusal> {
     }
     let mode = state.mode().and_then(|word| word.parse().ok()).unwrap_or_default();
     let store = Store::new(spool);
-    store.hold(usize::try_from(startup.hot_set.bytes()).unwrap_or(usize::MAX));
+    let hot_set = usize::try_from(startup.hot_set.bytes()).unwrap_or(usize::MAX);
+    store.hold(hot_set.min(files.pages().saturating_mul(OPEN_FILE)));
     Ok((store, mode))
 }
 
@@ -168,7 +169,7 @@ fn own_templates(store: &Store) -> OwnPages {
 
 async fn serve(
     start: Start,
-    sockets: Vec<Socket>,
+    (sockets, files): (Vec<Socket>, OpenFiles),
     store: Store,
     mode: Choice,
     ready: impl FnOnce(&str),
@@ -194,13 +195,13 @@ async fn serve(
     // The first page that anybody sees tells of before as well.
     fetch::begin(&daemon).await;
     statistics::keep::begin(&daemon).await;
-    start_tasks(&daemon, socket, start.rest.unwrap_or(purge::REST));
+    start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
     // Whoever reads the line may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
         refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
     })?;
     // Last of all: a program that waits for the port may command as soon as it connects.
-    listen(&daemon, sockets)?;
+    listen(&daemon, sockets, files)?;
     ready(&ready_line(&daemon, &spool));
     let why = wait_for_the_end(&daemon, signals).await;
     info!(why, "stopping");
@@ -252,8 +253,8 @@ fn authority(spool: &Path, domains: &[String]) -> Result<Authority, Refusal> {
     Ok(authority)
 }
 
-fn start_tasks(daemon: &Arc<Daemon>, socket: ControlSocket, rest: Duration) {
-    daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket));
+fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles), rest: Duration) {
+    daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket, files.programs()));
     daemon.tasks.spawn(monitor::work(Arc::clone(daemon)));
     daemon.tasks.spawn(purge::work(Arc::clone(daemon), rest));
     daemon.tasks.spawn(names::keep(Arc::clone(daemon)));
@@ -302,8 +303,9 @@ fn addresses(sockets: &[Socket]) -> Result<Vec<SocketAddr>, Refusal> {
 }
 
 /// Listens on all sockets, and accepts clients of each.
-fn listen(daemon: &Arc<Daemon>, sockets: Vec<Socket>) -> Result<(), Refusal> {
-    let places = Arc::new(Semaphore::new(daemon.config().startup.max_connections.get()));
+fn listen(daemon: &Arc<Daemon>, sockets: Vec<Socket>, files: OpenFiles) -> Result<(), Refusal> {
+    let most = daemon.config().startup.max_connections.get().min(files.clients());
+    let places = Arc::new(Semaphore::new(most));
     for (socket, address) in sockets.into_iter().zip(&daemon.listening) {
         let listener = listener::listen(socket).map_err(|e| cannot_listen(*address, &e))?;
         daemon.tasks.spawn(listener::accept(Arc::clone(daemon), listener, Arc::clone(&places)));

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::server::conn::http1;
@@ -13,7 +14,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use super::client_io::ClientIo;
@@ -22,8 +24,11 @@ use crate::cli::control_path::ControlPath;
 use crate::daemon::Daemon;
 use crate::site::own;
 
-/// How many programs may command at once; further ones wait.
+/// How many programs are connected at once. If one more comes, those that ask for nothing are disconnected.
 const MAX_AT_ONCE: usize = 64;
+
+/// How often programs that ask for nothing are looked for while one waits.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How long accepting rests after a failure, such as too many open files.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
@@ -66,29 +71,29 @@ impl Drop for ControlSocket {
     }
 }
 
-/// Serves the API on the control socket until the daemon stops, then removes the socket. What is
-/// under way then is answered.
-pub async fn accept(daemon: Arc<Daemon>, socket: ControlSocket) {
-    let places = Arc::new(Semaphore::new(MAX_AT_ONCE));
+/// Serves the API on the control socket until the daemon stops, then removes the socket; at most for `most`
+/// programs at once. What is under way then is answered.
+pub async fn accept(daemon: Arc<Daemon>, socket: ControlSocket, most: usize) {
+    let (places, wanted) = (Arc::new(Semaphore::new(most.min(MAX_AT_ONCE))), Arc::default());
     loop {
-        let place = tokio::select! {
-            place = Arc::clone(&places).acquire_owned() => place,
-            () = daemon.tasks.stopping() => return,
-        };
-        let Ok(place) = place else { return };
         let accepted = tokio::select! {
             accepted = socket.listener.accept() => accepted,
             () = daemon.tasks.stopping() => return,
         };
         match accepted {
             Ok((stream, _)) => {
-                let served = serve(Arc::clone(&daemon), stream);
+                let place = tokio::select! {
+                    place = place(&places, &wanted) => place,
+                    () = daemon.tasks.stopping() => return,
+                };
+                let served = serve(Arc::clone(&daemon), stream, Arc::clone(&wanted));
                 daemon.tasks.spawn(async move {
                     served.await;
                     drop(place);
                 });
             }
             Err(error) => {
+                daemon.store.close_files().await;
                 warn!(%error, "a program cannot be accepted on the control socket");
                 tokio::time::sleep(AFTER_FAILURE).await;
             }
@@ -96,13 +101,27 @@ pub async fn accept(daemon: Arc<Daemon>, socket: ControlSocket) {
     }
 }
 
-/// Serves one program until it leaves, stays silent for too long, or the daemon stops and its
-/// request under way is answered.
-async fn serve(daemon: Arc<Daemon>, stream: UnixStream) {
+/// A place for one more program. While there is none, `wanted` tells those that ask for nothing to leave.
+async fn place(places: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphorePermit> {
+    let acquired = Arc::clone(places).acquire_owned();
+    let mut acquired = pin!(acquired);
+    loop {
+        match timeout(LOOK_AGAIN, acquired.as_mut()).await {
+            Ok(place) => return place.ok(),
+            Err(_elapsed) => wanted.notify_waiters(),
+        }
+    }
+}
+
+/// Serves one program until it leaves, stays silent for too long or while its place is `wanted`, or the
+/// daemon stops and its request under way is answered.
+async fn serve(daemon: Arc<Daemon>, stream: UnixStream, wanted: Arc<Notify>) {
     let options = &daemon.config().options;
     let io = ClientIo::new(stream, options.socket_timeout);
-    let handler = Arc::clone(&daemon);
+    let (handler, has_asked) = (Arc::clone(&daemon), Arc::new(AtomicBool::new(false)));
+    let asks = Arc::clone(&has_asked);
     let service = service_fn(move |request| {
+        asks.store(true, Ordering::Relaxed);
         let daemon = Arc::clone(&handler);
         async move { Ok::<_, Infallible>(own::over_socket(daemon, request).await) }
     });
@@ -114,8 +133,15 @@ async fn serve(daemon: Arc<Daemon>, stream: UnixStream) {
     let served = async {
         tokio::select! {
             served = connection.as_mut() => return served,
-            () = daemon.tasks.stopping() => connection.as_mut().graceful_shutdown(),
+            () = wanted.notified() => {
+                if !has_asked.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+            }
+            () = daemon.tasks.stopping() => {}
         }
+        // A request under way is answered first.
+        connection.as_mut().graceful_shutdown();
         connection.await
     };
     if let Err(error) = served.await {

@@ -75,6 +75,7 @@ pub async fn accept(daemon: Arc<Daemon>, listener: TcpListener, places: Arc<Sema
             }
             Err(error) if is_the_clients(&error) => {}
             Err(error) => {
+                daemon.store.close_files().await;
                 warn!(%error, "a client cannot be accepted");
                 tokio::time::sleep(AFTER_FAILURE).await;
             }
@@ -101,13 +102,60 @@ fn is_the_clients(error: &io::Error) -> bool {
     )
 }
 
-/// Raises the limit of open files to what the system allows: a client is one, and its origin
-/// another.
-pub fn raise_open_files() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        error!(%error, "the limit of open files cannot be raised");
+/// How the files that the process may open are shared out, so that no use of them shuts out another. What
+/// is left is for origins, the index and what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenFiles {
+    limit: usize,
+}
+
+/// Open files of a daemon that nobody uses, about.
+const AT_REST: usize = 32;
+
+impl OpenFiles {
+    /// Raises the limit to what the system allows.
+    #[must_use]
+    pub fn raise() -> Self {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            error!(%error, "the limit of open files cannot be raised");
+        }
+        let limit = getrlimit(Resource::Nofile).current;
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+        Self { limit: limit.unwrap_or(usize::MAX) }
+    }
+
+    /// The most clients of the port: each may need a connection to its origin.
+    #[must_use]
+    pub fn clients(self) -> usize {
+        (self.limit.saturating_sub(AT_REST) / 2).clamp(1, Semaphore::MAX_PERMITS)
+    }
+
+    /// The most programs on the control socket.
+    #[must_use]
+    pub fn programs(self) -> usize {
+        (self.limit / 8).max(1)
+    }
+
+    /// The most files of stored pages that stay open for the next requests.
+    #[must_use]
+    pub fn pages(self) -> usize {
+        self.limit / 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_open_files_are_shared_out_with_some_left() {
+        for limit in [64, 256, 1_024, 524_288] {
+            let files = OpenFiles { limit };
+            let sum = files.clients() + files.programs() + files.pages();
+            assert!(sum + AT_REST / 2 <= limit, "{limit}: {sum}");
+        }
     }
 }

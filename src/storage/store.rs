@@ -22,7 +22,7 @@ use wwwoffle_spool::{
 };
 
 use self::hot::HotSet;
-pub use self::hot::Shelf;
+pub use self::hot::{OPEN_FILE, Shelf};
 pub use self::kept::{Identity, Kept};
 use crate::proxy::download::ReadAt;
 
@@ -151,12 +151,14 @@ impl Store {
         new: NewEntry,
         length: Option<u64>,
     ) -> Result<(Writer, Tail), Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
+        let (store, place) = (self.clone(), place.clone());
         blocking(move || {
-            spool.check_room(length.unwrap_or_default())?;
-            let mut writer = spool.begin(&place, new)?;
-            let tail = writer.tail()?;
-            Ok((writer, tail))
+            store.spool.check_room(length.unwrap_or_default())?;
+            store.with_files(|| {
+                let mut writer = store.spool.begin(&place, new.clone())?;
+                let tail = writer.tail()?;
+                Ok((writer, tail))
+            })
         })
         .await
     }
@@ -173,12 +175,15 @@ impl Store {
         validator: Vec<u8>,
         complete_length: Option<u64>,
     ) -> Result<(Writer, Tail), Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
+        let (store, place) = (self.clone(), place.clone());
         blocking(move || {
-            spool.check_room(complete_length.unwrap_or_default())?;
-            let mut writer = spool.begin_resumable(&place, new, &validator, complete_length)?;
-            let tail = writer.tail()?;
-            Ok((writer, tail))
+            store.spool.check_room(complete_length.unwrap_or_default())?;
+            store.with_files(|| {
+                let (spool, new) = (&store.spool, new.clone());
+                let mut writer = spool.begin_resumable(&place, new, &validator, complete_length)?;
+                let tail = writer.tail()?;
+                Ok((writer, tail))
+            })
         })
         .await
     }

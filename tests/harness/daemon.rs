@@ -59,7 +59,7 @@ pub(crate) struct Daemon {
     /// Reads it until it ends.
     listener: Option<JoinHandle<()>>,
     variables: Vec<(&'static str, String)>,
-    umask: Option<&'static str>,
+    setup: Option<&'static str>,
     /// The field with the control password, with its line end; empty without one.
     control: String,
 }
@@ -101,7 +101,7 @@ impl Daemon {
             log,
             listener: None,
             variables,
-            umask: None,
+            setup: None,
             control: String::new(),
         }
     }
@@ -124,9 +124,9 @@ impl Daemon {
         self
     }
 
-    /// Runs with this umask from the next start on.
-    pub(crate) fn with_umask(mut self, umask: &'static str) -> Self {
-        self.umask = Some(umask);
+    /// Runs after this shell command from the next start on: `umask 077`, `ulimit -n 64`.
+    pub(crate) fn with_setup(mut self, command: &'static str) -> Self {
+        self.setup = Some(command);
         self
     }
 
@@ -154,10 +154,10 @@ impl Daemon {
     /// The binary without any option.
     pub(crate) fn bare_command(&self) -> Command {
         let program = env!("CARGO_BIN_EXE_wwwoffle");
-        let mut command = match self.umask {
-            Some(umask) => {
+        let mut command = match self.setup {
+            Some(setup) => {
                 let mut shell = Command::new("sh");
-                shell.args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\""), program]);
+                shell.args(["-c", &format!("{setup}; exec \"$0\" \"$@\""), program]);
                 shell
             }
             None => Command::new(program),

@@ -7,6 +7,7 @@ use wwwoffle_spool::{Error, Place};
 
 use super::hot::Shelf;
 use super::{Kept, Store, blocking};
+use crate::base::error_chain::error_chain;
 
 impl Store {
     /// All that is kept under the keys of these places: from memory, or with one look at the disk for
@@ -21,7 +22,35 @@ impl Store {
             return Ok([one, other]);
         }
         let (store, [one, other]) = (self.clone(), places.map(Place::clone));
-        blocking(move || Ok([store.shelf(&one)?, store.shelf(&other)?])).await
+        blocking(move || store.with_files(|| Ok([store.shelf(&one)?, store.shelf(&other)?]))).await
+    }
+
+    /// Calls `call`, and once more with fewer open files if there were too many. It blocks.
+    pub(super) fn with_files<T>(&self, call: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+        match call() {
+            Err(error) if error.is_out_of_files() => {
+                self.free_files();
+                call()
+            }
+            done => done,
+        }
+    }
+
+    /// Closes the files that are open for the next requests, and those of pages that wait for their batch.
+    pub async fn close_files(&self) {
+        let store = self.clone();
+        let free = move || {
+            store.free_files();
+            Ok(())
+        };
+        let _never_fails = blocking(free).await;
+    }
+
+    fn free_files(&self) {
+        self.hot.clear();
+        if let Err(error) = self.spool.flush() {
+            warn!(error = error_chain(&error), "pages cannot be written to free their files");
+        }
     }
 
     /// All that is kept under the key of `place`. It blocks.

@@ -30,7 +30,7 @@ const PARTS: usize = 16;
 
 /// What an entry counts for whose body is on disk and which holds its file open: descriptors are
 /// fewer than bytes.
-const OPEN_FILE: usize = 256 * 1024;
+pub const OPEN_FILE: usize = 256 * 1024;
 
 /// What a field of a head takes in memory besides its bytes, about.
 const FIELD: usize = 128;
@@ -160,7 +160,8 @@ impl HotSet {
         self.clear();
     }
 
-    fn clear(&self) {
+    /// Lets go of all that is held.
+    pub(super) fn clear(&self) {
         for part in &self.parts {
             let mut part = lock(part);
             let gone = [part.young.clear(), part.old.clear()];

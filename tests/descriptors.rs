@@ -1,0 +1,55 @@
+//! A daemon that may open few files, or has many clients that say nothing.
+
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use crate::harness::{Daemon, Origin};
+
+/// As few as 2.9 needed.
+const FEW: &str = "ulimit -n 64";
+
+/// More than may be served at once, of either kind.
+const IDLE: usize = 100;
+
+#[test]
+fn stored_pages_are_served_with_few_descriptors() {
+    let origin = Origin::start();
+    let mut daemon = Daemon::prepare(None).with_setup(FEW);
+    daemon.up();
+    // Too long to be read whole with their heads, so each of them is an open file.
+    let bodies = 100_000..100_000 + IDLE as u64;
+    let get = |length: u64| {
+        let url = origin.url(&format!("/big/{length}"));
+        let answer = daemon.get(&url);
+        (answer.status, answer.body.len() as u64)
+    };
+    for length in bodies.clone() {
+        assert_eq!(get(length), (200, length));
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for _ in 0..2 {
+        for length in bodies.clone() {
+            assert_eq!(get(length), (200, length), "offline");
+        }
+    }
+    assert_eq!(daemon.page("/").status, 200);
+    daemon.ok(&["status"]);
+}
+
+#[test]
+fn the_control_socket_answers_whoever_is_connected() {
+    let mut daemon = Daemon::prepare(None).with_setup(FEW);
+    daemon.up();
+    let clients: Vec<_> = (0..IDLE).map(|_| TcpStream::connect(daemon.addr()).unwrap()).collect();
+    daemon.ok(&["status"]);
+    drop(clients);
+    daemon.down();
+
+    let mut daemon = Daemon::start();
+    let socket = daemon.spool().join("control");
+    let programs: Vec<_> = (0..IDLE).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    daemon.ok(&["status"]);
+    drop(programs);
+    assert!(daemon.down().success());
+}
