@@ -264,7 +264,7 @@ impl<'a> Document<'a> {
         let is_unwelcome = found.nofollow || chosen.link.nofollow;
         let wishes = self.taken(|run, wanting| {
             let Some(depth) = wanting.wish.depth.checked_sub(1) else {
-                run.leave_out(LeftOut::Depth, url.as_str());
+                run.too_far(key, url.as_str());
                 return None;
             };
             if wanting.heeds_robots && is_unwelcome {

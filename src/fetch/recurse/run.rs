@@ -42,6 +42,15 @@ pub enum Outcome {
     Failed,
     /// Its site asks programs to leave it alone. It is no page that was taken.
     LeftAlone,
+    /// It is more links away than was asked for. It is no page that was taken, and may become one.
+    TooFar,
+}
+
+impl Outcome {
+    /// Whether a URL with this outcome was taken: as a page or as a part of one.
+    const fn is_taken(self) -> bool {
+        !matches!(self, Self::LeftAlone | Self::TooFar)
+    }
 }
 
 /// What is known of one URL.
@@ -157,13 +166,14 @@ impl Run {
             return Ok(step);
         }
         self.may_be_taken(url, now).inspect_err(|why| self.leave_out(*why, url.as_str()))?;
+        self.reach(&key, url.as_str());
         self.take(key, Some(left));
         Ok(Step::Fetch)
     }
 
     /// Allows `left` links to be followed from a URL that was taken before, if it was.
     fn extend(&mut self, key: Key, left: u16) -> Option<Step> {
-        let seen = self.seen.get_mut(&key)?;
+        let seen = self.seen.get_mut(&key).filter(|seen| seen.outcome.is_taken())?;
         let before = std::mem::replace(seen, Seen { left: Some(left), outcome: Outcome::Waits });
         if before.outcome == Outcome::Waits {
             // The request learns of it where it waits.
@@ -192,13 +202,13 @@ impl Run {
             return Ok(Step::Nothing);
         }
         if let Some(left) = left
-            && self.outcome(&key) != Some(Outcome::LeftAlone)
             && let Some(step) = self.extend(key, left)
         {
             return Ok(step);
         }
         let room = if self.seen.len() < MAX_SEEN { Ok(()) } else { Err(LeftOut::Memory) };
         room.and_then(|()| self.is_within(now)).inspect_err(|why| self.leave_out(*why, url))?;
+        self.reach(&key, url);
         // It may have been left alone as a page.
         self.seen.remove(&key);
         self.take(key, left);
@@ -208,6 +218,26 @@ impl Run {
     /// Counts a link that is not followed, or a part that is not fetched.
     pub fn leave_out(&mut self, why: LeftOut, url: &str) {
         self.report.leave_out(why, 1, url);
+    }
+
+    /// Counts a page that is more links away than was asked for, once, and unless it was taken.
+    pub fn too_far(&mut self, key: Key, url: &str) {
+        if self.seen.contains_key(&key) {
+            return;
+        }
+        // The rest is for pages that are taken; beyond this, a URL may count more than once.
+        if self.seen.len() < MAX_SEEN / 2 {
+            self.seen.insert(key, Seen { left: None, outcome: Outcome::TooFar });
+        }
+        self.leave_out(LeftOut::Depth, url);
+    }
+
+    /// Takes back that a page is too far away: a shorter way leads there.
+    fn reach(&mut self, key: &Key, url: &str) {
+        if self.outcome(key) == Some(Outcome::TooFar) {
+            self.seen.remove(key);
+            self.report.take_back(LeftOut::Depth, url);
+        }
     }
 
     /// Counts references of a page that are no URLs.
@@ -258,7 +288,7 @@ impl Run {
     #[must_use]
     pub fn knows_part(&self, key: &Key, left: Option<u16>) -> bool {
         let seen = self.seen.get(key);
-        seen.is_some_and(|seen| seen.left >= left && seen.outcome != Outcome::LeftAlone)
+        seen.is_some_and(|seen| seen.left >= left && seen.outcome.is_taken())
     }
 
     /// What was recorded of a URL.
@@ -315,7 +345,7 @@ impl Run {
     /// Takes back that a URL was taken: it did not get onto the queue.
     pub fn untake(&mut self, key: &Key) {
         let known = self.seen.remove(key);
-        let Some(seen) = known.filter(|seen| seen.outcome != Outcome::LeftAlone) else { return };
+        let Some(seen) = known.filter(|seen| seen.outcome.is_taken()) else { return };
         if seen.outcome == Outcome::Waits {
             self.waiting = self.waiting.saturating_sub(1);
         } else if let Some(count) = self.count(seen.outcome) {
@@ -351,7 +381,7 @@ impl Run {
     fn count(&mut self, outcome: Outcome) -> Option<&mut u64> {
         let counts = &mut self.report.counts;
         match outcome {
-            Outcome::Waits | Outcome::LeftAlone => None,
+            Outcome::Waits | Outcome::LeftAlone | Outcome::TooFar => None,
             Outcome::Fetched => Some(&mut counts.fetched),
             Outcome::Unchanged => Some(&mut counts.unchanged),
             Outcome::Kept => Some(&mut counts.kept),

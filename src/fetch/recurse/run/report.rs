@@ -140,6 +140,23 @@ impl Report {
         }
     }
 
+    /// Takes back that `url` was left out.
+    pub(super) fn take_back(&mut self, why: LeftOut, url: &str) {
+        let Some(left) = self.left_out.get_mut(&why) else { return };
+        left.count = left.count.saturating_sub(1);
+        left.examples.retain(|known| known != beginning(url, MAX_TOLD_URL));
+        if left.count == 0 {
+            self.left_out.remove(&why);
+        }
+    }
+
+    /// How many links of pages lead nowhere, of those that are told one by one.
+    #[must_use]
+    pub fn dead_links(&self) -> u64 {
+        let dead = self.failed.iter().filter(|failed| failed.dead && failed.from.is_some());
+        u64::try_from(dead.count()).unwrap_or(u64::MAX)
+    }
+
     /// Tells of what was not to be had; the last that was heard of a URL counts.
     pub(super) fn tell(&mut self, mut failed: Failed) {
         for (text, most) in [(&mut failed.reason, MAX_REASON), (&mut failed.url, MAX_TOLD_URL)] {

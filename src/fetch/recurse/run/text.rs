@@ -161,13 +161,14 @@ fn one(line: &str) -> Option<(Key, Seen)> {
     words.next().is_none().then_some((key.parse().ok()?, seen))
 }
 
-const LETTERS: [(Outcome, &str); 6] = [
+const LETTERS: [(Outcome, &str); 7] = [
     (Outcome::Waits, "w"),
     (Outcome::Fetched, "f"),
     (Outcome::Unchanged, "u"),
     (Outcome::Kept, "k"),
     (Outcome::Failed, "x"),
     (Outcome::LeftAlone, "r"),
+    (Outcome::TooFar, "t"),
 ];
 
 fn letter(outcome: Outcome) -> &'static str {

@@ -222,7 +222,8 @@ impl Follow {
         for told in told {
             let counts = told.report.counts;
             fetched += counts.fetched + counts.unchanged + counts.kept;
-            self.failed += counts.failed;
+            // That a link leads nowhere is a matter of the site, and no failure of the fetch.
+            self.failed += counts.failed.saturating_sub(told.report.dead_links());
             waiting += u64::try_from(told.waiting).unwrap_or(u64::MAX);
             self.teller.ready.push_back(Event::Run { run: Box::new(told.into()) });
         }
