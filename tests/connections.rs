@@ -319,3 +319,27 @@ fn a_tunnel_counts_as_a_client() {
     drop(tunnels);
     assert_eq!(late.receive("GET").whole().status, 200);
 }
+
+#[test]
+fn a_client_that_ends_its_half_after_its_request_gets_its_answer() {
+    let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
+    let held = Arc::clone(&gate);
+    origin.on("/slow", move |exchange| {
+        held.wait();
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst")?;
+        exchange.send("again")?;
+        Ok(After::Keep)
+    });
+    let mut client = daemon.client();
+    client.ask(&origin.url("/slow"), "");
+    client.finish_sending();
+    eventually("the origin is asked", || origin.count("/slow") == 1);
+    gate.open();
+    assert_eq!(client.receive("GET").whole().text(), "firstagain");
+    // What is kept comes as well, and then the connection ends.
+    let mut client = daemon.client();
+    client.ask(&origin.url("/slow"), "");
+    client.finish_sending();
+    assert_eq!(client.receive("GET").whole().text(), "firstagain");
+    assert_eq!(client.reader.fill().unwrap(), 0);
+}

@@ -83,17 +83,17 @@ fn resets_one_by_one_end_the_connection_too() {
 #[test]
 fn resets_after_the_head_of_an_answer_end_the_connection_too() {
     let (stage, gate) = (Stage::set(""), Gate::new());
-    let held = std::sync::Arc::clone(&gate);
-    stage.site.origin.on("/held", move |exchange| {
+    let waits = std::sync::Arc::clone(&gate);
+    stage.site.origin.on("/waits", move |exchange| {
         exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal")?;
-        held.wait();
+        waits.wait();
         exchange.send("f of it")?;
         Ok(After::Close)
     });
     let (mut client, host) = (frames(&stage), stage.host());
     let mut resets = 0;
     let ended = (0..2_000_u32).any(|number| {
-        let head = get(&host, "/held", &[]);
+        let head = get(&host, "/waits", &[]);
         let stream = 2 * number + 1;
         if client.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &head)).is_err() {
             return true;

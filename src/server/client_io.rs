@@ -19,6 +19,10 @@ use super::repeat::Repeater;
 use super::resets::ResetCounter;
 use wwwoffle_http::framing::Gate;
 
+/// How long a client that has ended its half of the connection waits for the next byte of its answer. It
+/// looks the same as one that has left, as long as nothing is written to it.
+const HALF_CLOSED: Duration = Duration::from_secs(10);
+
 /// How many interim answers may wait on one connection; more are left out.
 const MAX_WAITING_INTERIMS: usize = 16;
 
@@ -37,6 +41,8 @@ pub struct ClientIo<T> {
     gate: Option<Gate>,
     /// Who answers what was answered before, if anyone does.
     repeater: Option<Box<Repeater>>,
+    /// How long an answer is still made, once the client has ended its half.
+    half_closed: Option<Pin<Box<Sleep>>>,
     /// Who counts the streams that the client resets, over HTTP/2.
     resets: Option<ResetCounter>,
 }
@@ -63,6 +69,7 @@ impl<T> ClientIo<T> {
             interims: Arc::default(),
             gate: None,
             repeater: None,
+            half_closed: None,
             resets: None,
         }
     }
@@ -135,6 +142,9 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
     ) -> Poll<io::Result<R>> {
         if let Poll::Ready(done) = step(Pin::new(&mut self.inner), cx) {
             self.waiting = false;
+            if let Some(until) = &mut self.half_closed {
+                until.as_mut().reset(Instant::now() + HALF_CLOSED);
+            }
             return Poll::Ready(done);
         }
         if !self.waiting {
@@ -153,6 +163,20 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
             ready!(step)?;
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Waits while a client that has ended its half may still be there for its answer.
+    fn poll_half_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let heads = self.gate.as_ref().and_then(Gate::between);
+        let is_answered = heads
+            .zip(self.repeater.as_ref())
+            .is_none_or(|(heads, repeater)| repeater.is_idle(heads));
+        if is_answered {
+            return Poll::Ready(());
+        }
+        let until =
+            self.half_closed.get_or_insert_with(|| Box::pin(tokio::time::sleep(HALF_CLOSED)));
+        until.as_mut().poll(cx)
     }
 
     /// Writes what interim answers wait, where hyper is between two answers.
@@ -214,7 +238,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
                 }
                 return Poll::Ready(Ok(()));
             }
-            ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
+            if this.half_closed.is_none() {
+                ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
+            }
+            if buffer.filled().len() == before && buffer.remaining() > 0 {
+                ready!(this.poll_half_closed(cx));
+                return Poll::Ready(Ok(()));
+            }
             let fresh = buffer.filled_mut().get_mut(before..).unwrap_or_default();
             if let (Some(repeater), Some(heads)) = (&mut this.repeater, gate.between())
                 && repeater.take(heads, fresh)

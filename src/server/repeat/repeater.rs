@@ -71,7 +71,7 @@ impl Repeater {
     }
 
     /// Whether hyper waits for a request, when it was given `heads` of them.
-    fn is_idle(&self, heads: usize) -> bool {
+    pub(in crate::server) fn is_idle(&self, heads: usize) -> bool {
         self.flushed == heads && self.exchange.answered() == heads
     }
 
