@@ -257,6 +257,7 @@ fn a_spool_that_cannot_be_written_is_said() {
     assert_eq!(ran.status, 73, "{ran:?}");
     assert_eq!(ran.err.trim_end().lines().count(), 1, "one message: {ran:?}");
     assert!(ran.err.contains(place.spool().to_str().unwrap()), "{ran:?}");
+    assert!(ran.err.contains("mounted read-only") && !ran.err.contains("the right"), "{ran:?}");
 }
 
 #[test]

@@ -240,6 +240,15 @@ impl fmt::Display for Error {
                 f,
                 "no room to {doing} {path:?}: free some space there, what is kept stays readable"
             ),
+            Kind::Disk { doing, path, source }
+                if source.kind() == io::ErrorKind::ReadOnlyFilesystem =>
+            {
+                write!(
+                    f,
+                    "cannot {doing} {path:?}: its file system is mounted read-only; mount it \
+                     writable, or copy the spool to a disk that is, and name that directory"
+                )
+            }
             Kind::Disk { doing, path, source } if is_denied(source) => write!(
                 f,
                 "not allowed to {doing} {path:?}: give this user the right to read and write there, \

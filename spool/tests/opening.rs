@@ -106,7 +106,7 @@ fn a_newer_format_is_not_touched() {
 fn a_refusal_of_the_system_says_what_to_do() {
     for (kind, words) in [
         (ErrorKind::PermissionDenied, "give this user the right to read and write there"),
-        (ErrorKind::ReadOnlyFilesystem, "give this user the right to read and write there"),
+        (ErrorKind::ReadOnlyFilesystem, "mount it writable, or copy the spool"),
         (ErrorKind::StorageFull, "free some space there"),
     ] {
         let disk = SimDisk::new();
