@@ -1,7 +1,6 @@
 //! `kill -9` at random moments, by the conformance script: afterwards no body is wrong, short or lost.
 
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,12 +10,9 @@ use crate::harness::{Daemon, daemon, heavy};
 const LIMIT: Duration = Duration::from_secs(25 * 60);
 
 #[test]
+#[ignore = "needs ../shared/conformance"]
 fn kill_9_in_mid_download_leaves_a_sound_spool() {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance/kill9.py");
-    if !script.exists() {
-        eprintln!("not run: {} is not there", script.display());
-        return;
-    }
+    let script = crate::conformance::script("kill9.py");
     let _alone = heavy();
     let place = Daemon::prepare(None);
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

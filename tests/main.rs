@@ -3,8 +3,8 @@
 //! Every file here tells about one subject; `harness` is what they stand on. Nothing waits by luck:
 //! each wait is for a condition and has a limit, after which it fails and says what it waited for.
 //!
-//! Tests that need what a machine may lack (a browser, `mount`, the conformance scripts) say so and
-//! return; with `CI=true` a missing browser or `mount` is a failure.
+//! Tests that need what a machine may lack (a browser, `mount`) fail without it and name it. Those that need
+//! the conformance scripts, which are not in this repository, are ignored unless they are asked for.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

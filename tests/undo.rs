@@ -44,10 +44,12 @@ fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
     for url in &gone {
         assert_ne!(daemon.get(url).status, 200, "{url}");
     }
-    without(&daemon, &told, "Page 55");
-    let text = list(&daemon, &told, "3 entries were deleted");
-    assert!(text.contains("Page 54") && !text.contains("Page 53"), "{text}");
-    assert!(daemon.page("/index/").text().contains("3 entries were deleted"));
+    for title in ["Page 53", "Page 55", "Page 56"] {
+        without(&daemon, &told, title);
+    }
+    let text = list(&daemon, &told, "Page 54");
+    assert!(text.contains("3 entries were deleted"), "{text}");
+    list(&daemon, "/index/", "3 entries were deleted");
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
 
     // The program may end meanwhile.

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::cannot_run;
 use super::daemon::{Ran, run};
 
-/// The first of these programs that is installed; `None` says so, and fails under CI.
+/// The first of these programs that is installed; fails if none is.
 pub(crate) fn program(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -18,7 +18,7 @@ pub(crate) fn program(names: &[&str]) -> Option<PathBuf> {
     found
 }
 
-/// Python with a module that is not its own; `None` says so, and fails under CI.
+/// Python with a module that is not its own; fails if it is missing.
 pub(crate) fn python_with(module: &str) -> Option<Command> {
     let mut look = Command::new("python3");
     look.args(["-c", &format!("import {module}")]);
