@@ -104,3 +104,60 @@ async fn offline<A>(ground: &Ground<'_, A>, download: &Download) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hyper::HeaderMap;
+    use std::time::SystemTime;
+    use tokio::time::advance;
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    use super::*;
+    use crate::base::owner::{Owner, Places};
+
+    fn left(downloads: &Downloads) -> Arc<Download> {
+        let mut url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let places = Places::of(&mut url, &HeaderMap::new(), &Owner::Local);
+        let download = downloads.alone(&places, &HeaderMap::new(), SystemTime::UNIX_EPOCH);
+        drop(download.feed.read());
+        download
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_and_stillness_of_an_unread_download_are_bounded() {
+        let bounds = Bounds::of(&Config::default());
+        let (download, since) = (left(&Downloads::default()), Instant::now());
+        let judge = |total| bounds.judge(&download, since, total, false);
+        assert!(judge(None).is_none());
+        advance(STILL).await;
+        assert!(matches!(judge(Some(1)), Some(Failure::Stalled)));
+        let queue = download.ended.subscribe();
+        assert!(judge(Some(1)).is_none(), "the queue waits for it");
+        drop(queue);
+        advance(bounds.time).await;
+        download.progress.at(1);
+        assert!(judge(Some(1)).is_none(), "it moves");
+        assert!(matches!(judge(None), Some(Failure::TooLong(None))));
+        assert!(bounds.judge(&download, since, None, true).is_none(), "a person wants it");
+    }
+
+    #[test]
+    fn a_body_without_a_length_that_nothing_waits_for_is_slowed_down() {
+        let download = left(&Downloads::default());
+        assert_eq!(rest(&download, None, RATE), Some(Duration::from_secs(1)));
+        assert_eq!(rest(&download, Some(2 * RATE), RATE), None);
+        let _reader = download.feed.read();
+        assert_eq!(rest(&download, None, RATE), None);
+    }
+
+    #[test]
+    fn so_many_downloads_go_on_and_no_more() {
+        let downloads = Downloads::default();
+        let all: Vec<_> = (0..MOST).map(|_| left(&downloads)).collect();
+        assert!(!downloads.are_too_many_unread());
+        let _one_more = left(&downloads);
+        assert!(downloads.are_too_many_unread());
+        downloads.leave(all.first().unwrap());
+        assert!(!downloads.are_too_many_unread());
+    }
+}
