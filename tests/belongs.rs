@@ -75,12 +75,13 @@ fn what_root_does_to_a_spool_its_daemon_can_use() {
     place.down();
     let (url, file) = (|path: &str| origin.url(path), archive(&place, "open.warc", 0o644));
     for typed in [
-        &["import", &file][..],
+        // Before the import: what it brings is as old as its capture.
+        &["purge"][..],
+        &["import", &file],
         &["write", &url("/written.html")],
         &["mv", &url("/page/0.html"), &url("/moved.html")],
         &["rm", &url("/page/1.html")],
         &["pin", &url("/page/2.html")],
-        &["purge"],
         &["reindex"],
         &["search", "page"],
         &["ls", "--sort", "name"],
@@ -136,7 +137,9 @@ fn whoever_is_not_its_owner_is_told_who_is() {
     std::fs::copy(env!("CARGO_BIN_EXE_wwwoffle"), &program).unwrap();
     let before = files(place.spool());
     for typed in [
-        &["import", &file][..],
+        // Before the import: what it brings is as old as its capture.
+        &["purge"][..],
+        &["import", &file],
         &["write", "http://a.example/written"],
         &["rm", "http://a.example/open.warc"],
         &["purge"],

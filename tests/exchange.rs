@@ -83,7 +83,8 @@ fn an_archive_is_taken_in_without_a_daemon_and_by_the_one_that_runs() {
 
 #[test]
 fn only_the_command_line_names_paths_to_a_daemon() {
-    let place = Daemon::start();
+    let mut place = Daemon::start();
+    place.set_password("sesame");
     let page = place.page("/").text();
     let token =
         page.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
@@ -91,7 +92,7 @@ fn only_the_command_line_names_paths_to_a_daemon() {
     let mut client = place.client();
     client.send(format!(
         "POST /api/import HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
-         X-Wwwoffle-Token: {token}\r\nContent-Length: {}\r\n\r\n{body}",
+         Authorization: Basic d2hvZXZlcjpzZXNhbWU=\r\nX-Wwwoffle-Token: {token}\r\nContent-Length: {}\r\n\r\n{body}",
         place.addr(),
         body.len()
     ));
