@@ -258,7 +258,7 @@ fn a_change_ends_what_is_kept_of_it_and_of_where_it_leads() {
         ("POST", &form, &[&form, &location][..]),
         ("PUT", &put, &[&put, &content]),
         ("DELETE", &delete, &[&delete]),
-        ("M-SEARCH", &search, &[&search]),
+        ("MERGE", &search, &[&search]),
         ("OPTIONS", &delete, &[]),
     ] {
         daemon.ok(&["online"]);
