@@ -108,6 +108,39 @@ fn rules_add_names_and_switch_it_off() {
 }
 
 #[test]
+fn the_page_of_a_directory_is_served_for_its_index_if_it_says_so() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let page = |text: &str| Answer::html(format!("<!DOCTYPE html><title>T</title>{text}"));
+    let link = |path: &str| page(&format!("<link rel=canonical href={path}>"));
+    // Stored, its answer, asked for, served.
+    let rows = [
+        ("/a/", link("index.html"), "/a/index.html", true),
+        ("/b/index.html", link("/b/"), "/b/", true),
+        ("/c/", page("").field("Content-Location", "index.html"), "/c/index.html", true),
+        ("/d/", page("").field("Link", "</d/index.htm>; rel=canonical"), "/d/index.htm", true),
+        ("/e/", page(""), "/e/index.html", false),
+        ("/f/", link("/f/"), "/f/index.html", false),
+        ("/g/", link("http://other.example/g/index.html"), "/g/index.html", false),
+        ("/h/", link("index.html"), "/h/index.html?x=1", false),
+    ];
+    for (stored, answer, ..) in &rows {
+        origin.say(stored, answer.clone());
+        assert_eq!(daemon.get(&origin.url(stored)).status, 200);
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for (stored, answer, asked, is_served) in &rows {
+        let response = daemon.get(&origin.url(asked)).whole();
+        assert_eq!(response.status, if *is_served { 200 } else { 504 }, "{stored} for {asked}");
+        if *is_served {
+            let status = response.field("Cache-Status").to_owned();
+            assert!(status.contains("hit; detail=near-index"), "{asked}: {status}");
+            assert_eq!(response.body, answer.body, "{asked}");
+        }
+    }
+}
+
+#[test]
 fn http_stands_in_for_https_for_people_and_kept_apart() {
     let parent = Origin::start();
     let config = format!("[proxy]\nproxy = \"{}\"\n", parent.addr);

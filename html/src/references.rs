@@ -279,6 +279,8 @@ pub struct Found {
     pub nofollow: bool,
     /// `<meta name="robots">` asks that it not be listed.
     pub noindex: bool,
+    /// The URL that `<link rel=canonical>` or a `Link` field names for the document (RFC 6596); the first.
+    pub canonical: Option<String>,
     /// Why not all of it was read; the first reason.
     pub cut: Option<Cut>,
 }

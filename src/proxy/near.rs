@@ -4,12 +4,14 @@
 //! redirect would lead back to what was asked for, and an error says nothing of this URL. A person's own
 //! answers are found for that person alone, as everywhere.
 
+use std::sync::Arc;
+
 use hyper::HeaderMap;
-use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
+use hyper::header::{CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LINK};
 use jiff::Timestamp;
 use wwwoffle_config::UrlParts;
 use wwwoffle_spool::Error;
-use wwwoffle_url::CanonicalUrl;
+use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 
 use super::ask::Ask;
 use super::choose;
@@ -19,8 +21,10 @@ use super::rules::Standing;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::daemon::Daemon;
+use crate::fetch::recurse::read::beginning;
 use crate::storage::store::Kept;
-use wwwoffle_http::caching::noise::{Near, differ_in_noise, near};
+use wwwoffle_html::references::{Finder, Kind, Want};
+use wwwoffle_http::caching::noise::{Near, differ_in_noise, index_spellings, near};
 
 /// How many entries of the host are looked at for one that has noise of its own. More cost a person too
 /// long, who waits for a page that most likely is not there.
@@ -28,6 +32,9 @@ const MAX_LOOKED_AT: usize = 1_000;
 
 /// How many of them are looked up, if there are several.
 const MAX_NOISY: usize = 3;
+
+/// How much of a page is read for its canonical link, in bytes.
+const MAX_HEAD: usize = 64 << 10;
 
 /// What the page of a connection that anybody could have changed may do under the name of a secure
 /// site: everything but to be of that site.
@@ -55,6 +62,14 @@ pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Near, Kep
             return Ok(Some((near, kept)));
         }
     }
+    for url in index_pages(daemon, ask).await? {
+        if let Some(kept) = at(daemon, ask, Near::Index, url).await? {
+            let kept = Arc::new(kept);
+            if says_it_is(daemon, &kept, &ask.bare).await {
+                return Ok(Some((Near::Index, Arc::unwrap_or_clone(kept))));
+            }
+        }
+    }
     for url in noisy(daemon, ask).await? {
         if let Some(kept) = at(daemon, ask, Near::Arguments, url).await? {
             return Ok(Some((Near::Arguments, kept)));
@@ -79,6 +94,53 @@ async fn at(
     let found = choose::find(&daemon.store, &places, ask.config.caching.shared, selecting).await?;
     let kept = found.near().filter(|kept| kept.status.is_success());
     Ok(kept.map(|kept| guarded(ask, near, Kept::clone(kept))))
+}
+
+/// The spellings of a directory or its index for which something is stored. The spool itself is asked:
+/// the store would remember each that is missing.
+async fn index_pages(daemon: &Daemon, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
+    let urls = index_spellings(&ask.bare, &daemon.local);
+    if urls.is_empty() {
+        return Ok(urls);
+    }
+    let owner = ask.owner.clone();
+    let stored = daemon.store.run(move |spool| {
+        let mut stored = Vec::new();
+        for mut url in urls {
+            let Places { own, public, .. } = Places::of(&mut url, &HeaderMap::new(), &owner);
+            let is_there = |place| spool.entries(place).map(|entries| !entries.found.is_empty());
+            if is_there(&own)? || is_there(&public)? {
+                stored.push(url);
+            }
+        }
+        Ok(stored)
+    });
+    stored.await
+}
+
+/// Whether a stored response says that it is the one of `url` too: by `Content-Location` (RFC 9110 §8.7),
+/// or by a canonical link in its head or in the beginning of its page (RFC 6596).
+async fn says_it_is(daemon: &Daemon, kept: &Arc<Kept>, url: &CanonicalUrl) -> bool {
+    let Ok(base) = BrowserUrl::parse(kept.entry.url(), None) else { return false };
+    let is_it = |text: &str| {
+        CanonicalUrl::parse(text, &daemon.local).is_ok_and(|named| named.as_str() == url.as_str())
+    };
+    let field = |name| kept.fields.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let location =
+        field(CONTENT_LOCATION).and_then(|text| BrowserUrl::parse(text, Some(&base)).ok());
+    if location.is_some_and(|location| is_it(location.as_str())) {
+        return true;
+    }
+    let mut finder = Finder::new(Kind::Html, &base, field(CONTENT_TYPE), &Want::default());
+    for link in kept.fields.get_all(LINK) {
+        link.to_str().into_iter().for_each(|link| finder.link_field(link));
+    }
+    if field(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"))
+        && let Ok(page) = beginning(&daemon.store, kept, MAX_HEAD).await
+    {
+        finder.write(&page);
+    }
+    finder.finish().canonical.is_some_and(|canonical| is_it(&canonical))
 }
 
 /// The kept URLs of the same host that differ from the one of `ask` in their own noise, the newest first:

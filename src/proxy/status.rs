@@ -176,6 +176,7 @@ impl fmt::Display for CacheStatus {
                 f.write_str("hit; detail=near-arguments")
             }
             CacheStatus::Hit(Why::Near(Near::Scheme)) => f.write_str("hit; detail=near-scheme"),
+            CacheStatus::Hit(Why::Near(Near::Index)) => f.write_str("hit; detail=near-index"),
             CacheStatus::Stored { forward, collapsed, by } => {
                 write!(f, "fwd={}; stored", forward.as_str())?;
                 f.write_str(if *collapsed { "; collapsed" } else { "" })?;

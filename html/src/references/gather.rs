@@ -88,6 +88,13 @@ impl Gather {
         self.add_marked("/favicon.ico", Class::Icon, false, Some(LeftOut::Implied));
     }
 
+    /// RFC 6596: the document is the one at this URL.
+    pub(super) fn set_canonical(&mut self, reference: &str) {
+        if self.found.canonical.is_none() && reference.len() <= MAX_LEN {
+            self.found.canonical = self.resolve(reference.trim()).map(BrowserUrl::into_string);
+        }
+    }
+
     fn resolve(&self, reference: &str) -> Option<BrowserUrl> {
         let base = self.base.as_ref()?;
         let url = BrowserUrl::parse(reference, Some(base)).ok()?;

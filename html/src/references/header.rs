@@ -13,8 +13,15 @@ pub(super) fn read(field: &str, gather: &mut Gather) {
     while let Some((tag, after)) = next(rest) {
         rest = after;
         // With an anchor it is said of something else (RFC 8288 §3.2).
-        if HEEDED.iter().any(|word| tag.has_word("rel", word)) && tag.get("anchor").is_none() {
+        if tag.get("anchor").is_some() {
+            continue;
+        }
+        if HEEDED.iter().any(|word| tag.has_word("rel", word)) {
             link::link(&tag, &mut Around::default(), gather);
+        } else if tag.has_word("rel", "canonical")
+            && let Some(reference) = tag.filled("href")
+        {
+            gather.set_canonical(reference);
         }
     }
 }

@@ -15,6 +15,12 @@ pub(super) fn link(tag: &Tag, around: &mut Around, gather: &mut Gather) {
     {
         return preloaded(tag, list, left_out, gather);
     }
+    if around.templates == 0
+        && tag.has_word("rel", "canonical")
+        && let Some(reference) = tag.filled("href")
+    {
+        gather.set_canonical(reference);
+    }
     let nofollow = tag.has_word("rel", "nofollow");
     if let Some(reference) = tag.filled("href").or_else(|| tag.filled("data-href")) {
         gather.add_marked(reference, class, nofollow, left_out);

@@ -17,6 +17,9 @@ pub const MAX_NEAR: usize = 3;
 /// The list that comes with the program.
 const LIST: &str = include_str!("noise.txt");
 
+/// What servers call the page of a directory.
+const INDEX_NAMES: [&str; 2] = ["index.html", "index.htm"];
+
 /// How a URL differs from the one that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Near {
@@ -24,6 +27,8 @@ pub enum Near {
     Arguments,
     /// It is `http` for `https`, or the other way round; perhaps in such arguments too.
     Scheme,
+    /// It has `index.html` at the end of its path, or has not, and what is stored says that it is the same page.
+    Index,
 }
 
 /// What a value must be for its argument to be noise.
@@ -53,6 +58,26 @@ pub fn near(
         }
     }
     all
+}
+
+/// The URLs of the page that most servers give for the same directory: `/x/` for `/x/index.html`, and the
+/// other way round. Whether they do at this server is not known.
+#[must_use]
+pub fn index_spellings(url: &CanonicalUrl, local: &LocalHost) -> Vec<CanonicalUrl> {
+    let (path, arguments) = match url.as_str().split_once('?') {
+        Some((path, arguments)) => (path, format!("?{arguments}")),
+        None => (url.as_str(), String::new()),
+    };
+    let directory = INDEX_NAMES.iter().find_map(|name| path.strip_suffix(name));
+    let paths = match directory {
+        Some(directory) if directory.ends_with('/') => vec![directory.to_owned()],
+        None if path.ends_with('/') => {
+            INDEX_NAMES.iter().map(|name| format!("{path}{name}")).collect()
+        }
+        _ => Vec::new(),
+    };
+    let read = |path: String| CanonicalUrl::parse(&format!("{path}{arguments}"), local).ok();
+    paths.into_iter().filter_map(read).collect()
 }
 
 fn other_scheme(url: &str) -> Option<String> {
@@ -171,6 +196,7 @@ mod tests {
                 found.iter().find(|(_, url)| *url == kept).map_or("no", |(near, _)| match near {
                     Near::Arguments => "arguments",
                     Near::Scheme => "scheme",
+                    Near::Index => "index",
                 });
             let got = if in_noise && asked_url != kept { "noisy" } else { got };
             if got != want.trim() {
@@ -178,5 +204,21 @@ mod tests {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn a_directory_and_its_index_are_spelled_both_ways() {
+        let local = LocalHost::default();
+        for (url, want) in [
+            ("http://a.example/x/index.html", &["http://a.example/x/"][..]),
+            ("http://a.example/index.htm?a=1", &["http://a.example/?a=1"]),
+            ("http://a.example/", &["http://a.example/index.html", "http://a.example/index.htm"]),
+            ("http://a.example/x", &[]),
+            ("http://a.example/my-index.html", &[]),
+        ] {
+            let found = index_spellings(&CanonicalUrl::parse(url, &local).unwrap(), &local);
+            let found: Vec<_> = found.iter().map(CanonicalUrl::as_str).collect();
+            assert_eq!(found, want, "{url}");
+        }
     }
 }

@@ -32,6 +32,10 @@ fn shown(kind: Kind, document: &str) -> String {
     for (is, word) in [(whole.nofollow, "robots-nofollow"), (whole.noindex, "robots-noindex")] {
         shown.extend(is.then(|| word.to_owned()));
     }
+    if let Some(canonical) = whole.canonical {
+        let canonical = canonical.strip_prefix("http://a.example/").unwrap_or(&canonical);
+        shown.push(format!("canonical /{canonical}"));
+    }
     shown.extend(whole.cut.map(|cut| format!("cut {cut:?}")));
     if shown.is_empty() { "-".to_owned() } else { shown.join(" | ") }
 }
