@@ -1,8 +1,8 @@
 //! Clients of other machines: what is inside stays shut to them, and each has so many connections.
 //!
 //! Another machine is another address, which a network namespace of the tests' own has. It is reached over
-//! its loopback interface, and is none of the loopback's addresses: what is judged is the address alone. The
-//! test starts itself once more in there.
+//! its loopback interface. As it belongs to the machine of the daemon, too, it is shut unless `inside` opens
+//! it. The test starts itself once more in there.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
@@ -17,7 +17,7 @@ use crate::owners;
 pub(crate) const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
 /// What adds it, before the program that is given.
-const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && exec \"$0\" \"$@\"";
+const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && ip addr add 192.0.2.8/32 dev lo && exec \"$0\" \"$@\"";
 
 /// Runs an ignored test, by its full name, in a namespace.
 pub(crate) fn in_a_namespace(name: &str) {
@@ -57,6 +57,9 @@ fn near(daemon: &Daemon) -> Client {
     Client::connect(SocketAddr::from(([127, 0, 0, 1], daemon.addr().port())))
 }
 
+/// Opens the address of the other machine, which is one of the daemon's machine, too.
+const OPENED: &str = "inside = [\"192.0.2.7\"]\n";
+
 /// What comes of a CONNECT.
 fn connect(mut client: Client, target: &str, first: &str) -> (u16, bool) {
     client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
@@ -79,6 +82,47 @@ fn a_client_of_elsewhere_has_so_many_connections() {
 }
 
 #[test]
+fn from_elsewhere_no_port_of_this_machine_is_reached() {
+    in_a_namespace("inward::own_addresses_stay_shut");
+}
+
+#[test]
+#[ignore = "runs in a namespace, by the test before it"]
+fn own_addresses_stay_shut() {
+    let (service, outside) = (Origin::start_at("192.0.2.7"), Origin::start_at("192.0.2.8"));
+    let (url, port) = (service.url("/"), service.url("").rsplit(':').next().unwrap().to_owned());
+    service.say("/", Answer::html("service"));
+    outside.say("/to", Answer::redirect(302, &service.url("/led")));
+    let daemon = open_daemon("inside = [\"192.0.2.8\"]\n");
+    assert_eq!(near(&daemon).get(&url).status, 200);
+    let asked = service.connections();
+    for host in ["192.0.2.7", "3221225991", "0300.0.02.7", "[::ffff:192.0.2.7]"] {
+        let refused = far(&daemon).get(&format!("http://{host}:{port}/new"));
+        assert_eq!(refused.status, 403, "{host}");
+        assert!(!connect(far(&daemon), &format!("{host}:{port}"), "SSH-2.0-x\r\n").1, "{host}");
+    }
+    let own = format!("http://192.0.2.7:{}/other", daemon.addr().port());
+    assert_eq!(far(&daemon).get(&own).status, 403, "our own port");
+    let mut gateway = far(&daemon);
+    let path = format!("/http/192.0.2.7:{port}/by-gateway");
+    gateway.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", daemon.addr()));
+    assert_ne!(gateway.receive("GET").whole().status, 200);
+    daemon.ok(&["offline"]);
+    let mut person = far(&daemon);
+    person.ask(&service.url("/direct"), AS_PERSON);
+    assert_eq!(person.try_receive("GET").unwrap().status, 403, "it is not even queued");
+    person.ask(&outside.url("/to"), AS_PERSON);
+    assert_eq!(person.try_receive("GET").unwrap().status, 504);
+    daemon.ok(&["online"]);
+    eventually("the redirect is refused", || {
+        let failed =
+            |row: &serde_json::Value| row["url"] == service.url("/led") && row["state"] == "failed";
+        daemon.queue().iter().any(failed)
+    });
+    assert_eq!(service.connections(), asked, "nothing was opened");
+}
+
+#[test]
 #[ignore = "runs in a namespace, by the test before it"]
 fn inside_stays_shut() {
     let inside = Origin::start();
@@ -86,8 +130,8 @@ fn inside_stays_shut() {
     let port = inside.url("").rsplit(':').next().unwrap().to_owned();
     inside.say("/", Answer::html("inside"));
     beside.say("/", Answer::html("beside"));
-    let daemon = open_daemon("");
-    // What is no address inside is reached from everywhere.
+    let daemon = open_daemon(OPENED);
+    // What the configuration opens is reached from everywhere.
     for mut client in [far(&daemon), near(&daemon)] {
         assert_eq!(client.get(&beside.url("/")).status, 200);
     }
@@ -98,8 +142,6 @@ fn inside_stays_shut() {
         assert_eq!(refused.status, 403, "{host}");
         assert!(!connect(far(&daemon), &format!("{host}:{port}"), "SSH-2.0-x\r\n").1);
     }
-    let own = format!("http://192.0.2.7:{}/other", daemon.addr().port());
-    assert_eq!(far(&daemon).get(&own).status, 403, "our own port");
     let upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     let mut socket = far(&daemon);
@@ -129,7 +171,7 @@ fn inside_stays_shut() {
     assert_eq!(inside.connections(), asked + 1, "nothing else was opened");
 
     // Of a user's requests each goes as far as the machine that it was asked for at.
-    let users = open_daemon(&owners::users());
+    let users = open_daemon(&format!("{OPENED}{}", owners::users()));
     users.ok(&["offline"]);
     for (mut client, path) in [(far(&users), "far"), (near(&users), "near")] {
         beside.say(&format!("/of-{path}"), Answer::redirect(302, &inside.url(&format!("/{path}"))));
@@ -163,7 +205,7 @@ fn inside_stays_shut() {
 #[ignore = "runs in a namespace, by the test before it"]
 fn each_has_so_many_connections() {
     let origin = Origin::start_at("192.0.2.7");
-    let daemon = open_daemon("");
+    let daemon = open_daemon(OPENED);
     daemon.ok(&["config", "set", "startup.max-connections-per-client", "3"]);
     let url = origin.url("/page/1.html");
     let mut held: Vec<_> = (0..3).map(|_| far(&daemon)).collect();

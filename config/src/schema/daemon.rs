@@ -115,7 +115,7 @@ section! {
     "allowed-connect-hosts" => AllowedHosts {
         /// The clients that are served, besides this machine; the first match decides, and no match is a refusal. Without any it is whoever knows a password of [allowed-connect-users], or this machine alone.
         "hosts" => hosts: ClientHosts = "[]", Live, Access;
-        /// The hosts inside, as they are asked for, that clients of other machines may reach too: names and addresses that lead to this machine (loopback), to its own link (link-local), or to a port of this proxy. Without any they reach none of these.
+        /// The hosts inside, as they are asked for, that clients of other machines may reach too: names and addresses that lead to this machine (loopback, and each address of its interfaces) or to its own link (link-local). Without any they reach none of these.
         "inside" => inside: HostList = "[]", Live, Access;
     }
 }

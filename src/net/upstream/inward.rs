@@ -5,10 +5,12 @@
 //! carries one of IPv4 is judged by both, wherever a translator may be: what it would be turned into
 //! is decided by machines that we do not know.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::SockaddrStorage;
 use wwwoffle_config::Config;
 use wwwoffle_spool::AskedFrom;
 use wwwoffle_url::canonicalise_host;
@@ -102,17 +104,16 @@ impl Guard {
 fn is_named(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = bare.parse() {
-        return is_inward(address);
+        return is_inward(address) || is_ours(address);
     }
     let name = host.trim_end_matches('.').to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Whether what listens at `address` is inward, or one of the ports that we are `listening` on.
+/// Whether `address` is inward, one of this machine's own, or one of the ports that we are `listening` on.
 fn leads_inward(address: SocketAddr, listening: &[SocketAddr]) -> bool {
-    is_inward(address.ip())
-        || listening.iter().any(|ours| ours.port() == address.port())
-            && forms(address.ip()).any(|ip| listening.iter().any(|at| at.ip() == ip) || is_ours(ip))
+    let is_listening = |ip| listening.iter().any(|at| (at.ip(), at.port()) == (ip, address.port()));
+    is_inward(address.ip()) || is_ours(address.ip()) || forms(address.ip()).any(is_listening)
 }
 
 /// Whether an address is this machine (loopback, "this network"), or on its link alone.
@@ -157,9 +158,17 @@ fn carried(address: Ipv6Addr) -> [Option<u32>; 4] {
     ]
 }
 
-/// Whether a socket can be bound to `address`: then an interface of this machine has it.
+/// Whether an interface of this machine has `address` now. If the interfaces cannot be read, each
+/// address counts as one of ours.
 fn is_ours(address: IpAddr) -> bool {
-    UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
+    let Ok(interfaces) = getifaddrs() else { return true };
+    let ours: Vec<_> = interfaces.filter_map(|interface| ip(&interface.address?)).collect();
+    forms(address).any(|form| ours.contains(&form))
+}
+
+fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
+    let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+    v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
 }
 
 #[cfg(test)]
