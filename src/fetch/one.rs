@@ -24,37 +24,40 @@ use crate::storage::store::{Unqueued, timestamp};
 /// How long a request rests when the spool cannot record what became of it.
 const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);
 
-/// Fetches one request of the queue and records what came of it.
-pub(super) async fn fetch(daemon: &Arc<Daemon>, key: Key) {
-    let outgoing = match queued(daemon, key).await {
-        Ok(Some(outgoing)) => outgoing,
-        Ok(None) => return,
-        Err(error) => return rest(daemon, &error).await,
-    };
+/// Fetches one request of the queue and records what came of it. Returns the event that says so: whoever
+/// hears it may ask for the same request at once, so it is to be told when the request is active no more.
+pub(super) async fn fetch(daemon: &Arc<Daemon>, key: Key) -> Option<Event> {
+    match fetch_queued(daemon, key).await {
+        Ok(event) => event,
+        Err(error) => {
+            rest(daemon, &error).await;
+            None
+        }
+    }
+}
+
+async fn fetch_queued(daemon: &Arc<Daemon>, key: Key) -> Result<Option<Event>, Error> {
+    let Some(outgoing) = queued(daemon, key).await? else { return Ok(None) };
     let url = outgoing.place.url().to_owned();
     let is_form = outgoing.kind == RequestKind::Post;
-    if is_form {
-        match daemon.store.requeue(on_its_way(&outgoing)).await {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(error) => return rest(daemon, &error).await,
-        }
+    if is_form && !daemon.store.requeue(on_its_way(&outgoing)).await? {
+        return Ok(None);
     }
     daemon.fetcher.tell(Event::Start { url: url.clone() });
     let verdict = attempt(daemon, &outgoing).await;
     debug!(url, ?verdict, "fetched");
-    let recorded = match verdict {
+    match verdict {
         Verdict::Done { status, bytes, led, how } => {
             let done = Event::Done { url, status: status.as_u16(), bytes };
-            let finished = finish(daemon, &outgoing, led, done).await;
-            if finished.is_ok() {
-                tell_runs(daemon, &outgoing, status, bytes, how);
-            }
-            finished
+            let is_gone = finish(daemon, &outgoing, led).await?;
+            tell_runs(daemon, &outgoing, status, bytes, how);
+            Ok(is_gone.then_some(done))
         }
-        Verdict::LeftAlone => daemon.store.dequeue(key).await.map(|_| {
+        Verdict::LeftAlone => {
+            daemon.store.dequeue(key).await?;
             recurse::outcome::left_alone(daemon, &outgoing);
-        }),
+            Ok(None)
+        }
         Verdict::Again { error, status, acted: true, .. } if is_form => {
             let error = format!("{error}; it may have arrived, so it is not sent again by itself");
             fail(daemon, outgoing, error, status).await
@@ -64,11 +67,12 @@ pub(super) async fn fetch(daemon: &Arc<Daemon>, key: Key) {
         }
         Verdict::TooLong { bytes } => ask(daemon, outgoing, bytes).await,
         Verdict::Failed { error, status } => fail(daemon, outgoing, error, status).await,
-        Verdict::Untried if is_form => daemon.store.requeue(outgoing).await.map(drop),
-        Verdict::Untried => Ok(()),
-    };
-    if let Err(error) = recorded {
-        rest(daemon, &error).await;
+        Verdict::Untried => {
+            if is_form {
+                daemon.store.requeue(outgoing).await?;
+            }
+            Ok(None)
+        }
     }
 }
 
@@ -90,23 +94,16 @@ async fn queued(daemon: &Arc<Daemon>, key: Key) -> Result<Option<Outgoing>, Erro
     Ok(is_there.then_some(begun))
 }
 
-/// Puts what a request has led to on the queue, and then takes the request off it.
-async fn finish(
-    daemon: &Daemon,
-    outgoing: &Outgoing,
-    led: Following,
-    done: Event,
-) -> Result<(), Error> {
+/// Puts what a request has led to on the queue, and then takes the request off it, unless more was asked
+/// of it meanwhile. Returns whether it is off the queue.
+async fn finish(daemon: &Daemon, outgoing: &Outgoing, led: Following) -> Result<bool, Error> {
     if !led.next.is_empty() {
         enqueue(daemon, led.next).await?;
     }
     led.events.into_iter().for_each(|event| daemon.fetcher.tell(event));
-    match daemon.store.finish_queued(outgoing.clone()).await? {
-        Finished::Gone => daemon.fetcher.tell(done),
-        // It is looked at again, and then there may be nothing to ask its origin.
-        Finished::Wanted(_) => debug!("more was asked of it meanwhile"),
-    }
-    Ok(())
+    let finished = daemon.store.finish_queued(outgoing.clone()).await?;
+    // What is wanted again is looked at again, and then there may be nothing to ask its origin.
+    Ok(matches!(finished, Finished::Gone))
 }
 
 /// Puts on the queue what a request has led to, and tells the runs that have taken what cannot come. What has
@@ -209,7 +206,7 @@ async fn again(
     error: String,
     status: Option<u16>,
     wait: Option<Duration>,
-) -> Result<(), Error> {
+) -> Result<Option<Event>, Error> {
     let options = &daemon.config().fetch_options;
     outgoing.attempts = outgoing.attempts.saturating_add(1);
     let now = timestamp(clock::now());
@@ -223,26 +220,26 @@ async fn again(
     outgoing.not_before = Some(next);
     outgoing.last_error = Some(error.clone());
     let url = outgoing.place.url().to_owned();
-    if daemon.store.requeue(outgoing).await? {
-        daemon.fetcher.tell(Event::Retry { url, error, next });
-    }
-    Ok(())
+    let is_there = daemon.store.requeue(outgoing).await?;
+    Ok(is_there.then_some(Event::Retry { url, error, next }))
 }
 
 /// Lets a person say whether something that long may come. What has come of it stays, and it goes on
 /// from there.
-async fn ask(daemon: &Daemon, mut outgoing: Outgoing, bytes: Option<u64>) -> Result<(), Error> {
+async fn ask(
+    daemon: &Daemon,
+    mut outgoing: Outgoing,
+    bytes: Option<u64>,
+) -> Result<Option<Event>, Error> {
     let url = outgoing.place.url().to_owned();
     outgoing.not_before = None;
     outgoing.state = RequestState::Asking { bytes };
     let told = why_it_rests(&outgoing.state);
-    let Some((error, status)) = told else { return Ok(()) };
+    let Some((error, status)) = told else { return Ok(None) };
     // For those who follow links it is one that did not come, until a person lets it.
     recurse::outcome::failed(daemon, &outgoing, &error, false);
-    if daemon.store.requeue(outgoing).await? {
-        daemon.fetcher.tell(Event::Failed { url, status, error });
-    }
-    Ok(())
+    let is_there = daemon.store.requeue(outgoing).await?;
+    Ok(is_there.then_some(Event::Failed { url, status, error }))
 }
 
 async fn fail(
@@ -250,15 +247,13 @@ async fn fail(
     mut outgoing: Outgoing,
     error: String,
     status: Option<u16>,
-) -> Result<(), Error> {
+) -> Result<Option<Event>, Error> {
     let url = outgoing.place.url().to_owned();
     warn!(url, error, "a request of the queue was given up");
     outgoing.not_before = None;
     outgoing.last_error = Some(error.clone());
     outgoing.state = RequestState::Failed { reason: error.clone(), status };
     recurse::outcome::failed(daemon, &outgoing, &error, matches!(status, Some(404 | 410)));
-    if daemon.store.requeue(outgoing).await? {
-        daemon.fetcher.tell(Event::Failed { url, status, error });
-    }
-    Ok(())
+    let is_there = daemon.store.requeue(outgoing).await?;
+    Ok(is_there.then_some(Event::Failed { url, status, error }))
 }

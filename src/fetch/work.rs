@@ -168,8 +168,9 @@ impl Worker {
         let active = Active { daemon: Arc::clone(&self.daemon), key };
         let daemon = Arc::clone(&self.daemon);
         self.daemon.tasks.spawn(async move {
-            one::fetch(&daemon, key).await;
+            let event = one::fetch(&daemon, key).await;
             drop(active);
+            event.into_iter().for_each(|event| daemon.fetcher.tell(event));
         });
     }
 
