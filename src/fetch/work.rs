@@ -170,7 +170,9 @@ impl Worker {
         self.daemon.tasks.spawn(async move {
             let event = one::fetch(&daemon, key).await;
             drop(active);
-            event.into_iter().for_each(|event| daemon.fetcher.tell(event));
+            if let Some(event) = event {
+                daemon.fetcher.tell(event);
+            }
         });
     }
 
