@@ -189,6 +189,7 @@ impl Daemon {
         let port = listening.first().map_or(8080, SocketAddr::port);
         let local = config.local_host.names.at(port, Some(port)).listening_on(&listening);
         let origin = LocalOrigin::parse("http", &format!("{}:{port}", local.name()))?;
+        store.spool().queue().set_share(config.startup.queue_share.get());
         let (mode, tasks) = (ModeSwitch::new(mode), Tasks::new());
         let places = Places::new(config.startup.max_connections.get());
         let repeats = Repeats::new(store.holds() / REPEATED);

@@ -82,6 +82,11 @@ fn a_client_of_elsewhere_has_so_many_connections() {
 }
 
 #[test]
+fn a_client_of_elsewhere_has_a_share_of_the_queue() {
+    in_a_namespace("inward::each_has_a_share_of_the_queue");
+}
+
+#[test]
 fn from_elsewhere_no_port_of_this_machine_is_reached() {
     in_a_namespace("inward::own_addresses_stay_shut");
 }
@@ -223,4 +228,32 @@ fn each_has_so_many_connections() {
         client.try_send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n")).is_ok()
             && client.try_receive("GET").is_ok_and(|answer| answer.status == 200)
     });
+}
+
+#[test]
+#[ignore = "runs in a namespace, by the test before it"]
+fn each_has_a_share_of_the_queue() {
+    let daemon = open_daemon(OPENED);
+    daemon.ok(&["config", "set", "startup.queue-share", "2"]);
+    daemon.ok(&["offline"]);
+    let addr = SocketAddr::new(ELSEWHERE, daemon.addr().port());
+    let guest = |last| Client::connect_from(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), addr);
+    let ask = |mut client: Client, path: &str| {
+        client.ask(&format!("http://wanted.test/{path}"), AS_PERSON);
+        client.try_receive("GET").unwrap()
+    };
+    for (path, status) in [("1", 504), ("2", 504), ("3", 507), ("2", 504)] {
+        let answer = ask(guest(7), path);
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        assert_eq!(answer.text().contains("Your share of the queue is used up"), status == 507);
+    }
+    assert_eq!(ask(guest(8), "3").status, 504, "another guest has its own share");
+    for path in ["4", "5", "6"] {
+        assert_eq!(ask(near(&daemon), path).status, 504, "this machine has no share");
+    }
+    let first =
+        daemon.queue().into_iter().find(|row| row["url"] == "http://wanted.test/1").unwrap();
+    daemon.ok(&["queue", "--remove", first["url"].as_str().unwrap()]);
+    daemon.ok(&["config", "set", "startup.queue-share", "3"]);
+    assert_eq!(ask(guest(7), "3").status, 504, "there is room again");
 }

@@ -52,6 +52,9 @@ enum Kind {
     QueueFull {
         limit: usize,
     },
+    ShareUsedUp {
+        limit: usize,
+    },
     MonitorsFull {
         limit: usize,
     },
@@ -133,6 +136,12 @@ impl Error {
         matches!(&*self.0, Kind::QueueFull { .. })
     }
 
+    /// The outgoing queue holds as many requests of one owner as it may.
+    #[must_use]
+    pub fn is_share_used_up(&self) -> bool {
+        matches!(&*self.0, Kind::ShareUsedUp { .. })
+    }
+
     /// As many pages are monitored as may be.
     #[must_use]
     pub fn is_monitors_full(&self) -> bool {
@@ -187,6 +196,10 @@ impl Error {
 
     pub(crate) fn queue_full(limit: usize) -> Error {
         Kind::QueueFull { limit }.into()
+    }
+
+    pub(crate) fn share_used_up(limit: usize) -> Error {
+        Kind::ShareUsedUp { limit }.into()
     }
 
     pub(crate) fn monitors_full(limit: usize) -> Error {
@@ -283,6 +296,11 @@ impl fmt::Display for Error {
             Kind::QueueFull { limit } => write!(
                 f,
                 "the outgoing queue holds {limit} requests, as many as it may: fetch or delete some"
+            ),
+            Kind::ShareUsedUp { limit } => write!(
+                f,
+                "your share of the outgoing queue, {limit} requests, is used up: delete some, or wait \
+                 until some are fetched"
             ),
             Kind::MonitorsFull { limit } => write!(
                 f,

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use wwwoffle_url::Key;
@@ -42,6 +43,8 @@ pub struct Queue {
     store: Arc<Store>,
     vault: Vault,
     index: Mutex<Index>,
+    /// As many may wait for one owner of requests.
+    share: AtomicUsize,
 }
 
 /// What is in memory of the queue.
@@ -50,6 +53,8 @@ struct Index {
     requests: HashMap<Key, OutgoingSummary>,
     /// How many are parts of the page with this URL.
     parts: HashMap<String, usize>,
+    /// How many are of the owner with this name.
+    owned: HashMap<String, usize>,
     observer: Option<Observer>,
 }
 
@@ -102,7 +107,7 @@ impl Queue {
                 }
             }
         }
-        Ok(Queue { store, vault, index: Mutex::new(index) })
+        Ok(Queue { store, vault, index: Mutex::new(index), share: AtomicUsize::new(MAX_QUEUE) })
     }
 
     /// Tells `observer` of all that is on the queue, and from then on of each change. Whom it told
@@ -113,12 +118,17 @@ impl Queue {
         index.observer = Some(observer);
     }
 
+    /// Sets how many requests may wait for one owner. Those that nobody owns do not count.
+    pub fn set_share(&self, share: usize) {
+        self.share.store(share, Ordering::Relaxed);
+    }
+
     /// Adds a request, durably. One with its key that waits already gets what this one wants beyond it.
     ///
     /// # Errors
     ///
-    /// [`Error::is_queue_full`], [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be
-    /// added; or when the disk fails or is full.
+    /// [`Error::is_queue_full`], [`Error::is_share_used_up`], [`Error::is_too_large`] and
+    /// [`Error::is_invalid`] for what cannot be added; or when the disk fails or is full.
     pub fn add(&self, request: &Outgoing) -> Result<Added> {
         self.put(request, Durability::Each)
     }
@@ -148,6 +158,7 @@ impl Queue {
             if self.len() >= most {
                 return Err(Error::queue_full(most));
             }
+            self.check_share(request.place.owner())?;
             let is_time = if durability == Durability::Batch {
                 self.store.request_comes(key, &bytes)?
             } else {
@@ -160,6 +171,14 @@ impl Queue {
         };
         self.batch(is_time);
         Ok(Added::New)
+    }
+
+    /// Refuses one more request of this owner whose share is used up.
+    fn check_share(&self, owner: Option<&str>) -> Result<()> {
+        let Some(owner) = owner else { return Ok(()) };
+        let share = self.share.load(Ordering::Relaxed);
+        let used = lock(&self.index).owned.get(owner).copied().unwrap_or_default();
+        if used < share { Ok(()) } else { Err(Error::share_used_up(share)) }
     }
 
     /// Something waits for the next batch, which is written now where `is_time`. `changing` is free.
@@ -385,31 +404,40 @@ impl Index {
         if let Some(observer) = &self.observer {
             observer(Change::Is(&request));
         }
-        let page = request.page.clone();
+        add_to(&mut self.parts, request.page.as_deref());
+        add_to(&mut self.owned, request.place.owner());
         if let Some(former) = self.requests.insert(key, request) {
-            self.part_goes(former.page.as_deref());
-        }
-        if let Some(page) = page {
-            *self.parts.entry(page).or_default() += 1;
+            self.uncount(&former);
         }
     }
 
     fn remove(&mut self, key: &Key) -> Option<OutgoingSummary> {
         let request = self.requests.remove(key)?;
-        self.part_goes(request.page.as_deref());
+        self.uncount(&request);
         if let Some(observer) = &self.observer {
             observer(Change::Gone(key));
         }
         Some(request)
     }
 
-    fn part_goes(&mut self, page: Option<&str>) {
-        let Some(page) = page else { return };
-        if let Some(count) = self.parts.get_mut(page) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.parts.remove(page);
-            }
+    fn uncount(&mut self, request: &OutgoingSummary) {
+        take_from(&mut self.parts, request.page.as_deref());
+        take_from(&mut self.owned, request.place.owner());
+    }
+}
+
+fn add_to(counts: &mut HashMap<String, usize>, name: Option<&str>) {
+    if let Some(name) = name {
+        *counts.entry(name.to_owned()).or_default() += 1;
+    }
+}
+
+fn take_from(counts: &mut HashMap<String, usize>, name: Option<&str>) {
+    let Some(name) = name else { return };
+    if let Some(count) = counts.get_mut(name) {
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            counts.remove(name);
         }
     }
 }

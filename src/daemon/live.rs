@@ -150,6 +150,11 @@ impl Live {
 }
 
 impl Daemon {
+    fn apply(&self, state: &mut State, config: Config, text: &str) -> Applied {
+        self.store.spool().queue().set_share(config.startup.queue_share.get());
+        self.live.apply(state, config, text)
+    }
+
     /// Reads the configuration again, and puts it in force if nothing in it is wrong.
     ///
     /// # Errors
@@ -226,7 +231,7 @@ impl Daemon {
         state.watch = watch;
         match loaded {
             Ok(loaded) => {
-                let applied = self.live.apply(&mut state, loaded.config, &loaded.text.text);
+                let applied = self.apply(&mut state, loaded.config, &loaded.text.text);
                 drop(state);
                 self.in_force(&applied);
                 Ok(applied)
@@ -263,7 +268,7 @@ impl Daemon {
             }
         }?;
         let Changed { text, config, edited, .. } = changed;
-        let applied = self.live.apply(&mut state, config, &text.text);
+        let applied = self.apply(&mut state, config, &text.text);
         drop(state);
         self.in_force(&applied);
         Ok(Done { text, edited, applied })

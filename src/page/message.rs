@@ -151,6 +151,8 @@ pub enum Message<'a> {
     SpoolFull,
     /// The outgoing queue holds as much as it may.
     QueueFull,
+    /// The outgoing queue holds as much for this person as it may.
+    ShareUsedUp,
     /// The request is too large to be recorded.
     TooLargeToQueue {
         /// What was asked for.
@@ -280,6 +282,7 @@ impl Message<'_> {
             Self::Undecodable { .. } => ours::undecodable(),
             Self::SpoolFull => ours::spool_full(),
             Self::QueueFull => ours::queue_full(),
+            Self::ShareUsedUp => ours::share_used_up(),
             Self::TooLargeToQueue { .. } => ours::too_large_to_queue(),
             Self::SpoolFailed { .. } => ours::spool_failed(),
             Self::Internal => ours::internal(),

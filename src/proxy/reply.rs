@@ -267,6 +267,8 @@ pub fn spool_failed(daemon: &Daemon, ask: &Ask, error: &SpoolError) -> Response<
         ("disk-full", Message::SpoolFull)
     } else if error.is_queue_full() {
         ("queue-full", Message::QueueFull)
+    } else if error.is_share_used_up() {
+        ("queue-share", Message::ShareUsedUp)
     } else {
         ("spool-failed", Message::SpoolFailed { detail: &detail })
     };

@@ -27,6 +27,8 @@ section! {
         "max-connections" => max_connections: NonZeroUsize = "10000", Restart, Ordinary;
         /// How many of them one client of another machine may have; further ones are answered with 503. All machines behind one translated address are one client, and so are those of a /64 of IPv6.
         "max-connections-per-client" => max_connections_per_client: NonZeroUsize = "256", Live, Ordinary;
+        /// How many requests may wait on the queue for one user or one client of another machine; further ones are refused with 507. What is asked for on this machine without a login does not count.
+        "queue-share" => queue_share: NonZeroUsize = "10000", Live, Ordinary;
         /// How much of the spool is held in memory, of what is asked for most; it fills by use.
         "hot-set" => hot_set: Size = r#""64 MB""#, Restart, Ordinary;
         /// The control password: whoever changes something, on a page or through the API, has to know it; "" asks for none. `wwwoffle passwd` makes the line. The socket in the spool needs none.

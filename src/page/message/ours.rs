@@ -299,6 +299,20 @@ pub(super) fn queue_full() -> Words {
     )
 }
 
+pub(super) fn share_used_up() -> Words {
+    words(
+        507,
+        say("Your share of the queue is used up"),
+        say(
+            "The outgoing queue holds as many requests of yours as it may, so this one cannot be recorded.",
+        ),
+        vec![
+            say("Delete what is no longer wanted on the queue."),
+            say("Or wait until some of your requests are fetched."),
+        ],
+    )
+}
+
 pub(super) fn too_large_to_queue() -> Words {
     words(
         413,

@@ -41,7 +41,7 @@ impl Message<'_> {
                 vec![Way::option("local-host", "names", None), Way::option("proxy", "proxy", None)]
             }
             Self::Forbidden(_) => vec![Way::start(), Way::option("local-host", "names", None)],
-            Self::QueueFull => vec![Way::queue(), Way::mode(mode)],
+            Self::QueueFull | Self::ShareUsedUp => vec![Way::queue(), Way::mode(mode)],
             Self::SpoolFull => vec![Way::purge(), Way::queue()],
             Self::RefreshQueued { .. } => {
                 let rest = [Some(Way::queue()), Some(Way::mode(mode))];

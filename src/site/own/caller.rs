@@ -367,6 +367,8 @@ impl Caller {
             Message::SpoolFull
         } else if error.is_queue_full() {
             Message::QueueFull
+        } else if error.is_share_used_up() {
+            Message::ShareUsedUp
         } else {
             Message::SpoolFailed { detail: &detail }
         })

@@ -33,7 +33,11 @@ impl Store {
             for request in next {
                 match spool.queue().add_next(&request) {
                     Ok(_) => {}
-                    Err(error) if error.is_too_large() || error.is_invalid() => {
+                    Err(error)
+                        if error.is_too_large()
+                            || error.is_invalid()
+                            || error.is_share_used_up() =>
+                    {
                         unqueued.push(Unqueued { request, error });
                     }
                     Err(error) => return Err(error),

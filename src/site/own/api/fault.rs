@@ -56,7 +56,11 @@ impl From<BadBody> for Fault {
 
 impl From<wwwoffle_spool::Error> for Fault {
     fn from(error: wwwoffle_spool::Error) -> Self {
-        let status = if error.is_full() || error.is_queue_full() || error.is_monitors_full() {
+        let is_full = error.is_full()
+            || error.is_queue_full()
+            || error.is_share_used_up()
+            || error.is_monitors_full();
+        let status = if is_full {
             StatusCode::INSUFFICIENT_STORAGE
         } else {
             StatusCode::INTERNAL_SERVER_ERROR
