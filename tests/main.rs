@@ -114,6 +114,7 @@ mod refresh_form;
 mod resume;
 mod rules;
 mod shared;
+mod spellings;
 mod statistics;
 mod stuck;
 mod tls_sessions;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::place::Place;
-use crate::shelf::MAX_VARIANTS;
+use crate::shelf::{MAX_VARIANTS, eviction_order};
 use crate::store::{Finished, Store, lock};
 use wwwoffle_url::Key;
 
@@ -84,7 +84,9 @@ impl Pending {
         let key = finished.place.key();
         let mut gone = Vec::from_iter(waiting.insert(slot(&finished.place), finished));
         if waiting.range(slots(key)).count() > MAX_VARIANTS {
-            let oldest = waiting.range(slots(key)).min_by_key(|(_, one)| one.stored);
+            let oldest = waiting
+                .range(slots(key))
+                .min_by_key(|(_, one)| eviction_order(&one.place, one.stored));
             let oldest = oldest.map(|(slot, _)| *slot);
             gone.extend(oldest.and_then(|slot| waiting.remove(&slot)));
         }

@@ -42,6 +42,9 @@ pub const MAX_OWNER: usize = 1 << 10;
 /// The longest variant text of an entry, in bytes.
 pub const MAX_VARIANT: usize = 4 << 10;
 
+/// What the variant text of another spelling begins with.
+const RESPELLED: &str = ":spelling::";
+
 /// The name of one entry: its key, the URL that decides in which directory it lies, and its variant.
 #[derive(Clone)]
 pub struct Place {
@@ -210,6 +213,20 @@ impl Place {
     #[must_use]
     pub fn variant_text(&self) -> &str {
         &self.variant
+    }
+
+    /// The variant text of what answers another spelling of the URL than the canonical one, in front of what else
+    /// it varies with. `spelling` names the spelling. No field has an empty name, so none is part of a `Vary`.
+    #[must_use]
+    pub fn respelled(spelling: &str, varies: &str) -> String {
+        let and = if varies.is_empty() { "" } else { "&" };
+        format!("{RESPELLED}{spelling}{and}{varies}")
+    }
+
+    /// The spelling of the URL that the entry of this variant text answers; `None` for the canonical one.
+    #[must_use]
+    pub fn spelling_of(variant: &str) -> Option<&str> {
+        variant.strip_prefix(RESPELLED)?.split('&').next()
     }
 
     /// Where the entry lies below the root of the spool. One without a variant lies among

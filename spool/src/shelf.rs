@@ -33,6 +33,12 @@ pub const MAX_VARIANTS: usize = 16;
 /// The most names looked at in a directory of variants: there are only more if others put them there.
 const MAX_NAMES: usize = 4 * MAX_VARIANTS;
 
+/// Which entry of a key goes first for another: one of another spelling of the URL, of which anybody can make many,
+/// then the one stored longest ago.
+pub(crate) fn eviction_order(place: &Place, stored: Timestamp) -> (bool, Timestamp) {
+    (Place::spelling_of(place.variant_text()).is_none(), stored)
+}
+
 /// Which entries of a key are looked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Which {
@@ -210,7 +216,7 @@ impl Store {
         self.remove_file(&overlay_path(&single)).map(|_| ())
     }
 
-    /// Removes what was stored longest ago, if `new` would be one too many.
+    /// Removes what was stored longest ago, if `new` would be one too many; other spellings of the URL first.
     fn make_room(&self, directory: &Path, new: Key) -> Result<()> {
         let mut names = names(&*self.disk, directory)?;
         if names.len() < MAX_VARIANTS || names.contains(&new) {
@@ -220,7 +226,8 @@ impl Store {
         for name in names.drain(..) {
             let path = file_of(directory, name);
             // What is no entry goes first.
-            files.push((glance(&*self.disk, &path)?.map(|entry| entry.stored), path));
+            let entry = glance(&*self.disk, &path)?;
+            files.push((entry.map(|entry| eviction_order(&entry.place, entry.stored)), path));
         }
         self.sync_tmp()?;
         files.sort_unstable();

@@ -153,6 +153,33 @@ fn what_was_asked_before_a_change_does_not_undo_it() {
 }
 
 #[test]
+fn other_spellings_go_before_what_was_asked_for_plainly() {
+    for durability in [Durability::Each, Durability::Batch] {
+        let root = tempfile::tempdir().unwrap();
+        let spool = open(root.path(), durability);
+        let all = place("http://www.example.org/");
+        let store = |variant: &str| {
+            let place = all.clone().with_variant(variant);
+            spool.begin(&place, entry(&head(200))).unwrap().finish(None).unwrap();
+        };
+        let plain = ["", "accept-language:de"];
+        plain.into_iter().for_each(store);
+        for spelling in 0..MAX_VARIANTS + 4 {
+            store(&Place::respelled(&spelling.to_string(), "accept-language:de"));
+        }
+        spool.flush().unwrap();
+        let found = spool.entries(&all).unwrap().found;
+        let told: Vec<_> = found.iter().map(|entry| entry.place().variant_text()).collect();
+        assert_eq!(told.len(), MAX_VARIANTS);
+        for variant in plain {
+            assert!(told.contains(&variant), "{variant:?} is not in {told:?}");
+        }
+        let last = Place::respelled(&(MAX_VARIANTS + 3).to_string(), "accept-language:de");
+        assert!(told.contains(&last.as_str()), "{told:?}");
+    }
+}
+
+#[test]
 fn the_variant_stored_longest_ago_goes() {
     for durability in [Durability::Each, Durability::Batch] {
         let root = tempfile::tempdir().unwrap();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::VARY;
 use hyper::http::request::Parts;
+use hyper::http::uri::PathAndQuery;
 use hyper::{HeaderMap, Request, StatusCode};
 use tracing::debug;
 use wwwoffle_config::{SizeLimit, UrlParts};
@@ -292,11 +293,12 @@ async fn prepare(
     let mut resource =
         of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
     let places = Places::of_queued(&outgoing.place, &daemon.local).ok_or(UNKNOWN_OWNER)?;
-    let places = Arc::new(places);
     let mut sent = Request::from_parts(request.clone(), ());
     let url = CanonicalUrl::parse(base(outgoing), &daemon.local)
         .map_err(|error| error_chain(&error))?
         .without_credentials();
+    let target = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let places = Arc::new(places.spelled(target, &url));
     let (config, parts) = (daemon.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
     resource.origin.via = parent(&config, &url, &daemon.pseudonym);
@@ -311,7 +313,7 @@ async fn prepare(
         origin: resource.origin,
         head: sent,
         body: (!outgoing.body.is_empty() || is_form).then(|| Bytes::from(outgoing.body.clone())),
-        kept: found.near().map(|kept| kept.status),
+        kept: found.spelled_alike().map(|kept| kept.status),
         // What waits here waits for a page, and can wait longer.
         keeping: Keeping { errors: false, ..Keeping::of(&config, &parts, &request.headers) },
         answers: None,

@@ -132,12 +132,14 @@ impl Ask {
         let parts = UrlParts::of(&bare);
         let (control, overruled) = control(&config, mode, &parts, &fields);
         resource.origin.via = parent(&config, &bare, &daemon.pseudonym);
-        let answers =
-            post.as_ref().map(|_| Arc::new(Places::of(&mut resource.url.clone(), &fields, &owner)));
+        let places = |url: &mut CanonicalUrl| {
+            Arc::new(Places::of(url, &fields, &owner).spelled(resource.path.as_str(), &bare))
+        };
+        let answers = post.as_ref().map(|_| places(&mut resource.url.clone()));
         if let Some(body) = &post {
             resource.url = resource.url.with_post(&digest(body));
         }
-        let places = Arc::new(Places::of(&mut resource.url, &fields, &owner));
+        let places = places(&mut resource.url);
         let asked = Asked {
             method: kind(&method, post.is_some(), has_body || is_websocket),
             intent,

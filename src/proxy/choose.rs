@@ -12,6 +12,7 @@ use super::keep::is_good;
 use super::ranges::part;
 use super::rules::Standing;
 use super::verdict::verdict;
+use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::daemon::Daemon;
 use crate::storage::store::{Identity, Kept, Shelf, Store};
@@ -29,6 +30,8 @@ pub struct Found {
     /// The older one, where the person and everyone has one each.
     other: Option<Arc<Kept>>,
     near: Option<Arc<Kept>>,
+    /// Whether that answers another spelling of the URL.
+    is_respelled: bool,
     /// What it was found on, if on nothing else.
     shelves: Option<[Arc<Shelf>; 2]>,
 }
@@ -102,7 +105,13 @@ impl Found {
             self.request = selecting();
         }
         self.all.push(Arc::clone(&parts));
-        Self { own: Some(Arc::clone(&parts)), near: Some(parts), shelves: None, ..self }
+        Self {
+            own: Some(Arc::clone(&parts)),
+            near: Some(parts),
+            shelves: None,
+            is_respelled: false,
+            ..self
+        }
     }
 
     /// The request's own: the one that may answer it as if the origin had been asked, as far as
@@ -116,6 +125,25 @@ impl Found {
     #[must_use]
     pub fn near(&self) -> Option<&Arc<Kept>> {
         self.near.as_ref()
+    }
+
+    /// The same, if it answers the very spelling of the URL that was asked for.
+    #[must_use]
+    pub fn spelled_alike(&self) -> Option<&Arc<Kept>> {
+        self.near.as_ref().filter(|_| !self.is_respelled)
+    }
+
+    #[must_use]
+    fn without_respelled(mut self) -> Self {
+        self.near = self.near.filter(|_| !self.is_respelled);
+        self.is_respelled = false;
+        self
+    }
+
+    /// Whether what is served where the origin cannot be asked answers another spelling of the URL.
+    #[must_use]
+    pub fn is_respelled(&self) -> bool {
+        self.is_respelled
     }
 
     /// The shelves that it was found on: another lookup would find the same as long as they are what
@@ -195,6 +223,8 @@ pub(super) async fn look_up(daemon: &Daemon, ask: &Ask) -> Result<Found, Error> 
     }
     let selecting = || ask.wire(&daemon.pseudonym).into_parts().0.headers;
     let found = find(&daemon.store, &ask.places, ask.config.caching.shared, selecting).await?;
+    // Online it is a miss: the origin may mean something else by the spelling that was asked for.
+    let found = if ask.mode == Mode::Offline { found } else { found.without_respelled() };
     let is_withheld = |kept: &Kept| matches!(verdict(daemon, ask, kept).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
     let near = found.near().map(Arc::as_ref);
@@ -217,6 +247,19 @@ pub(crate) async fn find(
     let [own, public] = shelves.each_ref().map(|shelf| shelf.all().to_vec());
     let mut public = public;
     public.retain(|kept| places.takes_public(&kept.fields, shared));
+    let is_exact = |kept: &Arc<Kept>| places.is_spelled_as(kept.entry.place().variant_text());
+    let (own, own_others): (Vec<_>, Vec<_>) = own.into_iter().partition(is_exact);
+    let (public, public_others): (Vec<_>, Vec<_>) = public.into_iter().partition(is_exact);
+    if own.is_empty() && public.is_empty() {
+        let others = Found::new(own_others, public_others, HeaderMap::new());
+        let is_respelled = others.near.is_some();
+        return Ok(Found {
+            near: others.near,
+            is_respelled,
+            shelves: Some(shelves),
+            ..Found::default()
+        });
+    }
     let varies = own.iter().chain(&public).any(|kept| kept.fields.contains_key(VARY));
     // Only then the fields of the request matter.
     let request = if varies { selecting() } else { HeaderMap::new() };

@@ -148,6 +148,7 @@ pub struct AnswerHead {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct JoinKey {
     place: Key,
+    spelling: String,
     cookie: Vec<HeaderValue>,
     credentials: Vec<HeaderValue>,
     /// Which part was asked for, and of which answer.
@@ -164,6 +165,7 @@ impl JoinKey {
         let personal = is_personal(fields) || places.credentials;
         Self {
             place: places.public.key(),
+            spelling: places.spelling.clone(),
             cookie: all(COOKIE),
             credentials: all(AUTHORIZATION),
             range: [RANGE, IF_RANGE, IF_MATCH, IF_UNMODIFIED_SINCE].map(all),

@@ -177,6 +177,7 @@ impl fmt::Display for CacheStatus {
             }
             CacheStatus::Hit(Why::Near(Near::Scheme)) => f.write_str("hit; detail=near-scheme"),
             CacheStatus::Hit(Why::Near(Near::Index)) => f.write_str("hit; detail=near-index"),
+            CacheStatus::Hit(Why::Near(Near::Spelling)) => f.write_str("hit; detail=near-spelling"),
             CacheStatus::Stored { forward, collapsed, by } => {
                 write!(f, "fwd={}; stored", forward.as_str())?;
                 f.write_str(if *collapsed { "; collapsed" } else { "" })?;

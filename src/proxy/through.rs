@@ -224,7 +224,7 @@ impl Turn<'_> {
             origin: self.ask.resource.origin.clone(),
             head: self.ask.wire(&self.daemon.pseudonym),
             body: self.ask.post.clone(),
-            kept: self.found.near().map(|kept| kept.status),
+            kept: self.found.spelled_alike().map(|kept| kept.status),
             keeping: Keeping::of(config, &url, &self.ask.fields),
             answers: self.ask.answers.clone(),
             about,

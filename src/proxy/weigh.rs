@@ -11,6 +11,7 @@ use super::{near, ranges, verdict};
 use crate::base::mode::Mode;
 use crate::daemon::Daemon;
 use crate::storage::store::Kept;
+use wwwoffle_http::caching::noise::Near;
 
 /// What a request finds, and what is to be done.
 #[derive(Debug)]
@@ -52,6 +53,9 @@ pub(super) async fn weigh(daemon: &Daemon, ask: &mut Ask) -> Result<Weighed, Not
 async fn look_up(daemon: &Daemon, ask: &mut Ask) -> Result<Found, wwwoffle_spool::Error> {
     let exact = choose::look_up(daemon, ask).await?;
     if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
+        if exact.is_respelled() {
+            ask.near = Some(Near::Spelling);
+        }
         return Ok(exact);
     }
     let Some((near, kept)) = Box::pin(near::find(daemon, ask)).await? else { return Ok(exact) };

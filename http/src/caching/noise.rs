@@ -29,6 +29,8 @@ pub enum Near {
     Scheme,
     /// It has `index.html` at the end of its path, or has not, and what is stored says that it is the same page.
     Index,
+    /// It has the same key, and was spelled in another way when it was asked for.
+    Spelling,
 }
 
 /// What a value must be for its argument to be noise.
@@ -197,6 +199,7 @@ mod tests {
                     Near::Arguments => "arguments",
                     Near::Scheme => "scheme",
                     Near::Index => "index",
+                    Near::Spelling => "spelling",
                 });
             let got = if in_noise && asked_url != kept { "noisy" } else { got };
             if got != want.trim() {

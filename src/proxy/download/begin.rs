@@ -85,7 +85,8 @@ async fn fetch<A: Asks>(
         return keep(ground, job, download, *answer, asked).await;
     }
     let mut part = None;
-    if job.may_resume() {
+    // What is kept in part is of the canonical spelling.
+    if job.may_resume() && job.places.spelling.is_empty() {
         part = Part::look(ground.store, &job.places, told(job) != WhoAsks::Plainly).await;
     }
     loop {
@@ -261,8 +262,10 @@ async fn keep<A: Asks>(
     download.progress.begins(0, head.length);
     let transfer =
         Transfer::new(ground, job, download, mark, head.length, writer, (whose, asked.received));
+    // The copy would lie with the canonical spelling.
     let answers = |get: &&Arc<Places>| {
-        job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)
+        get.spelling.is_empty()
+            && job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)
     };
     let get = job.answers.as_ref().filter(answers);
     let transfer = transfer.answering(get.map(|get| (place, get.of_answer(whose).clone())));
@@ -334,7 +337,7 @@ async fn protected(store: &Store, job: &Job, status: StatusCode) -> Option<Statu
     }
     match choose::find(store, &job.places, job.keeping.cache.0, || job.head.headers().clone()).await
     {
-        Ok(found) => found.near().map(|kept| kept.status).or(job.kept),
+        Ok(found) => found.spelled_alike().map(|kept| kept.status).or(job.kept),
         Err(error) => {
             warn!(error = error_chain(&error), "what is kept cannot be looked at");
             job.kept
@@ -372,7 +375,7 @@ fn new_entry(
     asked: Asked,
 ) -> (Place, NewEntry) {
     let variant = freshen::variant(&kept.fields, job.head.headers());
-    let place = place.clone().with_variant(&variant);
+    let place = place.clone().with_variant(&job.places.variant(&variant));
     // Without the body of a form: nothing needs it again, and people write passwords there.
     let request = head::of_request(&job.head.clone().into_parts().0);
     let secured = answer.extensions().get::<Arc<Secured>>();

@@ -79,13 +79,16 @@ pub(super) async fn keep(
 /// tells: this person has got everyone's since, and offline would see the older one for ever.
 pub(super) async fn supersede(
     store: &Store,
-    own: &Place,
+    places: &Places,
     (received, request): (Timestamp, &HeaderMap),
 ) {
-    let request = request.clone();
-    let is_older =
-        move |kept: &Kept| kept.entry.when() < received && fits(&kept.stored(), &request);
-    if let Err(error) = store.remove_if(own, is_older).await {
+    let is_older = |kept: &Kept| {
+        let stored = kept.stored();
+        kept.entry.when() < received
+            && places.is_spelled_as(stored.variant)
+            && fits(&stored, request)
+    };
+    if let Err(error) = store.remove_if(&places.own, is_older).await {
         warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
     }
 }

@@ -444,7 +444,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         };
         if matches!(outcome, Outcome::Kept(_)) && self.supersedes {
             let received = (self.received, self.job.head.headers());
-            outdated::supersede(self.ground.store, &self.job.places.own, received).await;
+            outdated::supersede(self.ground.store, &self.job.places, received).await;
         }
         // Who has had all of it finds it kept, and is not given this one once more: what is not fresh
         // is asked for.

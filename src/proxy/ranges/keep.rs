@@ -119,6 +119,9 @@ fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received
     if fields.contains_key(SET_COOKIE) || has_member(fields, &VARY, "*") {
         return Err("it is for this request alone".to_owned());
     }
+    if !ask.places.spelling.is_empty() {
+        return Err("its URL is not spelled as parts are kept".to_owned());
+    }
     if must_not_be_stored(ask, fields) {
         return Err("it says no-store, and that is heeded".to_owned());
     }

@@ -1,0 +1,97 @@
+//! Spellings of a URL that have one key and may mean different things to their origin.
+
+use crate::harness::client::request;
+use crate::harness::{Answer, Client, Daemon, Origin, Response};
+
+/// One spelling, and another with the same key.
+const PAIRS: [[&str; 2]; 5] = [
+    ["/view?f=2&t=9", "/view?f=2&amp;t=9"],
+    ["/m;p", "/m%3Bp"],
+    ["/q?x%20y", "/q?x+y"],
+    ["/dots", "/admin/../dots"],
+    ["/x/y", "/x\\y"],
+];
+
+/// Has each spelling answered with itself, and a tag that is the same for all.
+fn echo(origin: &Origin, path: &str) {
+    let body = format!("<p>{path}");
+    origin.on(path, move |exchange| {
+        exchange.answer(&Answer::html(body.as_str()).field("ETag", "\"same\""))
+    });
+}
+
+/// Asks with exactly these bytes.
+fn get(daemon: &Daemon, origin: &Origin, path: &str) -> Response {
+    let mut client: Client = daemon.client();
+    client.send(request("GET", &format!("{}{path}", origin.url("")), ""));
+    let response = client.receive("GET").whole();
+    daemon.settle();
+    response
+}
+
+#[test]
+fn no_spelling_answers_for_another() {
+    let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
+    for path in PAIRS.as_flattened() {
+        echo(&origin, path);
+    }
+    for [one, other] in PAIRS {
+        for path in [one, other, one, other] {
+            assert_eq!(get(&daemon, &origin, path).text(), format!("<p>{path}"));
+        }
+        for path in [one, other] {
+            let asked = origin.asked(path);
+            assert!(asked[0].fields.get("If-None-Match").is_none(), "{path} is about the other");
+        }
+    }
+    origin.stop();
+    daemon.ok(&["offline"]);
+    for restarted in [false, true] {
+        if restarted {
+            daemon.restart();
+        }
+        for path in PAIRS.as_flattened() {
+            let response = get(&daemon, &origin, path);
+            assert_eq!(response.text(), format!("<p>{path}"));
+            assert_eq!(response.field("Cache-Status"), "wwwoffle; hit; detail=offline", "{path}");
+        }
+    }
+}
+
+#[test]
+fn offline_another_spelling_is_better_than_none() {
+    for [one, other] in PAIRS {
+        for [stored, asked] in [[one, other], [other, one]] {
+            let (daemon, mut origin) = (Daemon::start(), Origin::start());
+            echo(&origin, stored);
+            get(&daemon, &origin, stored);
+            origin.stop();
+            daemon.ok(&["offline"]);
+            let response = get(&daemon, &origin, asked);
+            assert_eq!(response.text(), format!("<p>{stored}"));
+            let status = response.field("Cache-Status");
+            assert_eq!(status, "wwwoffle; hit; detail=near-spelling", "{asked}");
+        }
+    }
+}
+
+#[test]
+fn a_change_concerns_all_spellings() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let [one, other] = PAIRS[0];
+    for path in [one, other] {
+        origin.on(path, move |exchange| {
+            exchange.answer(&Answer::html("<p>a").field("Cache-Control", "max-age=600"))
+        });
+        get(&daemon, &origin, path);
+        get(&daemon, &origin, path);
+        assert_eq!(origin.asked(path).len(), 1, "{path} is fresh");
+    }
+    let mut client: Client = daemon.client();
+    client.send(request("POST", &origin.url(one), "Content-Length: 3\r\n") + "abc");
+    client.receive("POST").whole();
+    daemon.settle();
+    let before = origin.asked(other).len();
+    get(&daemon, &origin, other);
+    assert_eq!(origin.asked(other).len(), before + 1);
+}
