@@ -244,7 +244,9 @@ fn requests_are_ordered_removed_and_retried_by_url() {
     assert_eq!(daemon.run(&["get", "nosuch.invalid"]).status, 1);
     for retry in [&["queue", "--retry"][..], &["queue", "--retry", "nosuch.invalid"]] {
         assert_eq!(daemon.ok(retry), "1 request to be tried again\n");
-        daemon.ok(&["fetch", "--wait"]);
+        // It fails once more, before this looks or while it does.
+        let ran = daemon.run(&["fetch", "--wait"]);
+        assert!([0, 1].contains(&ran.status), "{ran:?}");
     }
 }
 

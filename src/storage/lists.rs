@@ -73,10 +73,6 @@ pub async fn remake(daemon: &Daemon, what: Reindex) -> Result<(), Error> {
 /// Waits, but not for long, until what was changed until now is in lists. Where it is not by then, or the index is being
 /// made, a list shows what there is.
 pub async fn level(daemon: &Daemon) {
-    let progress = daemon.index.progress();
-    if !progress.is_ready || progress.walked.is_some() {
-        return;
-    }
     let index = daemon.index.clone();
     let wait = move || index.is_level_within(LEVEL_WITHIN);
     let _level_or_not = tokio::task::spawn_blocking(wait).await;

@@ -29,7 +29,7 @@ use crate::storage::store::timestamp;
 const TELL: Duration = Duration::from_millis(500);
 
 /// How long a list waits for the last changes of the spool to be in the index.
-const CURRENT_WITHIN: Duration = Duration::from_secs(1);
+const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 
 /// What is asked for, by the arguments of a URL.
 pub(in crate::site::own) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
@@ -79,10 +79,8 @@ pub(in crate::site::own) async fn carry_out_for<T: Send + 'static>(
     let now = timestamp(crate::base::clock::now());
     lists::ask(daemon, move |index| {
         let (spool, config, sessions, viewer) = (&spool, &*config, &sessions, &viewer);
-        if index.progress().walked.is_none() {
-            // A list that is not current is better than none.
-            let _late = index.settle_within(false, CURRENT_WITHIN);
-        }
+        // A list that is not current is better than none.
+        let _late = index.settle_within(false, CURRENT_WITHIN);
         act(&Source { index, spool, config, sessions, viewer, now }, &wanted)
     })
     .await
