@@ -8,4 +8,5 @@ pub mod mode;
 pub mod owner;
 pub mod pace;
 pub mod small_file;
+pub mod spelling;
 pub mod tasks;

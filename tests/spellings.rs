@@ -95,3 +95,25 @@ fn a_change_concerns_all_spellings() {
     get(&daemon, &origin, other);
     assert_eq!(origin.asked(other).len(), before + 1);
 }
+
+#[test]
+fn an_archive_keeps_spellings_apart() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    for path in PAIRS.as_flattened() {
+        echo(&origin, path);
+        get(&daemon, &origin, path);
+    }
+    for name in ["all.warc.gz", "all.wacz"] {
+        let archive = daemon.home().join(name).to_str().unwrap().to_owned();
+        daemon.ok(&["export", &archive]);
+        let other = Daemon::start();
+        other.ok(&["offline"]);
+        other.ok(&["import", &archive]);
+        for path in PAIRS.as_flattened() {
+            let response = get(&other, &origin, path);
+            assert_eq!(response.text(), format!("<p>{path}"), "{name}");
+            assert_eq!(response.field("Cache-Status"), "wwwoffle; hit; detail=offline", "{path}");
+        }
+    }
+    origin.stop();
+}

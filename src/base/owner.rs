@@ -25,6 +25,7 @@ use wwwoffle_spool::{AskedFrom, Outgoing, Place};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::base::basic::Login;
+use crate::base::spelling::Spelling;
 use wwwoffle_http::caching::control::{AnswerControl, Scope};
 use wwwoffle_http::caching::storing::may_share;
 
@@ -221,34 +222,15 @@ pub struct Places {
     /// Whether the request has credentials: then everyone's answer is one for it only where the
     /// origin has marked it `public`. Another one is what strangers are shown.
     pub credentials: bool,
-    /// The digest of how the request spells the URL, in hexadecimal; empty for the canonical spelling.
-    /// The origin may mean something else by each.
-    pub spelling: String,
+    /// How the request spells the URL.
+    pub spelling: Spelling,
 }
 
 impl Places {
-    /// The same for a request with this target.
+    /// The same for a request that spells the URL so.
     #[must_use]
-    pub fn spelled(mut self, target: &str, canonical: &CanonicalUrl) -> Self {
-        let is_canonical = target == canonical.path_and_arguments();
-        let digest = || hex::encode(Sha256::digest(target));
-        self.spelling = if is_canonical { String::new() } else { digest() };
-        self
-    }
-
-    /// The variant text of an answer that varies so, to a request with this spelling.
-    #[must_use]
-    pub fn variant(&self, varies: &str) -> String {
-        if self.spelling.is_empty() {
-            return varies.to_owned();
-        }
-        Place::respelled(&self.spelling, varies)
-    }
-
-    /// Whether an answer with this variant text was asked for with the same spelling.
-    #[must_use]
-    pub fn is_spelled_as(&self, variant: &str) -> bool {
-        Place::spelling_of(variant).unwrap_or_default() == self.spelling
+    pub fn spelled(self, spelling: &Spelling) -> Self {
+        Self { spelling: spelling.clone(), ..self }
     }
 
     /// The places for a request by `owner` for `url`, with these fields. A login in the fields
@@ -262,7 +244,7 @@ impl Places {
         let credentials = plain.key() != public.key();
         // Most queues are those of one person at one machine, whose requests are known by the URL.
         let queued = if *owner == Owner::Local { plain } else { own.clone() };
-        Self { own, public, queued, credentials, spelling: String::new() }
+        Self { own, public, queued, credentials, spelling: Spelling::default() }
     }
 
     /// The places for the request that is queued for `queued`. `None` where that is somebody's whom
@@ -277,7 +259,7 @@ impl Places {
         };
         let credentials = own.key() != public.clone().owned_by(&owner).key();
         let queued = queued.clone();
-        Some(Self { own, public, queued, credentials, spelling: String::new() })
+        Some(Self { own, public, queued, credentials, spelling: Spelling::default() })
     }
 
     /// Whose request it is.
@@ -471,25 +453,6 @@ mod tests {
             assert!(!known.takes_public(&plain, shared) && known.takes_public(&marked, shared));
             assert!(!known.takes_public(&both, shared));
             assert_eq!(known.takes_public(&checked, shared), shared);
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn only_the_same_spelling_is_the_same(
-            one in "/[a-c%3B;+&=.]{0,6}",
-            other in "/[a-c%3B;+&=.]{0,6}",
-            varies in "(a:b)?(&c:d)?",
-        ) {
-            let mut url = url("http://h.example/a;b");
-            let places = Places::of(&mut url, &HeaderMap::new(), &Owner::Local);
-            let canonical = places.clone();
-            let [one, other] = [one, other].map(|path| (places.clone().spelled(&path, &url), path));
-            let is_same = one.0.is_spelled_as(&other.0.variant(&varies));
-            proptest::prop_assert_eq!(is_same, one.1 == other.1);
-            let is_canonical = one.1 == url.path_and_arguments();
-            proptest::prop_assert_eq!(one.0.is_spelled_as(&varies), is_canonical);
-            proptest::prop_assert!(canonical.is_spelled_as(&varies));
         }
     }
 }

@@ -23,6 +23,7 @@ use super::verdict::{Verdict, not_kept};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places, Whose};
+use crate::base::spelling::Spelling;
 use crate::daemon::Daemon;
 use crate::net::upstream::Failure;
 use crate::proxy::download::{Allowance, Download, Headed, Job, Joined, Leaving, Outcome, run};
@@ -298,7 +299,7 @@ async fn prepare(
         .map_err(|error| error_chain(&error))?
         .without_credentials();
     let target = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    let places = Arc::new(places.spelled(target, &url));
+    let places = Arc::new(places.spelled(&Spelling::of(target, &url)));
     let (config, parts) = (daemon.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
     resource.origin.via = parent(&config, &url, &daemon.pseudonym);

@@ -31,6 +31,7 @@ use super::target::Resource;
 use super::websocket;
 use crate::base::mode::Mode;
 use crate::base::owner::{self, Owner, Places};
+use crate::base::spelling::Spelling;
 use crate::daemon::{Daemon, Reader};
 use crate::net::upstream::Reach;
 use wwwoffle_http::caching::coding::Terms;
@@ -132,9 +133,8 @@ impl Ask {
         let parts = UrlParts::of(&bare);
         let (control, overruled) = control(&config, mode, &parts, &fields);
         resource.origin.via = parent(&config, &bare, &daemon.pseudonym);
-        let places = |url: &mut CanonicalUrl| {
-            Arc::new(Places::of(url, &fields, &owner).spelled(resource.path.as_str(), &bare))
-        };
+        let spelling = Spelling::of(resource.path.as_str(), &bare);
+        let places = |url: &mut _| Arc::new(Places::of(url, &fields, &owner).spelled(&spelling));
         let answers = post.as_ref().map(|_| places(&mut resource.url.clone()));
         if let Some(body) = &post {
             resource.url = resource.url.with_post(&digest(body));

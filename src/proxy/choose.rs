@@ -247,7 +247,7 @@ pub(crate) async fn find(
     let [own, public] = shelves.each_ref().map(|shelf| shelf.all().to_vec());
     let mut public = public;
     public.retain(|kept| places.takes_public(&kept.fields, shared));
-    let is_exact = |kept: &Arc<Kept>| places.is_spelled_as(kept.entry.place().variant_text());
+    let is_exact = |kept: &Arc<Kept>| places.spelling.is_of(kept.entry.place().variant_text());
     let (own, own_others): (Vec<_>, Vec<_>) = own.into_iter().partition(is_exact);
     let (public, public_others): (Vec<_>, Vec<_>) = public.into_iter().partition(is_exact);
     if own.is_empty() && public.is_empty() {

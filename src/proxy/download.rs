@@ -67,6 +67,7 @@ use super::choose::About;
 use super::freshen::Confirmed;
 use super::keep::{Keeping, NotKept};
 use crate::base::owner::{Places, Whose, is_personal};
+use crate::base::spelling::Spelling;
 use crate::net::upstream::{Answer, Failure, Interim, Origin};
 use crate::storage::store::Identity;
 use wwwoffle_http::caching::vary::Vary;
@@ -148,7 +149,7 @@ pub struct AnswerHead {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct JoinKey {
     place: Key,
-    spelling: String,
+    spelling: Spelling,
     cookie: Vec<HeaderValue>,
     credentials: Vec<HeaderValue>,
     /// Which part was asked for, and of which answer.

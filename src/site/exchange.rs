@@ -3,6 +3,7 @@
 
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
+use hyper::http::uri::PathAndQuery;
 use jiff::Timestamp;
 use wwwoffle_exchange::{ImportOptions, MAX_BODY, Placing, Private, Reason};
 use wwwoffle_spool::{Entry, Place};
@@ -10,6 +11,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::api::ImportRequest;
 use crate::base::owner::{BadOwner, Owner};
+use crate::base::spelling::Spelling;
 use crate::fetch::recurse::aim::Asked;
 use crate::proxy::freshen;
 use crate::storage::versions::text::extract;
@@ -34,9 +36,12 @@ impl Placing for Placer {
     ) -> Place {
         let place = Place::of(url).owned_by(owner.unwrap_or_default());
         let fields = read_answer(answer).map(|(_, fields)| fields).unwrap_or_default();
-        let asked = read_request(request, b"");
-        let asked: HeaderMap = asked.map(|request| request.headers).unwrap_or_default();
-        place.with_variant(&freshen::variant(&fields, &asked))
+        let Ok(asked) = read_request(request, b"") else {
+            return place.with_variant(&freshen::variant(&fields, &HeaderMap::new()));
+        };
+        let target = asked.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let varies = freshen::variant(&fields, &asked.headers);
+        place.with_variant(&Spelling::of(target, url).variant(&varies))
     }
 
     fn recursion(&self, arguments: &[(String, String)]) -> Result<String, Reason> {

@@ -2,14 +2,28 @@
 
 use jiff::Timestamp;
 use serde_json::json;
-use wwwoffle_spool::Entry;
+use wwwoffle_spool::{Entry, Place};
 
 use super::warc::{Position, digest};
 
+/// The URL of an answer as its origin was asked for it: archives tell its spellings apart, as the spool does.
+pub(super) fn uri(entry: &Entry) -> String {
+    let canonical = entry.url();
+    let head = str::from_utf8(entry.request()).unwrap_or_default();
+    let target = head.split(' ').nth(1).filter(|target| target.starts_with('/'));
+    let is_respelled = Place::spelling_of(entry.place().variant_text()).is_some();
+    let Some(target) = target.filter(|_| is_respelled) else { return canonical.to_owned() };
+    let host = canonical.find("://").map_or(0, |at| at + "://".len());
+    let path = canonical.get(host..).and_then(|rest| rest.find(['/', '?']));
+    let origin = path.and_then(|path| canonical.get(..host + path)).unwrap_or(canonical);
+    format!("{origin}{target}")
+}
+
 /// The line of an answer in the archive `file`.
 pub(super) fn line(entry: &Entry, position: Position, file: &str) -> String {
+    let uri = uri(entry);
     let told = json!({
-        "url": entry.url(),
+        "url": uri,
         "mime": media_type(entry),
         "status": entry.status().to_string(),
         "digest": digest(entry.digest()),
@@ -17,7 +31,7 @@ pub(super) fn line(entry: &Entry, position: Position, file: &str) -> String {
         "offset": position.offset.to_string(),
         "filename": file,
     });
-    format!("{} {} {told}", surt(entry.url()), digits(entry.when()))
+    format!("{} {} {told}", surt(&uri), digits(entry.when()))
 }
 
 /// The media type of an answer, without parameters.

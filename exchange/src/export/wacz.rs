@@ -88,7 +88,7 @@ impl<W: Write + Seek> Archive<'_, W> {
             let seed = [entry.url().as_bytes(), entry.digest(), when.as_bytes()];
             let id = id(&seed);
             let id = id.trim_start_matches("<urn:uuid:").trim_end_matches('>');
-            let mut page = json!({"id": id, "url": entry.url(), "ts": when});
+            let mut page = json!({"id": id, "url": index::uri(entry), "ts": when});
             if let (Some(title), Some(page)) = (titles(entry), page.as_object_mut()) {
                 page.insert("title".to_owned(), title.into());
             }

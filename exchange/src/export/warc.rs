@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use wwwoffle_spool::Entry;
 
-use super::{ExportOptions, PIECE};
+use super::{ExportOptions, PIECE, index};
 use crate::head;
 use crate::import::EntryBody;
 use crate::item::Waiting;
@@ -73,7 +73,7 @@ impl<W: Write> Warcs<W> {
         let seed = [key.as_bytes(), variant.as_bytes(), stored.as_bytes(), entry.digest()];
         let of = |kind: &'static [u8]| id(&[&[kind], seed.as_slice()].concat());
         let (response, request) = (of(b"response"), of(b"request"));
-        let uri = entry.url().to_owned();
+        let uri = index::uri(entry);
         let mut fields = vec![
             ("WARC-Record-ID", response.clone()),
             ("WARC-Date", date.clone()),

@@ -86,7 +86,7 @@ async fn fetch<A: Asks>(
     }
     let mut part = None;
     // What is kept in part is of the canonical spelling.
-    if job.may_resume() && job.places.spelling.is_empty() {
+    if job.may_resume() && job.places.spelling.is_canonical() {
         part = Part::look(ground.store, &job.places, told(job) != WhoAsks::Plainly).await;
     }
     loop {
@@ -264,7 +264,7 @@ async fn keep<A: Asks>(
         Transfer::new(ground, job, download, mark, head.length, writer, (whose, asked.received));
     // The copy would lie with the canonical spelling.
     let answers = |get: &&Arc<Places>| {
-        get.spelling.is_empty()
+        get.spelling.is_canonical()
             && job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)
     };
     let get = job.answers.as_ref().filter(answers);
@@ -375,7 +375,7 @@ fn new_entry(
     asked: Asked,
 ) -> (Place, NewEntry) {
     let variant = freshen::variant(&kept.fields, job.head.headers());
-    let place = place.clone().with_variant(&job.places.variant(&variant));
+    let place = place.clone().with_variant(&job.places.spelling.variant(&variant));
     // Without the body of a form: nothing needs it again, and people write passwords there.
     let request = head::of_request(&job.head.clone().into_parts().0);
     let secured = answer.extensions().get::<Arc<Secured>>();

@@ -85,7 +85,7 @@ pub(super) async fn supersede(
     let is_older = |kept: &Kept| {
         let stored = kept.stored();
         kept.entry.when() < received
-            && places.is_spelled_as(stored.variant)
+            && places.spelling.is_of(stored.variant)
             && fits(&stored, request)
     };
     if let Err(error) = store.remove_if(&places.own, is_older).await {

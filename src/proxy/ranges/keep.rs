@@ -119,7 +119,7 @@ fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received
     if fields.contains_key(SET_COOKIE) || has_member(fields, &VARY, "*") {
         return Err("it is for this request alone".to_owned());
     }
-    if !ask.places.spelling.is_empty() {
+    if !ask.places.spelling.is_canonical() {
         return Err("its URL is not spelled as parts are kept".to_owned());
     }
     if must_not_be_stored(ask, fields) {

@@ -37,7 +37,7 @@ pub(in crate::proxy) async fn find(
     kept: Option<&Kept>,
 ) -> Option<Kept> {
     // Parts are of the canonical spelling.
-    let ranges = asked(ask).filter(|_| ask.places.spelling.is_empty())?;
+    let ranges = asked(ask).filter(|_| ask.places.spelling.is_canonical())?;
     let own = at(daemon, ask, &ranges, &ask.places.own).await;
     let is_newer = |part: &Kept| kept.is_none_or(|kept| kept.entry.when() < part.entry.when());
     let has_own = own.is_some() || kept.is_some_and(|kept| kept.entry.place().owner().is_some());
