@@ -1,12 +1,15 @@
-//! TODO.
+//! What every room needs: the clock, tasks, the mode, owners, small files, the words of pages.
 
 pub mod basic;
 pub mod clock;
 pub mod error_chain;
+pub mod escape;
 pub mod log;
 pub mod mode;
 pub mod owner;
 pub mod pace;
+pub mod shown;
 pub mod small_file;
 pub mod spelling;
 pub mod tasks;
+pub mod text;

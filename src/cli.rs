@@ -57,11 +57,9 @@ use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use wwwoffle_config::Environment;
 
-use self::{
-    args::{Arguments, Verb},
-    failure::Failure,
-    settings::Settings,
-};
+use self::args::{Arguments, Verb};
+use self::failure::Failure;
+use self::settings::Settings;
 use crate::base::mode::Choice;
 use crate::cli::exit::ExitStatus;
 use crate::daemon::live::Live;

@@ -42,7 +42,7 @@ impl<'a> What<'a> {
     /// [`UnknownWhat`] for anything else.
     pub fn parse(text: &'a str) -> Result<Self, UnknownWhat> {
         let what = text.trim_end_matches('/');
-        let unknown = || UnknownWhat { what: crate::page::shown::text(text) };
+        let unknown = || UnknownWhat { what: crate::base::shown::text(text) };
         let (scheme, host) = match what.split_once('/') {
             Some((scheme, host)) => (scheme, Some(host.trim_start_matches('/'))),
             None => (what, None),

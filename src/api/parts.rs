@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::page::text::Text;
+use crate::base::text::Text;
 
 /// What a page needs to be shown whole, and how much of that is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use super::{Terminal, args::AuthorityVerb, failure::Failure, offline, settings::Settings, trust};
+use super::args::AuthorityVerb;
+use super::failure::Failure;
+use super::settings::Settings;
+use super::{Terminal, offline, trust};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::cli::exit::ExitStatus;

@@ -20,9 +20,9 @@ use super::{ServeOptions, Terminal};
 use crate::api::{FetchRequest, Flushed};
 use crate::base::clock;
 use crate::base::mode::Choice;
+use crate::base::shown;
 use crate::base::small_file;
 use crate::cli::exit::ExitStatus;
-use crate::page::shown;
 use crate::storage::store::timestamp;
 
 /// Writes the requests that wait into a bundle.

@@ -6,13 +6,15 @@ use wwwoffle_spool::{Place, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
 use super::args::{Mv, Write};
-use super::{Terminal, failure::Failure, files, offline, settings::Settings};
+use super::failure::Failure;
+use super::settings::Settings;
+use super::{Terminal, files, offline};
 use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places};
+use crate::base::shown;
 use crate::cli::exit::ExitStatus;
-use crate::page::shown;
 use crate::storage::edit::rename::Rename;
 use crate::storage::edit::write::{Intake, Refused, head_of, type_of};
 use crate::storage::store::timestamp;

@@ -2,11 +2,13 @@
 
 use super::args::Compress;
 use super::control::{Control, misunderstood};
-use super::{Terminal, failure::Failure, files, offline, settings::Settings};
+use super::failure::Failure;
+use super::settings::Settings;
+use super::{Terminal, files, offline};
 use crate::api::{CompressEvent, CompressedUrls, EntriesToCompress};
 use crate::base::owner::Owner;
+use crate::base::shown;
 use crate::cli::exit::ExitStatus;
-use crate::page::shown;
 use crate::storage::edit::compress::{Form, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
 

@@ -18,8 +18,8 @@ use crate::api::{
     ConfigChange, ConfigEdit, ConfigError, ConfigOption, ConfigState, ConfigUndo, ConfigVersions,
 };
 use crate::base::clock;
+use crate::base::shown;
 use crate::cli::exit::ExitStatus;
-use crate::page::shown;
 
 /// Does what the verb says.
 pub(crate) fn run(

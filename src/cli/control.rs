@@ -15,11 +15,11 @@ use hyper_util::rt::TokioIo;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::net::UnixStream;
 
-use super::{config, failure::Failure};
-use crate::{
-    api::ConfigError,
-    cli::{control_path::ControlPath, exit::ExitStatus},
-};
+use super::config;
+use super::failure::Failure;
+use crate::api::ConfigError;
+use crate::cli::control_path::ControlPath;
+use crate::cli::exit::ExitStatus;
 
 /// How long the daemon may take to begin an answer; it only has to look.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

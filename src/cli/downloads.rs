@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::files::print_json;
 use super::settings::Settings;
 use crate::api::{DownloadEnded, DownloadToEnd, Status};
-use crate::page::shown;
+use crate::base::shown;
 use crate::site::pages::progress;
 
 /// Lists the downloads, or ends one.

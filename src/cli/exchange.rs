@@ -18,9 +18,9 @@ use super::settings::Settings;
 use crate::api::{ImportEvent, ImportRequest, Status};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
+use crate::base::shown;
 use crate::cli::exit::ExitStatus;
 use crate::daemon::identity::Identity;
-use crate::page::shown;
 use crate::site::exchange::{Placer, options};
 use crate::storage::store::timestamp;
 

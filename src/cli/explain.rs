@@ -3,9 +3,11 @@
 use wwwoffle_config::Explained;
 use wwwoffle_url::CanonicalUrl;
 
-use super::{Terminal, failure::Failure, settings::Settings};
+use super::Terminal;
+use super::failure::Failure;
+use super::settings::Settings;
+use crate::base::shown;
 use crate::cli::exit::ExitStatus;
-use crate::page::shown;
 
 /// Prints a line for each option: its value for `url`, and the place of that value.
 pub(crate) fn run(

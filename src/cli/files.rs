@@ -8,17 +8,16 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use hyper::HeaderMap;
 
-use super::{
-    Terminal, control::Control, failure::Failure, history, offline, plain::Plain,
-    settings::Settings,
-};
-use crate::{
-    api::Flushed,
-    base::owner::{Owner, Places},
-    cli::exit::ExitStatus,
-    page::shown,
-    storage::versions::at::At,
-};
+use super::control::Control;
+use super::failure::Failure;
+use super::plain::Plain;
+use super::settings::Settings;
+use super::{Terminal, history, offline};
+use crate::api::Flushed;
+use crate::base::owner::{Owner, Places};
+use crate::base::shown;
+use crate::cli::exit::ExitStatus;
+use crate::storage::versions::at::At;
 use wwwoffle_http::{
     caching::coding::{Delivery, Terms},
     decoding::Coding,

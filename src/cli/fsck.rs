@@ -8,11 +8,14 @@ use serde::Serialize;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_spool::{Finding, How, Reader, Spool, Sums, Verdict};
 
+use super::args::Fsck;
+use super::failure::Failure;
 use super::fsck_index::{self, Told};
-use super::{Terminal, args::Fsck, failure::Failure, files, settings::Settings};
+use super::settings::Settings;
+use super::{Terminal, files};
 use crate::base::error_chain::error_chain;
+use crate::base::shown;
 use crate::cli::exit::ExitStatus;
-use crate::page::shown;
 use crate::storage::spool_options;
 
 /// A finding, as `--json` tells it.

@@ -7,7 +7,9 @@ use serde::Serialize;
 use wwwoffle_index::{Checked, FILE, Index, Reindex, check};
 use wwwoffle_spool::{Finding, Reader, Verdict};
 
-use super::{failure::Failure, offline, settings::Settings};
+use super::failure::Failure;
+use super::offline;
+use super::settings::Settings;
 use crate::base::error_chain::error_chain;
 use crate::cli::exit::ExitStatus;
 use crate::storage::lists::describe::Pages;

@@ -2,23 +2,17 @@
 
 use wwwoffle_spool::{Entry, Lookup, Place, Reader, Summary, Timestamp};
 
-use super::{
-    Terminal,
-    args::History as Typed,
-    failure::Failure,
-    files::{find, places, print_json, reader, spool_failed},
-    settings::Settings,
-};
-use crate::{
-    api::{History, VersionRequest},
-    base::owner::{Owner, Places},
-    cli::exit::ExitStatus,
-    page::shown,
-    storage::versions::{
-        at::{At, nearest},
-        history,
-    },
-};
+use super::Terminal;
+use super::args::History as Typed;
+use super::failure::Failure;
+use super::files::{find, places, print_json, reader, spool_failed};
+use super::settings::Settings;
+use crate::api::{History, VersionRequest};
+use crate::base::owner::{Owner, Places};
+use crate::base::shown;
+use crate::cli::exit::ExitStatus;
+use crate::storage::versions::at::{At, nearest};
+use crate::storage::versions::history;
 
 /// Lists the versions, or has the daemon do something with one.
 pub(super) fn run(

@@ -4,22 +4,18 @@ use std::io::Write;
 
 use wwwoffle_url::CanonicalUrl;
 
-use super::{
-    Terminal,
-    failure::Failure,
-    files::{find, places, print_json, reader, spool_failed},
-    settings::Settings,
+use super::Terminal;
+use super::failure::Failure;
+use super::files::{find, places, print_json, reader, spool_failed};
+use super::settings::Settings;
+use crate::api::{
+    Certificate, CompressedFile, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts,
 };
-use crate::{
-    api::{
-        Certificate, CompressedFile, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts,
-    },
-    base::owner::Owner,
-    cli::exit::ExitStatus,
-    fetch::recurse::complete::{self, OfReader, Page},
-    page::shown,
-    site::entry_info as info,
-};
+use crate::base::owner::Owner;
+use crate::base::shown;
+use crate::cli::exit::ExitStatus;
+use crate::fetch::recurse::complete::{self, OfReader, Page};
+use crate::site::entry_info as info;
 
 /// Prints what is known of `url`, as `GET /api/info` does with `json`.
 pub(crate) fn print(

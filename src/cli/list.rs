@@ -2,22 +2,17 @@
 
 use std::io::Write;
 
-use super::{
-    Terminal,
-    args::List,
-    failure::Failure,
-    files::{print_json, reader, spool_failed},
-    index,
-    settings::Settings,
-};
-use crate::{
-    api::{EntryItem, What},
-    base::clock,
-    cli::exit::ExitStatus,
-    fetch::held,
-    page::shown,
-    storage::store::timestamp,
-};
+use super::args::List;
+use super::failure::Failure;
+use super::files::{print_json, reader, spool_failed};
+use super::settings::Settings;
+use super::{Terminal, index};
+use crate::api::{EntryItem, What};
+use crate::base::clock;
+use crate::base::shown;
+use crate::cli::exit::ExitStatus;
+use crate::fetch::held;
+use crate::storage::store::timestamp;
 
 /// Lists entries, in no order, or what is on the outgoing queue, oldest first; what else is asked for, the
 /// index lists.

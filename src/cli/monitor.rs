@@ -3,19 +3,17 @@
 use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
 
-use super::{
-    Terminal,
-    args::{MonitorVerb, When},
-    control::Control,
-    failure::Failure,
-    files::print_json,
-    settings::Settings,
+use super::Terminal;
+use super::args::{MonitorVerb, When};
+use super::control::Control;
+use super::failure::Failure;
+use super::files::print_json;
+use super::settings::Settings;
+use crate::api::{
+    DeletedUrls, MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff,
 };
-use crate::{
-    api::{DeletedUrls, MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff},
-    cli::exit::ExitStatus,
-    page::shown,
-};
+use crate::base::shown;
+use crate::cli::exit::ExitStatus;
 
 /// Does what the verb says.
 pub(super) fn run(

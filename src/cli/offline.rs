@@ -5,7 +5,8 @@ use std::path::Path;
 use wwwoffle_spool::fs::owner_of;
 use wwwoffle_spool::{Error, Options, Reader, Spool, Versions};
 
-use super::{failure::Failure, settings::Settings};
+use super::failure::Failure;
+use super::settings::Settings;
 use crate::base::error_chain::error_chain;
 use crate::cli::exit::ExitStatus;
 use crate::daemon::identity::{BadIdentity, Identity};

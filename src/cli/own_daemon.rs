@@ -4,7 +4,8 @@ use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
 use super::ServeOptions;
-use super::{control::Control, failure::Failure};
+use super::control::Control;
+use super::failure::Failure;
 use crate::api::Stopping;
 use crate::cli::exit::ExitStatus;
 use crate::server::{self, Refusal, Start};

@@ -5,7 +5,8 @@ use std::io::{self, BufRead as _, Read as _};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use wwwoffle_config::{PasswordHash, User};
 
-use super::{Terminal, failure::Failure};
+use super::Terminal;
+use super::failure::Failure;
 use crate::cli::exit::ExitStatus;
 
 /// Bytes of the longest line that is read as a password.

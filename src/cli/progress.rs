@@ -7,12 +7,11 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    api::{Event, Whole, runs::RunItem},
-    cli::exit::ExitStatus,
-    page::shown,
-    site::pages::progress,
-};
+use crate::api::runs::RunItem;
+use crate::api::{Event, Whole};
+use crate::base::shown;
+use crate::cli::exit::ExitStatus;
+use crate::site::pages::progress;
 
 /// The live line is drawn no more often than this.
 const REDRAW: Duration = Duration::from_millis(100);

@@ -8,26 +8,21 @@ use wwwoffle_spool::Spool;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_url::LocalHost;
 
-use super::{
-    Terminal, args,
-    control::{Control, misunderstood},
-    failure::Failure,
-    files::print_json,
-    offline,
-    settings::Settings,
+use super::control::{Control, misunderstood};
+use super::failure::Failure;
+use super::files::print_json;
+use super::settings::Settings;
+use super::{Terminal, args, offline};
+use crate::api::{
+    PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared, PurgeSum, Status,
 };
-use crate::{
-    api::{PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared, PurgeSum, Status},
-    base::clock,
-    cli::exit::ExitStatus,
-    page::shown,
-    site::pages::purge::{in_words, shared_in_words},
-    storage::{
-        lists::describe::Pages,
-        purge::{self, What},
-        store::timestamp,
-    },
-};
+use crate::base::clock;
+use crate::base::shown;
+use crate::cli::exit::ExitStatus;
+use crate::site::pages::purge::{in_words, shared_in_words};
+use crate::storage::lists::describe::Pages;
+use crate::storage::purge::{self, What};
+use crate::storage::store::timestamp;
 
 /// Purges, or tells what would go.
 pub(super) fn run(

@@ -5,7 +5,10 @@ use std::{cell::OnceCell, net::SocketAddr, path::PathBuf, time::Duration};
 use wwwoffle_config::{Config, Environment, Faults, Loaded, Lookup, load};
 use wwwoffle_url::LocalHost;
 
-use super::{ServeOptions, args::Serve, control::Control, failure::Failure, programs};
+use super::args::Serve;
+use super::control::Control;
+use super::failure::Failure;
+use super::{ServeOptions, programs};
 use crate::cli::exit::ExitStatus;
 use crate::daemon::live::Live;
 

@@ -10,8 +10,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wwwoffle_url::{LocalHost, LocalNet, Surroundings};
 
-use super::{Terminal, args, failure::Failure, files::print_json};
-use crate::{base::error_chain::error_chain, cli::exit::ExitStatus, page::shown};
+use super::failure::Failure;
+use super::files::print_json;
+use super::{Terminal, args};
+use crate::base::error_chain::error_chain;
+use crate::base::shown;
+use crate::cli::exit::ExitStatus;
 
 /// Bytes of the longest line: two URLs of 1 MiB, in which every byte may be escaped to six.
 const LONGEST_LINE: usize = 16 << 20;

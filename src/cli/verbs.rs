@@ -12,28 +12,22 @@ use rustix::{
 };
 use wwwoffle_config::Size;
 
+use super::args::{ConfigVerb, Fetch, IndexVerb, KeptVerb, Verb};
+use super::control::{Control, misunderstood};
+use super::failure::Failure;
+use super::progress::Progress;
+use super::settings::Settings;
 use super::{
-    Terminal,
-    args::{ConfigVerb, Fetch, IndexVerb, KeptVerb, Verb},
-    authority, browse, bundle, by_hand, compress, config,
-    control::{Control, misunderstood},
-    downloads, exchange, explain, export,
-    failure::Failure,
-    files, fsck, get, history, import, index, info, list, monitor, passwd, plan,
-    progress::Progress,
-    purge, queue,
-    settings::Settings,
-    url,
+    Terminal, authority, browse, bundle, by_hand, compress, config, downloads, exchange, explain,
+    export, files, fsck, get, history, import, index, info, list, monitor, passwd, plan, purge,
+    queue, url,
 };
-use crate::{
-    api::{
-        Choice, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping, plan::QueuePlan,
-    },
-    cli::exit::ExitStatus,
-    page::shown,
-    site::pages::progress,
-    storage::edit::compress::Form,
-};
+use crate::api::plan::QueuePlan;
+use crate::api::{Choice, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping};
+use crate::base::shown;
+use crate::cli::exit::ExitStatus;
+use crate::site::pages::progress;
+use crate::storage::edit::compress::Form;
 
 /// How long a daemon may take to stop: its own deadline, and some more.
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);

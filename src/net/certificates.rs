@@ -15,7 +15,7 @@ use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Name;
 
 use crate::api::{Certificate, Chain};
-use crate::page::shown;
+use crate::base::shown;
 
 /// How many certificates of a chain are told; real ones have two to four.
 pub const MAX_CHAIN: usize = 8;

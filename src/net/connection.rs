@@ -10,9 +10,9 @@ use rustls::pki_types::CertificateDer;
 use wwwoffle_spool::MAX_CONNECTION;
 
 use crate::api::{Certificate, Connection};
+use crate::base::shown;
 use crate::net::certificates::{MAX_CHAIN, describe};
 use crate::net::upstream::Secured;
-use crate::page::shown;
 
 /// Bytes of the largest certificate that is kept as it was sent. Larger ones are kept in words.
 const MAX_KEPT: usize = 8 << 10;

@@ -7,8 +7,8 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::shown::{ShownTime, ShownUrl};
-use super::text::{Text, count, say};
+use crate::base::shown::{ShownTime, ShownUrl};
+use crate::base::text::{Text, count, say};
 use crate::site::pages::{Shell, Templates, history, info, monitor, refresh};
 use wwwoffle_html::rewrite::Bar;
 use wwwoffle_html::rewrite::csp::style_source;

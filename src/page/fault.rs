@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::text::Text;
+use crate::base::text::Text;
 
 /// What is wrong with one field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

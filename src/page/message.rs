@@ -10,11 +10,9 @@ mod ways;
 
 use jiff::Timestamp;
 
-use super::{
-    guard::Refusal,
-    shown::{self, ShownUrl},
-    text::Text,
-};
+use super::guard::Refusal;
+use crate::base::shown::{self, ShownUrl};
+use crate::base::text::Text;
 use crate::site::pages::certificates::ShownCertificate;
 
 pub use denied::Denied;

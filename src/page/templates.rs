@@ -8,7 +8,7 @@ use minijinja::{
 };
 use serde::Serialize;
 
-use super::text::{self, BuiltIn, Catalogue};
+use crate::base::text::{self, BuiltIn, Catalogue};
 use crate::site::pages::{HTML, Page, Shell};
 use wwwoffle_http::caching::language::Languages;
 
@@ -345,10 +345,8 @@ impl Templates {
 #[cfg(test)]
 mod tests {
     use super::{BUILT_IN, Templates};
-    use crate::{
-        page::testing,
-        site::pages::{Shell, style},
-    };
+    use crate::page::testing;
+    use crate::site::pages::{Shell, style};
 
     #[test]
     fn the_built_in_templates_parse() {

@@ -2,9 +2,9 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use super::shown;
-use super::text::say;
 use crate::api::Mode;
+use crate::base::shown;
+use crate::base::text::say;
 use crate::site::pages::link::Link;
 use crate::site::pages::{HTML, Language, LocalOrigin, Page, Shell, Templates};
 

@@ -6,11 +6,9 @@ use serde::Serialize;
 use wwwoffle_config::schema::SECTIONS;
 use wwwoffle_url::{url_decode_form_args, url_encode_form_args};
 
-use super::{
-    shown::{self, ShownTime, ShownUrl},
-    text::{Text, say},
-};
 use crate::api::Mode;
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
 use crate::site::pages::{Shell, configuration, history, info, refresh, search};
 use crate::storage::versions::memento::version_path;
 use wwwoffle_http::caching::like::Likeness;

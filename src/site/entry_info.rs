@@ -5,8 +5,8 @@ use hyper::header::{CONTENT_TYPE, HeaderName, SET_COOKIE};
 use wwwoffle_spool::{Entry, Place};
 
 use crate::api::{CompressedFile, Field, Info, KeptInfo, Parts};
+use crate::base::shown;
 use crate::net::connection;
-use crate::page::shown;
 use wwwoffle_http::head::{self, SECRET};
 
 /// The fields of an answer whose values are not told.

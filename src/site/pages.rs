@@ -10,7 +10,7 @@
 //! was asked for, whose scripts may read them: they hold nothing but tokens for one purpose, and
 //! every link and form in them names the whole local address.
 
-use crate::page::shown;
+use crate::base::shown;
 pub mod address;
 pub mod authority;
 pub mod certificates;
@@ -41,11 +41,9 @@ pub mod will_get;
 use jiff::tz::TimeZone;
 
 use crate::api::Mode;
-use crate::page::text::{Text, say};
-pub use crate::page::{
-    origin::{LocalOrigin, NotAnAddress},
-    templates::{Language, TemplateFault, Templates},
-};
+use crate::base::text::{Text, say};
+pub use crate::page::origin::{LocalOrigin, NotAnAddress};
+pub use crate::page::templates::{Language, TemplateFault, Templates};
 
 /// The content type of every page.
 pub const HTML: &str = "text/html; charset=utf-8";

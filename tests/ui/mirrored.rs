@@ -17,7 +17,7 @@ const LETTERS: [char; 26] = [
 /// Starts the daemon anew with words of the user's for every text, so that none is left in English by chance.
 #[track_caller]
 pub(super) fn speak(daemon: &mut Daemon) {
-    let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/page/texts/en.toml");
+    let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/base/texts/en.toml");
     let english: toml::Table = std::fs::read_to_string(texts).unwrap().parse().unwrap();
     let english = english["texts"].as_table().unwrap();
     let texts: BTreeMap<_, _> = english.keys().map(|text| (text, mirrored(text))).collect();

@@ -77,7 +77,7 @@ impl Stage {
 
 /// The languages that there are catalogues of.
 fn languages() -> Vec<String> {
-    let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/page/texts");
+    let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/base/texts");
     let names = std::fs::read_dir(texts).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".toml")?.to_owned()));
     names.collect()

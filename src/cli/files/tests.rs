@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use wwwoffle_spool::{NewEntry, Options, Outgoing, Place, RequestKind, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use crate::{
-    base::owner::Owner,
-    cli::{Environment, Terminal, exit::ExitStatus, files::places, run, tests::wwwoffle},
-};
+use crate::base::owner::Owner;
+use crate::cli::exit::ExitStatus;
+use crate::cli::files::places;
+use crate::cli::tests::wwwoffle;
+use crate::cli::{Environment, Terminal, run};
 
 fn place(url: &str) -> Place {
     Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())

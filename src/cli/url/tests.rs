@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 
 use super::{LONGEST_LINE, Line, read_line};
-use crate::cli::{exit::ExitStatus, tests::wwwoffle};
+use crate::cli::exit::ExitStatus;
+use crate::cli::tests::wwwoffle;
 
 fn ask(options: &[&str], questions: &str) -> (ExitStatus, Vec<Value>) {
     let line = [&["url"], options].concat();

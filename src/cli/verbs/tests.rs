@@ -7,11 +7,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::cli::{
-    control::tests::{asked, daemon, ok},
-    exit::ExitStatus,
-    tests::{Ran, wwwoffle},
-};
+use crate::cli::control::tests::{asked, daemon, ok};
+use crate::cli::exit::ExitStatus;
+use crate::cli::tests::{Ran, wwwoffle};
 
 const STATUS: &str = r#"{"version":"0.1.0","mode":"offline","pid":7,"spool":"/s",
     "listen":["127.0.0.1:8080","[::1]:8080"],"since":"2026-11-20T12:00:00.5Z",

@@ -25,8 +25,8 @@ use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 use self::walk::Walk;
 use crate::api::Parts;
 use crate::base::owner::Owner;
+use crate::base::text::say;
 use crate::daemon::Daemon;
-use crate::page::text::say;
 
 /// Parts of one page that are looked at, those left out among them.
 const MAX_PARTS: usize = 5_000;

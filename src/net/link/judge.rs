@@ -18,9 +18,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::kernel::{Gap, Standing};
+use crate::base::shown;
+use crate::base::text::{Text, count, say};
 use crate::net::upstream::Origin;
-use crate::page::shown;
-use crate::page::text::{Text, count, say};
 
 /// How many hosts that fail are remembered.
 const MAX_FAILED: usize = 16;

@@ -5,8 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use super::judge::way;
-use crate::page::shown;
-use crate::page::text::{Text, say};
+use crate::base::shown;
+use crate::base::text::{Text, say};
 
 /// How the machine is connected.
 #[derive(Clone, Debug, PartialEq, Eq)]

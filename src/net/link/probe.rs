@@ -16,10 +16,10 @@ use wwwoffle_spool::RequestState;
 use wwwoffle_url::CanonicalUrl;
 
 use super::judge::{Finding, Portal};
+use crate::base::shown;
+use crate::base::text::{Text, count, say};
 use crate::daemon::Daemon;
 use crate::fetch;
-use crate::page::shown;
-use crate::page::text::{Text, count, say};
 use crate::proxy::{rules, target};
 
 use crate::net::upstream::{Failure, Origin, Reach};

@@ -1,7 +1,7 @@
 //! What is told to those who may not.
 
 use super::Words;
-use crate::page::text::{Text, say};
+use crate::base::text::{Text, say};
 
 /// Why someone may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What is told of origins that gave no answer.
 
 use super::{OriginFailure, Phase, Words};
-use crate::page::shown;
-use crate::page::text::{Text, say};
+use crate::base::shown;
+use crate::base::text::{Text, say};
 
 fn again() -> Text {
     say("Try again later.")

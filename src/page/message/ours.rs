@@ -1,8 +1,8 @@
 //! What is told of requests that we refuse, or that fail here.
 
 use super::Words;
+use crate::base::text::{Text, say};
 use crate::page::guard::Refusal;
-use crate::page::text::{Text, say};
 
 fn words(status: u16, title: Text, happened: Text, advice: Vec<Text>) -> Words {
     Words { status, title, happened, advice }

@@ -1,7 +1,7 @@
 //! What is told of URLs that the configuration says something about.
 
 use super::Words;
-use crate::page::text::say;
+use crate::base::text::say;
 
 /// What the configuration says of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What is told of origins that cannot prove who they are, or speak no TLS.
 
 use super::Words;
-use crate::page::text::{Text, say};
+use crate::base::text::{Text, say};
 
 /// What is wrong with an origin's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,18 +3,11 @@
 use serde::Serialize;
 
 use super::{Message, OriginFailure, Words};
-use crate::{
-    page::{
-        shown::{ShownTime, ShownUrl},
-        text::Text,
-        ways::{Fetch, FetchView, Like, LikeView, Way, copy_of},
-    },
-    site::pages::{
-        Page, Shell, Templates,
-        certificates::{self, ChainView},
-        info,
-    },
-};
+use crate::base::shown::{ShownTime, ShownUrl};
+use crate::base::text::Text;
+use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way, copy_of};
+use crate::site::pages::certificates::{self, ChainView};
+use crate::site::pages::{Page, Shell, Templates, info};
 
 /// What a page offers besides, which only whoever has the request knows.
 #[derive(Clone, Copy, Debug, Default)]

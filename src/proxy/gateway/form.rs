@@ -6,7 +6,8 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, ORIGIN}
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
-use super::super::{Unread, ask, body::Body, read_whole, reply};
+use super::super::body::Body;
+use super::super::{Unread, ask, read_whole, reply};
 use super::{Guest, Wanted};
 use crate::base::clock;
 use crate::base::mode::Mode;
@@ -15,7 +16,8 @@ use crate::page::form::Form;
 use crate::page::guard::{Asked, OtherSites, Over, Scope, Token, Verdict, guard};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
-use crate::site::pages::{gateway as pages, gateway::Send};
+use crate::site::pages::gateway as pages;
+use crate::site::pages::gateway::Send;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 

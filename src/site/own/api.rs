@@ -36,10 +36,10 @@ use crate::api::{
     ModeRequest, Queue, QueueTarget, Retried, Started, Stopping,
 };
 use crate::base::error_chain::error_chain;
+use crate::base::shown;
 use crate::fetch;
 use crate::page::guard::Scope;
 use crate::page::message::{Denied, Message};
-use crate::page::shown;
 use crate::page::token::Purpose;
 use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};

@@ -9,10 +9,11 @@ use super::{forms, monitor, purge, refresh, status};
 use crate::api::QueueCounts;
 use crate::page::form::Form;
 use crate::proxy::body::Body;
+use crate::site::pages::control as page;
+use crate::site::pages::control::Action;
 use crate::site::pages::control::question::{self, Doomed};
 use crate::site::pages::lists::ROOT;
 use crate::site::pages::queue::PATH as QUEUE;
-use crate::site::pages::{control as page, control::Action};
 
 /// Where it is.
 pub(super) const PATH: &str = page::PATH;

@@ -13,15 +13,13 @@ use super::export::{self, Format};
 use super::{monitor, purge, removed};
 use crate::api::IndexPage;
 use crate::base::error_chain::error_chain;
+use crate::base::text::Text;
 use crate::fetch;
 use crate::page::form::Form;
-use crate::page::text::Text;
 use crate::proxy::body::Body;
 use crate::site::pages::info::ABOUT;
-use crate::site::pages::{
-    lists as pages,
-    lists::{Done, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail, room},
-};
+use crate::site::pages::lists as pages;
+use crate::site::pages::lists::{Done, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail, room};
 use crate::storage::lists;
 use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::{Subject, Wanted};

@@ -25,17 +25,15 @@ use super::status;
 use super::undone;
 use super::versions;
 use crate::base::clock;
+use crate::page::ways;
 use crate::proxy::body::{self, Body};
 use crate::site::pages::authority::{self, Trust};
 use crate::site::pages::undone as undone_page;
-use crate::tls::ca::RENEW_BEFORE;
-use crate::{
-    page::ways,
-    site::pages::{
-        LocalOrigin, gateway, pac, queue as queue_page, search as search_page,
-        statistics as statistics_page, style,
-    },
+use crate::site::pages::{
+    LocalOrigin, gateway, pac, queue as queue_page, search as search_page,
+    statistics as statistics_page, style,
 };
+use crate::tls::ca::RENEW_BEFORE;
 
 /// The type by which browsers and phones know that an authority is to be imported.
 const CERTIFICATE: &str = "application/x-x509-ca-cert";

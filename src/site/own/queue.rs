@@ -19,10 +19,8 @@ use crate::fetch;
 use crate::fetch::held::Holder;
 use crate::page::form::Form;
 use crate::proxy::body::Body;
-use crate::site::pages::{
-    queue as page,
-    queue::{Asked, PATH, ROWS, Shown},
-};
+use crate::site::pages::queue as page;
+use crate::site::pages::queue::{Asked, PATH, ROWS, Shown};
 use crate::storage::lists::found::Kind;
 use crate::storage::store::timestamp;
 

@@ -12,7 +12,7 @@ use crate::api::SearchPage;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
-use crate::page::text::say;
+use crate::base::text::say;
 use crate::proxy::body::Body;
 use crate::proxy::lookup::look_up;
 use crate::site::pages::info;

@@ -3,10 +3,8 @@
 use serde::Serialize;
 
 use super::{Page, Shell, Templates};
-use crate::page::{
-    fault::Fault,
-    text::{Text, say},
-};
+use crate::base::text::{Text, say};
+use crate::page::fault::Fault;
 
 /// Which page is to be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

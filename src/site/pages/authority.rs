@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::code::Code;
 use super::{LocalOrigin, Page, Shell, Templates};
 use crate::api::Rejection;
-use crate::page::shown::{self, ShownTime};
+use crate::base::shown::{self, ShownTime};
 
 /// Rejections that are listed; the others are counted.
 const SHOWN_REJECTIONS: usize = 50;

@@ -16,7 +16,7 @@ use wwwoffle_config::OptionChange;
 use wwwoffle_config::schema::{Effect, OptionInfo, Section};
 use wwwoffle_url::url_encode_form_args;
 
-use crate::page::shown;
+use crate::base::shown;
 
 /// Where all of them are.
 pub const PREFIX: &str = "/configuration/";

@@ -3,10 +3,8 @@
 use serde::Serialize;
 
 use super::{Page, Shell, Templates};
-use crate::page::{
-    shown::{self, ShownUrl},
-    ways::Way,
-};
+use crate::base::shown::{self, ShownUrl};
+use crate::page::ways::Way;
 
 /// What the page says. The body itself stays with the daemon, under the ticket.
 #[derive(Clone, Copy, Debug)]

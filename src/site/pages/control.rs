@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::link::{Link, LinkView};
 use super::{Page, Shell, Templates};
 use crate::api::{Choice, Mode, QueueCounts};
-use crate::page::text::{Text, say};
+use crate::base::text::{Text, say};
 
 /// Where it is.
 pub const PATH: &str = "/control/";

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Page, Shell, Templates};
-use crate::page::shown::{self, ShownUrl};
+use crate::base::shown::{self, ShownUrl};
 
 /// The path of the form.
 pub const PATH: &str = "/gateway/";

@@ -3,16 +3,12 @@
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
-use super::{
-    Page, Shell, Templates,
-    lists::room::{brief, fitting, linked},
-};
+use super::lists::room::{brief, fitting, linked};
+use super::{Page, Shell, Templates};
 use crate::api::{History, Version};
-use crate::page::{
-    escape::written,
-    shown::{self, ShownTime, ShownUrl},
-    text::{Text, say},
-};
+use crate::base::escape::written;
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
 use crate::storage::versions::NotCompared;
 use crate::storage::versions::history::changes;
 use crate::storage::versions::memento::{timemap_path, version_path};

@@ -5,16 +5,13 @@ mod words;
 use serde::Serialize;
 use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
-use super::{
-    Page, Shell, Templates,
-    certificates::ChainView,
-    history,
-    lists::{self, Told, ToldView},
-};
+use super::certificates::ChainView;
+use super::lists::{self, Told, ToldView};
+use super::{Page, Shell, Templates, history};
 use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, count, say};
 use crate::fetch::recurse::aim::AS_CONFIGURED;
-use crate::page::shown::{self, ShownTime, ShownUrl};
-use crate::page::text::{Text, count, say};
 use crate::proxy::last::Last;
 use crate::proxy::rehearsal::Would;
 use crate::storage::store::timestamp;

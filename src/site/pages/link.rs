@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Shell;
-use crate::page::shown::{ShownTime, ShownUrl};
-use crate::page::text::Text;
+use crate::base::shown::{ShownTime, ShownUrl};
+use crate::base::text::Text;
 
 /// How the link is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,10 +20,8 @@ use self::address::encode_path;
 use self::words::{crumbs, cut, heading, kinds, sorts};
 use super::{Page, Shell, Templates, info};
 use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
-use crate::page::{
-    shown::{self, ShownTime, ShownUrl},
-    text::{Text, count, say},
-};
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, count, say};
 
 /// Where they are.
 pub const ROOT: &str = "/index/";

@@ -3,10 +3,8 @@
 use serde::Serialize;
 
 use super::{Page, Shell, Templates};
-use crate::page::{
-    shown::ShownUrl,
-    ways::{Fetch, FetchView, Like, LikeView, Way},
-};
+use crate::base::shown::ShownUrl;
+use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way};
 
 /// What the page says.
 #[derive(Clone, Copy, Debug)]

@@ -6,22 +6,18 @@ use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
 
 use super::configuration::diff::Line;
-use super::{
-    Page, Shell, Templates, history,
-    lists::room,
-    refresh::LinksView,
-    schedule::{WEEKDAYS, in_words},
-};
+use super::lists::room;
+use super::refresh::LinksView;
+use super::schedule::{WEEKDAYS, in_words};
+use super::{Page, Shell, Templates, history};
 use crate::api::{MonitorItem, VersionDiff};
+use crate::base::escape::written;
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
 use crate::fetch::recurse::aim::Aim;
 use crate::fetch::recurse::scope::Scope;
-use crate::page::{
-    escape::written,
-    fault::{self, Fault},
-    form::Form,
-    shown::{self, ShownTime, ShownUrl},
-    text::{Text, say},
-};
+use crate::page::fault::{self, Fault};
+use crate::page::form::Form;
 use crate::storage::versions::diff::{Diff, Sort};
 
 /// Pages that are listed, fewer where they have long URLs; the others are counted.

@@ -2,8 +2,8 @@
 
 use crate::api::ItemKind;
 use crate::api::plan::{Amount, Basis, Expected, HostPlan, QueuePlan, RunPlan};
-use crate::page::shown;
-use crate::page::text::{Given, Text, count, row, say};
+use crate::base::shown;
+use crate::base::text::{Given, Text, count, row, say};
 
 /// What a fetch along links would bring.
 #[must_use]

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::api::{Download, Whole};
-use crate::page::shown;
-use crate::page::text::{Given, Text, count, row, say};
+use crate::base::shown;
+use crate::base::text::{Given, Text, count, row, say};
 
 /// How much is here, how fast it comes, and how often it was taken up again.
 #[must_use]
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
     use crate::api::DownloadWaiting;
-    use crate::page::shown::ShownTime;
+    use crate::base::shown::ShownTime;
     use crate::page::testing::time;
 
     #[test]

@@ -4,10 +4,8 @@ use serde::Serialize;
 
 use super::{Page, Shell, Templates};
 use crate::api::{PurgeCompressed, PurgeReport, PurgeShared, PurgeSum, Purging};
-use crate::page::{
-    shown::{self, ShownTime},
-    text::{Text, count, say},
-};
+use crate::base::shown::{self, ShownTime};
+use crate::base::text::{Text, count, say};
 
 #[derive(Serialize)]
 struct View<'a> {

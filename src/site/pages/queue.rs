@@ -7,12 +7,10 @@ use serde::Serialize;
 
 use super::{Page, Shell, Templates};
 use crate::api::{ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
-use crate::page::text::{Text, say};
-use crate::page::{
-    escape::written,
-    form::Form,
-    shown::{self, ShownTime, ShownUrl},
-};
+use crate::base::escape::written;
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
+use crate::page::form::Form;
 
 /// Where it is.
 pub const PATH: &str = "/queue/";

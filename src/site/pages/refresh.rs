@@ -8,13 +8,11 @@ use super::{Page, Shell, Templates, plan, progress};
 use crate::api::Download;
 use crate::api::plan::RunPlan;
 use crate::api::runs::{Failed, RunItem};
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
 use crate::fetch::recurse::aim::{Asked, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::scope::Scope;
-use crate::page::{
-    fault::{self, Fault},
-    shown::{self, ShownTime, ShownUrl},
-    text::{Text, say},
-};
+use crate::page::fault::{self, Fault};
 
 /// Downloads that are listed; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;

@@ -2,7 +2,7 @@
 
 use wwwoffle_spool::Schedule;
 
-use crate::page::text::{Text, say};
+use crate::base::text::{Text, say};
 
 /// The names of the days of the week, from Sunday on.
 pub(super) const WEEKDAYS: [Text; 7] =

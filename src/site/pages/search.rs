@@ -4,16 +4,12 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use wwwoffle_index::Class;
 
-use super::{
-    Page, Shell, Templates,
-    lists::room::{fitting, linked},
-};
+use super::lists::room::{fitting, linked};
+use super::{Page, Shell, Templates};
 use crate::api::{EntryItem, SearchHit, SearchPage};
-use crate::page::{
-    escape::written,
-    shown::{self, ShownTime, ShownUrl},
-    text::{Text, say},
-};
+use crate::base::escape::written;
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
 
 /// The path of the page.
 pub const PATH: &str = "/search/";

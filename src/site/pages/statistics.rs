@@ -8,8 +8,8 @@ use serde::Serialize;
 use self::chart::Chart;
 use super::{Page, Shell, Templates};
 use crate::api::{HostCounts, Statistics, Sums};
-use crate::page::shown;
-use crate::page::text::{Text, count, say};
+use crate::base::shown;
+use crate::base::text::{Text, count, say};
 use crate::storage::statistics::Outcome;
 
 /// The path of the page.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
 use super::{Page, Shell, Templates};
-use crate::page::shown::ShownUrl;
+use crate::base::shown::ShownUrl;
 
 #[derive(Serialize)]
 struct View {

@@ -5,10 +5,8 @@ use serde::Serialize;
 
 use super::{Page, Shell, Templates};
 use crate::api::Priority;
-use crate::page::{
-    shown::{self, ShownTime, ShownUrl},
-    ways::{Fetch, FetchView, Like, LikeView, Way},
-};
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way};
 
 /// What the page says.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@ use jiff::{Timestamp, Zoned};
 use wwwoffle_index::{Class, Cursor, Filter, Query, Sort};
 
 use crate::api::What;
-use crate::page::shown;
-use crate::page::text::{Text, say};
+use crate::base::shown;
+use crate::base::text::{Text, say};
 
 /// Entries on a page where nobody says how many.
 const USUAL: usize = 100;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use quick_xml::escape::escape;
 use sha2::{Digest, Sha256};
 
-use crate::page::shown;
+use crate::base::shown;
 
 /// As many changes are told.
 pub const MAX_ENTRIES: usize = 50;

@@ -3,8 +3,8 @@
 use wwwoffle_spool::{Entry, Place, Summary};
 
 use crate::api::{History, Version};
-use crate::page::shown;
-use crate::page::text::{Text, say};
+use crate::base::shown;
+use crate::base::text::{Text, say};
 use crate::site::entry_info::text;
 
 /// What is kept of a URL: the entry, if there is one, and the versions before it, the newest first.

@@ -6,7 +6,7 @@ use hyper::{HeaderMap, StatusCode};
 use wwwoffle_spool::{Body, Entry, Error};
 
 use super::super::read::Reading;
-use crate::page::text::{Text, say};
+use crate::base::text::{Text, say};
 use wwwoffle_html::references::{Found, Want};
 use wwwoffle_http::caching::coding::{Delivery, Terms};
 use wwwoffle_http::decoding::{Decoder, Made};

@@ -7,7 +7,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::super::aim::PartClass;
 use super::super::choose::Wanted;
 use super::super::sub::referrer;
-use crate::page::text::{Text, say};
+use crate::base::text::{Text, say};
 use crate::proxy::rules::{Asker, Ruling, Standing, ruled};
 use wwwoffle_html::{references as links, references::Cut};
 

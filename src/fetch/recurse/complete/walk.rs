@@ -15,10 +15,10 @@ use super::rule::{Rule, of_class, of_cut, of_kind, rule};
 use super::{Bounds, Page, Source};
 use crate::api::{PartItem, PartState};
 use crate::base::owner::Places;
+use crate::base::shown;
+use crate::base::text::{Text, say};
 use crate::fetch::redirect::MAX_HOPS;
 use crate::fetch::{location, why_it_rests};
-use crate::page::shown;
-use crate::page::text::{Text, say};
 use wwwoffle_html::references::{Class, Cut, Found, LeftOut, Want};
 use wwwoffle_http::head::read_answer;
 

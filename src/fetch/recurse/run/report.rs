@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::page::text::{Text, say};
+use crate::base::text::{Text, say};
 
 /// The most failures, and links that lead nowhere, that are told one by one.
 pub(super) const MAX_TOLD: usize = 1_000;

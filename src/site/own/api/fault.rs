@@ -6,8 +6,8 @@ use hyper::{Method, StatusCode};
 
 use super::super::caller::BadBody;
 use crate::base::error_chain::error_chain;
+use crate::base::shown;
 use crate::page::guard::Refusal;
-use crate::page::shown;
 
 /// An answer that says no.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,11 +16,9 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::page::form::Form;
 use crate::proxy::body::Body;
+use crate::site::pages::lists::whole as page;
+use crate::site::pages::lists::whole::{Found, LIST, UNTIL, is_for_good};
 use crate::site::pages::lists::{DONE, Done, REMOVED, ROOT, Shown, with};
-use crate::site::pages::lists::{
-    whole as page,
-    whole::{Found, LIST, UNTIL, is_for_good},
-};
 use crate::storage::lists::deletions::Turn;
 use crate::storage::lists::query::Wanted;
 use crate::storage::lists::whole::{Gathered, is_part};

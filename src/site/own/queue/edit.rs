@@ -14,8 +14,9 @@ use crate::fetch::recurse::begin_at;
 use crate::page::form::Form;
 use crate::proxy::body::Body;
 use crate::proxy::target;
+use crate::site::pages::queue as list;
+use crate::site::pages::queue::edit as page;
 use crate::site::pages::undone;
-use crate::site::pages::{queue as list, queue::edit as page};
 
 /// The fields of the form that say nothing of what is fetched.
 const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];

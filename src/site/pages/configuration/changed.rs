@@ -5,10 +5,8 @@ use wwwoffle_config::OptionChange;
 
 use super::Named;
 use super::diff::{Line, diff};
-use crate::{
-    page::shown,
-    site::pages::{Page, Shell, Templates},
-};
+use crate::base::shown;
+use crate::site::pages::{Page, Shell, Templates};
 
 /// What the last change was.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use wwwoffle_config::edit::{quoted, unquoted};
 use wwwoffle_config::schema::OptionInfo;
 
-use crate::page::shown;
+use crate::base::shown;
 
 /// What a person fills in.
 #[derive(Clone, Debug, PartialEq, Eq)]

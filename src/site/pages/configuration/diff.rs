@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::page::shown;
+use crate::base::shown;
 
 /// Lines that are the same, shown before and after those that differ.
 const AROUND: usize = 3;

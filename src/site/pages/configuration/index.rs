@@ -6,7 +6,7 @@ use wwwoffle_config::schema::{Effect, SECTIONS};
 use wwwoffle_config::{Faults, OptionChange};
 
 use super::{Named, path_of};
-use crate::page::shown::{self, ShownTime};
+use crate::base::shown::{self, ShownTime};
 use crate::site::pages::{Page, Shell, Templates};
 
 /// The options of a version that are named; the rest is counted.

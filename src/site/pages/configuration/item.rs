@@ -7,7 +7,7 @@ use super::control::{Control, ControlView, LONGEST_VALUE, fit};
 use super::diff::Line;
 use super::part::{MOST_RULES, PlaceView, RuleSetting, Setting, place};
 use super::{Item, effect_word, path_of, short};
-use crate::page::shown;
+use crate::base::shown;
 use crate::site::pages::{Page, Shell, Templates};
 
 /// Elements of an array that are shown, each with its button.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use wwwoffle_config::schema::{SECTIONS, Section};
 
 use super::{effect_word, path_of, short};
-use crate::page::shown;
+use crate::base::shown;
 use crate::site::pages::{Page, Shell, Templates};
 
 /// Rules that are shown.

@@ -4,8 +4,8 @@ use serde::Serialize;
 use wwwoffle_url::CanonicalUrl;
 
 use super::control::LONGEST_VALUE;
-use crate::page::shown;
-use crate::page::text::{Text, say};
+use crate::base::shown;
+use crate::base::text::{Text, say};
 use crate::site::pages::{Page, Shell, Templates};
 
 /// Choices of one part.

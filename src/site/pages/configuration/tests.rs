@@ -143,7 +143,7 @@ fn hostile_values_are_text_on_the_page_of_an_option() {
                     value: hostile.clone(),
                     urls: hostile.clone(),
                     index: Some(0),
-                    faults: vec![crate::page::shown::text(hostile)],
+                    faults: vec![crate::base::shown::text(hostile)],
                 };
                 assert_harmless(&told(&ItemPage {
                     in_force: Some(hostile),
@@ -241,7 +241,7 @@ fn a_change_and_a_conflict_show_both_texts() {
         assert_harmless(&changed::page(&templates(), &shell(), &first));
         let short: String = hostile.replace("hunter2", "").chars().take(40).collect();
         let fields = [("do".to_owned(), "set".to_owned()), ("value".to_owned(), short)];
-        let fits = crate::page::shown::line(hostile) == *hostile;
+        let fits = crate::base::shown::line(hostile) == *hostile;
         let conflict = Conflict {
             known: Some(&old),
             current: &new,

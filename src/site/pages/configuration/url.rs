@@ -5,7 +5,7 @@ use wwwoffle_config::Explained;
 use wwwoffle_config::schema::SECTIONS;
 
 use super::{effect_word, path_of, short};
-use crate::page::shown::{self, ShownUrl};
+use crate::base::shown::{self, ShownUrl};
 use crate::site::pages::{Page, Shell, Templates};
 
 /// What the page tells.

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::super::{Page, Shell, Templates};
 use crate::api::QueueCounts;
-use crate::page::shown::ShownUrl;
-use crate::page::text::{Text, count, say};
+use crate::base::shown::ShownUrl;
+use crate::base::text::{Text, count, say};
 
 /// What would be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What was done with a request and what would be, in words.
 
-use crate::page::shown;
-use crate::page::text::{Text, say};
+use crate::base::shown;
+use crate::base::text::{Text, say};
 use crate::proxy::decide::{Decision, Refusal};
 use crate::proxy::rehearsal::Would;
 use crate::proxy::status::{CacheStatus, NotStored, Why};

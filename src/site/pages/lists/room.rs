@@ -2,8 +2,8 @@
 
 use super::{LONGEST_CHOSEN, cut};
 use crate::api::{IndexItem, Listed};
-use crate::page::escape::written;
-use crate::page::shown::{self, ShownUrl};
+use crate::base::escape::written;
+use crate::base::shown::{self, ShownUrl};
 use crate::site::pages::info;
 
 /// Bytes of all rows of a page together; with what stands around them that stays below 100 kB.

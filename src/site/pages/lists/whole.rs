@@ -7,12 +7,10 @@ use wwwoffle_url::url_encode_form_args;
 
 use super::words::{heading, kinds};
 use super::{Shown, words};
-use crate::page::text::Text;
+use crate::base::shown;
+use crate::base::text::Text;
+use crate::site::pages::{Page, Shell, Templates};
 use crate::storage::lists::whole::{Gathered, MOST};
-use crate::{
-    page::shown,
-    site::pages::{Page, Shell, Templates},
-};
 
 /// Where it is, and where its form goes.
 pub const PATH: &str = "/control/delete/url-all";

@@ -3,8 +3,8 @@
 use wwwoffle_index::{Class, Sort};
 
 use super::{Choice, Link, ROOT};
-use crate::page::shown;
-use crate::page::text::{Text, count, say};
+use crate::base::shown;
+use crate::base::text::{Text, count, say};
 
 /// Characters of a title that are shown.
 const SHOWN_TITLE: usize = 120;

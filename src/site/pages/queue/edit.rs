@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::PATH;
 use crate::api::{ItemKind, Priority, QueueItem};
+use crate::base::shown::ShownUrl;
+use crate::base::text::{Text, say};
 use crate::fetch::recurse::aim::{Aim, PartClass};
-use crate::page::shown::ShownUrl;
-use crate::page::text::{Text, say};
 use crate::site::pages::refresh::{LinksView, PartView};
 use crate::site::pages::{Page, Shell, Templates, info, monitor};
 

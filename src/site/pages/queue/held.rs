@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::api::{BudgetOf, Held};
-use crate::page::shown;
-use crate::page::text::{Given, Text, say};
+use crate::base::shown;
+use crate::base::text::{Given, Text, say};
 
 /// What holds a request back, as a sentence; `time` writes a moment.
 pub(super) fn sentence<T: Into<Given>>(held: Held, time: impl Fn(Timestamp) -> T) -> Text {

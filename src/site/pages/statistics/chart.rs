@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jiff::civil::Date;
 use serde::Serialize;
 
-use crate::page::text::Text;
+use crate::base::text::Text;
 
 /// The picture in its own units; what is written is 13 units high, so that it can be read on a phone.
 const WIDTH: u64 = 400;
@@ -145,7 +145,7 @@ fn round_above(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::text::say;
+    use crate::base::text::say;
 
     #[test]
     fn lines_are_at_round_numbers() {

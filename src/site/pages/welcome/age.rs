@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::page::shown::ShownTime;
-use crate::page::text::{Text, count, say};
+use crate::base::shown::ShownTime;
+use crate::base::text::{Text, count, say};
 
 /// From then on the moment itself is told.
 const LONG_AGO: i64 = 30 * 24 * 60 * 60;

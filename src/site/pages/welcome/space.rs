@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::page::shown;
+use crate::base::shown;
 
 /// How wide the bar is, in the units of its picture.
 const WIDTH: u64 = 1_000;

@@ -1,13 +1,10 @@
 use super::{Home, Recent, Refused, Space, page};
-use crate::{
-    api::{Choice, Download, DownloadWaiting, Mode, QueueCounts, Rejection, Status},
-    fetch::LastFetch,
-    page::{
-        testing::{assert_harmless, hostile, link, shell, templates, time},
-        text::say,
-    },
-    site::pages::{Page, link::Link},
-};
+use crate::api::{Choice, Download, DownloadWaiting, Mode, QueueCounts, Rejection, Status};
+use crate::base::text::say;
+use crate::fetch::LastFetch;
+use crate::page::testing::{assert_harmless, hostile, link, shell, templates, time};
+use crate::site::pages::Page;
+use crate::site::pages::link::Link;
 
 fn home(mode: Mode) -> Home {
     let status = Status {

@@ -1,7 +1,7 @@
 //! A text with its values in it, as HTML.
 
 use super::catalogue::Direction;
-use crate::page::escape::Escaped;
+use crate::base::escape::Escaped;
 
 /// A value of a text.
 pub(super) enum Filled {

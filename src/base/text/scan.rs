@@ -95,7 +95,7 @@ fn all() -> BTreeSet<String> {
         texts.extend(texts_of(&fs::read_to_string(path).unwrap(), &CALLS[..2]));
     }
     let code = files(&root.join("src"), "rs");
-    for path in code.into_iter().filter(|path| !path.starts_with(root.join("src/page/text"))) {
+    for path in code.into_iter().filter(|path| !path.starts_with(root.join("src/base/text"))) {
         let text = fs::read_to_string(path).unwrap();
         // What tests say is no text of a page.
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -119,7 +119,7 @@ fn the_list_of_texts_is_true() {
         let text = quoted(&text);
         list.extend([&text, " = ", &text, "\n"]);
     }
-    held("src/page/texts/en.toml", &list);
+    held("src/base/texts/en.toml", &list);
 }
 
 /// Holds a file against what it should say, or with `UPDATE=1` writes it.
@@ -155,7 +155,7 @@ fn catalogues_are_whole() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     lacking.push(String::new());
-    held("src/page/texts/missing.txt", &lacking.join("\n"));
+    held("src/base/texts/missing.txt", &lacking.join("\n"));
 }
 
 #[test]

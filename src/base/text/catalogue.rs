@@ -348,7 +348,7 @@ mod tests {
         let over = |language: &str| {
             let text = format!("{language}[texts]\n\"Queue\" = \"Reihe\"");
             let own = Catalogue::parse("de", &text).unwrap().0;
-            let all = own.over(&crate::page::text::BUILT_IN[0]);
+            let all = own.over(&crate::base::text::BUILT_IN[0]);
             (all.name().to_owned(), all.direction(), all.plain("Queue").to_owned())
         };
         assert_eq!(over(""), ("Deutsch".into(), Direction::Ltr, "Reihe".into()));
