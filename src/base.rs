@@ -2,12 +2,16 @@
 
 pub mod basic;
 pub mod clock;
+pub mod control_path;
 pub mod error_chain;
 pub mod escape;
+pub mod exit;
+pub mod hooks;
 pub mod log;
 pub mod mode;
 pub mod owner;
 pub mod pace;
+pub mod process_group;
 pub mod shown;
 pub mod small_file;
 pub mod spelling;

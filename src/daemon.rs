@@ -1,6 +1,5 @@
 //! What is built once and lives as long as the program.
 
-pub mod hooks;
 pub mod identity;
 pub mod live;
 pub mod run;
@@ -22,9 +21,9 @@ use wwwoffle_url::LocalHost;
 
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
+use crate::base::hooks::{Hook, Hooks};
 use crate::base::mode::{Choice, Mode, ModeSwitch};
 use crate::base::tasks::Tasks;
-use crate::daemon::hooks::{Hook, Hooks};
 use crate::daemon::live::Live;
 use crate::fetch::Fetcher;
 use crate::fetch::monitor::Timer;

@@ -10,6 +10,7 @@
 
 mod attempt;
 mod browser;
+pub mod chromium;
 pub(crate) use self::browser::remove_leftovers;
 mod budget;
 mod follow;

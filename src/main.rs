@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use wwwoffle::cli::exit::ExitStatus;
+use wwwoffle::base::exit::ExitStatus;
 use wwwoffle::cli::{self, ServeOptions, Terminal, environment};
 use wwwoffle::server::{self, Start};
 

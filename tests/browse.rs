@@ -83,7 +83,7 @@ fn chromium_asks_for_nothing_but_what_the_user_opens() {
     let (address, seen) = slow_proxy();
     let profile = tempfile::tempdir().unwrap();
     let ran = Command::new(program)
-        .args(wwwoffle::cli::chromium::arguments(address, profile.path(), "none"))
+        .args(wwwoffle::fetch::chromium::arguments(address, profile.path(), "none"))
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"])
         .arg("http://site.test/")
         .output()

@@ -23,9 +23,9 @@ pub(crate) use self::index::{IndexVerb, List, Search};
 pub(crate) use self::kept::{Compress, Fsck, KeptVerb, Mv, Write};
 pub(crate) use self::monitor::{MonitorVerb, When};
 pub(crate) use self::purge::Purge;
+use crate::base::exit::ExitStatus;
 use crate::base::mode::Choice;
 use crate::base::owner::Owner;
-use crate::cli::exit::ExitStatus;
 use crate::storage::versions::at::At;
 
 /// An offline web proxy: keeps what you read, gives it back without a line, fetches what was

@@ -9,7 +9,7 @@ use super::settings::Settings;
 use super::{Terminal, offline, trust};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::cli::exit::ExitStatus;
+use crate::base::exit::ExitStatus;
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
 
@@ -127,7 +127,7 @@ mod tests {
     use std::path::Path;
 
     use crate::base::clock;
-    use crate::cli::exit::ExitStatus;
+    use crate::base::exit::ExitStatus;
     use crate::cli::tests::wwwoffle;
     use crate::tls::files;
 

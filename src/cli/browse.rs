@@ -18,8 +18,8 @@ use super::settings::Settings;
 use super::trust;
 use super::{Terminal, authority, programs};
 use crate::api::Status;
+use crate::base::exit::ExitStatus;
 use crate::base::small_file::{self, Readers};
-use crate::cli::exit::ExitStatus;
 
 /// Where snaps are: a browser that is one may only write below its own directory.
 const SNAPS: &str = "/snap/bin";

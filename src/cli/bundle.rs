@@ -19,10 +19,10 @@ use super::verbs::{Telling, follow};
 use super::{ServeOptions, Terminal};
 use crate::api::{FetchRequest, Flushed};
 use crate::base::clock;
+use crate::base::exit::ExitStatus;
 use crate::base::mode::Choice;
 use crate::base::shown;
 use crate::base::small_file;
-use crate::cli::exit::ExitStatus;
 use crate::storage::store::timestamp;
 
 /// Writes the requests that wait into a bundle.

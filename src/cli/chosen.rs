@@ -9,8 +9,8 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::args::Export;
 use super::failure::Failure;
 use super::files::spool_failed;
+use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
-use crate::cli::exit::ExitStatus;
 use crate::storage::lists::sessions;
 
 /// What is to be exported, and what is to be said of it.

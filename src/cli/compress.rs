@@ -6,9 +6,9 @@ use super::failure::Failure;
 use super::settings::Settings;
 use super::{Terminal, files, offline};
 use crate::api::{CompressEvent, CompressedUrls, EntriesToCompress};
+use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::storage::edit::compress::{Form, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
 

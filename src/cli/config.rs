@@ -18,8 +18,8 @@ use crate::api::{
     ConfigChange, ConfigEdit, ConfigError, ConfigOption, ConfigState, ConfigUndo, ConfigVersions,
 };
 use crate::base::clock;
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 
 /// Does what the verb says.
 pub(crate) fn run(

@@ -18,8 +18,8 @@ use tokio::net::UnixStream;
 use super::config;
 use super::failure::Failure;
 use crate::api::ConfigError;
-use crate::cli::control_path::ControlPath;
-use crate::cli::exit::ExitStatus;
+use crate::base::control_path::ControlPath;
+use crate::base::exit::ExitStatus;
 
 /// How long the daemon may take to begin an answer; it only has to look.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

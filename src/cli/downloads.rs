@@ -1,11 +1,11 @@
 //! `wwwoffle downloads`: lists what is being received, and ends one download.
 
 use super::Terminal;
-use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::files::print_json;
 use super::settings::Settings;
 use crate::api::{DownloadEnded, DownloadToEnd, Status};
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::pages::progress;
 

@@ -6,8 +6,8 @@ use wwwoffle_url::CanonicalUrl;
 use super::Terminal;
 use super::failure::Failure;
 use super::settings::Settings;
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 
 /// Prints a line for each option: its value for `url`, and the place of that value.
 pub(crate) fn run(
@@ -38,7 +38,7 @@ fn line(explained: &Explained) -> String {
 mod tests {
     use std::path::Path;
 
-    use crate::cli::exit::ExitStatus;
+    use crate::base::exit::ExitStatus;
     use crate::cli::tests::wwwoffle;
 
     #[test]

@@ -16,8 +16,8 @@ use super::files::{self, print_json, reader};
 use super::plain::Plain;
 use super::settings::Settings;
 use crate::base::clock;
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::site::exchange::title;
 use crate::storage::store::timestamp;
 

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, io};
 
 use crate::base::error_chain::error_chain;
-use crate::cli::exit::ExitStatus;
+use crate::base::exit::ExitStatus;
 
 /// What stops a verb.
 #[derive(Debug, PartialEq, Eq)]

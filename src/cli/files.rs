@@ -14,9 +14,9 @@ use super::plain::Plain;
 use super::settings::Settings;
 use super::{Terminal, history, offline};
 use crate::api::Flushed;
+use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::storage::versions::at::At;
 use wwwoffle_http::{
     caching::coding::{Delivery, Terms},

@@ -14,8 +14,8 @@ use super::fsck_index::{self, Told};
 use super::settings::Settings;
 use super::{Terminal, files};
 use crate::base::error_chain::error_chain;
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::storage::spool_options;
 
 /// A finding, as `--json` tells it.

@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::offline;
 use super::settings::Settings;
 use crate::base::error_chain::error_chain;
-use crate::cli::exit::ExitStatus;
+use crate::base::exit::ExitStatus;
 use crate::storage::lists::describe::Pages;
 
 /// What came of it.

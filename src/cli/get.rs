@@ -16,9 +16,9 @@ use super::verbs::{Telling, follow};
 use crate::api::GetRequest;
 use crate::api::plan::RunPlanRequest;
 use crate::api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop};
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::base::small_file;
-use crate::cli::exit::ExitStatus;
 use wwwoffle_html::references::{Finder, Kind, Want};
 
 /// The longest text that URLs are read from, in bytes.

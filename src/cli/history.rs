@@ -8,9 +8,9 @@ use super::failure::Failure;
 use super::files::{find, places, print_json, reader, spool_failed};
 use super::settings::Settings;
 use crate::api::{History, VersionRequest};
+use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::storage::versions::at::{At, nearest};
 use crate::storage::versions::history;
 

@@ -7,7 +7,7 @@ use wwwoffle_config::Imported;
 use super::Terminal;
 use super::failure::Failure;
 use super::settings::refused;
-use crate::cli::exit::ExitStatus;
+use crate::base::exit::ExitStatus;
 
 /// Writes the configuration in `old` anew, to `output` or to standard output, and tells what is
 /// left out of it.

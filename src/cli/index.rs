@@ -24,8 +24,8 @@ use crate::api::{
 };
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::storage::lists::describe::Pages;
 use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::Wanted;

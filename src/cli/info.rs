@@ -11,9 +11,9 @@ use super::settings::Settings;
 use crate::api::{
     Certificate, CompressedFile, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts,
 };
+use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::fetch::recurse::complete::{self, OfReader, Page};
 use crate::site::entry_info as info;
 

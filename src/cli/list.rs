@@ -9,8 +9,8 @@ use super::settings::Settings;
 use super::{Terminal, index};
 use crate::api::{EntryItem, What};
 use crate::base::clock;
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::fetch::held;
 use crate::storage::store::timestamp;
 

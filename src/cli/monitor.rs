@@ -12,8 +12,8 @@ use super::settings::Settings;
 use crate::api::{
     DeletedUrls, MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff,
 };
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 
 /// Does what the verb says.
 pub(super) fn run(

@@ -8,7 +8,7 @@ use wwwoffle_spool::{Error, Options, Reader, Spool, Versions};
 use super::failure::Failure;
 use super::settings::Settings;
 use crate::base::error_chain::error_chain;
-use crate::cli::exit::ExitStatus;
+use crate::base::exit::ExitStatus;
 use crate::daemon::identity::{BadIdentity, Identity};
 use crate::storage::spool_options;
 

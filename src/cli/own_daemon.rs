@@ -7,7 +7,7 @@ use super::ServeOptions;
 use super::control::Control;
 use super::failure::Failure;
 use crate::api::Stopping;
-use crate::cli::exit::ExitStatus;
+use crate::base::exit::ExitStatus;
 use crate::server::{self, Refusal, Start};
 
 /// A daemon in this process.

@@ -7,7 +7,7 @@ use wwwoffle_config::{PasswordHash, User};
 
 use super::Terminal;
 use super::failure::Failure;
-use crate::cli::exit::ExitStatus;
+use crate::base::exit::ExitStatus;
 
 /// Bytes of the longest line that is read as a password.
 const MAX_LINE: u64 = 4096;
@@ -109,7 +109,7 @@ mod tests {
     use wwwoffle_config::Config;
 
     use super::super::tests::wwwoffle;
-    use crate::cli::exit::ExitStatus;
+    use crate::base::exit::ExitStatus;
 
     #[test]
     fn a_line_becomes_a_line_of_the_configuration() {

@@ -4,8 +4,8 @@ use super::Terminal;
 use super::failure::Failure;
 use super::files::print_json;
 use crate::api::plan::{QueuePlan, RunPlan, RunPlans};
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::site::pages::plan;
 
 /// What fetches would bring.

@@ -9,8 +9,8 @@ use std::{
 
 use crate::api::runs::RunItem;
 use crate::api::{Event, Whole};
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::site::pages::progress;
 
 /// The live line is drawn no more often than this.

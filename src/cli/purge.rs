@@ -17,8 +17,8 @@ use crate::api::{
     PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared, PurgeSum, Status,
 };
 use crate::base::clock;
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::site::pages::purge::{in_words, shared_in_words};
 use crate::storage::lists::describe::Pages;
 use crate::storage::purge::{self, What};

@@ -11,8 +11,8 @@ use crate::api::{
     Deleted, ItemState, Prioritized, Priority, PriorityRequest, Queue, QueueItem, QueueTarget,
     Retried,
 };
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 
 /// Lists the queue, or changes some of its requests.
 pub(super) fn run(

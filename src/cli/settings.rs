@@ -9,7 +9,7 @@ use super::args::Serve;
 use super::control::Control;
 use super::failure::Failure;
 use super::{ServeOptions, programs};
-use crate::cli::exit::ExitStatus;
+use crate::base::exit::ExitStatus;
 use crate::daemon::live::Live;
 
 /// What all verbs share. The configuration is read when a verb needs it.

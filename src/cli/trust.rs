@@ -27,8 +27,8 @@ use super::args::{Install, Uninstall};
 use super::failure::Failure;
 use super::settings::Settings;
 use super::{Terminal, authority, programs};
+use crate::base::exit::ExitStatus;
 use crate::base::small_file::{self, Readers};
-use crate::cli::exit::ExitStatus;
 use crate::tls::ca::Authority;
 use crate::tls::files;
 

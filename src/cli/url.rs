@@ -14,8 +14,8 @@ use super::failure::Failure;
 use super::files::print_json;
 use super::{Terminal, args};
 use crate::base::error_chain::error_chain;
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 
 /// Bytes of the longest line: two URLs of 1 MiB, in which every byte may be escaped to six.
 const LONGEST_LINE: usize = 16 << 20;

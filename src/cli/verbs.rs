@@ -24,8 +24,8 @@ use super::{
 };
 use crate::api::plan::QueuePlan;
 use crate::api::{Choice, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping};
+use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::cli::exit::ExitStatus;
 use crate::site::pages::progress;
 use crate::storage::edit::compress::Form;
 

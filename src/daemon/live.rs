@@ -23,9 +23,9 @@ use wwwoffle_config::{
 };
 
 use crate::base::clock;
+use crate::base::hooks::Hook;
 use crate::base::log;
 use crate::daemon::Daemon;
-use crate::daemon::hooks::Hook;
 use crate::net::upstream::Limits;
 
 /// How often it is looked whether a file has changed. A change counts once nothing has changed any

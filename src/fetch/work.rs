@@ -17,8 +17,8 @@ use super::schedule::Limits;
 use super::{last, lock, one, recurse, rests, windows};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
+use crate::base::hooks::Hook;
 use crate::daemon::Daemon;
-use crate::daemon::hooks::Hook;
 use crate::storage::store::timestamp;
 
 /// How long the queue is left alone when nothing on it is due and no news comes.

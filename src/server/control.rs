@@ -19,8 +19,8 @@ use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use super::client_io::ClientIo;
+use crate::base::control_path::ControlPath;
 use crate::base::error_chain::error_chain;
-use crate::cli::control_path::ControlPath;
 use crate::daemon::Daemon;
 use crate::site::own;
 

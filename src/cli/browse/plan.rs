@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::cli::chromium;
+use crate::fetch::chromium;
 
 /// What browsers have in common with one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

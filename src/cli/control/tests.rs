@@ -9,7 +9,7 @@ use std::{
 
 use super::Control;
 use crate::api::{Choice, ModeChange, ModeRequest};
-use crate::cli::exit::ExitStatus;
+use crate::base::exit::ExitStatus;
 use crate::cli::failure::Failure;
 
 /// Takes one request, answers with `answer` in pieces of `piece` bytes, closes, and gives what it

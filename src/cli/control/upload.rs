@@ -14,8 +14,8 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 use super::{Control, Failure, broken, collect, drive, misunderstood, refused, run};
-use crate::cli::control_path::ControlPath;
-use crate::cli::exit::ExitStatus;
+use crate::base::control_path::ControlPath;
+use crate::base::exit::ExitStatus;
 
 /// Where the body comes from, piece by piece. It may block.
 pub(crate) type Source<'a> = &'a mut dyn FnMut() -> Result<Option<Bytes>, Failure>;

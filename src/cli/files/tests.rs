@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use wwwoffle_spool::{NewEntry, Options, Outgoing, Place, RequestKind, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
-use crate::cli::exit::ExitStatus;
 use crate::cli::files::places;
 use crate::cli::tests::wwwoffle;
 use crate::cli::{Environment, Terminal, run};

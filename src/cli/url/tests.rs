@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::{LONGEST_LINE, Line, read_line};
-use crate::cli::exit::ExitStatus;
+use crate::base::exit::ExitStatus;
 use crate::cli::tests::wwwoffle;
 
 fn ask(options: &[&str], questions: &str) -> (ExitStatus, Vec<Value>) {

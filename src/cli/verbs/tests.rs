@@ -7,8 +7,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use crate::base::exit::ExitStatus;
 use crate::cli::control::tests::{asked, daemon, ok};
-use crate::cli::exit::ExitStatus;
 use crate::cli::tests::{Ran, wwwoffle};
 
 const STATUS: &str = r#"{"version":"0.1.0","mode":"offline","pid":7,"spool":"/s",

@@ -21,8 +21,8 @@ use tokio::process::{ChildStderr, Command};
 use tokio::time::timeout;
 
 use super::pipe::framed;
+use crate::base::process_group::Group;
 use crate::base::small_file;
-use crate::cli::process_group::Group;
 
 /// The most memory that each process of a browser may have for its data, in bytes. The address space
 /// is not limited: Chromium reserves terabytes of it and uses next to nothing.

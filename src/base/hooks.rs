@@ -17,9 +17,9 @@ use tracing::{info, warn};
 use wwwoffle_config::Options;
 
 use crate::base::mode::Mode;
+use crate::base::process_group::Group;
 use crate::base::small_file::{IN_SPOOL, lies_in};
 use crate::base::tasks::Tasks;
-use crate::cli::process_group::Group;
 
 /// Where such a program finds others.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
