@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
-use crate::site::pages::{Shell, Templates, history, info, monitor, refresh};
+use crate::page::{Shell, Templates};
+use crate::site::pages::{history, info, monitor, refresh};
 use wwwoffle_html::rewrite::Bar;
 use wwwoffle_html::rewrite::csp::style_source;
 

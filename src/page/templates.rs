@@ -9,7 +9,7 @@ use minijinja::{
 use serde::Serialize;
 
 use crate::base::text::{self, BuiltIn, Catalogue};
-use crate::site::pages::{HTML, Page, Shell};
+use crate::page::{HTML, Page, Shell};
 use wwwoffle_http::caching::language::Languages;
 
 /// The built-in templates by name, partial ones first.
@@ -346,7 +346,7 @@ impl Templates {
 mod tests {
     use super::{BUILT_IN, Templates};
     use crate::page::testing;
-    use crate::site::pages::{Shell, style};
+    use crate::page::{Shell, style};
 
     #[test]
     fn the_built_in_templates_parse() {

@@ -5,8 +5,8 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::api::Mode;
 use crate::base::shown;
 use crate::base::text::say;
+use crate::page::{HTML, Language, LocalOrigin, Page, Shell, Templates};
 use crate::site::pages::link::Link;
-use crate::site::pages::{HTML, Language, LocalOrigin, Page, Shell, Templates};
 
 /// Values that must come out as text, or not at all.
 const HOSTILE: &[&str] = &[

@@ -9,7 +9,8 @@ use wwwoffle_url::{url_decode_form_args, url_encode_form_args};
 use crate::api::Mode;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
-use crate::site::pages::{Shell, configuration, history, info, refresh, search};
+use crate::page::Shell;
+use crate::site::pages::{configuration, history, info, refresh, search};
 use crate::storage::versions::memento::version_path;
 use wwwoffle_http::caching::like::Likeness;
 

@@ -19,8 +19,8 @@ use crate::page::message::{
     Aid, BadCertificate, Kept as KeptCopy, Message, NoTls, OriginFailure, Phase, page, page_with,
 };
 use crate::page::ways::Fetch;
+use crate::page::{Page, Shell};
 use crate::site::pages::certificates::ShownCertificate;
-use crate::site::pages::{Page, Shell};
 use crate::storage::store::Kept;
 
 /// A page as a response.

@@ -2,10 +2,10 @@ use super::{
     Aid, BadCertificate, Denied, Kept, Message, NoTls, OriginFailure, Phase, Ruled, page, page_with,
 };
 use crate::api::{Chain, Mode};
+use crate::page::Shell;
 use crate::page::guard::Refusal;
 use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
 use crate::page::ways::{Fetch, Like};
-use crate::site::pages::Shell;
 use crate::site::pages::certificates::{self, ShownCertificate};
 use wwwoffle_http::caching::like::Likeness;
 

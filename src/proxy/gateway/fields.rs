@@ -14,8 +14,8 @@ use hyper::header::{
     X_DNS_PREFETCH_CONTROL,
 };
 
+use crate::page::LocalOrigin;
 use crate::proxy::intent::SEC_FETCH_DEST;
-use crate::site::pages::LocalOrigin;
 use wwwoffle_http::fields::{CACHE_STATUS, list};
 
 /// Fields of a request that its origin gets.

@@ -23,13 +23,13 @@ use crate::net::upstream;
 use crate::page::guard::{Asked, OtherSites, Over, Refusal, Scope, Token, Verdict, guard};
 use crate::page::message::{self, Denied, Message};
 use crate::page::token::Purpose;
+use crate::page::{LocalOrigin, Page, Shell};
 use crate::proxy::admit::with_challenge;
 use crate::proxy::audience::Audience;
 use crate::proxy::body::{self, Body};
 use crate::proxy::intent::SEC_FETCH_DEST;
 use crate::proxy::reply;
 use crate::site::pages::address::{self, About};
-use crate::site::pages::{LocalOrigin, Page, Shell};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 

@@ -26,12 +26,12 @@ use super::undone;
 use super::versions;
 use crate::base::clock;
 use crate::page::ways;
+use crate::page::{LocalOrigin, style};
 use crate::proxy::body::{self, Body};
 use crate::site::pages::authority::{self, Trust};
 use crate::site::pages::undone as undone_page;
 use crate::site::pages::{
-    LocalOrigin, gateway, pac, queue as queue_page, search as search_page,
-    statistics as statistics_page, style,
+    gateway, pac, queue as queue_page, search as search_page, statistics as statistics_page,
 };
 use crate::tls::ca::RENEW_BEFORE;
 

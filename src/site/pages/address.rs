@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Page, Shell, Templates};
 use crate::base::text::{Text, say};
 use crate::page::fault::Fault;
+use crate::page::{Page, Shell, Templates};
 
 /// Which page is to be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

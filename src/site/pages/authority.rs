@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::code::Code;
-use super::{LocalOrigin, Page, Shell, Templates};
 use crate::api::Rejection;
 use crate::base::shown::{self, ShownTime};
+use crate::page::{LocalOrigin, Page, Shell, Templates};
 
 /// Rejections that are listed; the others are counted.
 const SHOWN_REJECTIONS: usize = 50;

@@ -4,10 +4,10 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
-use super::{Page, Shell, Templates};
 use crate::api::{Certificate, Chain};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::net::certificates::with_colons;
+use crate::page::{Page, Shell, Templates};
 
 /// A certificate that a message page tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Page, Shell, Templates};
 use crate::base::shown::{self, ShownUrl};
 use crate::page::ways::Way;
+use crate::page::{Page, Shell, Templates};
 
 /// What the page says. The body itself stays with the daemon, under the ticket.
 #[derive(Clone, Copy, Debug)]

@@ -5,9 +5,9 @@ pub mod question;
 use serde::Serialize;
 
 use super::link::{Link, LinkView};
-use super::{Page, Shell, Templates};
 use crate::api::{Choice, Mode, QueueCounts};
 use crate::base::text::{Text, say};
+use crate::page::{Page, Shell, Templates};
 
 /// Where it is.
 pub const PATH: &str = "/control/";

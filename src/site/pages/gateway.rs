@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Page, Shell, Templates};
 use crate::base::shown::{self, ShownUrl};
+use crate::page::{Page, Shell, Templates};
 
 /// The path of the form.
 pub const PATH: &str = "/gateway/";

@@ -4,11 +4,11 @@ use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
 use super::lists::room::{brief, fitting, linked};
-use super::{Page, Shell, Templates};
 use crate::api::{History, Version};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
+use crate::page::{Page, Shell, Templates};
 use crate::storage::versions::NotCompared;
 use crate::storage::versions::history::changes;
 use crate::storage::versions::memento::{timemap_path, version_path};

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::Shell;
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::base::text::Text;
+use crate::page::Shell;
 
 /// How the link is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,10 +18,11 @@ pub use self::words::SCHEMES;
 
 use self::address::encode_path;
 use self::words::{crumbs, cut, heading, kinds, sorts};
-use super::{Page, Shell, Templates, info};
+use super::info;
 use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
+use crate::page::{Page, Shell, Templates};
 
 /// Where they are.
 pub const ROOT: &str = "/index/";

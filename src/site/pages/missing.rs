@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Page, Shell, Templates};
 use crate::base::shown::ShownUrl;
 use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way};
+use crate::page::{Page, Shell, Templates};
 
 /// What the page says.
 #[derive(Clone, Copy, Debug)]

@@ -6,10 +6,10 @@ use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
 
 use super::configuration::diff::Line;
+use super::history;
 use super::lists::room;
 use super::refresh::LinksView;
 use super::schedule::{WEEKDAYS, in_words};
-use super::{Page, Shell, Templates, history};
 use crate::api::{MonitorItem, VersionDiff};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
@@ -18,6 +18,7 @@ use crate::fetch::recurse::aim::Aim;
 use crate::fetch::recurse::scope::Scope;
 use crate::page::fault::{self, Fault};
 use crate::page::form::Form;
+use crate::page::{Page, Shell, Templates};
 use crate::storage::versions::diff::{Diff, Sort};
 
 /// Pages that are listed, fewer where they have long URLs; the others are counted.

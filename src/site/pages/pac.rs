@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{LocalOrigin, Page};
+use crate::page::{LocalOrigin, Page};
 
 /// What browsers take a PAC file for.
 const CONTENT_TYPE: &str = "application/x-ns-proxy-autoconfig";
@@ -63,8 +63,8 @@ fn name_is_plain(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::LocalOrigin;
     use super::page;
+    use crate::page::LocalOrigin;
 
     #[test]
     fn everything_goes_through_the_address_used_but_local_names() {

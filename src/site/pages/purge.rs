@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::{Page, Shell, Templates};
 use crate::api::{PurgeCompressed, PurgeReport, PurgeShared, PurgeSum, Purging};
 use crate::base::shown::{self, ShownTime};
 use crate::base::text::{Text, count, say};
+use crate::page::{Page, Shell, Templates};
 
 #[derive(Serialize)]
 struct View<'a> {

@@ -5,12 +5,12 @@ mod held;
 
 use serde::Serialize;
 
-use super::{Page, Shell, Templates};
 use crate::api::{ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::form::Form;
+use crate::page::{Page, Shell, Templates};
 
 /// Where it is.
 pub const PATH: &str = "/queue/";

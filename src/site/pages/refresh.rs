@@ -4,7 +4,7 @@
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
-use super::{Page, Shell, Templates, plan, progress};
+use super::{plan, progress};
 use crate::api::Download;
 use crate::api::plan::RunPlan;
 use crate::api::runs::{Failed, RunItem};
@@ -13,6 +13,7 @@ use crate::base::text::{Text, say};
 use crate::fetch::recurse::aim::{Asked, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::scope::Scope;
 use crate::page::fault::{self, Fault};
+use crate::page::{Page, Shell, Templates};
 
 /// Downloads that are listed; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;

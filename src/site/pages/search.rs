@@ -5,11 +5,11 @@ use serde::Serialize;
 use wwwoffle_index::Class;
 
 use super::lists::room::{fitting, linked};
-use super::{Page, Shell, Templates};
 use crate::api::{EntryItem, SearchHit, SearchPage};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
+use crate::page::{Page, Shell, Templates};
 
 /// The path of the page.
 pub const PATH: &str = "/search/";

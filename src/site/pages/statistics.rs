@@ -6,10 +6,10 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use self::chart::Chart;
-use super::{Page, Shell, Templates};
 use crate::api::{HostCounts, Statistics, Sums};
 use crate::base::shown;
 use crate::base::text::{Text, count, say};
+use crate::page::{Page, Shell, Templates};
 use crate::storage::statistics::Outcome;
 
 /// The path of the page.

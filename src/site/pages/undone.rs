@@ -3,8 +3,8 @@
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
-use super::{Page, Shell, Templates};
 use crate::base::shown::ShownUrl;
+use crate::page::{Page, Shell, Templates};
 
 #[derive(Serialize)]
 struct View {

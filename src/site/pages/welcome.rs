@@ -12,12 +12,13 @@ pub use self::space::Space;
 use self::space::SpaceView;
 use super::control::choice_word;
 use super::link::{Link, LinkView};
-use super::{Page, Shell, Templates, info, progress, queue};
+use super::{info, progress, queue};
 use crate::api::{Choice as Chosen, Download, Mode, QueueCounts, Status};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::fetch::LastFetch;
+use crate::page::{Page, Shell, Templates};
 
 /// Downloads that are listed; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;

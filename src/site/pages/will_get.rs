@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Page, Shell, Templates};
 use crate::api::Priority;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way};
+use crate::page::{Page, Shell, Templates};
 
 /// What the page says.
 #[derive(Clone, Copy, Debug)]

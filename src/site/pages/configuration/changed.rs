@@ -6,7 +6,7 @@ use wwwoffle_config::OptionChange;
 use super::Named;
 use super::diff::{Line, diff};
 use crate::base::shown;
-use crate::site::pages::{Page, Shell, Templates};
+use crate::page::{Page, Shell, Templates};
 
 /// What the last change was.
 #[derive(Clone, Copy, Debug)]

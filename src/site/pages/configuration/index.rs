@@ -7,7 +7,7 @@ use wwwoffle_config::{Faults, OptionChange};
 
 use super::{Named, path_of};
 use crate::base::shown::{self, ShownTime};
-use crate::site::pages::{Page, Shell, Templates};
+use crate::page::{Page, Shell, Templates};
 
 /// The options of a version that are named; the rest is counted.
 const MOST_NAMED: usize = 5;

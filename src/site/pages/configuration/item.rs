@@ -8,7 +8,7 @@ use super::diff::Line;
 use super::part::{MOST_RULES, PlaceView, RuleSetting, Setting, place};
 use super::{Item, effect_word, path_of, short};
 use crate::base::shown;
-use crate::site::pages::{Page, Shell, Templates};
+use crate::page::{Page, Shell, Templates};
 
 /// Elements of an array that are shown, each with its button.
 const MOST_ELEMENTS: usize = 200;

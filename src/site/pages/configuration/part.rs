@@ -5,7 +5,7 @@ use wwwoffle_config::schema::{SECTIONS, Section};
 
 use super::{effect_word, path_of, short};
 use crate::base::shown;
-use crate::site::pages::{Page, Shell, Templates};
+use crate::page::{Page, Shell, Templates};
 
 /// Rules that are shown.
 pub(super) const MOST_RULES: usize = 100;

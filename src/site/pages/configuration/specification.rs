@@ -6,7 +6,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::control::LONGEST_VALUE;
 use crate::base::shown;
 use crate::base::text::{Text, say};
-use crate::site::pages::{Page, Shell, Templates};
+use crate::page::{Page, Shell, Templates};
 
 /// Choices of one part.
 const MOST_CHOICES: usize = 12;

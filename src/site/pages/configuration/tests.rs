@@ -13,8 +13,8 @@ use super::part::{Part, RuleSetting, Setting};
 use super::specification::Builder;
 use super::url::UrlPage;
 use super::*;
+use crate::page::Page;
 use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
-use crate::site::pages::Page;
 
 fn item(section: &str, key: &str) -> Item {
     let section = SECTIONS.iter().find(|known| known.name == section).unwrap();

@@ -6,7 +6,7 @@ use wwwoffle_config::schema::SECTIONS;
 
 use super::{effect_word, path_of, short};
 use crate::base::shown::{self, ShownUrl};
-use crate::site::pages::{Page, Shell, Templates};
+use crate::page::{Page, Shell, Templates};
 
 /// What the page tells.
 #[derive(Clone, Copy, Debug)]

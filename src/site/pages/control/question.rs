@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::super::{Page, Shell, Templates};
 use crate::api::QueueCounts;
 use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, count, say};
+use crate::page::{Page, Shell, Templates};
 
 /// What would be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::words::{heading, kinds};
 use super::{Shown, words};
 use crate::base::shown;
 use crate::base::text::Text;
-use crate::site::pages::{Page, Shell, Templates};
+use crate::page::{Page, Shell, Templates};
 use crate::storage::lists::whole::{Gathered, MOST};
 
 /// Where it is, and where its form goes.

@@ -7,8 +7,9 @@ use crate::api::{ItemKind, Priority, QueueItem};
 use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, say};
 use crate::fetch::recurse::aim::{Aim, PartClass};
+use crate::page::{Page, Shell, Templates};
 use crate::site::pages::refresh::{LinksView, PartView};
-use crate::site::pages::{Page, Shell, Templates, info, monitor};
+use crate::site::pages::{info, monitor};
 
 /// Where it is.
 pub const EDIT: &str = "/queue/edit";

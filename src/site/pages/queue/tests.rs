@@ -1,7 +1,7 @@
 use super::{Asked, ROWS, Shown, page};
 use crate::api::{Held, ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
-use crate::site::pages::{Page, Shell};
+use crate::page::{Page, Shell};
 
 pub(super) fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
     QueueItem {

@@ -2,8 +2,8 @@ use super::{Home, Recent, Refused, Space, page};
 use crate::api::{Choice, Download, DownloadWaiting, Mode, QueueCounts, Rejection, Status};
 use crate::base::text::say;
 use crate::fetch::LastFetch;
+use crate::page::Page;
 use crate::page::testing::{assert_harmless, hostile, link, shell, templates, time};
-use crate::site::pages::Page;
 use crate::site::pages::link::Link;
 
 fn home(mode: Mode) -> Home {
