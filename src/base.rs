@@ -7,6 +7,7 @@ pub mod error_chain;
 pub mod escape;
 pub mod exit;
 pub mod hooks;
+pub mod live;
 pub mod log;
 pub mod mode;
 pub mod owner;

@@ -57,8 +57,8 @@ use self::args::{Arguments, Verb};
 use self::failure::Failure;
 use self::settings::Settings;
 use crate::base::exit::ExitStatus;
+use crate::base::live::Live;
 use crate::base::mode::Choice;
-use crate::daemon::live::Live;
 
 /// Where a verb reads and writes.
 pub struct Terminal<'a> {

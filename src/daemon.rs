@@ -1,7 +1,7 @@
 //! What is built once and lives as long as the program.
 
 pub mod identity;
-pub mod live;
+pub mod reload;
 pub mod run;
 pub mod tending;
 
@@ -22,9 +22,9 @@ use wwwoffle_url::LocalHost;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::hooks::{Hook, Hooks};
+use crate::base::live::Live;
 use crate::base::mode::{Choice, Mode, ModeSwitch};
 use crate::base::tasks::Tasks;
-use crate::daemon::live::Live;
 use crate::fetch::Fetcher;
 use crate::fetch::monitor::Timer;
 use crate::net::link::Link;

@@ -10,7 +10,7 @@ use super::control::Control;
 use super::failure::Failure;
 use super::{ServeOptions, programs};
 use crate::base::exit::ExitStatus;
-use crate::daemon::live::Live;
+use crate::base::live::Live;
 
 /// What all verbs share. The configuration is read when a verb needs it.
 #[derive(Debug)]

@@ -19,8 +19,9 @@ use super::tending;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
+use crate::base::live::Live;
 use crate::base::mode::Choice;
-use crate::daemon::live::{self, Live};
+use crate::daemon::reload;
 use crate::daemon::{Daemon, Parts};
 use crate::fetch;
 use crate::fetch::monitor;
@@ -261,7 +262,7 @@ fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles)
     daemon.tasks.spawn(tell_failures(Arc::clone(daemon)));
     daemon.tasks.spawn(tending::tend(Arc::clone(daemon), rest));
     daemon.tasks.spawn(lists::work(Arc::clone(daemon)));
-    daemon.tasks.spawn(live::watch(Arc::clone(daemon)));
+    daemon.tasks.spawn(reload::watch(Arc::clone(daemon)));
 }
 
 /// Says in the log which pages the disk refused after they had been served: under the durability

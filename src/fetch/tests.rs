@@ -9,9 +9,9 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::schedule::Limits;
 use super::*;
+use crate::base::live::Live;
 use crate::base::mode::Mode;
 use crate::daemon::Parts;
-use crate::daemon::live::Live;
 use crate::storage::store::Store;
 use crate::tls::ca::Authority;
 

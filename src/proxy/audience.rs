@@ -158,8 +158,8 @@ mod tests {
     use super::*;
     use crate::api::Chain;
     use crate::base::clock;
+    use crate::base::live::Live;
     use crate::base::mode::Mode;
-    use crate::daemon::live::Live;
     use crate::daemon::{Daemon, Parts, Reader};
     use crate::page::message::tests::all;
     use crate::proxy::reply;

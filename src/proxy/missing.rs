@@ -247,10 +247,10 @@ fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
 mod tests {
     use super::*;
     use crate::base::clock;
+    use crate::base::live::Live;
     use crate::base::mode::Mode;
     use crate::base::owner::Owner;
     use crate::daemon::Parts;
-    use crate::daemon::live::Live;
     use crate::proxy::target::of_url;
     use crate::storage::store::Store;
     use crate::tls::ca::Authority;

@@ -244,8 +244,8 @@ fn refuse(daemon: &Daemon, reader: &Reader, host_port: &str, failure: &Failure) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::live::Live;
     use crate::daemon::Parts;
-    use crate::daemon::live::Live;
     use crate::net::upstream::Scheme;
     use crate::storage::store::Store;
     use crate::tls::ca::Authority;

@@ -80,7 +80,7 @@ pub(super) fn standing() -> io::Result<Standing> {
 
 /// [`standing`], off the runtime's own threads.
 pub(super) async fn ask() -> io::Result<Standing> {
-    crate::daemon::live::blocking(standing).await
+    crate::base::live::blocking(standing).await
 }
 
 #[cfg(target_os = "linux")]

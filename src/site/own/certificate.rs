@@ -10,7 +10,7 @@ use wwwoffle_config::{AllowedCertificate, ChangeError};
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
-use crate::daemon::live::Change;
+use crate::base::live::Change;
 use crate::net::upstream::{Origin, Scheme};
 use crate::page::form::Form;
 use crate::proxy::body::Body;

@@ -13,7 +13,7 @@ use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 use super::caller::Caller;
 use super::is_read;
 use crate::base::error_chain::error_chain;
-use crate::daemon::live::{Standing, blocking};
+use crate::base::live::{Standing, blocking};
 use crate::page::Page;
 use crate::proxy::body::Body;
 use crate::site::pages::configuration::changed::{self, LastChange};

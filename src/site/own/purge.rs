@@ -100,9 +100,9 @@ mod tests {
     use wwwoffle_spool::{Options, OwnPages, Spool};
 
     use super::*;
+    use crate::base::live::Live;
     use crate::base::mode::Mode;
     use crate::daemon::Parts;
-    use crate::daemon::live::Live;
     use crate::storage::store::Store;
     use crate::tls::ca::Authority;
 

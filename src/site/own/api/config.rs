@@ -10,7 +10,7 @@ use super::{Fault, json};
 use crate::api::{
     ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigState, ConfigUndo, ConfigVersions,
 };
-use crate::daemon::live::{Applied, Change, Done, blocking};
+use crate::base::live::{Applied, Change, Done, blocking};
 use crate::proxy::body::Body;
 
 /// Every option, its value, and where that stands.

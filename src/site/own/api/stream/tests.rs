@@ -9,8 +9,8 @@ use super::super::tell::LOOK_EVERY;
 use super::*;
 use crate::api::BudgetOf;
 use crate::base::clock;
+use crate::base::live::Live;
 use crate::daemon::Parts;
-use crate::daemon::live::Live;
 use crate::storage::store::Store;
 use crate::tls::ca::Authority;
 

@@ -1,4 +1,4 @@
-//! The configuration in force: read again when its file changes, and changed while the daemon runs.
+//! How the configuration in force comes to be: read again when its file changes, and changed while the daemon runs.
 //!
 //! ```text
 //! SIGHUP, the API ─┐                    ┌─ a faulty file: told once, the one in force stays
@@ -9,21 +9,19 @@
 //! A request keeps the configuration it began with, [`Daemon::config`] taken once. Every call here
 //! that touches the file goes to its end, also when whoever asked for it leaves.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
-use tokio::task::spawn_blocking;
 use tracing::{error, info, warn};
-use wwwoffle_config::edit::{Edit, Edited};
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
-    ChangeError, Changed, Config, ConfigFile, ConfigText, Faults, Lookup, OptionChange, Reach,
-    Stamp, Version, Watch, changes, load,
+    ChangeError, Changed, Config, ConfigText, Faults, OptionChange, Reach, Stamp, Version, changes,
+    load,
 };
 
 use crate::base::clock;
 use crate::base::hooks::Hook;
+use crate::base::live::{Applied, Change, Done, Standing, State, blocking};
 use crate::base::log;
 use crate::daemon::Daemon;
 use crate::net::upstream::Limits;
@@ -34,120 +32,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How often a faulty configuration is read again, though nothing is seen to have changed.
 const TRY_AGAIN_EVERY: Duration = Duration::from_secs(10);
-
-/// The configuration of a daemon.
-#[derive(Debug)]
-pub struct Live {
-    lookup: Lookup,
-    config: Arc<ArcSwap<Config>>,
-    /// Held by whoever reads or changes the file, until what it says is in force.
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    /// The text in force.
-    text: String,
-    /// What was told of the file when it was faulty, so that it is told once.
-    faults: Option<String>,
-    watch: Watch,
-    /// When the daemon began, for options that are read only then.
-    first: String,
-}
-
-/// What a new configuration has changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
-    /// The options, with when each comes into force.
-    pub options: Vec<OptionChange>,
-    /// Those that differ now from what the daemon started with, and are read only then.
-    pub restart: Vec<OptionChange>,
-}
-
-/// A change of the file, and what it meant.
-#[derive(Debug)]
-pub struct Done {
-    /// The text as it is now.
-    pub text: ConfigText,
-    /// What was done, if it was an edit.
-    pub edited: Option<Edited>,
-    /// What it changed.
-    pub applied: Applied,
-}
-
-/// The file, and how it differs from what is in force.
-#[derive(Debug)]
-pub struct Standing {
-    /// The text as the file has it now.
-    pub text: ConfigText,
-    /// The text in force.
-    pub in_force: String,
-    /// What is wrong with the file, which is why it is not in force.
-    pub faults: Option<Faults>,
-    /// Options that differ from what the daemon started with, and are read only then.
-    pub restart: Vec<OptionChange>,
-    /// The versions before, the oldest first.
-    pub versions: Vec<Version>,
-}
-
-/// A change of the file, as [`Daemon::change_config`] makes it.
-#[derive(Clone, Debug)]
-pub enum Change {
-    /// One edit.
-    Edit(Edit),
-    /// A whole new text.
-    Replace(String),
-    /// The version of this number, or the one before.
-    Undo(Option<u64>),
-}
-
-impl Live {
-    /// `config` in force, read from `text`, which `lookup` found.
-    #[must_use]
-    pub fn new(lookup: Lookup, config: Config, text: String, watch: Watch) -> Self {
-        let state = State { first: text.clone(), text, faults: None, watch };
-        Self { lookup, config: Arc::new(ArcSwap::from_pointee(config)), state: Mutex::new(state) }
-    }
-
-    /// `config` in force, from no file.
-    #[must_use]
-    pub fn without_file(config: Config) -> Self {
-        Self::new(Lookup::FirstOf(Vec::new()), config, String::new(), Watch::default())
-    }
-
-    /// The configuration in force now.
-    #[must_use]
-    pub fn config(&self) -> Arc<Config> {
-        self.config.load_full()
-    }
-
-    /// Where the configuration in force is at any time, for what asks it without the daemon.
-    #[must_use]
-    pub fn in_force(&self) -> Arc<ArcSwap<Config>> {
-        Arc::clone(&self.config)
-    }
-
-    /// The file it comes from, or that the first change makes.
-    #[must_use]
-    pub fn file(&self) -> ConfigFile {
-        ConfigFile::of(&self.lookup)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Its fields are set one after the other, each to a whole value.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn apply(&self, state: &mut State, config: Config, text: &str) -> Applied {
-        let options = changes(&state.text, text);
-        let mut restart = changes(&state.first, text);
-        restart.retain(|change| change.effect == Effect::Restart);
-        text.clone_into(&mut state.text);
-        state.faults = None;
-        self.config.store(Arc::new(config));
-        Applied { options, restart }
-    }
-}
 
 impl Daemon {
     fn apply(&self, state: &mut State, config: Config, text: &str) -> Applied {
@@ -339,13 +223,5 @@ impl std::fmt::Display for Names<'_> {
             write!(f, "{comma}{section}.{key}")?;
         }
         Ok(())
-    }
-}
-
-/// Runs what waits for the disk where nothing else waits for it.
-pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
-    match spawn_blocking(run).await {
-        Ok(done) => done,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
