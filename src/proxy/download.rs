@@ -232,9 +232,9 @@ impl Download {
         self.id
     }
 
-    /// Ends it, also for the clients that read it.
-    pub fn stop(&self) {
-        self.is_stopped.send_replace(true);
+    /// Ends it, also for the clients that read it; false where it was told to end before.
+    pub fn stop(&self) -> bool {
+        !self.is_stopped.send_replace(true)
     }
 
     /// The URL, without credentials.

@@ -135,14 +135,11 @@ pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
         .collect()
 }
 
-/// Ends the download of that number, if the caller may see it; returns its URL.
+/// Ends the download of that number, if the caller may see it and nobody has ended it before; returns its URL.
 pub(super) fn end_download(caller: &Caller, id: u64) -> Option<String> {
     let list = caller.daemon.downloads.list();
     let download = list.iter().find(|download| download.id() == id)?;
-    may_see(caller, download).then(|| {
-        download.stop();
-        download.url().to_owned()
-    })
+    (may_see(caller, download) && download.stop()).then(|| download.url().to_owned())
 }
 
 fn may_see(caller: &Caller, download: &download::Download) -> bool {
