@@ -16,7 +16,8 @@ const CONTENT_TYPE: &str = "application/x-ns-proxy-autoconfig";
 /// # Examples
 ///
 /// ```
-/// # use wwwoffle::site::pages::{LocalOrigin, pac};
+/// # use wwwoffle::page::LocalOrigin;
+/// # use wwwoffle::site::pages::pac;
 /// let used = LocalOrigin::parse("http", "192.168.1.5:8080").unwrap();
 /// let page = pac::page(&used, ["localhost"]);
 /// assert!(page.body.contains(r#"return "PROXY 192.168.1.5:8080";"#));
