@@ -14,6 +14,7 @@ pub mod bar;
 pub mod fault;
 pub mod form;
 pub mod guard;
+pub mod links;
 pub mod message;
 pub mod origin;
 pub mod templates;

@@ -4,13 +4,13 @@
 //! style the page's does not reach (CSS Scoping §3.1), nor the page's scripts. It holds no token, and its links
 //! name whole addresses. It is a `div`, before which browsers close a paragraph that the page has left open.
 
+use crate::page::links;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
 use crate::page::{Shell, Templates};
-use crate::site::pages::{history, info, monitor, refresh};
 use wwwoffle_html::rewrite::Bar;
 use wwwoffle_html::rewrite::csp::style_source;
 
@@ -38,10 +38,10 @@ pub fn bar(
     let view = View {
         kept: kept.map(|kept| ShownTime::new(kept, &shell.zone)),
         age: kept.map(|kept| age(kept, now)),
-        refresh: refresh::options_path(&url),
-        monitor: monitor::options_path(&url),
-        versions: history::path_of(&url),
-        info: info::path_of(&url),
+        refresh: links::fetch(&url),
+        monitor: links::monitor(&url),
+        versions: links::history(&url),
+        info: links::info(&url),
     };
     let html = templates.page("bar.html", 200, shell, &view).body;
     let style = html.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>"));

@@ -1,6 +1,7 @@
 //! What one can do from a message page: links to pages of ours, a form that fetches, and what is kept that
 //! is like what was asked for.
 
+use crate::page::links;
 use jiff::Timestamp;
 use serde::Serialize;
 use wwwoffle_config::schema::SECTIONS;
@@ -10,7 +11,6 @@ use crate::api::Mode;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::Shell;
-use crate::site::pages::{configuration, history, info, refresh, search};
 use crate::storage::versions::memento::version_path;
 use wwwoffle_http::caching::like::Likeness;
 
@@ -79,7 +79,7 @@ impl Way {
     /// The form that changes an option, with a rule for `url` in mind.
     pub(crate) fn option(section: &str, key: &str, url: Option<&str>) -> Self {
         let url = url.and_then(linkable);
-        let path = configuration::path_of(&[section, key], url.as_deref());
+        let path = links::configuration(&[section, key], url.as_deref());
         debug_assert!(has_option(section, key), "[{section}] {key}");
         let option = format!("[{section}] {key}");
         Self::to(path, say("Change {option} in the configuration").with("option", option))
@@ -87,7 +87,7 @@ impl Way {
 
     /// What the configuration says of a URL.
     pub(crate) fn rules(url: &str) -> Option<Self> {
-        let path = configuration::path_of(&["url"], Some(&linkable(url)?));
+        let path = links::configuration(&["url"], Some(&linkable(url)?));
         Some(Self::to(path, say("What the configuration says of this address")))
     }
 
@@ -105,7 +105,7 @@ impl Way {
     /// What is kept with the words of a URL in it.
     pub(crate) fn words(url: &str) -> Option<Self> {
         let words = words(&linkable(url)?);
-        let path = format!("{}?q={}", search::PATH, url_encode_form_args(words.as_bytes()));
+        let path = format!("{}?q={}", links::SEARCH, url_encode_form_args(words.as_bytes()));
         let label = say("Search what is kept for: {words}").with("words", shown::text(&words));
         (!words.is_empty()).then(|| Self::to(path, label))
     }
@@ -113,17 +113,17 @@ impl Way {
     /// The form that fetches a page, with all its choices.
     pub(crate) fn choices(url: &str) -> Option<Self> {
         linkable(url)?;
-        Some(Self::to(refresh::options_path(url), say("Fetch it with more choices")))
+        Some(Self::to(links::fetch(url), say("Fetch it with more choices")))
     }
 
     pub(crate) fn about(url: &str) -> Option<Self> {
         linkable(url)?;
-        Some(Self::to(info::path_of(url), say("What is known of it")))
+        Some(Self::to(links::info(url), say("What is known of it")))
     }
 
     pub(crate) fn versions(url: &str) -> Option<Self> {
         linkable(url)?;
-        Some(Self::to(history::path_of(url), say("Older versions of it")))
+        Some(Self::to(links::history(url), say("Older versions of it")))
     }
 }
 

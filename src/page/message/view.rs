@@ -1,5 +1,6 @@
 //! A message as a page.
 
+use crate::page::links;
 use serde::Serialize;
 
 use super::{Message, OriginFailure, Words};
@@ -7,8 +8,7 @@ use crate::base::shown::{ShownTime, ShownUrl};
 use crate::base::text::Text;
 use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way, copy_of};
 use crate::page::{Page, Shell, Templates};
-use crate::site::pages::certificates::{self, ChainView};
-use crate::site::pages::info;
+use crate::site::pages::certificates::ChainView;
 
 /// What a page offers besides, which only whoever has the request knows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +78,7 @@ pub fn page_with(
         chain: certificate.map(|(_, _, shown)| ChainView::new(shown.chain, &shell.zone)),
         allow: certificate
             .filter(|(_, _, shown)| shown.may_be_allowed)
-            .map(|(url, _, shown)| certificates::path_of(shown.site, url)),
+            .map(|(url, _, shown)| links::certificate(shown.site, url)),
         status,
         title,
         happened,
@@ -89,7 +89,7 @@ pub fn page_with(
         url: message.url(),
         kept: message.kept().map(|kept| KeptView {
             url: ShownUrl::new(kept.url),
-            about: info::path_of(kept.url),
+            about: links::info(kept.url),
             copy: copy_of(kept.url, (kept.stored, kept.came)),
             stored: ShownTime::new(kept.stored, &shell.zone),
         }),

@@ -3,6 +3,7 @@
 //! Only what an origin has shown this program is allowed, and only what the person saw of it: the
 //! fingerprint of the form has to be that of the certificate that was refused last.
 
+use crate::page::links;
 use hyper::Response;
 use tracing::info;
 use wwwoffle_config::edit::Edit;
@@ -101,7 +102,7 @@ pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAll
         info!(site, sha256, "a certificate is allowed");
     }
     let url = form.value("url").and_then(|url| at(&origin, url, caller));
-    Ok(certificates::path_of(&site, url.as_ref().map_or("", CanonicalUrl::as_str)))
+    Ok(links::certificate(&site, url.as_ref().map_or("", CanonicalUrl::as_str)))
 }
 
 /// The origin of host and port, in the form in which requests name it.

@@ -15,7 +15,9 @@ use super::is_read;
 use crate::base::error_chain::error_chain;
 use crate::base::live::{Standing, blocking};
 use crate::page::Page;
+use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
+use crate::site::pages::configuration::Item;
 use crate::site::pages::configuration::changed::{self, LastChange};
 use crate::site::pages::configuration::diff::lines;
 use crate::site::pages::configuration::index::{self, Index};
@@ -23,7 +25,6 @@ use crate::site::pages::configuration::item::{self, ItemPage, Refused};
 use crate::site::pages::configuration::part::{self, Part, RuleSetting, Setting};
 use crate::site::pages::configuration::specification::{self, Builder};
 use crate::site::pages::configuration::url::{self, UrlPage};
-use crate::site::pages::configuration::{Item, PREFIX};
 
 /// Lines of the file that are shown of one option, at most.
 const MOST_LINES: usize = 20;
@@ -54,8 +55,8 @@ pub(super) enum Where {
 impl Where {
     /// The page at a path.
     pub(super) fn at(path: &str) -> Option<Self> {
-        let Some(rest) = path.strip_prefix(PREFIX) else {
-            return (Some(path) == PREFIX.strip_suffix('/')).then_some(Self::Elsewhere);
+        let Some(rest) = path.strip_prefix(CONFIGURATION) else {
+            return (Some(path) == CONFIGURATION.strip_suffix('/')).then_some(Self::Elsewhere);
         };
         Some(match rest {
             "" => Self::Index,
@@ -118,7 +119,7 @@ async fn show(
     let about = arguments.and_then(carried);
     let about = about.as_deref();
     let page = match place {
-        Where::Elsewhere => return Ok(caller.see_other(PREFIX)),
+        Where::Elsewhere => return Ok(caller.see_other(CONFIGURATION)),
         Where::Index => index(caller, StatusCode::OK, about).await?,
         Where::Changed => last_change(caller, arguments == Some("same")).await?,
         Where::Url => url_page(caller, about.unwrap_or_default()),

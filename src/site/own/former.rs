@@ -1,14 +1,14 @@
 //! Addresses of WWWOFFLE 2.9 whose place others have taken.
 
+use crate::page::links;
 use wwwoffle_config::schema::SECTIONS;
 use wwwoffle_config::{FORMER, Former, Now};
 use wwwoffle_url::{split_form_args, url_decode_form_args, url_encode_form_args};
 
 use super::certificate;
-use crate::site::pages::certificates;
-use crate::site::pages::configuration::PREFIX;
+use crate::page::links::CONFIGURATION;
 use crate::site::pages::lists::ROOT;
-use crate::site::pages::search::PATH as SEARCH;
+use links::SEARCH;
 
 /// The search engines of 2.9, below `/search/`.
 const ENGINES: [&str; 5] = ["htdig", "mnogosearch", "udmsearch", "namazu", "hyperestraier"];
@@ -28,12 +28,12 @@ pub(super) fn now_at(path: &str, arguments: Option<&str>) -> Option<String> {
     Some(match path {
         "/index.html" | "/Welcome.html" => "/".to_owned(),
         "/FAQ.html" => "/?help=1".to_owned(),
-        "/README.CONF.html" => PREFIX.to_owned(),
+        "/README.CONF.html" => CONFIGURATION.to_owned(),
         "/certificates" | "/certificates/" | "/certificates/root" | "/certificates/trusted" => {
             AUTHORITY.to_owned()
         }
         "/certificates/server" | "/certificates/fake" | "/certificates/real" => site(arguments),
-        path if path.starts_with(PREFIX) => option(path, arguments)?,
+        path if path.starts_with(CONFIGURATION) => option(path, arguments)?,
         path => searched(path.strip_prefix(SEARCH)?, arguments)?,
     })
 }
@@ -42,12 +42,12 @@ pub(super) fn now_at(path: &str, arguments: Option<&str>) -> Option<String> {
 fn site(arguments: Option<&str>) -> String {
     let site = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
     let origin = certificate::origin(&String::from_utf8_lossy(&site));
-    origin.map_or_else(|| AUTHORITY.to_owned(), |at| certificates::path_of(&at.to_string(), ""))
+    origin.map_or_else(|| AUTHORITY.to_owned(), |at| links::certificate(&at.to_string(), ""))
 }
 
 /// The page of what a section or an option has become, with the URL that the address carries along.
 fn option(path: &str, arguments: Option<&str>) -> Option<String> {
-    let rest = path.strip_prefix(PREFIX)?.trim_end_matches('/');
+    let rest = path.strip_prefix(CONFIGURATION)?.trim_end_matches('/');
     let (section, key) = rest.split_once('/').unwrap_or((rest, ""));
     if !FORMER.iter().any(|former| former.section.eq_ignore_ascii_case(section)) {
         return None;
@@ -59,9 +59,9 @@ fn option(path: &str, arguments: Option<&str>) -> Option<String> {
         became(former).or_else(|| section_of(section).map(|section| (section, "")))
     };
     let mut to = match place {
-        Some((section, "")) => format!("{PREFIX}{section}"),
-        Some((section, key)) => format!("{PREFIX}{section}/{key}"),
-        None => PREFIX.to_owned(),
+        Some((section, "")) => format!("{CONFIGURATION}{section}"),
+        Some((section, key)) => format!("{CONFIGURATION}{section}/{key}"),
+        None => CONFIGURATION.to_owned(),
     };
     if let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) {
         to.push('?');
@@ -119,8 +119,8 @@ mod tests {
         for former in FORMER {
             let key = if former.key.is_empty() { NO_NAME } else { former.key };
             for path in [former.section.to_owned(), format!("{}/{key}", former.section)] {
-                let to = option(&format!("{PREFIX}{path}"), None).expect(&path);
-                let rest = to.strip_prefix(PREFIX).expect(&to);
+                let to = option(&format!("{CONFIGURATION}{path}"), None).expect(&path);
+                let rest = to.strip_prefix(CONFIGURATION).expect(&to);
                 let (section, key) = rest.split_once('/').unwrap_or((rest, ""));
                 let found = SECTIONS.iter().find(|one| one.name == section);
                 let is_there = found.is_some_and(|section| {

@@ -19,6 +19,7 @@ use crate::base::owner::{Owner, Places};
 use crate::daemon::Daemon;
 use crate::fetch::location;
 use crate::page::form::Form;
+use crate::page::links;
 use crate::proxy::body::{self, Body};
 use crate::proxy::recode;
 use crate::site::pages::address::About;
@@ -283,5 +284,5 @@ pub(super) async fn press(
         Button::Restore => restore(daemon, owner, url, at).await?,
         Button::Remove => remove(daemon, owner, url, at).await?,
     }
-    Ok(caller.see_other(&pages::path_of(url)))
+    Ok(caller.see_other(&links::history(url)))
 }

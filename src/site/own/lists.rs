@@ -16,8 +16,8 @@ use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
 use crate::fetch;
 use crate::page::form::Form;
+use crate::page::links;
 use crate::proxy::body::Body;
-use crate::site::pages::info::ABOUT;
 use crate::site::pages::lists as pages;
 use crate::site::pages::lists::{Done, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail, room};
 use crate::storage::lists;
@@ -25,6 +25,7 @@ use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::{Subject, Wanted};
 use crate::storage::lists::sessions;
 use crate::storage::lists::whole::is_part;
+use links::ABOUT;
 
 /// What is done with what was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The page about purging, its button, and those that pin a page.
 
+use crate::page::links;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::base::clock;
 use crate::daemon::Daemon;
 use crate::page::form::Form;
 use crate::proxy::body::Body;
-use crate::site::pages::{info, purge as pages};
+use crate::site::pages::purge as pages;
 use crate::storage::purge::{self, NotPurged, What};
 use crate::storage::store::timestamp;
 
@@ -80,7 +81,7 @@ pub(super) async fn pin(caller: &Caller, form: &Form, pinned: bool) -> Result<Re
     let url = purge::pinned_url(form.value("url").unwrap_or_default().trim(), &daemon.local);
     let url = url.map_err(Pin::Url)?;
     set_pinned(daemon, url.clone(), pinned).await.map_err(Pin::Spool)?;
-    Ok(caller.see_other(&info::path_of(&url)))
+    Ok(caller.see_other(&links::info(&url)))
 }
 
 /// Why a page is not pinned.

@@ -1,5 +1,6 @@
 //! The page `/search/`.
 
+use crate::page::links;
 use std::net::Ipv4Addr;
 
 use hyper::{HeaderMap, Response};
@@ -15,7 +16,6 @@ use crate::base::owner::Places;
 use crate::base::text::say;
 use crate::proxy::body::Body;
 use crate::proxy::lookup::look_up;
-use crate::site::pages::info;
 use crate::site::pages::lists::untold;
 use crate::site::pages::search::{self, Outcome, Typed};
 use crate::storage::lists::found::{self, Source};
@@ -29,12 +29,12 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let (typed, outcome) = match wanted(arguments) {
         // Whoever types an address wants to know of that.
         Ok(wanted) if is_address(&wanted.words) => {
-            return caller.see_other(&info::path_of(wanted.words.trim()));
+            return caller.see_other(&links::info(wanted.words.trim()));
         }
         Err(why) => (Typed::default(), Outcome::Refused(why)),
         Ok(wanted) => {
             if let Some(kept) = kept_at(caller, wanted.words.trim()).await {
-                return caller.see_other(&info::path_of(&kept));
+                return caller.see_other(&links::info(&kept));
             }
             let typed = Typed {
                 words: wanted.words.clone(),

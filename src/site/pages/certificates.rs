@@ -2,7 +2,6 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
-use wwwoffle_url::url_encode_form_args;
 
 use crate::api::{Certificate, Chain};
 use crate::base::shown::{self, ShownTime, ShownUrl};
@@ -20,15 +19,6 @@ pub struct ShownCertificate<'a> {
     pub may_be_allowed: bool,
     /// The time by the clock of this machine.
     pub now: Timestamp,
-}
-
-/// The address of the page where the certificate of `site` is allowed, without our origin; `url` is
-/// where its link leads back to.
-#[must_use]
-pub fn path_of(site: &str, url: &str) -> String {
-    let (site, url) = (shown::text(site), ShownUrl::new(url).href.unwrap_or_default());
-    let (site, url) = (url_encode_form_args(site.as_bytes()), url_encode_form_args(url.as_bytes()));
-    format!("/certificate?site={site}&url={url}")
 }
 
 /// A chain as templates see it.
@@ -259,7 +249,10 @@ pub(crate) mod tests {
     #[test]
     fn the_address_of_the_page_holds_any_url() {
         assert_eq!(
-            path_of("a.example:8443", "https://a.example:8443/p?x=1&y=%20#"),
+            crate::page::links::certificate(
+                "a.example:8443",
+                "https://a.example:8443/p?x=1&y=%20#"
+            ),
             "/certificate?site=a.example:8443&url=https://a.example:8443/p%3Fx%3D1%26y%3D%2520%23"
         );
     }

@@ -14,32 +14,12 @@ pub mod url;
 use serde::Serialize;
 use wwwoffle_config::OptionChange;
 use wwwoffle_config::schema::{Effect, OptionInfo, Section};
-use wwwoffle_url::url_encode_form_args;
 
 use crate::base::shown;
-
-/// Where all of them are.
-pub const PREFIX: &str = "/configuration/";
-
-/// Bytes of the longest URL that is carried along: it stands in every link of a page.
-const LONGEST_CARRIED: usize = 1_024;
+use crate::page::links;
 
 /// Characters of a value that are shown in a list; an option's own page shows more.
 const SHOWN_VALUE: usize = 120;
-
-/// The address of a section or an option, or of any other page here, with a URL carried along if it is
-/// not too long for that.
-#[must_use]
-pub fn path_of(names: &[&str], url: Option<&str>) -> String {
-    let mut path = PREFIX.to_owned();
-    path.push_str(&names.join("/"));
-    if let Some(url) = url.filter(|url| url.len() <= LONGEST_CARRIED) {
-        path.push('?');
-        // A password in it is for nobody to see, not even in the address of a page.
-        path.push_str(&url_encode_form_args(shown::whole(url).as_bytes()));
-    }
-    path
-}
 
 /// An option by name, with the way to its page.
 #[derive(Debug, Serialize)]
@@ -59,7 +39,7 @@ impl Named {
         Self {
             name: names.join("."),
             is_rules,
-            path: path_of(names, None),
+            path: links::configuration(names, None),
             effect: effect_word(effect),
         }
     }

@@ -8,6 +8,7 @@ use crate::api::{History, Version};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
+use crate::page::links;
 use crate::page::{Page, Shell, Templates};
 use crate::storage::versions::NotCompared;
 use crate::storage::versions::history::changes;
@@ -21,13 +22,6 @@ const ROOM: usize = 80_000;
 
 /// Bytes of a row of its own, whatever is in it.
 const ROW: usize = 1_500;
-
-/// The address of the page about `url`, without our origin.
-#[must_use]
-pub fn path_of(url: &str) -> String {
-    let url = ShownUrl::new(url).href.unwrap_or_default();
-    format!("/history/?{}", url_encode_form_args(url.as_bytes()))
-}
 
 /// In how many lines of text a version differs from the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,8 +159,8 @@ struct NotTold {
 pub fn not_told(templates: &Templates, shell: &Shell, url: &str, why: &NotCompared) -> Page {
     let (status, list) = match why {
         NotCompared::NotKept => (404, None),
-        NotCompared::NoVersion => (404, Some(path_of(url))),
-        _ => (200, Some(path_of(url))),
+        NotCompared::NoVersion => (404, Some(links::history(url))),
+        _ => (200, Some(links::history(url))),
     };
     let view = NotTold { url: ShownUrl::new(url), why: words(why), list };
     templates.page("history-none.html", status, shell, &view)

@@ -6,12 +6,12 @@ use serde::Serialize;
 use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
 use super::certificates::ChainView;
-use super::history;
 use super::lists::{self, Told, ToldView};
 use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
 use crate::fetch::recurse::aim::AS_CONFIGURED;
+use crate::page::links;
 use crate::page::{Page, Shell, Templates};
 use crate::proxy::last::Last;
 use crate::proxy::rehearsal::Would;
@@ -28,9 +28,6 @@ const SHOWN_REFERRERS: usize = 50;
 
 /// Bytes that they take at most, before they are escaped: a URL may be very long.
 const ROOM_FOR_REFERRERS: usize = 5_000;
-
-/// How the address of the page about a URL begins; the URL follows, encoded.
-pub const ABOUT: &str = "/info/?";
 
 /// What the page tells besides what the API does.
 #[derive(Clone, Debug, Default)]
@@ -58,13 +55,6 @@ pub struct Exchange {
     pub came: (String, Vec<Field>),
     /// Those that would go.
     pub goes: (String, Vec<Field>),
-}
-
-/// The address of the page about `url`, without our origin.
-#[must_use]
-pub fn path_of(url: &str) -> String {
-    let url = ShownUrl::new(url).href.unwrap_or_default();
-    format!("{ABOUT}{}", url_encode_form_args(url.as_bytes()))
 }
 
 #[derive(Serialize)]
@@ -200,7 +190,7 @@ pub fn page(templates: &Templates, shell: &Shell, info: &Info, more: &More, toke
         would: more.would.map(words::would),
         queued: more.queued,
         told: ToldView::new(more.told, shell),
-        back: path_of(&info.url),
+        back: links::info(&info.url),
         is_named_by_url: info.kept.as_ref().is_some_and(|kept| {
             lists::is_named_by_url(&info.url, kept.owner.as_deref(), &info.key)
         }),
@@ -213,7 +203,7 @@ pub fn page(templates: &Templates, shell: &Shell, info: &Info, more: &More, toke
         is_secure: info.url.starts_with("https:"),
         kept: info.kept.as_ref().map(|kept| KeptView::new(kept, shell)),
         parts: info.parts.as_ref().map(PartsView::new),
-        history: history::path_of(&info.url),
+        history: links::history(&info.url),
         pinned: info.pinned,
     };
     templates.page("info.html", 200, shell, &view)

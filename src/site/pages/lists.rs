@@ -1,5 +1,6 @@
 //! The local pages below `/index/`: everything that is kept, waits or is monitored, in lists.
 
+use crate::page::links;
 use jiff::Timestamp;
 use serde::Serialize;
 use wwwoffle_index::Sort;
@@ -18,7 +19,6 @@ pub use self::words::SCHEMES;
 
 use self::address::encode_path;
 use self::words::{crumbs, cut, heading, kinds, sorts};
-use super::info;
 use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
@@ -412,7 +412,7 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) ->
         failed: item.status >= 400,
         missing: item.missing.map(u64::from),
         notes,
-        info: info::path_of(&item.url),
+        info: links::info(&item.url),
         url,
     }
 }

@@ -6,7 +6,6 @@ use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
 
 use super::configuration::diff::Line;
-use super::history;
 use super::lists::room;
 use super::refresh::LinksView;
 use super::schedule::{WEEKDAYS, in_words};
@@ -18,6 +17,7 @@ use crate::fetch::recurse::aim::Aim;
 use crate::fetch::recurse::scope::Scope;
 use crate::page::fault::{self, Fault};
 use crate::page::form::Form;
+use crate::page::links;
 use crate::page::{Page, Shell, Templates};
 use crate::storage::versions::diff::{Diff, Sort};
 
@@ -52,13 +52,6 @@ const MONTHS: [Text; 12] = [
     say("Nov"),
     say("Dec"),
 ];
-
-/// The address of the form for `url`, without our origin.
-#[must_use]
-pub fn options_path(url: &str) -> String {
-    let url = ShownUrl::new(url).href.unwrap_or_default();
-    format!("/monitor-options/?{}", url_encode_form_args(url.as_bytes()))
-}
 
 /// The address of the page that shows what has changed of `url`, without our origin.
 #[must_use]
@@ -125,7 +118,7 @@ pub fn diff(templates: &Templates, shell: &Shell, told: &VersionDiff, diff: &Dif
         stretches,
         is_cut: told.is_cut || count > SHOWN_LINES,
         older: older.collect(),
-        history: history::path_of(&told.url),
+        history: links::history(&told.url),
     };
     templates.page("monitor-diff.html", 200, shell, &view)
 }
@@ -175,7 +168,7 @@ pub fn page<'a>(
             last: last.map(time),
             next: next.map(time),
             owner: owner.as_deref().map(|owner| shell.for_whom(owner)),
-            options: options_path(url),
+            options: links::monitor(url),
             changes: changed.then(|| diff_path(url)),
         }
     };

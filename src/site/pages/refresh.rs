@@ -2,7 +2,6 @@
 //! and `/fetches/`, what was begun so.
 
 use serde::Serialize;
-use wwwoffle_url::url_encode_form_args;
 
 use super::{plan, progress};
 use crate::api::Download;
@@ -20,13 +19,6 @@ const SHOWN_DOWNLOADS: usize = 20;
 
 /// Failures that are listed; the others are counted.
 const SHOWN_FAILURES: usize = 20;
-
-/// The address of the form for `url`, without our origin.
-#[must_use]
-pub fn options_path(url: &str) -> String {
-    let url = ShownUrl::new(url).href.unwrap_or_default();
-    format!("/refresh-options/?{}", url_encode_form_args(url.as_bytes()))
-}
 
 #[derive(Serialize)]
 struct OptionsView<'a> {

@@ -9,10 +9,8 @@ use crate::api::{EntryItem, SearchHit, SearchPage};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
+use crate::page::links::SEARCH;
 use crate::page::{Page, Shell, Templates};
-
-/// The path of the page.
-pub const PATH: &str = "/search/";
 
 /// The path of the description.
 pub const DESCRIPTION: &str = "/search/opensearch.xml";
@@ -220,7 +218,7 @@ pub fn description(shell: &Shell) -> Page {
          <ShortName>wwwoffle</ShortName>\n\
          <Description>What the offline proxy has kept</Description>\n\
          <InputEncoding>UTF-8</InputEncoding>\n\
-         <Url type=\"text/html\" method=\"get\" template=\"{origin}{PATH}?q={{searchTerms}}\"/>\n\
+         <Url type=\"text/html\" method=\"get\" template=\"{origin}{SEARCH}?q={{searchTerms}}\"/>\n\
          <Url type=\"application/json\" method=\"get\" template=\"{origin}/api/search?q={{searchTerms}}\"/>\n\
          </OpenSearchDescription>\n"
     );

@@ -3,6 +3,7 @@
 mod age;
 mod space;
 
+use crate::page::links;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
@@ -12,7 +13,7 @@ pub use self::space::Space;
 use self::space::SpaceView;
 use super::control::choice_word;
 use super::link::{Link, LinkView};
-use super::{info, progress, queue};
+use super::{progress, queue};
 use crate::api::{Choice as Chosen, Download, Mode, QueueCounts, Status};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
@@ -272,7 +273,7 @@ fn recent(recent: &Recent, now: Timestamp, shell: &Shell) -> RecentView {
         at: ShownTime::new(recent.stored, &shell.zone),
         age: age::of(recent.stored, now, &shell.zone),
         name: shown::brief(&recent.url, SHOWN_NAME),
-        info: Some(info::path_of(&recent.url)).filter(|path| written(path) <= LONGEST_LINK),
+        info: Some(links::info(&recent.url)).filter(|path| written(path) <= LONGEST_LINK),
         href: url.href.filter(|href| written(href) <= LONGEST_LINK),
     }
 }

@@ -14,12 +14,13 @@ use crate::base::error_chain::error_chain;
 use crate::base::live::{Change, Done, blocking};
 use crate::base::shown;
 use crate::page::form::{Form, LONGEST_FORM};
+use crate::page::links;
 use crate::proxy::body::Body;
+use crate::site::pages::configuration::Item;
 use crate::site::pages::configuration::changed::{self, Conflict};
 use crate::site::pages::configuration::control::Control;
 use crate::site::pages::configuration::item::{Act, Refused};
 use crate::site::pages::configuration::specification::{OTHER, Parts};
-use crate::site::pages::configuration::{Item, path_of};
 
 /// Where the last change is told.
 const CHANGED: &str = "/configuration/changed";
@@ -50,7 +51,7 @@ pub(super) async fn submit(
         Where::Item(item) => edit(caller, item, &form).await,
         Where::Undo => undo(caller, &form).await,
         Where::Reload => match caller.daemon.reload().await {
-            Ok(_) => Ok(caller.see_other(&path_of(&[], None))),
+            Ok(_) => Ok(caller.see_other(&links::configuration(&[], None))),
             Err(_faults) => {
                 Ok(caller.page(index(caller, StatusCode::UNPROCESSABLE_ENTITY, None).await?))
             }
@@ -80,7 +81,7 @@ async fn edit(caller: &Caller, item: Item, form: &Form) -> Result<Response<Body>
         return Ok(bad(caller, StatusCode::BAD_REQUEST, NO_STAMP));
     };
     let seen = Seen::of(caller).await?;
-    let path = path_of(&[item.section.name, item.option.key], None);
+    let path = links::configuration(&[item.section.name, item.option.key], None);
     let wanted = match wanted(&seen, item, act, form) {
         Ok(wanted) => wanted,
         Err(fault) => return Ok(refused(caller, &seen, item, act, form, vec![fault])),
@@ -310,7 +311,7 @@ fn specification(caller: &Caller, form: &Form) -> Response<Body> {
         Parts { protocol: &protocol, host: &host, port: &port, path: &path, arguments: &arguments };
     let spec = parts.specification();
     match UrlSpec::parse(&spec) {
-        Ok(_) => caller.see_other(&path_of(&["url"], Some(&spec))),
+        Ok(_) => caller.see_other(&links::configuration(&["url"], Some(&spec))),
         Err(error) => {
             let fault = error_chain(&error);
             caller.page(builder(caller, None, Some((&spec, &fault))))

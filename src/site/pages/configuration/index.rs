@@ -1,11 +1,12 @@
 //! `/configuration/`: the file, its versions, and the sections.
 
+use crate::page::links;
 use jiff::Timestamp;
 use serde::Serialize;
 use wwwoffle_config::schema::{Effect, SECTIONS};
 use wwwoffle_config::{Faults, OptionChange};
 
-use super::{Named, path_of};
+use super::Named;
 use crate::base::shown::{self, ShownTime};
 use crate::page::{Page, Shell, Templates};
 
@@ -104,7 +105,7 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, index: &Index<'_>
     };
     let sections = SECTIONS.iter().map(|section| SectionView {
         name: section.name,
-        path: path_of(&[section.name], index.url),
+        path: links::configuration(&[section.name], index.url),
         sentence: section.sentence.trim(),
         total: section.options.len(),
         set: count(section.name, false),

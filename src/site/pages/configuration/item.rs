@@ -1,12 +1,13 @@
 //! `/configuration/SECTION/OPTION`: one option, its rules, and the forms that change it.
 
+use crate::page::links;
 use serde::Serialize;
 use wwwoffle_config::edit::{elements, unquoted};
 
 use super::control::{Control, ControlView, LONGEST_VALUE, fit};
 use super::diff::Line;
 use super::part::{MOST_RULES, PlaceView, RuleSetting, Setting, place};
-use super::{Item, effect_word, path_of, short};
+use super::{Item, effect_word, short};
 use crate::base::shown;
 use crate::page::{Page, Shell, Templates};
 
@@ -189,9 +190,9 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
     let new_value = of_new.map_or_else(|| control.typed(option.default), |new| fit(&new.value));
     let view = View {
         section: section.name,
-        section_path: path_of(&[section.name], told.url),
+        section_path: links::configuration(&[section.name], told.url),
         key: option.key,
-        path: path_of(&[section.name, option.key], None),
+        path: links::configuration(&[section.name, option.key], None),
         sentence: option.sentence.trim(),
         kind: option.kind,
         meaning: meaning(option.meaning),

@@ -1,9 +1,10 @@
 //! `/configuration/SECTION`: the options of a section, and its rules.
 
+use crate::page::links;
 use serde::Serialize;
 use wwwoffle_config::schema::{SECTIONS, Section};
 
-use super::{effect_word, path_of, short};
+use super::{effect_word, short};
 use crate::base::shown;
 use crate::page::{Page, Shell, Templates};
 
@@ -115,7 +116,7 @@ pub fn page(templates: &Templates, shell: &Shell, part: &Part<'_>) -> Page {
     let settings = part.settings.iter().chain(std::iter::repeat(&none));
     let options = section.options.iter().zip(settings).map(|(option, setting)| OptionView {
         key: option.key,
-        path: path_of(&[section.name, option.key], part.url),
+        path: links::configuration(&[section.name, option.key], part.url),
         sentence: option.sentence.trim(),
         value: setting.value.as_deref().map(short),
         default: short(option.default),
@@ -133,7 +134,7 @@ pub fn page(templates: &Templates, shell: &Shell, part: &Part<'_>) -> Page {
     let at = SECTIONS.iter().position(|known| known.name == section.name).unwrap_or_default();
     let way = |at: Option<usize>| {
         let name = SECTIONS.get(at?)?.name;
-        Some(Way { name, path: path_of(&[name], part.url) })
+        Some(Way { name, path: links::configuration(&[name], part.url) })
     };
     let view = View {
         name: section.name,
@@ -143,7 +144,7 @@ pub fn page(templates: &Templates, shell: &Shell, part: &Part<'_>) -> Page {
         more_rules: part.rules.len().saturating_sub(MOST_RULES),
         before: way(at.checked_sub(1)),
         after: way(at.checked_add(1)),
-        index: path_of(&[], part.url),
+        index: links::configuration(&[], part.url),
     };
     templates.page("configuration-section.html", 200, shell, &view)
 }
@@ -153,6 +154,6 @@ fn rule_option(section: &Section, key: &str, value: &str) -> RuleOption {
     RuleOption {
         key: shown::text(key),
         value: short(value),
-        path: known.map(|option| path_of(&[section.name, option.key], None)),
+        path: known.map(|option| links::configuration(&[section.name, option.key], None)),
     }
 }

@@ -1,10 +1,11 @@
 //! `/configuration/url?URL`: what every option is for one URL.
 
+use crate::page::links;
 use serde::Serialize;
 use wwwoffle_config::Explained;
 use wwwoffle_config::schema::SECTIONS;
 
-use super::{effect_word, path_of, short};
+use super::{effect_word, short};
 use crate::base::shown::{self, ShownUrl};
 use crate::page::{Page, Shell, Templates};
 
@@ -67,7 +68,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
         let is_hidden = option.is_secret && is_set;
         let row = Row {
             name: format!("{}.{}", section.name, option.key),
-            path: path_of(&[section.name, option.key], Some(told.url)),
+            path: links::configuration(&[section.name, option.key], Some(told.url)),
             value: if is_hidden { String::new() } else { short(value) },
             is_hidden,
             place: place.map(|place| shown::text(&place.to_string())),
@@ -87,7 +88,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
         },
         is_pattern: told.told.is_none() && told.fault.is_none() && !told.url.is_empty(),
         fault: told.fault.map(shown::text),
-        edit: path_of(&["editurl"], Some(told.url)),
+        edit: links::configuration(&["editurl"], Some(told.url)),
         set,
         unset,
     };

@@ -211,7 +211,7 @@ fn hostile_values_are_text() {
 #[test]
 fn its_address_holds_any_url_and_no_password() {
     assert_eq!(
-        path_of("https://me:pw@a.example/p?x=1&y=%20#"),
+        crate::page::links::info("https://me:pw@a.example/p?x=1&y=%20#"),
         "/info/?https://a.example/p%3Fx%3D1%26y%3D%2520%23"
     );
 }

@@ -6,7 +6,7 @@ use wwwoffle_index::{Class, Cursor, Sort};
 use wwwoffle_url::url_encode_form_args;
 
 use super::ROOT;
-use crate::site::pages::info::ABOUT;
+use crate::page::links::ABOUT;
 
 /// What a list is of, and how it was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

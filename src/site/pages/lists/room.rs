@@ -4,7 +4,7 @@ use super::{LONGEST_CHOSEN, cut};
 use crate::api::{IndexItem, Listed};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownUrl};
-use crate::site::pages::info;
+use crate::page::links;
 
 /// Bytes of all rows of a page together; with what stands around them that stays below 100 kB.
 const ROOM: usize = 64_000;
@@ -51,7 +51,7 @@ fn entry(item: &IndexItem) -> usize {
     let url = ShownUrl::new(&item.url);
     // The text stands there once, and twice for who hears the page.
     let texts = 3 * written(&url.text);
-    let links = linked(&url) + written(&info::path_of(&item.url));
+    let links = linked(&url) + written(&links::info(&item.url));
     ENTRY + title + chosen + owner + kind + texts + links
 }
 

@@ -1,5 +1,6 @@
 //! The local page `/queue/edit`: how one request is fetched, and a form that changes it.
 
+use crate::page::links;
 use serde::Serialize;
 
 use super::PATH;
@@ -9,7 +10,6 @@ use crate::base::text::{Text, say};
 use crate::fetch::recurse::aim::{Aim, PartClass};
 use crate::page::{Page, Shell, Templates};
 use crate::site::pages::refresh::{LinksView, PartView};
-use crate::site::pages::{info, monitor};
 
 /// Where it is.
 pub const EDIT: &str = "/queue/edit";
@@ -79,7 +79,7 @@ pub fn page(
         }
     };
     let elsewhere = match item.kind {
-        ItemKind::Monitored => Some(monitor::options_path(&item.url)),
+        ItemKind::Monitored => Some(links::monitor(&item.url)),
         ItemKind::Recursive => Some("/fetches/".to_owned()),
         _ => None,
     };
@@ -88,7 +88,7 @@ pub fn page(
         key: &item.key,
         back,
         url: ShownUrl::new(&item.url),
-        info: info::path_of(&item.url),
+        info: links::info(&item.url),
         priorities: priorities(item.priority),
         bring: aim.map(bring),
         elsewhere: elsewhere.filter(|_| why.is_some()),
