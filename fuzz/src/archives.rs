@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::sim::SimDisk;
-use wwwoffle_exchange::{Go, ImportOptions, Plainly, Private, SHOWN, import};
+use wwwoffle_archive::{Go, ImportOptions, Plainly, Private, SHOWN, import};
 use wwwoffle_spool::{Durability, Lookup, Options, Spool, Timestamp};
 use wwwoffle_url::LocalHost;
 

@@ -3,13 +3,10 @@
 use std::time::SystemTime;
 
 use http::header::{
-    AGE, CONNECTION, DATE, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    CONNECTION, DATE, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
     TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::{HeaderMap, Version};
-
-use crate::caching::control::FOREVER;
-use crate::caching::freshness::{Exchange, current_age};
 
 /// `Keep-Alive` (RFC 9112 §C.2.2 names it among the fields of one hop).
 pub const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -132,12 +129,6 @@ pub fn complete_date(fields: &mut HeaderMap, received: SystemTime) {
     {
         fields.insert(DATE, value);
     }
-}
-
-/// Sets `Age` to the age of a kept answer now, at most 2³¹ seconds (RFC 9111 §1.2.2, §5.1).
-pub fn set_age(fields: &mut HeaderMap, exchange: Exchange, now: SystemTime) {
-    let age = current_age(fields, exchange, now).at_least.min(FOREVER);
-    fields.insert(AGE, HeaderValue::from(age.as_secs()));
 }
 
 #[cfg(test)]

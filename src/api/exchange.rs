@@ -1,7 +1,7 @@
 //! Taking archives in.
 
 use serde::{Deserialize, Serialize};
-use wwwoffle_exchange::Report;
+use wwwoffle_archive::Report;
 
 /// `POST /api/import`: what to take in, and how. Only the command line may ask: the path is one of the
 /// machine.

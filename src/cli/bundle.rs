@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use wwwoffle_exchange::{Bundle, Error, Of};
+use wwwoffle_archive::{Bundle, Error, Of};
 use wwwoffle_spool::Reader;
 
 use super::args::Serve;

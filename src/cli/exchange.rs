@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
-use wwwoffle_exchange::{Go, Report, SHOWN, import};
+use wwwoffle_archive::{Go, Report, SHOWN, import};
 use wwwoffle_spool::Spool;
 
 use super::Terminal;
@@ -80,7 +80,7 @@ struct Own {
 
 impl Own {
     /// What could not be done, and whose rights that was tried with, if they are not those it was typed with.
-    fn told(&self, error: &wwwoffle_exchange::Error) -> String {
+    fn told(&self, error: &wwwoffle_archive::Error) -> String {
         let mut told = error_chain(error);
         if let Some(identity) = self.identity.as_ref().filter(|_| error.is_denied()) {
             told = format!("{told}; it is read as {identity}, to whom the spool belongs");

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::json;
-use wwwoffle_exchange::{ExportOptions, Exported, to_folder, to_wacz, to_warc, to_warc_file};
+use wwwoffle_archive::{ExportOptions, Exported, to_folder, to_wacz, to_warc, to_warc_file};
 use wwwoffle_spool::Entry;
 
 use super::Terminal;

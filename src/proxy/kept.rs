@@ -20,8 +20,9 @@ use crate::base::owner;
 use crate::daemon::Daemon;
 use crate::storage::store::{Kept, timestamp};
 use wwwoffle_http::caching::control::AnswerControl;
+use wwwoffle_http::caching::freshness::set_age;
 use wwwoffle_http::caching::reuse::{Reuse, unsent};
-use wwwoffle_http::fields::{add_via, set_age};
+use wwwoffle_http::fields::add_via;
 use wwwoffle_http::head;
 
 /// Answers from the spool; the client's own conditions may make it a `304`.

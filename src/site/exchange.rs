@@ -5,7 +5,7 @@ use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::uri::PathAndQuery;
 use jiff::Timestamp;
-use wwwoffle_exchange::{ImportOptions, MAX_BODY, Placing, Private, Reason};
+use wwwoffle_archive::{ImportOptions, MAX_BODY, Placing, Private, Reason};
 use wwwoffle_spool::{Entry, Place};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::header::{AGE, DATE, EXPIRES, LAST_MODIFIED};
+use http::header::{AGE, DATE, EXPIRES, HeaderValue, LAST_MODIFIED};
 use http::{HeaderMap, StatusCode};
 
 use super::control::{AnswerControl, FOREVER, Seconds, delta_seconds};
@@ -42,6 +42,12 @@ pub fn current_age(fields: &HeaderMap, exchange: Exchange, now: SystemTime) -> A
     let resident = now.duration_since(received).unwrap_or_default();
     let is_ahead = received.duration_since(now).is_ok_and(|ahead| ahead > CLOCK_DRIFT);
     Age { at_least: apparent.max(corrected).saturating_add(resident), is_known: !is_ahead }
+}
+
+/// Sets `Age` to the age of a stored response now, at most 2³¹ seconds (RFC 9111 §1.2.2, §5.1).
+pub fn set_age(fields: &mut HeaderMap, exchange: Exchange, now: SystemTime) {
+    let age = current_age(fields, exchange, now).at_least.min(FOREVER);
+    fields.insert(AGE, HeaderValue::from(age.as_secs()));
 }
 
 /// The `Age` of an answer (RFC 9111 §5.1): the first member of a list. An invalid value is ignored.

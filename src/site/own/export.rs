@@ -15,7 +15,7 @@ use hyper::body::Frame;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use tokio::sync::mpsc;
-use wwwoffle_exchange::{ExportOptions, to_wacz, to_warc};
+use wwwoffle_archive::{ExportOptions, to_wacz, to_warc};
 use wwwoffle_spool::fs::{Disk, DiskFile, Opened, SystemDisk};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{BATCH_INTERVAL, Error, Place, Reader, Spool};

@@ -11,7 +11,7 @@ use hyper::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::spawn_blocking;
-use wwwoffle_exchange::{ExportOptions, to_warc_one};
+use wwwoffle_archive::{ExportOptions, to_warc_one};
 use wwwoffle_spool::Spool;
 use wwwoffle_url::CanonicalUrl;
 

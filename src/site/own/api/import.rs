@@ -11,7 +11,7 @@ use hyper::StatusCode;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use wwwoffle_exchange::{Error, Go, ImportOptions, Report, import};
+use wwwoffle_archive::{Error, Go, ImportOptions, Report, import};
 
 use super::super::caller::Caller;
 use super::{Fault, push_line};

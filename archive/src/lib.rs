@@ -15,11 +15,11 @@
 //!
 //! Every call blocks. Sizes are in bytes.
 
-mod archive;
 mod aside;
 mod bundle;
 mod chunked;
 mod classic;
+mod detect;
 mod digest;
 mod error;
 mod expand;
@@ -39,8 +39,8 @@ mod wacz;
 mod warc;
 mod zip;
 
-pub use archive::Kind;
 pub use bundle::{Bundle, Of};
+pub use detect::Kind;
 pub use error::{Error, Result};
 pub use export::{
     Decoded, ExportOptions, Exported, Places, Titles, to_folder, to_wacz, to_warc, to_warc_file,

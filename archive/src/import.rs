@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use wwwoffle_spool::{Key, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use crate::archive::{self, Kind};
+use crate::detect::{self, Kind};
 use crate::error::{Error, Result};
 use crate::item::What;
 use crate::refusal::Reason;
@@ -135,10 +135,10 @@ pub fn import(
     placing: &dyn Placing,
     watch: &mut dyn FnMut(&Report) -> Go,
 ) -> Result<Report> {
-    let mut archive = archive::open(path, &options.scheme, &options.local)?;
+    let mut archive = detect::open(path, &options.scheme, &options.local)?;
     let how = format!("{} {:?} {}", options.replace, options.private, options.max_body);
     let identity = archive.identity.filter(|_| !options.dry_run);
-    let key = identity.map(|identity| archive::key(&identity, &how));
+    let key = identity.map(|identity| detect::key(&identity, &how));
     let mark = match key {
         Some(key) => read_mark(spool, key)?,
         None => Mark::default(),

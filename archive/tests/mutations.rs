@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use support::{Bench, gzip, options, page, record, request, response, sha256, zip};
-use wwwoffle_exchange::{Go, ImportOptions, Plainly, import};
+use wwwoffle_archive::{Go, ImportOptions, Plainly, import};
 use wwwoffle_spool::Lookup;
 use wwwoffle_url::make_hash;
 

@@ -10,7 +10,7 @@ use wwwoffle_spool::{
 use wwwoffle_url::CanonicalUrl;
 
 use super::Import;
-use crate::archive::Kind;
+use crate::detect::Kind;
 use crate::error::Result;
 use crate::item::Waiting;
 use crate::refusal::Reason;

@@ -12,7 +12,7 @@ mod support;
 use std::io::{self, Write};
 
 use support::{Bench, gunzip, place, time};
-use wwwoffle_exchange::{ExportOptions, to_folder, to_wacz, to_warc};
+use wwwoffle_archive::{ExportOptions, to_folder, to_wacz, to_warc};
 use wwwoffle_spool::{Entry, NewEntry, Place, Reader};
 
 const DATE: &str = "2024-05-01T10:00:00Z";

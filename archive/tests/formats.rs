@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use support::{Bench, gzip, page, place, response, sha256, time};
-use wwwoffle_exchange::{Go, Plainly, Report, import};
+use wwwoffle_archive::{Go, Plainly, Report, import};
 use wwwoffle_spool::{RequestKind, Secrets};
 use wwwoffle_url::{CanonicalUrl, LocalHost, make_hash};
 

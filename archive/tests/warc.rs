@@ -10,7 +10,7 @@
 mod support;
 
 use support::{Bench, gzip, options, page, place, record, request, response, sha256, time};
-use wwwoffle_exchange::{Go, Plainly, Private, Report, import};
+use wwwoffle_archive::{Go, Plainly, Private, Report, import};
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n";
@@ -197,7 +197,7 @@ fn what_may_be_meant_for_one_person_is_kept_for_one() {
         }
         // For everyone if that is asked for, but then without the cookie that it sets.
         let bench = Bench::new();
-        let everyone = wwwoffle_exchange::ImportOptions { private: Private::Everyone, ..options() };
+        let everyone = wwwoffle_archive::ImportOptions { private: Private::Everyone, ..options() };
         bench.import_with(&bench.write("a.warc", &pieces.concat()), &everyone);
         let head = bench.entry(url).unwrap().head().to_vec();
         assert!(!String::from_utf8_lossy(&head).contains("Set-Cookie"));
@@ -351,7 +351,7 @@ fn the_newest_wins_and_the_others_are_its_history() {
     assert_eq!((again.kept, again.older, again.same), (0, 0, 3), "{again:?}");
     assert_eq!(bench.older(url).len(), 3);
     // Older, but asked for.
-    let replace = wwwoffle_exchange::ImportOptions { replace: true, ..options() };
+    let replace = wwwoffle_archive::ImportOptions { replace: true, ..options() };
     bench.import_with(&bench.write("c.warc", &archive(&[(2, "two")])), &replace);
     assert_eq!(bench.body(url), b"two");
 }
@@ -399,7 +399,7 @@ fn a_dry_run_tells_the_same_and_keeps_nothing() {
     ];
     let bench = Bench::new();
     let path = bench.write("a.warc", &pieces.concat());
-    let dry = wwwoffle_exchange::ImportOptions { dry_run: true, ..options() };
+    let dry = wwwoffle_archive::ImportOptions { dry_run: true, ..options() };
     let told = bench.import_with(&path, &dry);
     assert!(bench.entry("http://a.example/").is_none());
     assert_eq!(told, bench.import(&path));
@@ -459,7 +459,7 @@ fn what_expands_beyond_measure_is_given_up() {
 fn a_body_longer_than_is_taken_is_refused() {
     let bench = Bench::new();
     let path = bench.write("a.warc", &response("http://a.example/", DATE, &page("12345")));
-    let short = wwwoffle_exchange::ImportOptions { max_body: 4, ..options() };
+    let short = wwwoffle_archive::ImportOptions { max_body: 4, ..options() };
     let report = bench.import_with(&path, &short);
     assert_eq!(reasons(&report), ["its body is longer than 4 bytes"]);
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
-use wwwoffle_exchange::{Go, ImportOptions, MAX_BODY, Plainly, Private, Report, import};
+use wwwoffle_archive::{Go, ImportOptions, MAX_BODY, Plainly, Private, Report, import};
 use wwwoffle_spool::{Entry, Options, Place, Spool, Timestamp, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 

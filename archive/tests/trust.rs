@@ -5,7 +5,7 @@
 mod support;
 
 use support::{Bench, options, page, record, request, response};
-use wwwoffle_exchange::Bundle;
+use wwwoffle_archive::Bundle;
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 

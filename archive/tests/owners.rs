@@ -10,7 +10,7 @@
 mod support;
 
 use support::{Bench, response};
-use wwwoffle_exchange::{ImportOptions, Report};
+use wwwoffle_archive::{ImportOptions, Report};
 
 const URL: &str = "http://a.example/";
 

@@ -15,7 +15,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use support::{Bench, gzip, options, page, response};
-use wwwoffle_exchange::{Go, Placing, Report, import};
+use wwwoffle_archive::{Go, Placing, Report, import};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 

@@ -9,7 +9,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::elsewhere::Budget;
 use super::{Import, ImportOptions, MAX_BODY, Plainly, Private};
-use crate::archive::Kind;
+use crate::detect::Kind;
 use crate::head::AnswerHead;
 use crate::item::{Body, Exchange, What};
 use crate::report::Report;

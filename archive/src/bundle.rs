@@ -12,8 +12,8 @@ use wwwoffle_spool::{
 };
 use wwwoffle_url::LocalHost;
 
-use crate::archive;
 use crate::aside::Aside;
+use crate::detect;
 use crate::error::{Error, Result};
 use crate::export::{ExportOptions, Exported, Warcs, each};
 use crate::item::{Waiting, What};
@@ -90,7 +90,7 @@ impl Bundle {
     /// [`Error::is_unknown`] for what is no archive, or one with more requests than there is room for; or
     /// when the disk fails.
     pub fn read(path: &Path, local: &LocalHost) -> Result<Self> {
-        let mut archive = archive::open(path, "https", local)?;
+        let mut archive = detect::open(path, "https", local)?;
         let (mut bundle, mut known) = (Self::default(), HashSet::<Key>::new());
         let mut answered = HashSet::<Key>::new();
         let mut size = 0_usize;
