@@ -1,7 +1,8 @@
-//! What is in a ZIP file (APPNOTE 6.3, with the large forms), read member by member.
+//! Reads a ZIP file (APPNOTE 6.3, with ZIP64), member by member.
 //!
-//! Read here and not by a crate, for two reasons: a directory of any length passes in bounded memory,
-//! and the fields of a member's own header are of use, where HTTrack keeps the head of an answer.
+//! The crate `zip` loads the whole directory, so an archive would decide how much memory we use. It
+//! also hides the local header's extra field, in which HTTrack stores the response head.
+//! `docs/decisions.md` has the figures.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
