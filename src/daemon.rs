@@ -38,8 +38,8 @@ use crate::server::access::Access;
 use crate::server::access::crowd::Guest;
 use crate::server::places::Places;
 use crate::server::repeat::Repeats;
-use crate::site::own::tickets::Tickets;
-use crate::site::own::{self};
+use crate::site;
+use crate::site::tickets::Tickets;
 use crate::storage::lists;
 use crate::storage::lists::deletions::Deletions;
 use crate::storage::lists::describe::Pages;
@@ -234,8 +234,8 @@ impl Daemon {
             index,
             index_readers: Semaphore::new(lists::READERS),
             deletions: Deletions::default(),
-            exports: Arc::new(Semaphore::new(own::export::AT_ONCE)),
-            sources: Arc::new(Semaphore::new(own::source::AT_ONCE)),
+            exports: Arc::new(Semaphore::new(site::export::AT_ONCE)),
+            sources: Arc::new(Semaphore::new(site::source::AT_ONCE)),
             online: Mutex::default(),
             mode,
             link,

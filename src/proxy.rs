@@ -1,7 +1,7 @@
 //! A request, phase by phase: read the target, look what is kept, decide, do.
 //!
 //! ```text
-//! handle ── target ── own page ───────────────────────────── crate::site::own
+//! handle ── target ── own page ───────────────────────────── crate::site
 //!              ├───── /http/host/ ── gateway ─ resource, below
 //!              ├───── admit ── 407
 //!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
@@ -98,7 +98,7 @@ use crate::net::upstream::Interim;
 use crate::page::message::{Message, OriginFailure, Ruled};
 use crate::server::client_io::Interims;
 use crate::server::connection::Visitor;
-use crate::site::own::Visit;
+use crate::site::Visit;
 use crate::storage::statistics::{Given, Outcome};
 use crate::storage::store::Kept;
 use wwwoffle_http::caching::reuse::Reuse;
@@ -190,7 +190,7 @@ async fn answer(
             }
             let request = Request::from_parts(parts, incoming);
             let visit = Visit { peer: client.visitor.peer, login };
-            Box::pin(crate::site::own::over_tcp(daemon, mode, &url, visit, request)).await
+            Box::pin(crate::site::over_tcp(daemon, mode, &url, visit, request)).await
         }
         Target::Everything => about_us(),
         Target::Tunnel(_) | Target::Resource(_)

@@ -4,7 +4,7 @@
 //! kept and its older versions the last one before, or the first of all (§4.5.3). The page chooses itself,
 //! so its URL stays (§4.1.2, pattern 1.2), and each part that the page loads chooses alike if its request
 //! says the same. Nobody is asked for it, and nothing of it is kept: a version is no answer to a request
-//! that does not say when. The parts of a version that we show at an address of our own ([`crate::site::own`]) are
+//! that does not say when. The parts of a version that we show at an address of our own ([`crate::site`]) are
 //! chosen by the time in that address.
 //!
 //! An origin that does this itself, as archives do, is left to it: it varies with the field.

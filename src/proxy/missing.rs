@@ -24,9 +24,9 @@ use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
 use crate::page::message::{Message, Ruled};
 use crate::page::ways::{Fetch, Like};
-use crate::site::own::tickets::Ticket;
 use crate::site::pages::confirm::{self, Confirm};
 use crate::site::pages::will_get::{self, WillGet};
+use crate::site::tickets::Ticket;
 use crate::storage::store::Kept;
 use wwwoffle_http::head;
 

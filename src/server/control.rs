@@ -22,7 +22,7 @@ use super::client_io::ClientIo;
 use crate::base::control_path::ControlPath;
 use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
-use crate::site::own;
+use crate::site;
 
 /// How many programs are connected at once. If one more comes, those that ask for nothing are disconnected.
 const MAX_AT_ONCE: usize = 64;
@@ -123,7 +123,7 @@ async fn serve(daemon: Arc<Daemon>, stream: UnixStream, wanted: Arc<Notify>) {
     let service = service_fn(move |request| {
         asks.store(true, Ordering::Relaxed);
         let daemon = Arc::clone(&handler);
-        async move { Ok::<_, Infallible>(own::over_socket(daemon, request).await) }
+        async move { Ok::<_, Infallible>(site::over_socket(daemon, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -11,7 +11,7 @@ use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, Written
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
-use crate::site::own::caller::Caller;
+use crate::site::caller::Caller;
 use crate::storage::edit::rename::{BadRename, Rename};
 use crate::storage::edit::write::{Intake, Refused};
 use crate::storage::store::timestamp;

@@ -489,7 +489,7 @@ fn push_line(buffer: &mut Vec<u8>, value: &impl Serialize) {
 #[cfg(test)]
 mod tests {
     use super::{CALLS, Call, Method, PREFIX};
-    use crate::site::own::permission::tests::rows;
+    use crate::site::permission::tests::rows;
     use std::collections::BTreeMap;
 
     #[test]

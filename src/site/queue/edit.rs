@@ -31,7 +31,7 @@ struct Bring {
 }
 
 /// Shows the form for the request of the argument `key`.
-pub(in crate::site::own) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let text = arguments.unwrap_or_default().as_bytes();
     let form = Form::parse(Some("application/x-www-form-urlencoded"), text).unwrap_or_default();
     let Some(request) = named(caller, &form) else { return gone(caller) };
@@ -45,10 +45,7 @@ pub(in crate::site::own) fn show(caller: &Caller, arguments: Option<&str>) -> Re
 }
 
 /// Changes the request of the field `key` to what the form says; what it does not say stays.
-pub(in crate::site::own) async fn save(
-    caller: &Caller,
-    form: &Form,
-) -> Result<Response<Body>, NotDone> {
+pub(in crate::site) async fn save(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
     let Some(request) = named(caller, form) else { return Ok(gone(caller)) };
     let key = request.place.key();
     if let Some(priority) = form.value("priority").and_then(|word| word.parse::<Priority>().ok())

@@ -35,7 +35,7 @@ const WAITS: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Asks whether all of a list is to be deleted: of the list in `list`, or, as in 2.9, of the host of a URL.
-pub(in crate::site::own) async fn ask(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = Form::parse(
         Some("application/x-www-form-urlencoded"),
         arguments.unwrap_or_default().as_bytes(),
@@ -70,7 +70,7 @@ pub(in crate::site::own) async fn ask(caller: &Caller, arguments: Option<&str>) 
 }
 
 /// Deletes it, as the form of that page says, and leads back to the list.
-pub(in crate::site::own) async fn delete(
+pub(in crate::site) async fn delete(
     caller: &Caller,
     form: &Form,
 ) -> Result<Response<Body>, NotDone> {

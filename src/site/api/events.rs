@@ -19,8 +19,8 @@ use crate::api::{ProgressStep, RunStep, Whole};
 use crate::fetch::gauge::Gauge;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::{self, Body};
-use crate::site::own::caller::Caller;
-use crate::site::own::status;
+use crate::site::caller::Caller;
+use crate::site::status;
 
 /// The type of such a stream.
 const EVENTS: &str = "text/event-stream";

@@ -32,7 +32,7 @@ const TELL: Duration = Duration::from_millis(500);
 const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 
 /// What is asked for, by the arguments of a URL.
-pub(in crate::site::own) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
+pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
     let arguments = arguments.unwrap_or_default().as_bytes();
     let form = Form::parse(Some("application/x-www-form-urlencoded"), arguments)
         .map_err(|error| untold(&error.to_string()))?;
@@ -55,7 +55,7 @@ pub(super) async fn search(caller: &Caller, arguments: Option<&str>) -> Result<S
 }
 
 /// Carries a list or a search out for a caller, off the runtime's threads.
-pub(in crate::site::own) async fn carry_out<T: Send + 'static>(
+pub(in crate::site) async fn carry_out<T: Send + 'static>(
     caller: &Caller,
     wanted: Wanted,
     act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
@@ -65,7 +65,7 @@ pub(in crate::site::own) async fn carry_out<T: Send + 'static>(
 }
 
 /// The same for what somebody may be shown.
-pub(in crate::site::own) async fn carry_out_for<T: Send + 'static>(
+pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
     caller: &Caller,
     viewer: Viewer,
     wanted: Wanted,

@@ -4,8 +4,8 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::{Fault, key, not_too_many};
 use crate::api::{Prioritized, PriorityRequest};
-use crate::site::own::caller::Caller;
-use crate::site::own::queue;
+use crate::site::caller::Caller;
+use crate::site::queue;
 
 /// Gives requests a priority.
 pub(super) async fn prioritize(

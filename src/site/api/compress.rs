@@ -15,7 +15,7 @@ use crate::api::{CompressEvent, EntriesToCompress};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::proxy::body::Body;
-use crate::site::own::caller::Caller;
+use crate::site::caller::Caller;
 use crate::storage::edit::compress::{Form, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
 

@@ -39,9 +39,7 @@ pub(super) mod tests {
     use wwwoffle_config::Reach;
 
     /// The rows of `tests/permissions.txt` whose path is one of these: what each needs.
-    pub(in crate::site::own) fn rows(
-        is_one: impl Fn(&str) -> bool,
-    ) -> BTreeMap<String, Permission> {
+    pub(in crate::site) fn rows(is_one: impl Fn(&str) -> bool) -> BTreeMap<String, Permission> {
         let row = |line: &'static str| {
             let (path, needed) = line.split_once(' ').unwrap_or_else(|| panic!("no row: {line}"));
             let needed = match needed {
@@ -52,7 +50,7 @@ pub(super) mod tests {
             };
             (path.to_owned(), needed)
         };
-        let lines = include_str!("../../../tests/permissions.txt").lines();
+        let lines = include_str!("../../tests/permissions.txt").lines();
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         lines.map(row).filter(|(path, _)| is_one(path)).collect()
     }

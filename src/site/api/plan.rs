@@ -8,7 +8,7 @@ use crate::base::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_queue, plan_runs};
 use crate::fetch::recurse::aim::Asked;
 use crate::proxy::target;
-use crate::site::own::caller::Caller;
+use crate::site::caller::Caller;
 
 impl From<NotPlanned> for Fault {
     fn from(error: NotPlanned) -> Self {

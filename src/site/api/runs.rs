@@ -19,7 +19,7 @@ use crate::fetch::recurse::aim::Asked;
 use crate::fetch::recurse::{begin, outcome, runs};
 use crate::proxy::body::Body;
 use crate::proxy::target;
-use crate::site::own::caller::Caller;
+use crate::site::caller::Caller;
 
 impl From<runs::Told> for RunItem {
     fn from(told: runs::Told) -> Self {
@@ -37,7 +37,7 @@ impl From<runs::Told> for RunItem {
 }
 
 /// All that the caller may see.
-pub(in crate::site::own) fn all(caller: &Caller) -> RunList {
+pub(in crate::site) fn all(caller: &Caller) -> RunList {
     let list = caller.daemon.fetcher.runs().list();
     let may_see = |told: &runs::Told| caller.may_see_owned(told.owner.as_deref());
     RunList { runs: list.into_iter().filter(may_see).map(RunItem::from).collect() }
@@ -80,7 +80,7 @@ pub(super) async fn stop(caller: &Caller, wanted: RunToStop) -> Result<RunStoppe
 /// # Errors
 ///
 /// When the disk fails.
-pub(in crate::site::own) async fn stop_for(
+pub(in crate::site) async fn stop_for(
     caller: &Caller,
     id: RunId,
 ) -> Result<Option<u64>, wwwoffle_spool::Error> {
