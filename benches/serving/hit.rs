@@ -73,11 +73,11 @@ fn heads(criterion: &mut Criterion) {
     let (_home, spool, place) = spool(SIZES[0]);
     let entry = spool.entry(&place).unwrap().found().unwrap();
     criterion.bench_function("read a kept head", |bencher| {
-        bencher.iter(|| head::read_answer(black_box(entry.head())).unwrap());
+        bencher.iter(|| head::read_response(black_box(entry.head())).unwrap());
     });
-    let (status, fields) = head::read_answer(entry.head()).unwrap();
+    let (status, fields) = head::read_response(entry.head()).unwrap();
     criterion.bench_function("write a head", |bencher| {
-        bencher.iter(|| head::of_answer(black_box(status), black_box(&fields)));
+        bencher.iter(|| head::write_response(black_box(status), black_box(&fields)));
     });
     let why = CacheStatus::Hit(Why::Reused { ttl: 86_400, by: None });
     criterion

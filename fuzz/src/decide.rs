@@ -14,11 +14,11 @@ use wwwoffle::proxy::decide::{
 use wwwoffle::proxy::intent::Intent;
 use wwwoffle::proxy::rules::Standing;
 use wwwoffle_http::caching::control::RequestControl;
-use wwwoffle_http::caching::freshness::{Exchange, Heuristics};
+use wwwoffle_http::caching::freshness::{ExchangeTimes, Heuristics};
 use wwwoffle_http::caching::reuse::{
-    AskAgain, Overrides, Policy, Reuse, Stored, Unreachable, Verdict, reuse,
+    Overrides, Policy, Recheck, Reuse, StoredResponse, Unreachable, Verdict, decide_reuse,
 };
-use wwwoffle_http::caching::storing::Requested;
+use wwwoffle_http::caching::storing::RequestFacts;
 
 use super::input::Input;
 
@@ -59,9 +59,9 @@ struct Case {
     wish: Wish,
     request: HeaderMap,
     policy: Policy,
-    exchange: Exchange,
+    exchange: ExchangeTimes,
     now: SystemTime,
-    requested: Requested,
+    requested: RequestFacts,
     is_invalid: bool,
 }
 
@@ -145,7 +145,7 @@ impl Case {
             words: input.byte(),
         };
         let delay = i64::from(input.byte());
-        let exchange = Exchange { asked: at(-delay), received: at(0) };
+        let exchange = ExchangeTimes { sent: at(-delay), received: at(0) };
         Self {
             status,
             fields: fields_of(&answer, modified, input.byte()),
@@ -155,20 +155,20 @@ impl Case {
             policy: policy(input),
             exchange,
             now: at(i64::from(input.number()) - 100),
-            requested: Requested { no_store: input.flag(), credentials: input.flag() },
+            requested: RequestFacts { no_store: input.flag(), credentials: input.flag() },
             is_invalid: input.byte() % 8 == 1,
         }
     }
 
     fn verdict(&self) -> Verdict {
-        let stored = Stored {
+        let stored = StoredResponse {
             status: self.status,
             fields: &self.fields,
             exchange: self.exchange,
             requested: self.requested,
             is_invalid: self.is_invalid,
         };
-        reuse(&stored, &RequestControl::of(&self.request), &self.policy, self.now)
+        decide_reuse(&stored, &RequestControl::of(&self.request), &self.policy, self.now)
     }
 
     /// Age and lifetime in seconds, by RFC 9111 §4.2 word for word; for a status of which a lifetime may
@@ -177,7 +177,7 @@ impl Case {
         let seconds = |later: SystemTime, earlier| {
             later.duration_since(earlier).map_or(0, |time| time.as_secs().cast_signed())
         };
-        let Exchange { asked, received } = self.exchange;
+        let ExchangeTimes { sent: asked, received } = self.exchange;
         let apparent = self.answer.date.map_or(0, |date| seconds(received, at(date)));
         let corrected = i64::from(self.answer.age.unwrap_or(0)) + seconds(received, asked);
         let age = apparent.max(corrected) + seconds(self.now, received);
@@ -359,9 +359,9 @@ fn policy(input: &mut Input<'_>) -> Policy {
     if input.flag() {
         policy.overrides = Overrides {
             ask_again: match input.byte() % 3 {
-                0 => AskAgain::Standard,
-                1 => AskAgain::Never,
-                _ => AskAgain::After(Duration::from_secs(input.number().into())),
+                0 => Recheck::Standard,
+                1 => Recheck::Never,
+                _ => Recheck::After(Duration::from_secs(input.number().into())),
             },
             once_since: input.maybe().map(|number| at(offset(number))),
             expired: input.flag(),

@@ -3,7 +3,7 @@
 //! Decoding ends, makes no more than its bound allows, and comes to the same however the body is cut
 //! into pieces.
 
-use wwwoffle_http::decoding::{Coding, Decoder, FREE, Fault, MAX_LAYERS, MAX_RATIO, Made};
+use wwwoffle_http::decoding::{Coding, Decoder, FREE, Fault, MAX_LAYERS, MAX_RATIO, Output};
 
 /// More than this is not looked at, in bytes: bombs are slow, and nothing new.
 const ENOUGH: usize = 4 << 20;
@@ -37,13 +37,13 @@ fn decode(
     let mut output = vec![0; room];
     loop {
         match decoder.decode(&mut input, is_last, &mut output) {
-            Ok(Made::Bytes(length)) => body.extend_from_slice(&output[..length]),
-            Ok(Made::Busy) => {}
-            Ok(Made::Hungry) => match pieces.next() {
+            Ok(Output::Bytes(length)) => body.extend_from_slice(&output[..length]),
+            Ok(Output::Busy) => {}
+            Ok(Output::Hungry) => match pieces.next() {
                 Some(next) => input = next,
                 None => is_last = true,
             },
-            Ok(Made::End) => return Some(Ok(body)),
+            Ok(Output::End) => return Some(Ok(body)),
             Err(fault) => return Some(Err(fault)),
         }
         let bound = FREE + MAX_RATIO * u64::try_from(data.len()).unwrap_or(u64::MAX);

@@ -16,12 +16,12 @@ use wwwoffle::proxy::intent::intent;
 use wwwoffle::proxy::rules::Asker;
 use wwwoffle::proxy::site::{Door, Site};
 use wwwoffle::proxy::target::{self, Resource, Target};
-use wwwoffle_http::caching::coding::{Accepted, Terms};
-use wwwoffle_http::caching::control::{AnswerControl, RequestControl};
+use wwwoffle_http::caching::coding::{AcceptedCodings, CodingTerms};
+use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::caching::language::Languages;
-use wwwoffle_http::caching::validate::{Question, head_says, merged};
+use wwwoffle_http::caching::validate::{ConditionalRequest, compare_head, merge_fields};
 use wwwoffle_http::caching::vary::{
-    MAX_TEXT, Stored, UNREPEATABLE, Vary, fits, nearest, select, variant_text,
+    MAX_TEXT, StoredVariant, UNREPEATABLE, Vary, fits, nearest, select, variant_text,
 };
 use wwwoffle_http::caching::{date, freshness, invalidate};
 use wwwoffle_http::fields::{has_member, list, strip_one_hop};
@@ -67,7 +67,7 @@ fn lines(name: &HeaderName, input: &mut Input<'_>) -> HeaderMap {
 /// A directive that stands there in plain sight is heeded, in however many lines.
 fn cache_control(mut input: Input<'_>) {
     let fields = lines(&CACHE_CONTROL, &mut input);
-    let (answer, request) = (AnswerControl::of(&fields), RequestControl::of(&fields));
+    let (answer, request) = (ResponseControl::of(&fields), RequestControl::of(&fields));
     let values: Vec<_> = fields.get_all(CACHE_CONTROL).iter().collect();
     let Ok(texts) = values.iter().map(|value| value.to_str()).collect::<Result<Vec<_>, _>>() else {
         return;
@@ -87,7 +87,7 @@ fn cache_control(mut input: Input<'_>) {
         assert!(has("no-cache") <= request.is_reload(), "{texts:?}");
         let joined = HeaderValue::from_str(&texts.join(", ")).expect("they were visible");
         let one = HeaderMap::from_iter([(CACHE_CONTROL, joined)]);
-        assert_eq!(AnswerControl::of(&one), answer, "{texts:?}");
+        assert_eq!(ResponseControl::of(&one), answer, "{texts:?}");
         assert_eq!(RequestControl::of(&one), request, "{texts:?}");
     }
     let pragma = fields.into_iter().map(|(_, value)| (PRAGMA, value)).collect();
@@ -119,7 +119,7 @@ fn variants(mut input: Input<'_>) {
     let text = variant_text(&answer, &request);
     let variant = text.as_deref().unwrap_or(UNREPEATABLE);
     assert!(variant.len() <= MAX_TEXT && variant.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
-    let stored = |fields| Stored { fields, variant, request: &request, received: now() };
+    let stored = |fields| StoredVariant { fields, variant, request: &request, received: now() };
     let one = stored(&answer);
     let by = Vary::of(&answer);
     match &by {
@@ -157,8 +157,8 @@ fn codings(mut input: Input<'_>) {
     let (is_file, is_shared) = (input.flag(), input.flag());
     let status = StatusCode::from_u16(input.pick(&[200, 206, 404])).expect("each is one");
     let (request, answer) = (input.fields(), input.fields());
-    let accepted = Accepted::of(&request);
-    let terms = Terms::of(&request, is_shared, is_file);
+    let accepted = AcceptedCodings::of(&request);
+    let terms = CodingTerms::of(&request, is_shared, is_file);
     let delivery = terms.deliver(status, &answer);
     let mut amended = answer.clone();
     delivery.amend(&mut amended);
@@ -166,7 +166,9 @@ fn codings(mut input: Input<'_>) {
         assert!(list(&amended, &CONTENT_ENCODING).all(|name| accepted.takes(name)), "{delivery:?}");
         assert!(!amended.contains_key(CONTENT_LENGTH));
         assert!(amended.get(ETAG).is_none_or(|tag| tag.as_bytes().starts_with(b"W/")));
-        assert!(!AnswerControl::of(&answer).no_transform && status != StatusCode::PARTIAL_CONTENT);
+        assert!(
+            !ResponseControl::of(&answer).no_transform && status != StatusCode::PARTIAL_CONTENT
+        );
         assert!(!RequestControl::of(&request).no_transform);
     } else {
         assert_eq!(answer.get(CONTENT_ENCODING), amended.get(CONTENT_ENCODING));
@@ -178,7 +180,7 @@ fn codings(mut input: Input<'_>) {
     if is_shared {
         assert_eq!(asked.get_all(ACCEPT_ENCODING).iter().count(), 1);
     }
-    let reader = Terms::of_a_reader().deliver(status, &answer);
+    let reader = CodingTerms::of_a_reader().deliver(status, &answer);
     let _ = reader.is_readable();
 }
 
@@ -226,17 +228,17 @@ fn questions(mut input: Input<'_>) {
     let stored: Vec<_> = answers
         .iter()
         .zip(&texts)
-        .map(|(fields, text)| Stored {
+        .map(|(fields, text)| StoredVariant {
             fields,
             variant: text.as_deref().unwrap_or(UNREPEATABLE),
             request: &request,
             received: now(),
         })
         .collect();
-    let question = Question::about(&stored, (own < 3).then_some(own), personal);
+    let question = ConditionalRequest::for_stored(&stored, (own < 3).then_some(own), personal);
     let mut asked = request.clone();
     conditional::strip(&mut asked);
-    question.ask(&mut asked);
+    question.add_to(&mut asked);
     for tag in list(&asked, &IF_NONE_MATCH) {
         let is_in = |answer: &HeaderMap| answer.get(ETAG).is_some_and(|own| list_holds(own, tag));
         assert!(answers.iter().any(is_in), "{tag:?} is nobody's");
@@ -245,18 +247,18 @@ fn questions(mut input: Input<'_>) {
         assert!(!asked.contains_key(IF_NONE_MATCH) && !asked.contains_key(IF_MODIFIED_SINCE));
     }
     for question in [question.clone(), question.by_date()] {
-        if let Some(holding) = question.answered(&stored, &request, &newer) {
+        if let Some(holding) = question.match_not_modified(&stored, &request, &newer) {
             assert!(!question.is_empty() && holding.serve < stored.len());
             assert!(holding.update.iter().all(|index| fits(&stored[*index], &request)));
         }
     }
-    let after = merged(&answers[0], &newer);
+    let after = merge_fields(&answers[0], &newer);
     for name in [CONTENT_LENGTH, CONTENT_ENCODING, ETAG] {
         assert_eq!(after.get(&name), answers[0].get(&name));
     }
-    let once_more = merged(&after, &newer);
+    let once_more = merge_fields(&after, &newer);
     assert_eq!(once_more, after, "news are no news twice");
-    let _ = head_says(&answers[0], 5, StatusCode::OK, &newer);
+    let _ = compare_head(&answers[0], 5, StatusCode::OK, &newer);
 }
 
 /// Tags that are none may hold commas: then a list has pieces of them.
@@ -286,18 +288,19 @@ fn logins(mut input: Input<'_>) {
 
 /// Heads come back from the spool as they were written.
 fn heads(bytes: &[u8]) {
-    if let Ok((status, fields)) = head::read_answer(bytes) {
-        let written = head::of_answer(status, &fields);
-        let (status_again, fields_again) = head::read_answer(&written).expect("it was written");
+    if let Ok((status, fields)) = head::read_response(bytes) {
+        let written = head::write_response(status, &fields);
+        let (status_again, fields_again) = head::read_response(&written).expect("it was written");
         assert_eq!((status_again, &fields_again), (status, &fields));
         let _ = freshness::current_age(
             &fields,
-            freshness::Exchange { asked: now(), received: now() },
+            freshness::ExchangeTimes { sent: now(), received: now() },
             now(),
         );
     }
     if let Ok(request) = head::read_request(bytes, b"") {
-        let (open, secrets) = (head::of_request(&request), head::secrets(&request.headers));
+        let (open, secrets) =
+            (head::write_request(&request), head::write_secrets(&request.headers));
         let again = head::read_request(&open, &secrets).expect("it was written");
         assert_eq!((&again.method, &again.uri), (&request.method, &request.uri));
         for name in request.headers.keys() {
@@ -310,7 +313,10 @@ fn heads(bytes: &[u8]) {
         }
     }
     if let Ok(fields) = head::read_lines(bytes) {
-        assert_eq!(head::read_lines(&head::lines(&fields)).expect("they were written"), fields);
+        assert_eq!(
+            head::read_lines(&head::write_lines(&fields)).expect("they were written"),
+            fields
+        );
     }
 }
 
@@ -382,7 +388,9 @@ fn everything(mut input: Input<'_>) {
     let _ = Asker::of(&request, &local);
     let _ = has_member(&request, &CONNECTION, "close");
     if let Ok(url) = wwwoffle_url::CanonicalUrl::parse("http://h.example/a", &local) {
-        for url in invalidate::invalidated(&Method::POST, &url, StatusCode::OK, &answer, &local) {
+        for url in
+            invalidate::invalidated_urls(&Method::POST, &url, StatusCode::OK, &answer, &local)
+        {
             assert_eq!(url.host(), "h.example", "a change makes only its own host's pages invalid");
         }
     }

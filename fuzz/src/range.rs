@@ -4,8 +4,8 @@
 use hyper::HeaderMap;
 use hyper::header::{ETAG, HeaderValue, IF_RANGE, LAST_MODIFIED};
 use wwwoffle_http::caching::range::{
-    ContentRange, Held, MAX_POSITION, MAX_RANGES, Multipart, Ranges, Satisfied, Span, Stretch,
-    if_range, received,
+    BodyPiece, ContentRange, MAX_POSITION, MAX_RANGES, Multipart, RangeSelection, Ranges, Span,
+    StoredRanges, if_range, parse_received,
 };
 
 use super::input::{Input, text};
@@ -18,7 +18,7 @@ pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let (asked, content_range) = (input.line(), input.line());
     let length = length(&mut input);
-    let held = Held::new((0..input.byte() % 8).filter_map(|_| {
+    let held = StoredRanges::new((0..input.byte() % 8).filter_map(|_| {
         let (start, more) = (u64::from(input.number()), u64::from(input.number() & 0x3ff));
         Span::new(start, start + more)
     }));
@@ -33,14 +33,14 @@ pub fn run(data: &[u8]) {
         if let Some(there) = ranges.within(&held, length) {
             assert!(length.is_none_or(|length| there == ranges.satisfy(length)));
             assert!(spans(&there).iter().all(|span| held.covers(*span)));
-            assert!(there != Satisfied::Whole, "a part is not the whole");
+            assert!(there != RangeSelection::Whole, "a part is not the whole");
         }
     }
     lacks(&held, &mut input);
     if let Ok(range) = ContentRange::parse(content_range) {
         assert_eq!(ContentRange::parse(&range.to_string()), Ok(range));
     }
-    if let Ok(received) = received(ranges.as_ref(), Some(content_range), length) {
+    if let Ok(received) = parse_received(ranges.as_ref(), Some(content_range), length) {
         assert!(received.complete.is_none_or(|complete| received.span.end() <= complete));
         assert!(length.is_none_or(|length| length == received.span.len()));
     }
@@ -70,15 +70,15 @@ fn conditions(asked: &str, tag: &str, date: &str) {
     }
 }
 
-fn spans(satisfied: &Satisfied) -> &[Span] {
+fn spans(satisfied: &RangeSelection) -> &[Span] {
     match satisfied {
-        Satisfied::One(span) => std::slice::from_ref(span),
-        Satisfied::Several(spans) => spans,
-        Satisfied::Whole | Satisfied::Nothing => &[],
+        RangeSelection::One(span) => std::slice::from_ref(span),
+        RangeSelection::Several(spans) => spans,
+        RangeSelection::Whole | RangeSelection::Nothing => &[],
     }
 }
 
-fn fits(satisfied: &Satisfied, length: u64) {
+fn fits(satisfied: &RangeSelection, length: u64) {
     let spans = spans(satisfied);
     assert!(spans.len() <= MAX_RANGES && spans.iter().all(|span| span.end() <= length));
     let sent = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.len()));
@@ -94,7 +94,7 @@ fn fits(satisfied: &Satisfied, length: u64) {
 }
 
 /// What is written as several parts, read by the rules of MIME, is these parts.
-fn is_read_back(stretches: &[Stretch], spans: &[Span], length: u64) {
+fn is_read_back(stretches: &[BodyPiece], spans: &[Span], length: u64) {
     let body: Vec<u8> = (0..length).map(byte_at).collect();
     let of = |span: &Span| {
         let [start, end] =
@@ -104,8 +104,8 @@ fn is_read_back(stretches: &[Stretch], spans: &[Span], length: u64) {
     let mut bytes = Vec::new();
     for stretch in stretches {
         match stretch {
-            Stretch::Text(text) => bytes.extend_from_slice(text),
-            Stretch::Content(span) => bytes.extend_from_slice(of(span)),
+            BodyPiece::Text(text) => bytes.extend_from_slice(text),
+            BodyPiece::Content(span) => bytes.extend_from_slice(of(span)),
         }
     }
     let mut rest = bytes.as_slice();
@@ -149,8 +149,8 @@ fn is_what_was_asked_for(field: &str, ranges: &Ranges, length: u64) {
     let satisfied = ranges.satisfy(length);
     let is_wanted = wanted.contains(&true);
     match &satisfied {
-        Satisfied::Whole => {}
-        Satisfied::Nothing => assert!(!is_wanted, "{field:?} of {length}"),
+        RangeSelection::Whole => {}
+        RangeSelection::Nothing => assert!(!is_wanted, "{field:?} of {length}"),
         one_or_more => {
             assert!(is_wanted);
             for (byte, at) in wanted.iter().zip(0..) {
@@ -169,10 +169,10 @@ fn is_what_was_asked_for(field: &str, ranges: &Ranges, length: u64) {
 }
 
 /// What lacks and what is there are together what was wanted.
-fn lacks(held: &Held, input: &mut Input<'_>) {
+fn lacks(held: &StoredRanges, input: &mut Input<'_>) {
     let (start, more) = (u64::from(input.number()), u64::from(input.number() & 0xfff));
     let Some(wanted) = Span::new(start, start + more) else { return };
-    let lacking = held.lacking(wanted);
+    let lacking = held.missing(wanted);
     let is_in = |spans: &[Span], at: u64| {
         spans.iter().filter(|span| span.start() <= at && at < span.end()).count()
     };
@@ -181,7 +181,7 @@ fn lacks(held: &Held, input: &mut Input<'_>) {
     }
     assert!(lacking.iter().all(|span| wanted.contains(*span)));
     assert_eq!(lacking.is_empty(), held.covers(wanted));
-    if let Some(ask) = held.to_ask_for(wanted) {
+    if let Some(ask) = held.range_to_request(wanted) {
         assert!(lacking.iter().all(|span| ask.contains(*span)));
         assert_eq!(Ranges::parse(&ask.field(None)).map(|ranges| ranges.is_one()), Some(true));
     }

@@ -1,4 +1,4 @@
-//! Documents as streams: the references in them, and how they are rewritten.
+//! Documents as streams: finding the references in them, and rewriting them.
 //!
 //! Nothing here does I/O. A document may arrive in pieces of any size.
 

@@ -1,33 +1,33 @@
-//! What a document refers to: the parts of a page, and where it leads.
+//! Finds the references of a document: its sub-resources and its links.
 //!
-//! No I/O, no clock, no daemon. [`Kind::of`] says how a body is read; a [`Finder`] takes the body in
-//! pieces, decoded from its content coding, and comes to [`Found`]: every reference as an absolute URL
-//! with its [`Class`], in the order of the document, each once. However the body is cut into pieces,
-//! the same is found.
+//! No I/O, no clock, no daemon. [`Kind::of`] determines how a body is parsed. A [`Finder`] takes
+//! the body in pieces, decoded from its content coding, and returns [`References`]: every reference
+//! as an absolute URL with its [`Class`], in document order and without duplicates. The result does
+//! not depend on how the body is cut into pieces.
 //!
 //! ```text
-//! bytes ─ charset: WHATWG ─ text ─┬─ html (lol_html) ─┬─ element: what a tag refers to ─┬─ gather
+//! bytes ─ charset: WHATWG ─ text ─┬─ html (lol_html) ─┬─ element: references of a tag ──┬─ gather
 //!                                 ├─ xml (quick-xml) ─┘   picture, srcset, sizes        │  absolute,
 //!                                 │    └─ feed, sitemap ───────────────────────────────┤  each once,
 //!                                 ├─ css (cssparser) ──────────────────────────────────┤  bounded
-//!                                 ├─ script: imports that stand in the text ────────────┤
+//!                                 ├─ script: literal imports ─────────────────────────────┤
 //!                                 └─ manifest ──────────────────────────────────────────┘
 //! ```
 //!
-//! # What is told
+//! # Omitted references
 //!
-//! A reference that a rule of this module leaves out is told all the same, with its reason
-//! ([`LeftOut`]): an image of one pixel, the candidates that a browser would not take. Whoever wants
-//! it anyway takes it. What no browser can read as a URL is counted ([`Found::refused`]). References
-//! into the document itself (`#top`) and under schemes that name nothing to fetch (`data:`,
-//! `javascript:`, `mailto:`) are no links.
+//! References that are normally not fetched, such as images of one pixel or rejected candidates,
+//! are still reported, with the reason ([`LeftOut`]). The caller may fetch them anyway. References
+//! that are not valid URLs are counted ([`References::refused`]). References into the document
+//! itself (`#top`) and schemes that cannot be fetched (`data:`, `javascript:`, `mailto:`) are not
+//! links.
 //!
 //! # Bounds
 //!
-//! [`MAX_LINKS`] links and [`MAX_LINK_BYTES`] bytes of them, URLs of [`wwwoffle_url::MAX_LEN`] bytes,
-//! [`MAX_NESTING`] documents inside one another and [`MAX_INNER`] altogether, [`MAX_PARSER_MEMORY`] bytes for a parser and
-//! [`MAX_HELD`] bytes of text that cannot be read before more has come. At a bound the rest is not read
-//! and [`Found::cut`] says which it was; what was found until then is told.
+//! At most [`MAX_LINKS`] links with [`MAX_LINK_BYTES`] bytes, URLs of [`wwwoffle_url::MAX_LEN`]
+//! bytes, [`MAX_NESTING`] levels of inner documents and [`MAX_INNER`] inner documents in total,
+//! [`MAX_PARSER_MEMORY`] bytes per parser, and [`MAX_HELD`] bytes of incomplete text. At a bound
+//! parsing stops, [`References::cut`] names the bound, and the references so far are returned.
 
 pub mod charset;
 pub(crate) mod css;
@@ -55,37 +55,37 @@ pub use finder::Finder;
 pub(crate) use gather::with_query_encoded;
 pub use kind::{HEAD, Kind};
 
-/// How many links of one document are told.
+/// The most links of one document.
 pub const MAX_LINKS: usize = 50_000;
 
-/// Bytes of all URLs told of one document together.
+/// The most bytes of all URLs of one document.
 pub const MAX_LINK_BYTES: usize = 8 << 20;
 
-/// How deep documents inside a document are read: `srcdoc` and `noscript`.
+/// How deep inner documents are parsed: `srcdoc` and `noscript`.
 pub const MAX_NESTING: u32 = 4;
 
-/// How many documents inside one document are read, whatever their depth: each needs a parser.
+/// How many inner documents of one document are parsed at any depth: each needs a parser.
 pub const MAX_INNER: usize = 2_000;
 
-/// Bytes of memory that the parser of a document may take.
+/// The most memory for the parser of a document, in bytes.
 pub const MAX_PARSER_MEMORY: usize = 16 << 20;
 
-/// Bytes of text held until the rest of a rule, a tag or a manifest has come.
+/// The most text buffered until a rule, a tag or a manifest is complete, in bytes.
 pub const MAX_HELD: usize = 4 << 20;
 
-/// Bytes of a title that are told.
+/// The longest title, in bytes.
 pub const MAX_TITLE: usize = 1024;
 
-/// As what a document refers to something.
+/// How a document uses a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// A style sheet, also by `@import`.
+    /// A style sheet, including `@import`.
     Stylesheet,
-    /// An image: `img`, CSS `url()`, a poster, an image of inline SVG.
+    /// An image: `img`, CSS `url()`, a poster, an image in inline SVG.
     Image,
     /// The icon of a page or of its manifest.
     Icon,
-    /// A font: `@font-face`, or preloaded as one.
+    /// A font: `@font-face`, or a preloaded font.
     Font,
     /// A script, a module or a worker.
     Script,
@@ -93,23 +93,23 @@ pub enum Class {
     Frame,
     /// `iframe`.
     IFrame,
-    /// Sound and moving pictures, their tracks of text, and enclosures of feeds.
+    /// Audio and video, their text tracks, and enclosures of feeds.
     Media,
     /// `object` and `embed`.
     Object,
-    /// The manifest of an application.
+    /// A web app manifest.
     Manifest,
-    /// What scripts will ask for: preloaded as `fetch`.
+    /// Data for scripts: preloaded as `fetch`.
     Data,
-    /// The image by which others show this page (Open Graph, Twitter).
+    /// The preview image for other sites (Open Graph, Twitter).
     Preview,
     /// A feed of this page or site.
     Feed,
-    /// A list of a site's pages, named by another one.
+    /// A sitemap that another sitemap lists.
     Sitemap,
-    /// Where the page goes by itself (`meta` refresh).
+    /// The target of a `meta` refresh.
     Refresh,
-    /// Where a reader may go: `a`, `area`, items of feeds, entries of sitemaps.
+    /// A link for the reader: `a`, `area`, items of feeds, entries of sitemaps.
     Page,
 }
 
@@ -134,7 +134,7 @@ impl Class {
         Self::Page,
     ];
 
-    /// A word for it.
+    /// The name of the class in options.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -157,13 +157,13 @@ impl Class {
         }
     }
 
-    /// The class with this [name](Self::name).
+    /// Parses a [name](Self::name).
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.name() == name)
     }
 
-    /// What a file of this name is, by its ending.
+    /// Guesses the class of a file from its extension.
     #[must_use]
     pub fn of_name(url: &str) -> Option<Self> {
         Some(match kind::extension(url).as_str() {
@@ -182,30 +182,29 @@ impl Class {
         })
     }
 
-    /// Whether a page is shown with it, so that it belongs to the page; the others are where a page
-    /// leads.
+    /// Whether the browser loads it to show the page. The other classes are links and hints.
     #[must_use]
     pub const fn is_part(self) -> bool {
         !matches!(self, Self::Preview | Self::Feed | Self::Sitemap | Self::Refresh | Self::Page)
     }
 }
 
-/// Why a reference is left out, unless it is wanted all the same.
+/// Why a reference is normally not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LeftOut {
-    /// An image or a frame of at most one pixel: it shows nothing and counts readers.
+    /// An image or frame of at most one pixel, which only counts readers.
     OnePixel,
-    /// One of several candidates, of which a browser takes another one.
+    /// A candidate that the browser would not choose.
     NotTaken,
-    /// Of a type that browsers do not show.
+    /// A type that browsers do not show.
     Unsupported,
-    /// A hint, or an interface for programs (`preconnect`, `pingback`): nothing that is shown.
+    /// A hint or an interface for programs (`preconnect`, `pingback`), not visible content.
     Service,
-    /// Nothing refers to it; browsers ask for it by themselves (`/favicon.ico`).
+    /// Not referenced; browsers request it on their own (`/favicon.ico`).
     Implied,
-    /// Under a protocol that is not fetched, as `ftp`.
+    /// A protocol that is not fetched, such as `ftp`.
     Protocol,
-    /// In a `template`, which is not shown unless a script makes something of it.
+    /// In a `template`, which is not shown unless a script uses it.
     Inert,
 }
 
@@ -214,7 +213,7 @@ impl LeftOut {
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::OnePixel => "of one pixel only",
+            Self::OnePixel => "one pixel only",
             Self::NotTaken => "a browser takes another candidate",
             Self::Unsupported => "of a type that browsers do not show",
             Self::Service => "not for readers",
@@ -228,26 +227,26 @@ impl LeftOut {
 /// A reference of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The absolute URL as a browser would send it, without fragment: `http`, `https`, or left out.
+    /// The absolute URL as a browser sends it, without fragment: `http`, `https`, or left out.
     pub url: String,
-    /// As what it is referred to. The same URL may be there once for each class.
+    /// How the document uses it. A URL may occur once for each class.
     pub class: Class,
-    /// Every reference to it says `nofollow`.
+    /// Every reference to it has `nofollow`.
     pub nofollow: bool,
-    /// Why it need not be fetched. `None` when any of the references to it is to be followed.
+    /// Why it is normally not fetched. `None` if at least one reference to it is.
     pub left_out: Option<LeftOut>,
 }
 
-/// Why a document was not read to its end.
+/// Why a document was not parsed completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cut {
-    /// More than [`MAX_LINKS`] links, or more than [`MAX_LINK_BYTES`] bytes of them.
+    /// More than [`MAX_LINKS`] links or [`MAX_LINK_BYTES`] bytes of URLs.
     Links,
     /// A tag, rule or manifest needs more than [`MAX_PARSER_MEMORY`] or [`MAX_HELD`].
     Memory,
-    /// Documents or blocks are nested deeper than is read, or there are more of them.
+    /// Inner documents or blocks are nested too deep, or are too many.
     Nesting,
-    /// It is not what it says to be, from some place on.
+    /// It does not have the format of its type.
     Malformed,
 }
 
@@ -264,50 +263,50 @@ impl Cut {
     }
 }
 
-/// What a document refers to.
+/// The references of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// In the order of the document, each URL once for each class.
+    /// In document order, each URL once for each class.
     pub links: Vec<Link>,
-    /// How many references no browser can read as a URL, or are too long.
+    /// How many references are not valid URLs or are too long.
     pub refused: usize,
-    /// The first title, its blanks collapsed, at most [`MAX_TITLE`] bytes.
+    /// The first title with white space collapsed, at most [`MAX_TITLE`] bytes.
     pub title: Option<String>,
-    /// Name of the encoding by which it was read, after the WHATWG; empty when nothing was.
+    /// WHATWG name of the encoding; empty if nothing was read.
     pub charset: &'static str,
-    /// `<meta name="robots">` asks that its links not be followed.
+    /// `<meta name="robots">` has `nofollow`.
     pub nofollow: bool,
-    /// `<meta name="robots">` asks that it not be listed.
+    /// `<meta name="robots">` has `noindex`.
     pub noindex: bool,
-    /// The URL that `<link rel=canonical>` or a `Link` field names for the document (RFC 6596); the first.
+    /// The first URL in `<link rel=canonical>` or a `Link` field (RFC 6596).
     pub canonical: Option<String>,
-    /// Why not all of it was read; the first reason.
+    /// The first reason why the document was not parsed completely.
     pub cut: Option<Cut>,
 }
 
 impl Found {
-    /// Whether there may be more links than were found.
+    /// Whether links may be missing.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
         self.cut.is_some()
     }
 
-    /// The parts of the page that are to be had: not left out.
+    /// The sub-resources that are to be fetched.
     pub fn parts(&self) -> impl Iterator<Item = &Link> {
         self.links.iter().filter(|link| link.class.is_part() && link.left_out.is_none())
     }
 }
 
-/// For which browser candidates are chosen.
+/// The browser for which candidates are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Want {
     /// Width of the window in CSS pixels.
     pub width: u32,
     /// Height of the window in CSS pixels.
     pub height: u32,
-    /// Pixels of the screen for 100 CSS pixels in a row.
+    /// Device pixels per 100 CSS pixels.
     pub density_percent: u32,
-    /// All candidates of a `srcset`, `picture` or `image-set()` are to be had.
+    /// Return all candidates of a `srcset`, `picture` or `image-set()` as chosen.
     pub all_candidates: bool,
 }
 
@@ -318,7 +317,7 @@ impl Default for Want {
     }
 }
 
-/// The last place up to `at` between two characters.
+/// The last character boundary up to `at`.
 fn boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)

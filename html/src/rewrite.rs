@@ -1,25 +1,26 @@
-//! A page that is changed on its way to the browser; what is kept stays as it came.
+//! Rewrites a page on its way to the browser; the stored page is unchanged.
 //!
-//! No I/O, no clock, no daemon. A [`Rewriter`] takes the body of an HTML document in pieces, decoded from its
-//! content coding, and gives what is sent in its place; [`FirstFrame`] does the same for an image that moves.
-//! [`Changes`] says what is changed, [`Known`] what is known of the URLs that the page names.
+//! No I/O, no clock, no daemon. A [`Rewriter`] takes the body of an HTML document in pieces,
+//! decoded from its content coding, and returns the rewritten body; [`FirstFrame`] does the same
+//! for an animated image. [`Changes`] lists the changes, and [`PageKnowledge`] supplies facts about
+//! the URLs in the page.
 //!
 //! ```text
-//! bytes ─ mend: characters ─ lol_html ─ judge: what becomes of a tag ─ bytes
+//! bytes ─ mend: characters ─ lol_html ─ judge: decides each tag ─ bytes
 //! ```
 //!
-//! # What a parser is worth
+//! # Limits of the parser
 //!
-//! Tags are read as a browser reads them, but no tree is made of them. So what is taken out is what stands in
-//! the text of the page: a script that stays may put it there again. Who takes scripts out can rely on that all the
-//! same, for the answer says so itself ([`csp::NO_SCRIPTS`]). A page that the parser cannot read in
-//! [`MAX_PARSER_MEMORY`] goes on as it came from there.
+//! Tags are parsed as in a browser, but without a tree. Removal applies to the text of the page,
+//! and a script that stays could add an element again. The removal of scripts is still reliable,
+//! because the response also forbids them ([`csp::NO_SCRIPTS`]). If a page needs more than
+//! [`MAX_PARSER_MEMORY`], its rest is sent unchanged.
 //!
 //! # In the gateway
 //!
-//! A page that is read through an address of ours ([`gateway`]) has each of its references led to such an
-//! address. A reference that is missed is held back by the policy that the answer says besides; so nothing of such a
-//! page is sent that was not read.
+//! In a page that is read through a gateway address ([`gateway`]), every reference is replaced by
+//! such an address. The policy in the response blocks any reference that was missed, so an unparsed
+//! rest of such a page is not sent.
 
 pub mod csp;
 pub mod gateway;
@@ -39,137 +40,137 @@ pub use gif::FirstFrame;
 pub use page::Rewriter;
 pub use style::Sheet;
 
-/// Bytes of memory that the parser of a page may take.
+/// The most memory for the parser of a page, in bytes.
 pub const MAX_PARSER_MEMORY: usize = 8 << 20;
 
-/// Bytes of what stands for browsers without scripts in one place that are shown; the rest is left out.
+/// How many bytes of one `noscript` element are shown; the rest is dropped.
 pub const MAX_NOSCRIPT: usize = 1 << 20;
 
-/// Links of a page that are marked; those after them are not.
+/// How many links of a page are marked.
 pub const MAX_MARKED: usize = 10_000;
 
-/// An image of one transparent pixel, for what is replaced by nothing in particular.
+/// An image of one transparent pixel, the default replacement.
 pub const BLANK_IMAGE: &str =
     "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
 
-/// What is taken out of a page.
+/// Elements that are removed from a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cut {
-    /// Scripts, wherever they stand; what is there for browsers without them is shown.
+    /// All scripts; the contents of `noscript` are shown.
     Scripts,
-    /// Java applets; what stands in their place is shown.
+    /// Java applets; their fallback content is shown.
     Applets,
     /// Style sheets and styles.
     Styles,
-    /// Elements `blink`; their text stays.
+    /// `blink` elements; their text stays.
     Blink,
-    /// Elements `marquee`; their text stays.
+    /// `marquee` elements; their text stays.
     Marquee,
-    /// Flash; what stands in its place is shown.
+    /// Flash; its fallback content is shown.
     Flash,
     /// Inline frames.
     Frames,
-    /// Inline frames whose URL is never got.
+    /// Inline frames with a blocked URL.
     BlockedFrames,
-    /// Links to what is never got; their text stays.
+    /// Links to blocked URLs; their text stays.
     BlockedLinks,
-    /// What sends the browser elsewhere after a time.
+    /// Refreshes to any URL.
     Refresh,
-    /// The same where that is the page itself.
+    /// Refreshes of the page itself.
     OwnRefresh,
-    /// What would set a cookie.
+    /// `meta` elements that set a cookie.
     SetCookie,
 }
 
-/// Characters that are mended.
+/// Characters to repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mend {
-    /// Those that windows-1252 has where other character sets have none, as ASCII.
+    /// windows-1252 punctuation in pages of other encodings, replaced by ASCII.
     MsChars,
-    /// Those of windows-1251 in a page in KOI8-R.
+    /// windows-1251 characters in pages in KOI8-R.
     Cyrillic,
 }
 
-/// What stands inside a link, before and after what it shows: HTML.
+/// HTML inserted inside a link, before and after its contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Before.
+    /// Inserted before the contents.
     pub begin: String,
-    /// After.
+    /// Inserted after the contents.
     pub end: String,
 }
 
 /// How links are marked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// To what is kept.
+    /// Links to stored pages.
     pub kept: Mark,
-    /// To what waits to be fetched.
+    /// Links to queued pages.
     pub queued: Mark,
-    /// To what is neither.
+    /// Links to other pages.
     pub absent: Mark,
 }
 
 impl Marks {
-    /// Whether none is marked.
+    /// Whether no links are marked.
     #[must_use]
     pub fn are_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What stands at the end of a page.
+/// A bar at the end of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bar {
     /// HTML.
     pub html: String,
-    /// By what its style is known to a `Content-Security-Policy`: `'sha256-…'`.
+    /// The source expression of its style for `Content-Security-Policy`: `'sha256-…'`.
     pub style: String,
 }
 
-/// What is changed in a page.
+/// The changes to a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// What is taken out.
+    /// Elements to remove.
     pub cuts: BTreeSet<Cut>,
-    /// What is shown in place of images that are never got.
+    /// The replacement of blocked images.
     pub blocked_images: Option<String>,
-    /// What is shown in place of images of one pixel.
+    /// The replacement of one-pixel images.
     pub pixels: Option<String>,
     /// How links are marked.
     pub marks: Marks,
-    /// What stands at its end.
+    /// The bar at the end.
     pub bar: Option<Bar>,
-    /// Which characters are mended.
+    /// Characters to repair.
     pub mends: BTreeSet<Mend>,
-    /// How it is led into the gateway, if it is read there.
+    /// How references are led into the gateway, if the page is read there.
     pub gateway: Option<Gateway>,
 }
 
 impl Changes {
-    /// Whether the page stays as it is.
+    /// Whether the page is unchanged.
     #[must_use]
     pub fn are_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What there is of a URL.
+/// Whether a URL is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It is kept.
     Kept,
-    /// It waits to be fetched.
+    /// It waits in the queue.
     Queued,
     /// Neither.
     Absent,
 }
 
-/// What is known of the URLs that a page names: absolute, without a fragment.
+/// Facts about the URLs in a page: absolute, without fragment.
 pub trait Known: Send + Sync {
-    /// Whether it is never got.
+    /// Whether the URL is never fetched.
     fn is_blocked(&self, url: &str) -> bool;
 
-    /// What there is of it. It is asked for each link of a page, and may block.
+    /// Whether the URL is stored. Called for each link of a page; may block.
     fn standing(&self, url: &str) -> Standing;
 }

@@ -1,15 +1,15 @@
-//! Content codings undone, piece by piece, in memory that does not grow with the body.
+//! Decodes content codings incrementally, in memory that does not grow with the body.
 //!
-//! No I/O and no clock: bytes in, bytes out. What is damaged, cut short or a decompression bomb is a
-//! [`Fault`], and what came before it is never taken for the whole.
+//! No I/O and no clock: bytes in, bytes out. Damage, truncation and decompression bombs are
+//! reported as a [`Fault`]; the output before a fault is never taken for a complete body.
 //!
 //! # Bounds
 //!
-//! A step looks at [`INPUT`] bytes and makes at most what its caller has room for; a call takes a few
-//! of them. A decoder holds one window: 32 KiB of gzip and deflate, at most 8 MiB of zstd
-//! (RFC 9659 §3), at most 16 MiB of brotli (RFC 7932 §9.1; larger windows are no coding of the web).
-//! [`MAX_LAYERS`] codings are undone one behind the other. No layer may make more than [`FREE`] bytes
-//! and then [`MAX_RATIO`] times what the first one has taken.
+//! A step reads up to [`INPUT`] bytes and writes at most what the caller has room for; a call makes
+//! a few steps. A decoder holds one window: 32 KiB for gzip and deflate, up to 8 MiB for zstd (RFC
+//! 9659 §3) and up to 16 MiB for brotli (RFC 7932 §9.1; larger windows are not used on the web). At
+//! most [`MAX_LAYERS`] codings are stacked. A layer may produce [`FREE`] bytes, and beyond that at
+//! most [`MAX_RATIO`] times the input of the first layer.
 
 mod brotli;
 mod gzip;
@@ -21,29 +21,28 @@ mod zstd;
 use std::fmt;
 use std::ops::Range;
 
-/// How many codings of one body are undone; one is usual.
+/// How many codings of one body are decoded; one is usual.
 pub const MAX_LAYERS: usize = 3;
 
-/// How much of its input a step sees, in bytes.
+/// The most input that one step reads, in bytes.
 pub const INPUT: usize = 16 * 1024;
 
-/// How many steps one call takes at most: whoever calls from async code can let others go on
-/// between calls.
+/// The most steps in one call, so that async callers can yield between calls.
 const STEPS: u32 = 16;
 
-/// How much may be made of any body, in bytes, before its ratio counts.
+/// How much output any body may have before its ratio is checked, in bytes.
 pub const FREE: u64 = 1024 * 1024;
 
-/// How many times what was taken of it may be made of a body. Text comes to 5 or 20, the dullest log to
-/// 200; deflate can reach 1032, brotli and zstd far more, with long runs of the same alone.
+/// The largest ratio of output to input. Text reaches 5 to 20, repetitive logs 200. Deflate can
+/// reach 1032, and brotli and zstd far more, but only with long runs of one byte.
 pub const MAX_RATIO: u64 = 500;
 
-/// A content coding that can be undone (RFC 9110 §8.4.1, RFC 7932, RFC 8878).
+/// A supported content coding (RFC 9110 §8.4.1, RFC 7932, RFC 8878).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coding {
     /// `gzip`, `x-gzip`.
     Gzip,
-    /// `deflate`: the zlib format, or without its frame, as some servers send it.
+    /// `deflate`: the zlib format, or raw deflate, which some servers send.
     Deflate,
     /// `br`.
     Brotli,
@@ -52,12 +51,12 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// The coding of this name, in any letter case.
+    /// Parses the name of a coding, in any letter case.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         match () {
-            // RFC 9110 §8.4.1.3: the two are the same.
+            // RFC 9110 §8.4.1.3: the two names are equivalent.
             () if is("gzip") || is("x-gzip") => Some(Self::Gzip),
             () if is("deflate") => Some(Self::Deflate),
             () if is("br") => Some(Self::Brotli),
@@ -66,7 +65,7 @@ impl Coding {
         }
     }
 
-    /// Its name in `Content-Encoding`.
+    /// The name in `Content-Encoding`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -84,68 +83,68 @@ impl fmt::Display for Coding {
     }
 }
 
-/// Why a body cannot be decoded, or not to its end.
+/// Why a body cannot be decoded completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It is not what its coding says, or needs more memory than codings of the web may.
-    #[error("the body is not {0} that can be undone")]
+    /// The data is invalid, or needs more memory than the web's codings may use.
+    #[error("the {0} body is damaged or needs too much memory")]
     Damaged(Coding),
-    /// It ends too early.
+    /// The body ends too early.
     #[error("the {0} body ends too early")]
     Truncated(Coding),
     /// A decompression bomb.
     #[error(
-        "the compressed body expands to more than {MAX_RATIO} times its length: a program that takes it \
-         compressed gets it, and any program does with request-compressed-data = false for its address"
+        "the compressed body expands to more than {MAX_RATIO} times its length; only clients that accept it \
+         compressed get it, unless request-compressed-data = false is set for its address"
     )]
     Expands,
 }
 
-/// What a call made.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Made {
-    /// So many bytes, at least one.
+pub enum Output {
+    /// This many bytes were written, at least one.
     Bytes(usize),
-    /// Nothing, without more input.
+    /// More input is needed.
     Hungry,
-    /// Nothing yet: there is much input for little output. To be called again.
+    /// Nothing was written yet: much input gives little output. Call again.
     Busy,
-    /// Nothing: the body is at its end.
+    /// The body has ended.
     End,
 }
 
-/// What a step took of its input and made in its output.
+/// How many bytes a step read and wrote.
 #[derive(Clone, Copy, Debug, Default)]
-struct Step {
+struct DecodeStep {
     taken: usize,
     made: usize,
 }
 
-/// One coding being undone.
-trait Undo: Send {
-    /// Decodes some of `input`. With input it takes or makes at least one byte, else it is stuck;
-    /// what follows the end of the coded data is taken and dropped.
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Step, Fault>;
+/// A decoder for one coding.
+trait LayerDecoder: Send {
+    /// Decodes some of `input`. With input it must read or write at least one byte, otherwise it is
+    /// stuck. Bytes after the end of the coded data are read and dropped.
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<DecodeStep, Fault>;
 
     /// Whether the input may end here.
     fn may_end(&self) -> bool;
 }
 
-/// A body being decoded.
+/// Decodes one body.
 pub struct Decoder {
-    /// In the order they are undone.
+    /// In the order of decoding.
     layers: Vec<Layer>,
     taken: u64,
 }
 
 struct Layer {
     coding: Coding,
-    undo: Box<dyn Undo>,
-    /// What the layer before has made.
+    undo: Box<dyn LayerDecoder>,
+    /// Output of the previous layer.
     held: Box<[u8]>,
-    /// What of it is not taken yet.
+    /// The range of `held` that has not been read.
     waiting: Range<usize>,
-    /// The output was full: more may come without input.
+    /// The output buffer was full, so more output may follow without input.
     was_full: bool,
     made: u64,
 }
@@ -157,69 +156,69 @@ impl fmt::Debug for Decoder {
 }
 
 impl Decoder {
-    /// Undoes `codings`, in this order: the one that was applied last comes first.
+    /// A decoder for `codings` in this order: the coding that was applied last comes first.
     #[must_use]
     pub fn new(codings: &[Coding]) -> Self {
         let layers = codings.iter().map(|coding| Layer::new(*coding)).collect();
         Self { layers, taken: 0 }
     }
 
-    /// How much of the coded body was used for what was made, in bytes.
+    /// How many bytes of the coded body have been read for the output so far.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Decodes some of `input`, which is shortened by what was taken, into `output`, which must not
+    /// Decodes some of `input`, which is shortened by the bytes read, into `output`, which must not
     /// be empty. `is_last` says that nothing follows `input`.
     ///
     /// # Errors
     ///
-    /// [`Fault`]; the decoder is of no use any more then.
+    /// [`Fault`]; the decoder cannot be used after that.
     pub fn decode(
         &mut self,
         input: &mut &[u8],
         is_last: bool,
         output: &mut [u8],
-    ) -> Result<Made, Fault> {
-        let mut source = Source { input, is_last, taken: &mut self.taken, steps: STEPS };
+    ) -> Result<Output, Fault> {
+        let mut source = Input { input, is_last, taken: &mut self.taken, steps: STEPS };
         read(&mut self.layers, &mut source, output)
     }
 }
 
-/// What comes in, and how much work may still be done.
-struct Source<'a, 'b> {
+/// The input of the first layer, and the remaining steps.
+struct Input<'a, 'b> {
     input: &'a mut &'b [u8],
     is_last: bool,
     taken: &'a mut u64,
     steps: u32,
 }
 
-impl Source<'_, '_> {
-    fn read(&mut self, output: &mut [u8]) -> Made {
+impl Input<'_, '_> {
+    fn read(&mut self, output: &mut [u8]) -> Output {
         let length = output.len().min(self.input.len());
         if length == 0 {
-            return if self.is_last { Made::End } else { Made::Hungry };
+            return if self.is_last { Output::End } else { Output::Hungry };
         }
         let (now, later) = self.input.split_at(length);
         if let Some(room) = output.get_mut(..length) {
             room.copy_from_slice(now);
         }
         *self.input = later;
-        Made::Bytes(length)
+        Output::Bytes(length)
     }
 }
 
-/// Reads what the last of `layers` makes of what the ones before it make of the source.
+/// Reads the output of the last of `layers`; the layers before it feed it from the source.
 fn read(
     layers: &mut [Layer],
-    source: &mut Source<'_, '_>,
+    source: &mut Input<'_, '_>,
     output: &mut [u8],
-) -> Result<Made, Fault> {
+) -> Result<Output, Fault> {
     let Some((last, before)) = layers.split_last_mut() else { return Ok(source.read(output)) };
     loop {
         if last.has_more() {
-            let Some(left) = source.steps.checked_sub(1) else { return Ok(Made::Busy) };
+            let Some(left) = source.steps.checked_sub(1) else { return Ok(Output::Busy) };
             source.steps = left;
             let step = last.step(output)?;
             if before.is_empty() {
@@ -229,14 +228,14 @@ fn read(
                 return Err(Fault::Expands);
             }
             if step.made > 0 {
-                return Ok(Made::Bytes(step.made));
+                return Ok(Output::Bytes(step.made));
             }
             continue;
         }
         match read(before, source, &mut last.held)? {
-            Made::Bytes(length) => last.waiting = 0..length,
-            Made::End if last.may_end() => return Ok(Made::End),
-            Made::End => return Err(Fault::Truncated(last.coding)),
+            Output::Bytes(length) => last.waiting = 0..length,
+            Output::End if last.may_end() => return Ok(Output::End),
+            Output::End => return Err(Fault::Truncated(last.coding)),
             made => return Ok(made),
         }
     }
@@ -244,7 +243,7 @@ fn read(
 
 impl Layer {
     fn new(coding: Coding) -> Self {
-        let undo: Box<dyn Undo> = match coding {
+        let undo: Box<dyn LayerDecoder> = match coding {
             Coding::Gzip => Box::new(gzip::Gzip::new()),
             Coding::Deflate => Box::new(inflate::Deflate::new()),
             Coding::Brotli => Box::new(brotli::Brotli::new()),
@@ -258,21 +257,21 @@ impl Layer {
         self.was_full || !self.waiting.is_empty()
     }
 
-    /// An empty body is nothing coded and nothing lost: servers mark empty answers as coded, too.
+    /// An empty body is valid: some servers mark empty responses as coded.
     fn may_end(&self) -> bool {
         self.undo.may_end()
     }
 
-    fn step(&mut self, output: &mut [u8]) -> Result<Step, Fault> {
+    fn step(&mut self, output: &mut [u8]) -> Result<DecodeStep, Fault> {
         let waiting = self.held.get(self.waiting.clone()).unwrap_or_default();
-        let Step { taken, made } = self.undo.step(waiting, output)?;
+        let DecodeStep { taken, made } = self.undo.step(waiting, output)?;
         if taken == 0 && made == 0 && !waiting.is_empty() {
             return Err(Fault::Damaged(self.coding));
         }
         self.waiting.start = self.waiting.start.saturating_add(taken).min(self.waiting.end);
         self.was_full = made > 0 && made == output.len();
         self.made = self.made.saturating_add(count(made));
-        Ok(Step { taken, made })
+        Ok(DecodeStep { taken, made })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Header fields: which end at this hop, and which a proxy adds.
+//! Header fields that belong to one hop, and fields that a proxy adds.
 
 use std::time::SystemTime;
 
@@ -8,20 +8,20 @@ use http::header::{
 };
 use http::{HeaderMap, Version};
 
-/// `Keep-Alive` (RFC 9112 §C.2.2 names it among the fields of one hop).
+/// `Keep-Alive`, a hop-by-hop field (RFC 9112 §C.2.2).
 pub const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
-/// `Proxy-Connection`, which browsers of old sent to proxies in place of `Connection`.
+/// `Proxy-Connection`, which old browsers sent to proxies instead of `Connection`.
 pub const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
-/// `Proxy-Authentication-Info` (RFC 9110 §11.7.3), from the proxy that was asked.
+/// `Proxy-Authentication-Info` (RFC 9110 §11.7.3), sent by the next proxy.
 pub const PROXY_AUTHENTICATION_INFO: HeaderName =
     HeaderName::from_static("proxy-authentication-info");
 
 /// `Cache-Status` (RFC 9211).
 pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
-/// The fields of one hop (RFC 9110 §7.6.1) apart from those that `Connection` itself lists.
+/// Hop-by-hop fields (RFC 9110 §7.6.1), in addition to those that `Connection` lists.
 const ONE_HOP: [HeaderName; 9] = [
     CONNECTION,
     KEEP_ALIVE,
@@ -34,10 +34,10 @@ const ONE_HOP: [HeaderName; 9] = [
     UPGRADE,
 ];
 
-/// The longest list of names in `Connection` that is obeyed; real ones hold two or three.
+/// The most names in `Connection` that are honoured; real requests have two or three.
 const MAX_CONNECTION_OPTIONS: usize = 64;
 
-/// Removes what is meant for this hop alone: the listed fields and all that `Connection` names.
+/// Removes the hop-by-hop fields, including all that `Connection` names.
 pub fn strip_one_hop(fields: &mut HeaderMap) {
     let named: Vec<HeaderName> = list(fields, &CONNECTION)
         .filter_map(|option| HeaderName::from_bytes(option.as_bytes()).ok())
@@ -48,11 +48,11 @@ pub fn strip_one_hop(fields: &mut HeaderMap) {
     }
 }
 
-/// What the names of fields begin with by which a reverse proxy tells its origin about the client and the
-/// address that it asked for.
+/// Prefixes of field names that tell an origin behind a reverse proxy about the client and the
+/// original address.
 const OF_REVERSE_PROXIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
 
-/// Other fields that take the place of the host, the URL or the method for some origins.
+/// Further fields with which some origins override the host, the URL or the method.
 const OVERRIDES: [&str; 12] = [
     "forwarded",
     "x-forwarded",
@@ -68,8 +68,8 @@ const OVERRIDES: [&str; 12] = [
     "front-end-https",
 ];
 
-/// Removes the fields by which some origins take a request for another one than its method and URL say. No
-/// cache is told of it by `Vary`, so the answer would be stored as that to the URL.
+/// Removes the fields that make some origins treat the request as one for another URL or method.
+/// `Vary` does not mention them, so the response would be stored under the wrong URL.
 pub fn strip_overrides(fields: &mut HeaderMap) {
     let overrides = |name: &&HeaderName| {
         OVERRIDES.contains(&name.as_str())
@@ -81,7 +81,7 @@ pub fn strip_overrides(fields: &mut HeaderMap) {
     }
 }
 
-/// The members of a comma-separated field, over all its lines, trimmed, empty ones left out.
+/// The members of a comma-separated field over all its lines, trimmed and without empty ones.
 pub fn list<'fields>(
     fields: &'fields HeaderMap,
     name: &HeaderName,
@@ -95,13 +95,13 @@ pub fn list<'fields>(
         .filter(|member| !member.is_empty())
 }
 
-/// Whether a comma-separated field has `member`, in any letter case.
+/// Whether a comma-separated field contains `member`, in any letter case.
 #[must_use]
 pub fn has_member(fields: &HeaderMap, name: &HeaderName, member: &str) -> bool {
     list(fields, name).any(|found| found.eq_ignore_ascii_case(member))
 }
 
-/// Adds this hop to `Via` (RFC 9110 §7.6.3): the version that was received, and our name.
+/// Adds this hop to `Via` (RFC 9110 §7.6.3): the received version and our name.
 pub fn add_via(fields: &mut HeaderMap, received: Version, pseudonym: &str) {
     let version = match received {
         Version::HTTP_09 => "0.9",
@@ -115,13 +115,13 @@ pub fn add_via(fields: &mut HeaderMap, received: Version, pseudonym: &str) {
     }
 }
 
-/// Whether a message has come through a proxy of this name before: a loop.
+/// Whether the message has already passed through a proxy of this name: a loop.
 #[must_use]
 pub fn has_passed(fields: &HeaderMap, pseudonym: &str) -> bool {
     list(fields, &VIA).any(|hop| hop.split_ascii_whitespace().nth(1) == Some(pseudonym))
 }
 
-/// Adds `Date` where the origin sent none (RFC 9110 §6.6.1).
+/// Adds `Date` if the origin sent none (RFC 9110 §6.6.1).
 pub fn complete_date(fields: &mut HeaderMap, received: SystemTime) {
     if !fields.contains_key(DATE)
         && let Ok(value) =
@@ -166,7 +166,7 @@ mod tests {
             "X-Forwarded-Host: a\nX-Forwarded-Host: b\nX-Forwarded-For: 1\nX-Forwarded-Proto: https\n\
              Forwarded: host=a\nX-Original-URL: /a\nX-Original-Host: a\nX-Rewrite-URL: /a\n\
              X-HTTP-Method-Override: PUT\nX-Method-Override: PUT\nX-Host: a\nX-Real-IP: ::1\n\
-             X-Forward: 1\nX-Requested-With: x\nAccept: a/b\nVia: 1.1 a",
+             X-Forward: 1\nX-RequestFacts-With: x\nAccept: a/b\nVia: 1.1 a",
         );
         strip_overrides(&mut given);
         let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();

@@ -1,22 +1,22 @@
-//! What a client sends, watched byte by byte beneath hyper and held to the letter of RFC 9112.
+//! Checks the framing of client requests strictly by RFC 9112, byte by byte, below hyper.
 //!
-//! hyper is forgiving: it drops a `Content-Length` that stands beside a `Transfer-Encoding`, takes
-//! lines that end in a bare LF, and more. A proxy must not be, for what it reads in one way the
-//! next server may read in another. So the gate follows the framing itself. It changes nothing in a
-//! sound stream. Where the stream is not sound it overwrites the offending byte, at the latest the
-//! LF that would complete the head, with NUL, and lets nothing after it pass: hyper finds a head
-//! that cannot be parsed, answers 400 and closes, and no request was ever made of it. Since hyper
-//! does not look again at a head it has begun on before it sees its end, it is shown one
-//! ([`Gate::ending`]). In a body, what it finds is an error or an early end.
+//! hyper is lenient: it ignores a `Content-Length` beside a `Transfer-Encoding`, accepts lines that
+//! end in a bare LF, and more. A proxy must be strict, because the next server may read the same
+//! bytes differently (request smuggling). The gate therefore follows the framing on its own. It
+//! does not change a valid stream. In an invalid stream it overwrites the offending byte with NUL,
+//! at the latest the LF that would complete the head, and lets no byte after it pass. hyper then
+//! fails to parse the head, answers 400 and closes, and no request is created. hyper does not look
+//! at an incomplete head again before it sees an end, so it is given one ([`Gate::ending`]). In a
+//! body, hyper sees an error or an early end.
 //!
-//! After a head with `CONNECT` or `Upgrade` (and its body) bytes belong to another protocol, and
-//! pass. Whether the change of protocol is granted is not known here: every answer that does not
-//! grant it ends the connection (the proxy sees to it), so what passed unwatched is never
-//! read as a request.
+//! After a head with `CONNECT` or `Upgrade` (and its body) the bytes belong to another protocol and
+//! pass unchecked. The gate does not know whether the switch is granted. The proxy closes the
+//! connection after any response that does not grant it, so unchecked bytes are never parsed as a
+//! request.
 //!
-//! Where RFC 9112 leaves the choice, the gate refuses: a bare LF as the end of a line (§2.2), equal
-//! lengths said twice (§6.3), folded fields (§5.2), a transfer coding besides `chunked` (§6.1: none
-//! is understood here). Of empty lines before a request (§2.2) two pass.
+//! Where RFC 9112 leaves a choice, the gate refuses: a bare LF as line end (§2.2), repeated equal
+//! lengths (§6.3), folded fields (§5.2), and transfer codings other than `chunked` (§6.1), which we
+//! cannot decode. Up to two empty lines before a request pass (§2.2).
 
 #[cfg(test)]
 mod cases;
@@ -28,55 +28,55 @@ mod tests;
 use self::chunk::Chunks;
 use self::head::{Framing, Head};
 
-/// A refusal: which byte of those looked at, and what is wrong with it.
+/// The position of an offending byte, and the reason.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Refused {
+struct Refusal {
     at: usize,
     why: &'static str,
 }
 
 /// How far a part of a request has been read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Step {
-    /// So many bytes belong to it, and more follow.
+enum Progress {
+    /// This many bytes belong to the part, and more follow.
     More(usize),
-    /// So many bytes belong to it, and they are its last.
+    /// This many bytes belong to the part and complete it.
     Done(usize),
 }
 
-type Stepped = Result<Step, Refused>;
+type StepResult = Result<Progress, Refusal>;
 
-/// The watcher of one connection.
+/// Checks the bytes of one connection.
 #[derive(Debug, Default)]
 pub struct Gate {
-    state: State,
-    /// What is known of the current head.
+    state: GateState,
+    /// The head that is being read.
     head: Head,
-    /// Where in a chunked body the client is.
+    /// Position within a chunked body.
     chunks: Chunks,
-    /// How many requests have passed to their end.
+    /// The number of completed requests.
     heads: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum GateState {
     #[default]
     Head,
-    /// A body of which so many bytes, more than none, are still to come.
+    /// A body with this many bytes left, at least one.
     Length(u64),
     Chunked,
     /// Another protocol.
     Through,
-    Refused {
+    Refusal {
         why: &'static str,
-        /// Whether a head was refused whose end hyper has yet to be shown.
+        /// Whether hyper still needs an end for the refused head.
         open: bool,
     },
 }
 
 impl Gate {
-    /// Looks at what has come from the client, and says how many of the bytes may pass. When they
-    /// are not all, the last of them has been overwritten, and after it no byte passes ever.
+    /// Checks bytes from the client and returns how many may pass. If fewer than all may pass, the
+    /// last of them has been overwritten, and no byte after it ever passes.
     pub fn pass(&mut self, bytes: &mut [u8]) -> usize {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -84,8 +84,8 @@ impl Gate {
                 Ok(0) => break,
                 Ok(passed) => at += passed,
                 Err(refused) => {
-                    let open = matches!(self.state, State::Head);
-                    self.state = State::Refused { why: refused.why, open };
+                    let open = matches!(self.state, GateState::Head);
+                    self.state = GateState::Refusal { why: refused.why, open };
                     at += refused.at;
                     if let Some(byte) = bytes.get_mut(at) {
                         *byte = 0;
@@ -97,59 +97,60 @@ impl Gate {
         at
     }
 
-    /// How many requests have passed to their end, if the next byte begins another one.
+    /// The number of completed requests, if the next byte begins another one.
     #[must_use]
     pub fn between(&self) -> Option<usize> {
-        (matches!(self.state, State::Head) && self.head.is_untouched()).then_some(self.heads)
+        (matches!(self.state, GateState::Head) && self.head.is_untouched()).then_some(self.heads)
     }
 
     /// Why the client was refused, if it was.
     #[must_use]
     pub fn refused(&self) -> Option<&'static str> {
         match self.state {
-            State::Refused { why, .. } => Some(why),
+            GateState::Refusal { why, .. } => Some(why),
             _ => None,
         }
     }
 
-    /// What is to be read, once, in place of what a refused client sends after its bad head.
+    /// The bytes that hyper reads once in place of the bytes after a refused head.
     pub fn ending(&mut self) -> &'static [u8] {
-        let State::Refused { open, .. } = &mut self.state else { return b"" };
+        let GateState::Refusal { open, .. } = &mut self.state else { return b"" };
         if std::mem::take(open) { b"\r\n\r\n" } else { b"" }
     }
 
-    /// Takes as many bytes as belong together; none only after a refusal.
-    fn step(&mut self, bytes: &[u8]) -> Result<usize, Refused> {
+    /// Reads as many bytes as belong together; zero only after a refusal.
+    fn step(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
         let step = match self.state {
-            State::Refused { .. } => return Ok(0),
-            State::Through => return Ok(bytes.len()),
-            State::Length(left) => {
+            GateState::Refusal { .. } => return Ok(0),
+            GateState::Through => return Ok(bytes.len()),
+            GateState::Length(left) => {
                 let (taken, left) = take(left, bytes.len());
-                self.state = State::Length(left);
-                if left == 0 { Step::Done(taken) } else { Step::More(taken) }
+                self.state = GateState::Length(left);
+                if left == 0 { Progress::Done(taken) } else { Progress::More(taken) }
             }
-            State::Chunked => self.chunks.step(bytes)?,
-            State::Head => match self.head.step(bytes)? {
-                Step::More(taken) => Step::More(taken),
-                Step::Done(taken) => match self.head.framing() {
-                    Framing::None => Step::Done(taken),
+            GateState::Chunked => self.chunks.step(bytes)?,
+            GateState::Head => match self.head.step(bytes)? {
+                Progress::More(taken) => Progress::More(taken),
+                Progress::Done(taken) => match self.head.framing() {
+                    Framing::None => Progress::Done(taken),
                     Framing::Length(length) => {
-                        self.state = State::Length(length);
-                        Step::More(taken)
+                        self.state = GateState::Length(length);
+                        Progress::More(taken)
                     }
                     Framing::Chunked => {
                         self.chunks = Chunks::default();
-                        self.state = State::Chunked;
-                        Step::More(taken)
+                        self.state = GateState::Chunked;
+                        Progress::More(taken)
                     }
                 },
             },
         };
         Ok(match step {
-            Step::More(taken) => taken,
-            Step::Done(taken) => {
+            Progress::More(taken) => taken,
+            Progress::Done(taken) => {
                 self.heads += 1;
-                self.state = if self.head.switches() { State::Through } else { State::Head };
+                self.state =
+                    if self.head.switches() { GateState::Through } else { GateState::Head };
                 self.head = Head::default();
                 taken
             }
@@ -157,18 +158,19 @@ impl Gate {
     }
 }
 
-/// How many of `there` bytes belong to a length of which `left` are to come, and what is left then.
+/// How many of `there` bytes belong to a body with `left` bytes remaining, and how many remain
+/// after them.
 fn take(left: u64, there: usize) -> (usize, u64) {
     let taken = usize::try_from(left).map_or(there, |left| left.min(there));
     (taken, left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX)))
 }
 
-/// How many bytes at the beginning are all `allowed`.
+/// The number of leading bytes that are `allowed`.
 fn run(bytes: &[u8], allowed: impl Fn(u8) -> bool) -> usize {
     bytes.iter().position(|&byte| !allowed(byte)).unwrap_or(bytes.len())
 }
 
-/// `field-vchar`, SP and HTAB (RFC 9110 §5.5): what a value may hold.
+/// `field-vchar`, SP and HTAB (RFC 9110 §5.5): the bytes of a field value.
 fn is_value(byte: u8) -> bool {
     (byte >= b' ' && byte != 0x7f) || byte == b'\t'
 }

@@ -1,23 +1,23 @@
-//! Heads as bytes: what the spool keeps of a request and of an answer, and back.
+//! Heads of requests and responses as the spool stores them.
 
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
 use http::request;
 use http::{HeaderMap, StatusCode};
 
-/// The most fields read from a kept head.
+/// The most fields read from a stored head.
 const MAX_FIELDS: usize = 512;
 
-/// The fields of a request that are nobody else's business: never written in clear.
+/// Secret fields of a request, never written in clear.
 pub const SECRET: [HeaderName; 3] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION];
 
-/// A kept head that is none. The spool has checked its digest, so it was kept like this.
+/// A malformed stored head. The spool has verified its digest, so it was stored like this.
 #[derive(Debug, thiserror::Error)]
-#[error("the kept head is malformed")]
-pub struct Malformed;
+#[error("the stored head is malformed")]
+pub struct MalformedHead;
 
-/// Writes the head of an answer: status line, fields, empty line.
+/// Writes the head of a response: status line, fields, empty line.
 #[must_use]
-pub fn of_answer(status: StatusCode, fields: &HeaderMap) -> Vec<u8> {
+pub fn write_response(status: StatusCode, fields: &HeaderMap) -> Vec<u8> {
     let reason = status.canonical_reason().unwrap_or_default();
     let mut head = format!("HTTP/1.1 {} {reason}\r\n", status.as_str()).into_bytes();
     write_fields(&mut head, fields.iter());
@@ -25,9 +25,9 @@ pub fn of_answer(status: StatusCode, fields: &HeaderMap) -> Vec<u8> {
     head
 }
 
-/// Writes the head of a request without its secrets.
+/// Writes the head of a request without its secret fields.
 #[must_use]
-pub fn of_request(request: &request::Parts) -> Vec<u8> {
+pub fn write_request(request: &request::Parts) -> Vec<u8> {
     let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.uri).into_bytes();
     let open = request.headers.iter().filter(|(name, _)| !SECRET.contains(name));
     write_fields(&mut head, open);
@@ -35,48 +35,49 @@ pub fn of_request(request: &request::Parts) -> Vec<u8> {
     head
 }
 
-/// Writes the secret fields of a request alone, to be sealed.
+/// Writes only the secret fields of a request, for encryption.
 #[must_use]
-pub fn secrets(fields: &HeaderMap) -> Vec<u8> {
+pub fn write_secrets(fields: &HeaderMap) -> Vec<u8> {
     let mut lines = Vec::new();
     write_fields(&mut lines, fields.iter().filter(|(name, _)| SECRET.contains(name)));
     lines
 }
 
-/// Reads the head of a kept answer.
+/// Reads the head of a stored response.
 ///
 /// # Errors
 ///
-/// [`Malformed`] when it is no HTTP/1.1 head.
-pub fn read_answer(head: &[u8]) -> Result<(StatusCode, HeaderMap), Malformed> {
+/// [`MalformedHead`] if it is not an HTTP/1.1 head.
+pub fn read_response(head: &[u8]) -> Result<(StatusCode, HeaderMap), MalformedHead> {
     let mut fields = vec![httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut answer = httparse::Response::new(&mut fields);
     match answer.parse(head) {
         Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) | Err(_) => return Err(Malformed),
+        Ok(httparse::Status::Partial) | Err(_) => return Err(MalformedHead),
     }
-    let status = answer.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(Malformed)?;
+    let status =
+        answer.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(MalformedHead)?;
     Ok((status, read_fields(answer.headers)?))
 }
 
-/// Reads the head of a recorded request: method, target, fields. `secrets` are field lines that
-/// were kept apart.
+/// Reads the head of a recorded request: method, target, fields. `write_secrets` are the field lines that
+/// were stored separately.
 ///
 /// # Errors
 ///
-/// [`Malformed`] when either is not what this module writes.
-pub fn read_request(head: &[u8], secrets: &[u8]) -> Result<request::Parts, Malformed> {
+/// [`MalformedHead`] if either part does not have the form that this module writes.
+pub fn read_request(head: &[u8], secrets: &[u8]) -> Result<request::Parts, MalformedHead> {
     let mut fields = vec![httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) | Err(_) => return Err(Malformed),
+        Ok(httparse::Status::Partial) | Err(_) => return Err(MalformedHead),
     }
     let mut request = http::Request::builder()
         .method(parsed.method.unwrap_or_default())
         .uri(parsed.path.unwrap_or_default())
         .body(())
-        .map_err(|_| Malformed)?
+        .map_err(|_| MalformedHead)?
         .into_parts()
         .0;
     request.headers = read_fields(parsed.headers)?;
@@ -86,34 +87,34 @@ pub fn read_request(head: &[u8], secrets: &[u8]) -> Result<request::Parts, Malfo
     Ok(request)
 }
 
-/// Reads field lines without a first line, such as kept trailers.
+/// Reads field lines without a first line, such as stored trailers.
 ///
 /// # Errors
 ///
-/// [`Malformed`] when they are no field lines.
-pub fn read_lines(lines: &[u8]) -> Result<HeaderMap, Malformed> {
+/// [`MalformedHead`] if they are not field lines.
+pub fn read_lines(lines: &[u8]) -> Result<HeaderMap, MalformedHead> {
     let mut text = lines.to_vec();
     text.extend_from_slice(b"\r\n");
     let mut fields = vec![httparse::EMPTY_HEADER; MAX_FIELDS];
     match httparse::parse_headers(&text, &mut fields) {
         Ok(httparse::Status::Complete((_, fields))) => read_fields(fields),
-        Ok(httparse::Status::Partial) | Err(_) => Err(Malformed),
+        Ok(httparse::Status::Partial) | Err(_) => Err(MalformedHead),
     }
 }
 
-/// Writes field lines, as [`read_lines`] reads them.
+/// Writes field lines in the form that [`read_lines`] reads.
 #[must_use]
-pub fn lines(fields: &HeaderMap) -> Vec<u8> {
+pub fn write_lines(fields: &HeaderMap) -> Vec<u8> {
     let mut lines = Vec::new();
     write_fields(&mut lines, fields.iter());
     lines
 }
 
-fn read_fields(parsed: &[httparse::Header<'_>]) -> Result<HeaderMap, Malformed> {
+fn read_fields(parsed: &[httparse::Header<'_>]) -> Result<HeaderMap, MalformedHead> {
     let mut fields = HeaderMap::with_capacity(parsed.len());
     for field in parsed {
-        let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| Malformed)?;
-        let value = HeaderValue::from_bytes(field.value).map_err(|_| Malformed)?;
+        let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| MalformedHead)?;
+        let value = HeaderValue::from_bytes(field.value).map_err(|_| MalformedHead)?;
         fields.append(name, value);
     }
     Ok(fields)
@@ -131,7 +132,8 @@ fn write_fields<'fields>(
     }
 }
 
-/// `content-type` as `Content-Type`: hyper has names in lower case, old tools know the other.
+/// Writes `content-type` as `Content-Type`: hyper has lower-case names, but old tools expect
+/// capitals.
 fn write_name(head: &mut Vec<u8>, name: &HeaderName) {
     let mut first = true;
     for byte in name.as_str().bytes() {
@@ -151,9 +153,9 @@ mod tests {
         fields.append("set-cookie", "a=b".parse().unwrap());
         fields.append("set-cookie", "c=d".parse().unwrap());
         fields.append("x-odd", HeaderValue::from_bytes(b"caf\xe9").unwrap());
-        let head = of_answer(StatusCode::NOT_FOUND, &fields);
+        let head = write_response(StatusCode::NOT_FOUND, &fields);
         assert!(head.starts_with(b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n"));
-        assert_eq!(read_answer(&head).unwrap(), (StatusCode::NOT_FOUND, fields));
+        assert_eq!(read_response(&head).unwrap(), (StatusCode::NOT_FOUND, fields));
     }
 
     #[test]
@@ -167,7 +169,7 @@ mod tests {
             .unwrap()
             .into_parts()
             .0;
-        let (head, secret) = (of_request(&request), secrets(&request.headers));
+        let (head, secret) = (write_request(&request), write_secrets(&request.headers));
         assert_eq!(head, b"GET /a?b=%2f HTTP/1.1\r\nHost: h.example\r\nAccept: */*\r\n\r\n");
         assert_eq!(secret, b"Cookie: id=1\r\nAuthorization: Basic eDp5\r\n");
         let back = read_request(&head, &secret).unwrap();
@@ -177,9 +179,9 @@ mod tests {
 
     #[test]
     fn rubbish_is_refused() {
-        assert!(read_answer(b"").is_err());
-        assert!(read_answer(b"HTTP/1.1 200 OK\r\n").is_err());
-        assert!(read_answer(b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n").is_err());
+        assert!(read_response(b"").is_err());
+        assert!(read_response(b"HTTP/1.1 200 OK\r\n").is_err());
+        assert!(read_response(b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n").is_err());
         assert!(read_request(b"GET / HTTP/1.1\r\n\r\n", b"no colon\r\n").is_err());
         assert!(read_lines(b"").unwrap().is_empty());
     }

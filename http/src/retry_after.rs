@@ -1,21 +1,21 @@
-//! `Retry-After`: how long an origin wants to be left alone (RFC 9110 §10.2.3). Pure.
+//! `Retry-After`: how long an origin asks clients to wait (RFC 9110 §10.2.3).
 
 use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 use http::header::{DATE, RETRY_AFTER};
 
-/// The longest time that an origin is left alone: what asks for more is mostly a mistake.
+/// The longest wait that is honoured; longer values are usually mistakes.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long the origin of an answer with these fields wants to be left alone; `None` when it says nothing
-/// that can be read. A date counts from the origin's own clock, where it tells that.
+/// How long the origin of a response with these fields asks clients to wait; `None` if the field is
+/// missing or invalid. A date is compared with the origin's own clock, if it sends `Date`.
 #[must_use]
 pub fn retry_after(fields: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = fields.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let wanted = if is_number {
-        // What overflows is above the limit in any case.
+        // A number that overflows is above the limit anyway.
         value.parse().map_or(MAX_RETRY_AFTER, Duration::from_secs)
     } else {
         let until = httpdate::parse_http_date(value).ok()?;
@@ -43,7 +43,7 @@ mod tests {
             ("Sun, 06 Nov 1994 08:50:37 GMT", None, Some(60)),
             ("Sun, 06 Nov 1994 08:48:37 GMT", None, Some(0)),
             ("Sat, 06 Nov 2094 08:49:37 GMT", None, Some(86_400)),
-            // An origin whose clock is wrong means the same time nevertheless.
+            // The wrong clock of an origin cancels out.
             ("Sun, 06 Nov 1994 10:00:30 GMT", Some("Sun, 06 Nov 1994 10:00:00 GMT"), Some(30)),
             ("-5", None, None),
             ("1.5", None, None),

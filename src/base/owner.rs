@@ -26,7 +26,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::base::basic::Login;
 use crate::base::spelling::Spelling;
-use wwwoffle_http::caching::control::{AnswerControl, Scope};
+use wwwoffle_http::caching::control::{ResponseControl, Scope};
 use wwwoffle_http::caching::storing::may_share;
 
 /// `Set-Cookie2` (RFC 2965), which nobody sends any more; it would say as much as `Set-Cookie`.
@@ -152,7 +152,7 @@ impl Whose {
     /// `public` where an origin says both.
     #[must_use]
     pub fn of_answer(asked: Asked, answer: &HeaderMap, shared: bool) -> Self {
-        let control = AnswerControl::of(answer);
+        let control = ResponseControl::of(answer);
         if control.private != Scope::Nothing {
             return Self::Own;
         }
@@ -281,7 +281,7 @@ impl Places {
     /// a shared cache.
     #[must_use]
     pub fn takes_public(&self, answer: &HeaderMap, shared: bool) -> bool {
-        let control = AnswerControl::of(answer);
+        let control = ResponseControl::of(answer);
         let is_for_all = control.public || (shared && may_share(&control));
         !self.credentials || (is_for_all && control.private == Scope::Nothing)
     }

@@ -19,9 +19,9 @@ use crate::base::owner::{Owner, Places};
 use crate::base::shown;
 use crate::storage::versions::at::At;
 use wwwoffle_http::{
-    caching::coding::{Delivery, Terms},
+    caching::coding::{CodingTerms, Delivery},
     decoding::Coding,
-    head::{of_answer, read_answer},
+    head::{read_response, write_response},
 };
 
 /// Bytes of a large body that are read at once.
@@ -107,11 +107,11 @@ pub(crate) fn cat(
 /// What cannot be undone stays.
 pub(super) fn decoded(head: &[u8]) -> (Vec<u8>, Vec<Coding>) {
     let as_it_is = || (head.to_vec(), Vec::new());
-    let Ok((status, mut fields)) = read_answer(head) else { return as_it_is() };
-    let delivery = Terms::of_a_reader().deliver(status, &fields);
+    let Ok((status, mut fields)) = read_response(head) else { return as_it_is() };
+    let delivery = CodingTerms::of_a_reader().deliver(status, &fields);
     delivery.amend(&mut fields);
     match delivery {
-        Delivery::Decoded { undone, .. } => (of_answer(status, &fields), undone),
+        Delivery::Decoded { undone, .. } => (write_response(status, &fields), undone),
         _ => as_it_is(),
     }
 }

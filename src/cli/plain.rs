@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::failure::Failure;
 use crate::base::error_chain::error_chain;
-use wwwoffle_http::decoding::{Coding, Decoder, Made};
+use wwwoffle_http::decoding::{Coding, Decoder, Output};
 
 /// Bytes decoded at once.
 const PIECE: usize = 64 * 1024;
@@ -35,11 +35,11 @@ impl<'a> Plain<'a> {
     fn decode(&mut self, mut input: &[u8], is_last: bool) -> Result<(), Failure> {
         loop {
             match self.decoder.decode(&mut input, is_last, &mut self.output) {
-                Ok(Made::Bytes(length)) => {
+                Ok(Output::Bytes(length)) => {
                     self.to.write_all(self.output.get(..length).unwrap_or_default())?;
                 }
-                Ok(Made::Busy) => {}
-                Ok(Made::Hungry | Made::End) => return Ok(()),
+                Ok(Output::Busy) => {}
+                Ok(Output::Hungry | Output::End) => return Ok(()),
                 Err(fault) => {
                     let why = error_chain(&fault);
                     return Err(Failure::plain(format_args!("{why}: `--raw` prints it as kept")));

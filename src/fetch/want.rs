@@ -183,8 +183,8 @@ pub(super) fn ask(daemon: &Daemon, requester: &Requester, mut resource: Resource
 /// The request of `ask` as it waits on the queue.
 pub(super) fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
     let (parts, ()) = ask.wire(&daemon.pseudonym).into_parts();
-    let secrets = head::secrets(&parts.headers);
-    let head = head::of_request(&parts);
+    let secrets = head::write_secrets(&parts.headers);
+    let head = head::write_request(&parts);
     let mut outgoing = Outgoing::new(ask.places.queued.clone(), head, kind, timestamp(ask.now));
     outgoing.secrets = if secrets.is_empty() { Secrets::None } else { Secrets::Open(secrets) };
     outgoing.asked_from = ask.asked_from();

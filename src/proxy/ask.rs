@@ -34,9 +34,9 @@ use crate::base::owner::{self, Owner, Places};
 use crate::base::spelling::Spelling;
 use crate::daemon::{Daemon, Reader};
 use crate::net::upstream::Reach;
-use wwwoffle_http::caching::coding::Terms;
+use wwwoffle_http::caching::coding::CodingTerms;
 use wwwoffle_http::caching::control::RequestControl;
-use wwwoffle_http::caching::noise::Near;
+use wwwoffle_http::caching::noise::Nearness;
 use wwwoffle_http::caching::reuse::Verdict;
 use wwwoffle_http::fields::{add_via, has_member, strip_one_hop, strip_overrides};
 
@@ -78,7 +78,7 @@ pub struct Ask {
     /// What the decision is made from.
     pub asked: Asked,
     /// What is between its URL and that of the answer it gets, if that is another one.
-    pub near: Option<Near>,
+    pub near: Option<Nearness>,
     /// Of when the version is that it is a part of, if a page of ours shows one.
     pub shown_at: Option<Timestamp>,
     /// The body of a POST that can be kept.
@@ -92,7 +92,7 @@ pub struct Ask {
     /// What may be done with what is kept for it.
     pub verdict: Option<Verdict>,
     /// Which codings it may be answered in, and which its origin is asked for.
-    pub codings: Terms,
+    pub codings: CodingTerms,
     /// What is changed in the answer on its way.
     pub(super) modification: Option<Modification>,
 }
@@ -183,7 +183,7 @@ impl Ask {
             conditional::strip(&mut fields);
         }
         let is_file = config.dont_compress.file_ext.end(bare.path());
-        let mut codings = Terms::of(&fields, is_for_all, is_file);
+        let mut codings = CodingTerms::of(&fields, is_for_all, is_file);
         if fields.contains_key(RANGE) {
             // It is one of the coded body, and only the client knows of which.
             codings.ask_as_the_client();

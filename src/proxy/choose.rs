@@ -17,8 +17,8 @@ use crate::base::owner::Places;
 use crate::daemon::Daemon;
 use crate::storage::store::{Identity, Kept, Shelf, Store};
 use wwwoffle_http::caching::reuse::Reuse;
-use wwwoffle_http::caching::validate::Question;
-use wwwoffle_http::caching::vary::{Stored, nearest, select};
+use wwwoffle_http::caching::validate::ConditionalRequest;
+use wwwoffle_http::caching::vary::{StoredVariant, nearest, select};
 
 /// The answers kept for one key.
 #[derive(Debug, Default)]
@@ -166,14 +166,15 @@ impl Found {
     }
 
     /// What to ask the origin about those that the client can read: `takes` says which. `personal` is
-    /// that of [`Question::about`].
+    /// that of [`ConditionalRequest::for_stored`].
     #[must_use]
     pub fn about(&self, takes: impl Fn(&Kept) -> bool, personal: bool) -> About {
         // Conditions count only where the answer without them is a success (RFC 9110 §13.2.1).
         let can_hold = |kept: &&Arc<Kept>| kept.status.is_success() && takes(kept);
         let kept: Vec<_> = self.all.iter().filter(can_hold).map(Arc::clone).collect();
         let is_own = |kept: &Arc<Kept>| self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, kept));
-        let question = Question::about(&stored(&kept), kept.iter().position(is_own), personal);
+        let question =
+            ConditionalRequest::for_stored(&stored(&kept), kept.iter().position(is_own), personal);
         About { question, kept, request: self.request.clone(), personal }
     }
 }
@@ -189,7 +190,7 @@ pub fn is_invalid(kept: Option<&Kept>) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct About {
     /// The question.
-    pub question: Question,
+    pub question: ConditionalRequest,
     /// The answers it was made from.
     pub kept: Vec<Arc<Kept>>,
     /// The fields of the request, where that matters.
@@ -211,7 +212,7 @@ impl About {
 
 /// `kept` as the choice sees it.
 #[must_use]
-pub fn stored(kept: &[Arc<Kept>]) -> Vec<Stored<'_>> {
+pub fn stored(kept: &[Arc<Kept>]) -> Vec<StoredVariant<'_>> {
     kept.iter().map(|kept| kept.stored()).collect()
 }
 

@@ -15,7 +15,7 @@ use super::choose::{About, Found, stored};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::remove_cookies;
 use crate::storage::store::{Kept, Store, timestamp};
-use wwwoffle_http::caching::validate::{HeadSays, head_says, merged};
+use wwwoffle_http::caching::validate::{HeadComparison, compare_head, merge_fields};
 use wwwoffle_http::caching::vary::{UNREPEATABLE, fits, variant_text};
 use wwwoffle_http::head;
 
@@ -47,12 +47,12 @@ pub async fn confirmed(
     asked: Asked,
 ) -> Option<Confirmed> {
     let candidates = stored(&about.kept);
-    let holding = about.question.answered(&candidates, &about.request, newer)?;
+    let holding = about.question.match_not_modified(&candidates, &about.request, newer)?;
     for kept in holding.update.iter().filter_map(|index| about.kept.get(*index)) {
         write_down(store, kept, &for_all(kept, newer, about.personal), asked).await;
     }
     let kept = Arc::clone(about.kept.get(holding.serve)?);
-    let mut fields = merged(&kept.fields, newer);
+    let mut fields = merge_fields(&kept.fields, newer);
     if !newer.contains_key(SET_COOKIE) {
         fields.remove(SET_COOKIE);
     }
@@ -71,15 +71,15 @@ pub async fn headed(
     let could_be_chosen =
         |kept: &&Arc<Kept>| kept.status == StatusCode::OK && fits(&kept.stored(), found.request());
     for kept in found.all().iter().filter(could_be_chosen) {
-        match head_says(&kept.fields, kept.entry.body_len(), status, answer) {
-            HeadSays::Nothing => {}
+        match compare_head(&kept.fields, kept.entry.body_len(), status, answer) {
+            HeadComparison::Nothing => {}
             // A change may leave length and date as they were; then only asking for the page tells.
-            HeadSays::Unchanged
+            HeadComparison::Unchanged
                 if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
-            HeadSays::Unchanged => {
+            HeadComparison::Unchanged => {
                 write_down(store, kept, &for_all(kept, answer, personal), asked).await;
             }
-            HeadSays::Changed => {
+            HeadComparison::Changed => {
                 debug!(url = kept.entry.url(), "a HEAD says that what is kept has changed");
                 invalidate(store, Arc::clone(kept), asked.received).await;
             }
@@ -116,7 +116,7 @@ pub fn variant(answer: &HeaderMap, request: &HeaderMap) -> String {
 /// is asked again.
 async fn write_down(store: &Store, kept: &Arc<Kept>, newer: &HeaderMap, asked: Asked) {
     let update = Update::Confirmed {
-        head: head::of_answer(kept.status, &merged(&kept.fields, newer)),
+        head: head::write_response(kept.status, &merge_fields(&kept.fields, newer)),
         asked: timestamp(asked.sent),
         responded: timestamp(asked.received),
     };

@@ -5,9 +5,9 @@ use hyper::{HeaderMap, StatusCode};
 use wwwoffle_config::{Config, NoStore, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost, Resolved, Rules, resolve};
 
-use wwwoffle_http::caching::control::{AnswerControl, RequestControl};
-use wwwoffle_http::caching::freshness::{Basis, Exchange, Freshness, Heuristics};
-use wwwoffle_http::caching::storing::{Requested, is_no_store, may_reuse};
+use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
+use wwwoffle_http::caching::freshness::{Basis, ExchangeTimes, Freshness, Heuristics};
+use wwwoffle_http::caching::storing::{RequestFacts, is_no_store, may_reuse};
 
 /// Why an answer is passed on and not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct Keeping {
     /// Whether we are a shared cache, and what is guessed of lifetimes.
     pub cache: (bool, Heuristics),
     /// What the request says.
-    pub requested: Requested,
+    pub requested: RequestFacts,
     /// Whether trouble of the origin is kept for as long as it is fresh: for who asks now, not for the
     /// queue.
     pub errors: bool,
@@ -72,7 +72,7 @@ impl Keeping {
             share: caching.heuristics.of(url).number(),
             limit: *caching.heuristics_limit.of(url),
         };
-        let requested = Requested {
+        let requested = RequestFacts {
             no_store: RequestControl::of(request).no_store,
             credentials: request.contains_key(AUTHORIZATION),
         };
@@ -93,7 +93,7 @@ impl Keeping {
         url: &str,
         status: StatusCode,
         fields: &HeaderMap,
-        exchange: Exchange,
+        exchange: ExchangeTimes,
     ) -> bool {
         let fresh = Freshness::of(status, fields, exchange, self.cache, exchange.received);
         let is_explicit = fresh.basis == Basis::Explicit;
@@ -104,9 +104,9 @@ impl Keeping {
     }
 
     /// Whether an answer that has just come may be used again without asking.
-    fn is_fresh(&self, status: StatusCode, fields: &HeaderMap, exchange: Exchange) -> bool {
+    fn is_fresh(&self, status: StatusCode, fields: &HeaderMap, exchange: ExchangeTimes) -> bool {
         let (shared, _) = self.cache;
-        let control = AnswerControl::of(fields);
+        let control = ResponseControl::of(fields);
         let fresh = Freshness::of(status, fields, exchange, self.cache, exchange.received);
         fresh.is_fresh() && may_reuse(status, &control, self.requested, &fresh, shared).is_ok()
     }
@@ -137,7 +137,7 @@ pub fn may_keep(
     fields: &HeaderMap,
     kept: Option<StatusCode>,
     keeping: &Keeping,
-    exchange: Exchange,
+    exchange: ExchangeTimes,
 ) -> Result<(), NotKept> {
     match status.as_u16() {
         // With any other status `Content-Range` means nothing (RFC 9110 §14.4).
@@ -158,7 +158,7 @@ pub fn may_keep(
     if keeping.keeps_pages && kept.is_some_and(|kept| kept.is_success()) && !status.is_success() {
         return Err(NotKept::NoPage);
     }
-    let is_no_store = is_no_store(status, &AnswerControl::of(fields), keeping.requested);
+    let is_no_store = is_no_store(status, &ResponseControl::of(fields), keeping.requested);
     if is_no_store && keeping.no_store == NoStore::Respect {
         return Err(NotKept::NoStore);
     }
@@ -232,8 +232,8 @@ mod tests {
         assert_eq!(partial, Err(NotKept::Partial));
     }
 
-    fn exchange() -> Exchange {
-        Exchange { asked: SystemTime::UNIX_EPOCH, received: SystemTime::UNIX_EPOCH }
+    fn exchange() -> ExchangeTimes {
+        ExchangeTimes { sent: SystemTime::UNIX_EPOCH, received: SystemTime::UNIX_EPOCH }
     }
 
     fn keeping(text: &str) -> Keeping {
@@ -253,7 +253,7 @@ mod tests {
         let none = keeping("");
         let queue = Keeping { errors: false, ..none };
         let respect = keeping("[caching]\nno-store = \"respect\"");
-        let asked = Requested { no_store: true, ..Requested::default() };
+        let asked = RequestFacts { no_store: true, ..RequestFacts::default() };
         let keeps = keeping("[online-options]\nkeep-cache-if-not-found = true");
         let error = Err(NotKept::OriginError);
         for (status, control, kept, keeping, want) in [

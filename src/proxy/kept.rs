@@ -19,9 +19,9 @@ use crate::base::mode::Mode;
 use crate::base::owner;
 use crate::daemon::Daemon;
 use crate::storage::store::{Kept, timestamp};
-use wwwoffle_http::caching::control::AnswerControl;
+use wwwoffle_http::caching::control::ResponseControl;
 use wwwoffle_http::caching::freshness::set_age;
-use wwwoffle_http::caching::reuse::{Reuse, unsent};
+use wwwoffle_http::caching::reuse::{Reuse, withheld_fields};
 use wwwoffle_http::fields::add_via;
 use wwwoffle_http::head;
 
@@ -58,7 +58,7 @@ pub(super) fn unasked(ask: &Ask, kept: &Kept) -> HeaderMap {
 fn sent(ask: &Ask, kept: &Kept) -> HeaderMap {
     let mut fields = kept.fields.clone();
     if ask.mode.may_dial() {
-        for name in unsent(&AnswerControl::of(&kept.fields), ask.config.caching.shared) {
+        for name in withheld_fields(&ResponseControl::of(&kept.fields), ask.config.caching.shared) {
             fields.remove(name);
         }
     }

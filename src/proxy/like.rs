@@ -19,7 +19,7 @@ use crate::base::owner::{Owner, Places};
 use crate::daemon::Daemon;
 use crate::page::ways::Like;
 use crate::storage::versions;
-use wwwoffle_http::caching::like::{guesses, likeness};
+use wwwoffle_http::caching::like::{guess_urls, likeness};
 
 /// How many are told.
 const MAX_LIKE: usize = 8;
@@ -80,7 +80,7 @@ pub(crate) async fn has_versions(daemon: &Daemon, places: &Places) -> Result<boo
 
 fn guessed(daemon: &Daemon, url: &CanonicalUrl) -> Vec<CanonicalUrl> {
     let config = daemon.config();
-    guesses(url, &daemon.local, config.offline_options.near_arguments.of(&UrlParts::of(url)))
+    guess_urls(url, &daemon.local, config.offline_options.near_arguments.of(&UrlParts::of(url)))
 }
 
 /// What is kept at one URL, if it is like the other.

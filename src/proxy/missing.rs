@@ -232,11 +232,11 @@ fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
     if ask.post.is_none() {
         conditional::strip(fields);
     }
-    let secret = head::secrets(fields);
+    let secret = head::write_secrets(fields);
     let (parts, ()) = request.into_parts();
     let queued = Timestamp::try_from(ask.now).unwrap_or(Timestamp::UNIX_EPOCH);
     let mut outgoing =
-        Outgoing::new(ask.places.queued.clone(), head::of_request(&parts), kind, queued);
+        Outgoing::new(ask.places.queued.clone(), head::write_request(&parts), kind, queued);
     outgoing.body = ask.post.as_deref().unwrap_or_default().to_vec();
     outgoing.secrets = if secret.is_empty() { Secrets::None } else { Secrets::Open(secret) };
     outgoing.asked_from = ask.asked_from();

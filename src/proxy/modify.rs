@@ -36,7 +36,7 @@ use crate::page::bar::bar;
 use crate::storage::store::timestamp;
 use wwwoffle_html::rewrite::csp::{NO_SCRIPTS, allow_style};
 use wwwoffle_html::rewrite::{Bar, Changes, Cut, FirstFrame, Mark, Marks, Mend, Rewriter};
-use wwwoffle_http::caching::control::{AnswerControl, RequestControl};
+use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::fields::{CACHE_STATUS, has_member};
 
 /// Destinations that are a document (Fetch §2.2.5), besides the window itself.
@@ -302,7 +302,7 @@ fn may_change(answer: &Response<Body>) -> bool {
     answer.extensions().get::<Foreign>().is_some()
         && answer.status() == StatusCode::OK
         && !answer.headers().contains_key(CONTENT_ENCODING)
-        && !AnswerControl::of(answer.headers()).no_transform
+        && !ResponseControl::of(answer.headers()).no_transform
 }
 
 /// Makes the fields of an answer those of one that is changed: they tell nothing of the body that was, and no

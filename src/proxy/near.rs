@@ -24,7 +24,7 @@ use crate::daemon::Daemon;
 use crate::fetch::recurse::read::beginning;
 use crate::storage::store::Kept;
 use wwwoffle_html::references::{Finder, Kind, Want};
-use wwwoffle_http::caching::noise::{Near, differ_in_noise, index_spellings, near};
+use wwwoffle_http::caching::noise::{Nearness, differ_in_noise, index_spellings, near_urls};
 
 /// How many entries of the host are looked at for one that has noise of its own. More cost a person too
 /// long, who waits for a page that most likely is not there.
@@ -47,7 +47,7 @@ const SANDBOX: HeaderValue = HeaderValue::from_static(
 /// # Errors
 ///
 /// When the disk fails.
-pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Near, Kept)>, Error> {
+pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Nearness, Kept)>, Error> {
     let may = ask.mode == Mode::Offline
         && ask.asked.standing == Standing::Usual
         && matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
@@ -57,22 +57,22 @@ pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Near, Kep
         return Ok(None);
     }
     let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare));
-    for (near, url) in near(&ask.bare, &daemon.local, added) {
+    for (near, url) in near_urls(&ask.bare, &daemon.local, added) {
         if let Some(kept) = at(daemon, ask, near, url).await? {
             return Ok(Some((near, kept)));
         }
     }
     for url in index_pages(daemon, ask).await? {
-        if let Some(kept) = at(daemon, ask, Near::Index, url).await? {
+        if let Some(kept) = at(daemon, ask, Nearness::Index, url).await? {
             let kept = Arc::new(kept);
             if says_it_is(daemon, &kept, &ask.bare).await {
-                return Ok(Some((Near::Index, Arc::unwrap_or_clone(kept))));
+                return Ok(Some((Nearness::Index, Arc::unwrap_or_clone(kept))));
             }
         }
     }
     for url in noisy(daemon, ask).await? {
-        if let Some(kept) = at(daemon, ask, Near::Arguments, url).await? {
-            return Ok(Some((Near::Arguments, kept)));
+        if let Some(kept) = at(daemon, ask, Nearness::Arguments, url).await? {
+            return Ok(Some((Nearness::Arguments, kept)));
         }
     }
     Ok(None)
@@ -82,10 +82,10 @@ pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Near, Kep
 async fn at(
     daemon: &Daemon,
     ask: &Ask,
-    near: Near,
+    near: Nearness,
     mut url: CanonicalUrl,
 ) -> Result<Option<Kept>, Error> {
-    if near == Near::Scheme && is_secure(ask) && ask.asked.intent != Intent::Person {
+    if near == Nearness::Scheme && is_secure(ask) && ask.asked.intent != Intent::Person {
         // A script or a style has no page of its own that could be kept apart.
         return Ok(None);
     }
@@ -182,8 +182,8 @@ fn is_secure(ask: &Ask) -> bool {
 
 /// Keeps what came by plain HTTP apart from the secure site it stands in for: it could have been
 /// changed on its way, and must not get at what the browser has of that site.
-fn guarded(ask: &Ask, near: Near, mut kept: Kept) -> Kept {
-    if near == Near::Scheme && is_secure(ask) {
+fn guarded(ask: &Ask, near: Nearness, mut kept: Kept) -> Kept {
+    if near == Nearness::Scheme && is_secure(ask) {
         kept.fields.append(CONTENT_SECURITY_POLICY, SANDBOX);
     }
     kept

@@ -21,7 +21,7 @@ use super::audience::Audience;
 use super::body::Body;
 use crate::net::upstream::BoxError;
 use wwwoffle_http::caching::coding::Delivery;
-use wwwoffle_http::decoding::{Decoder, Fault, MAX_RATIO, Made};
+use wwwoffle_http::decoding::{Decoder, Fault, MAX_RATIO, Output};
 
 /// How much is decoded at once, in bytes: below a tenth of a millisecond for each coding.
 const PIECE: usize = 64 * 1024;
@@ -195,15 +195,15 @@ impl Decoding {
             let taken = self.input.len().saturating_sub(rest.len());
             self.input.advance(taken);
             match made {
-                Made::Bytes(length) => {
+                Output::Bytes(length) => {
                     self.taken.count.store(self.decoder.taken(), Ordering::Relaxed);
                     output.truncate(length);
                     yield_now().await;
                     return Ok(Some((Frame::data(Bytes::from(output)), Some(self))));
                 }
-                Made::Busy => yield_now().await,
-                Made::Hungry => self.receive().await?,
-                Made::End => {
+                Output::Busy => yield_now().await,
+                Output::Hungry => self.receive().await?,
+                Output::End => {
                     let trailers = self.trailers.take().filter(|trailers| !trailers.is_empty());
                     return Ok(trailers.map(|trailers| (Frame::trailers(trailers), None)));
                 }

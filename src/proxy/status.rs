@@ -8,8 +8,8 @@ use hyper::{Response, StatusCode};
 use super::decide::Refusal;
 use super::keep::NotKept;
 use super::rules::Standing;
-use wwwoffle_http::caching::noise::Near;
-use wwwoffle_http::caching::reuse::{Because, Reuse, Verdict};
+use wwwoffle_http::caching::noise::Nearness;
+use wwwoffle_http::caching::reuse::{Reuse, RevalidationReason, Verdict};
 use wwwoffle_http::fields::CACHE_STATUS;
 
 /// What was done with a request, in the words of RFC 9211 §2.
@@ -99,7 +99,7 @@ impl Forward {
     pub fn of(verdict: Option<&Verdict>) -> Self {
         match verdict.map(|verdict| verdict.reuse) {
             None | Some(Reuse::Withheld(_)) => Forward::UriMiss,
-            Some(Reuse::Validate(Because::Request)) => Forward::Request,
+            Some(Reuse::Validate(RevalidationReason::Request)) => Forward::Request,
             Some(_) => Forward::Stale,
         }
     }
@@ -134,7 +134,7 @@ pub enum Why {
     /// Offline, and the request was recorded to be fetched anew.
     RefreshQueued,
     /// Offline, and what is kept is of a URL that names the same page.
-    Near(Near),
+    Near(Nearness),
     /// The request names a moment, and it was kept then.
     Memento,
     /// The mode is offline, and the same body was sent to this URL before.
@@ -172,12 +172,14 @@ impl fmt::Display for CacheStatus {
             CacheStatus::Hit(Why::SameBody) => f.write_str("hit; detail=offline-same-body"),
             CacheStatus::Hit(Why::FormAnswer) => f.write_str("hit; detail=form-answer"),
             CacheStatus::Hit(Why::Memento) => f.write_str("hit; detail=memento"),
-            CacheStatus::Hit(Why::Near(Near::Arguments)) => {
+            CacheStatus::Hit(Why::Near(Nearness::Arguments)) => {
                 f.write_str("hit; detail=near-arguments")
             }
-            CacheStatus::Hit(Why::Near(Near::Scheme)) => f.write_str("hit; detail=near-scheme"),
-            CacheStatus::Hit(Why::Near(Near::Index)) => f.write_str("hit; detail=near-index"),
-            CacheStatus::Hit(Why::Near(Near::Spelling)) => f.write_str("hit; detail=near-spelling"),
+            CacheStatus::Hit(Why::Near(Nearness::Scheme)) => f.write_str("hit; detail=near-scheme"),
+            CacheStatus::Hit(Why::Near(Nearness::Index)) => f.write_str("hit; detail=near-index"),
+            CacheStatus::Hit(Why::Near(Nearness::Spelling)) => {
+                f.write_str("hit; detail=near-spelling")
+            }
             CacheStatus::Stored { forward, collapsed, by } => {
                 write!(f, "fwd={}; stored", forward.as_str())?;
                 f.write_str(if *collapsed { "; collapsed" } else { "" })?;

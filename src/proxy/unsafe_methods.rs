@@ -15,7 +15,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places};
 use crate::net::upstream::{Origin, Scheme};
 use crate::storage::store::Store;
-use wwwoffle_http::caching::invalidate::{invalidated, is_unsafe};
+use wwwoffle_http::caching::invalidate::{invalidated_urls, is_unsafe};
 
 /// What was sent: its method, its target, and the fields that say whose it was.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ pub async fn answered(
     when: SystemTime,
 ) {
     let store = of.store;
-    for mut url in invalidated(sent.method, sent.url, status, answer, of.local) {
+    for mut url in invalidated_urls(sent.method, sent.url, status, answer, of.local) {
         debug!(url = url.as_str(), method = %sent.method, "what is kept is no longer valid");
         let none = HeaderMap::new();
         // Who sent it may have asked for the same without credentials before.

@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use wwwoffle_config::{AskAgain as Configured, Config, UrlParts};
+use wwwoffle_config::{AskAgain, Config, UrlParts};
 use wwwoffle_url::CanonicalUrl;
 
 use super::ask::Ask;
@@ -12,19 +12,20 @@ use crate::base::mode::Mode;
 use crate::daemon::Daemon;
 use crate::storage::store::Kept;
 use wwwoffle_http::caching::control::RequestControl;
-use wwwoffle_http::caching::freshness::{Exchange, Heuristics};
+use wwwoffle_http::caching::freshness::{ExchangeTimes, Heuristics};
 use wwwoffle_http::caching::reuse::{
-    AskAgain, Because, Overrides, Policy, Reuse, Stored, Verdict, reuse,
+    Overrides, Policy, Recheck, Reuse, RevalidationReason, StoredResponse, Verdict, decide_reuse,
 };
-use wwwoffle_http::caching::storing::Requested;
+use wwwoffle_http::caching::storing::RequestFacts;
 
 /// What may be done with a kept answer for a request.
 pub(super) fn verdict(daemon: &Daemon, ask: &Ask, kept: &Kept) -> Verdict {
     let policy = policy(&ask.config, &UrlParts::of(&ask.bare), daemon.mode.dials_since());
-    let mut verdict = reuse(&stored(kept, ask.has_credentials()), &ask.control, &policy, ask.now);
+    let mut verdict =
+        decide_reuse(&stored(kept, ask.has_credentials()), &ask.control, &policy, ask.now);
     // What is learned of parts is not written down: each client would have them asked about once more.
     if kept.part.is_some() && verdict.reuse == Reuse::Refreshing {
-        verdict.reuse = Reuse::Validate(Because::Stale);
+        verdict.reuse = Reuse::Validate(RevalidationReason::Stale);
     }
     verdict
 }
@@ -38,7 +39,7 @@ pub(crate) fn is_fresh(
 ) -> bool {
     let policy = policy(&daemon.config(), &UrlParts::of(url), daemon.mode.dials_since());
     let stored = stored(kept, credentials);
-    let verdict = reuse(&stored, &RequestControl::default(), &policy, clock::now());
+    let verdict = decide_reuse(&stored, &RequestControl::default(), &policy, clock::now());
     verdict.reuse == Reuse::Fresh
 }
 
@@ -52,9 +53,9 @@ pub(super) fn is_of_use(mode: Mode, kept: &Kept, verdict: &Verdict) -> bool {
 pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTime) -> Policy {
     let (caching, online) = (&config.caching, &config.online_options);
     let ask_again = match online.request_changed.of(url) {
-        Configured::Standard => AskAgain::Standard,
-        Configured::Never => AskAgain::Never,
-        Configured::OlderThan(age) => AskAgain::After(age.as_duration()),
+        AskAgain::Standard => Recheck::Standard,
+        AskAgain::Never => Recheck::Never,
+        AskAgain::OlderThan(age) => Recheck::After(age.as_duration()),
     };
     Policy {
         shared: caching.shared,
@@ -74,18 +75,18 @@ pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTim
 }
 
 /// When a kept answer, or the last `304` about it, was asked for and came.
-pub(super) fn exchange(kept: &Kept) -> Exchange {
-    Exchange { asked: kept.entry.asked().into(), received: kept.entry.responded().into() }
+pub(super) fn exchange(kept: &Kept) -> ExchangeTimes {
+    ExchangeTimes { sent: kept.entry.asked().into(), received: kept.entry.responded().into() }
 }
 
-fn stored(kept: &Kept, credentials: bool) -> Stored<'_> {
+fn stored(kept: &Kept, credentials: bool) -> StoredResponse<'_> {
     let no_store = RequestControl::of(&kept.request).no_store;
-    Stored {
+    StoredResponse {
         status: kept.status,
         fields: &kept.fields,
         exchange: exchange(kept),
         // Credentials are part of the key: what is found was asked for with them, or is for all.
-        requested: Requested { no_store, credentials },
+        requested: RequestFacts { no_store, credentials },
         is_invalid: kept.entry.invalid_since().is_some(),
     }
 }

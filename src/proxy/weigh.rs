@@ -11,7 +11,7 @@ use super::{near, ranges, verdict};
 use crate::base::mode::Mode;
 use crate::daemon::Daemon;
 use crate::storage::store::Kept;
-use wwwoffle_http::caching::noise::Near;
+use wwwoffle_http::caching::noise::Nearness;
 
 /// What a request finds, and what is to be done.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ async fn look_up(daemon: &Daemon, ask: &mut Ask) -> Result<Found, wwwoffle_spool
     let exact = choose::look_up(daemon, ask).await?;
     if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
         if exact.is_respelled() {
-            ask.near = Some(Near::Spelling);
+            ask.near = Some(Nearness::Spelling);
         }
         return Ok(exact);
     }

@@ -22,7 +22,7 @@ pub fn of(place: &Place, entry: Option<&Entry>, parts: Option<Parts>) -> Info {
 
 fn kept(entry: &Entry) -> KeptInfo {
     // What the spool took for a head and has kept whole is told as far as it can be read.
-    let response = head::read_answer(entry.head()).map(|(_, fields)| fields).unwrap_or_default();
+    let response = head::read_response(entry.head()).map(|(_, fields)| fields).unwrap_or_default();
     let request = head::read_request(entry.request(), b"").ok();
     let content_type = type_in(&response);
     KeptInfo {
@@ -47,7 +47,7 @@ fn kept(entry: &Entry) -> KeptInfo {
 
 /// The `Content-Type` of what is kept.
 pub(crate) fn content_type(entry: &Entry) -> Option<String> {
-    type_in(&head::read_answer(entry.head()).ok()?.1)
+    type_in(&head::read_response(entry.head()).ok()?.1)
 }
 
 fn type_in(response: &HeaderMap) -> Option<String> {

@@ -15,9 +15,9 @@ use crate::base::spelling::Spelling;
 use crate::fetch::recurse::aim::Asked;
 use crate::proxy::freshen;
 use crate::storage::versions::text::extract;
-use wwwoffle_http::caching::coding::{Delivery, Terms};
-use wwwoffle_http::decoding::{Decoder, Made};
-use wwwoffle_http::head::{read_answer, read_request};
+use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
+use wwwoffle_http::decoding::{Decoder, Output};
+use wwwoffle_http::head::{read_request, read_response};
 
 /// Bytes of a page, as it is kept and decoded, in which its title is looked for.
 const TITLE_WITHIN: usize = 64 << 10;
@@ -35,7 +35,7 @@ impl Placing for Placer {
         answer: &[u8],
     ) -> Place {
         let place = Place::of(url).owned_by(owner.unwrap_or_default());
-        let fields = read_answer(answer).map(|(_, fields)| fields).unwrap_or_default();
+        let fields = read_response(answer).map(|(_, fields)| fields).unwrap_or_default();
         let Ok(asked) = read_request(request, b"") else {
             return place.with_variant(&freshen::variant(&fields, &HeaderMap::new()));
         };
@@ -54,8 +54,8 @@ impl Placing for Placer {
 /// The title of a kept page, if it has one near its beginning.
 #[must_use]
 pub fn title(entry: &Entry) -> Option<String> {
-    let (status, fields) = read_answer(entry.head()).ok()?;
-    let codings = match Terms::of_a_reader().deliver(status, &fields) {
+    let (status, fields) = read_response(entry.head()).ok()?;
+    let codings = match CodingTerms::of_a_reader().deliver(status, &fields) {
         Delivery::Decoded { undone, .. } => undone,
         _ => Vec::new(),
     };
@@ -64,10 +64,10 @@ pub fn title(entry: &Entry) -> Option<String> {
     let (mut decoder, mut input, mut filled) = (Decoder::new(&codings), piece.get(..read)?, 0);
     while let Some(rest) = body.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match decoder.decode(&mut input, false, rest) {
-            Ok(Made::Bytes(length)) => filled += length,
-            Ok(Made::Busy) => {}
+            Ok(Output::Bytes(length)) => filled += length,
+            Ok(Output::Busy) => {}
             // What is decoded so far has the title, or nothing has.
-            Ok(Made::Hungry | Made::End) | Err(_) => break,
+            Ok(Output::Hungry | Output::End) | Err(_) => break,
         }
     }
     let kind = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());

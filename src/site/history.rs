@@ -28,7 +28,7 @@ use crate::site::pages::history::Lines;
 use crate::storage::store::Kept;
 use crate::storage::versions::memento::{self, LINK_FORMAT, http_date, links};
 use crate::storage::versions::{self, NotCompared, Versions, base};
-use wwwoffle_http::caching::coding::Terms;
+use wwwoffle_http::caching::coding::CodingTerms;
 
 /// Versions of which it is told how many lines differ from the one before; of others only what their heads
 /// say.
@@ -183,7 +183,7 @@ async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, Not
 /// Shows an answer under our own name, where nothing of it may do anything: see [`GLASS_CASE`]. Of a page it
 /// is told where its links lead.
 async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
-    let delivery = Terms::of_a_reader().deliver(kept.status, &kept.fields);
+    let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let mut theirs = kept.fields.clone();
     delivery.amend(&mut theirs);
     let url = kept.entry.url();

@@ -64,7 +64,7 @@ impl Icons<'_> {
 
 /// The body of a whole answer that is not coded.
 fn body(entry: &Entry) -> Option<Vec<u8>> {
-    let (status, fields) = head::read_answer(entry.head()).ok()?;
+    let (status, fields) = head::read_response(entry.head()).ok()?;
     let is_plain = status.as_u16() == 200 && !fields.contains_key(CONTENT_ENCODING);
     let len = Some(entry.body_len()).filter(|len| is_plain && *len <= LONGEST)?;
     match entry.body() {

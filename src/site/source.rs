@@ -30,7 +30,7 @@ use crate::site::entry_info as info;
 use crate::site::pages::address::About;
 use crate::storage::store::{Kept, timestamp};
 use crate::storage::versions::text;
-use wwwoffle_http::caching::coding::Terms;
+use wwwoffle_http::caching::coding::CodingTerms;
 
 /// The longest source that is shown as text, in bytes; more is handed over as a file.
 const MAX_SOURCE: usize = 8 << 20;
@@ -94,7 +94,7 @@ async fn whole(mut body: Body) -> Option<Vec<u8>> {
 
 /// The body, and whether it could be decoded.
 fn decoded(caller: &Caller, kept: &Arc<Kept>) -> (Body, bool) {
-    let delivery = Terms::of_a_reader().deliver(kept.status, &kept.fields);
+    let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let is_readable = delivery.is_readable();
     (recode::body(delivery, body::kept(&caller.daemon.store, kept, None)), is_readable)
 }

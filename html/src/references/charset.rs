@@ -1,23 +1,23 @@
-//! In which encoding a document is: Encoding Standard and HTML §13.2.3.
+//! Determines the encoding of a document: Encoding Standard and HTML §13.2.3.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
 use super::Kind;
 
-/// How far into a document a declaration is looked for, in bytes (HTML §13.2.3.2).
+/// How many bytes are searched for a declaration (HTML §13.2.3.2).
 pub const PRESCAN: usize = 1024;
 
-/// The encoding of a document that begins with `head` ([`PRESCAN`] bytes, or all): by its byte order
-/// mark, its `Content-Type`, what it says itself; UTF-8 where nothing tells, if the beginning is that,
-/// and windows-1252 in HTML if it is not.
+/// The encoding of a document that begins with `head` ([`PRESCAN`] bytes, or all of it): from its
+/// byte order mark, its `Content-Type`, or its own declaration. Without any, it is UTF-8 if the
+/// beginning is valid UTF-8, and windows-1252 for other HTML.
 ///
-/// Browsers guess by more of the page than its head. There a page without any declaration is UTF-8 more
-/// often than not by now.
+/// Browsers examine more of the page than its head. Today most pages without a declaration are
+/// UTF-8.
 pub fn choose(kind: Kind, content_type: Option<&str>, head: &[u8]) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(head) {
         return encoding;
     }
-    // RFC 8259 §8.1: JSON has one encoding.
+    // RFC 8259 §8.1: JSON is always UTF-8.
     if kind == Kind::Manifest {
         return UTF_8;
     }
@@ -36,7 +36,7 @@ pub fn choose(kind: Kind, content_type: Option<&str>, head: &[u8]) -> &'static E
     })
 }
 
-/// A character may be cut by the end of the head.
+/// The last character may be cut at the end of the head.
 fn is_utf8(head: &[u8]) -> bool {
     match std::str::from_utf8(head) {
         Ok(_) => true,
@@ -44,7 +44,7 @@ fn is_utf8(head: &[u8]) -> bool {
     }
 }
 
-/// The `charset` of a `Content-Type`, if it is known.
+/// The `charset` of a `Content-Type`, if known.
 fn of_content_type(content_type: &str) -> Option<&'static Encoding> {
     let parameters = content_type.split(';').skip(1);
     let charset = parameters
@@ -53,8 +53,8 @@ fn of_content_type(content_type: &str) -> Option<&'static Encoding> {
     Encoding::for_label(charset.1.trim().trim_matches(['"', '\'']).as_bytes())
 }
 
-/// CSS Syntax §3.2: the bytes `@charset "…";` at the very beginning. Whoever could read them as ASCII
-/// does not mean UTF-16.
+/// CSS Syntax §3.2: the bytes `@charset "…";` at the very beginning. Text in this form cannot be
+/// UTF-16.
 fn at_charset(head: &[u8]) -> Option<&'static Encoding> {
     let rest = head.strip_prefix(b"@charset \"")?;
     let end = rest.iter().position(|byte| *byte == b'"')?;
@@ -62,7 +62,7 @@ fn at_charset(head: &[u8]) -> Option<&'static Encoding> {
     label(rest.get(..end)?)
 }
 
-/// The encoding that an XML declaration names; without one, XML tells UTF-16 by its zero bytes.
+/// The encoding in an XML declaration; without one, zero bytes reveal UTF-16.
 fn xml(head: &[u8]) -> Option<&'static Encoding> {
     match head {
         [b'<', 0, b'?', 0, ..] => return Some(UTF_16LE),
@@ -84,7 +84,7 @@ fn meta(head: &[u8]) -> Option<&'static Encoding> {
         let start = rest.iter().position(|byte| *byte == b'<')?;
         rest = rest.get(start..)?;
         if rest.starts_with(b"<!--") {
-            // The two dashes of the beginning may be those of the end.
+            // The two dashes that open the comment may also close it.
             let end = rest.get(2..)?.windows(3).position(|mark| mark == b"-->")?;
             rest = rest.get(end + 5..)?;
         } else if is_meta(rest) {
@@ -155,7 +155,7 @@ fn in_content(content: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// What a label means in a document that could be read as ASCII so far.
+/// The meaning of a label in a document that is ASCII-compatible so far.
 fn label(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label(label)?;
     if encoding == UTF_16LE || encoding == UTF_16BE {
@@ -164,7 +164,7 @@ fn label(label: &[u8]) -> Option<&'static Encoding> {
     Some(if encoding == X_USER_DEFINED { WINDOWS_1252 } else { encoding })
 }
 
-/// The attributes of a tag, names in lower case (*get an attribute*).
+/// The attributes of a tag with lower-case names (*get an attribute*).
 struct Attributes<'a> {
     rest: &'a [u8],
 }

@@ -1,20 +1,20 @@
-//! What style sheets refer to, by cssparser.
+//! References of style sheets, parsed with cssparser.
 //!
-//! A sheet is read in pieces that end with a `}`, for no rule that matters here goes beyond one: a piece
-//! is held, read, and forgotten, so that a sheet may be of any length.
+//! A sheet is split after `}`, because no rule that contains references continues beyond one. Each
+//! piece is buffered, parsed and dropped, so a sheet may have any length.
 
 use cssparser::{ParseError, Parser, ParserInput, Token};
 
 use super::gather::Gather;
 use super::{Class, Cut, LeftOut, MAX_HELD, boundary, media, srcset};
 
-/// A piece is read when it has at least so many bytes.
+/// The smallest piece that is parsed, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// How deep blocks and functions are read.
+/// How deep blocks and functions are parsed.
 const MAX_DEPTH: u32 = 64;
 
-/// Reads a style sheet that comes in pieces of any length.
+/// Parses a style sheet that arrives in pieces of any length.
 #[derive(Debug, Default)]
 pub(super) struct Css {
     pieces: Pieces,
@@ -35,7 +35,7 @@ impl Css {
     }
 }
 
-/// Cuts a sheet where a rule ends.
+/// Splits a sheet at the ends of rules.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     held: String,
@@ -43,7 +43,8 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Gives `each` what can be read by itself, in order, and whether it was cut elsewhere, for it is too long.
+    /// Calls `each` with every piece that can be parsed alone, in order. The flag says that a piece
+    /// was cut elsewhere because it is too long.
     pub(crate) fn write(&mut self, text: &str, mut each: impl FnMut(&str, bool)) {
         let mut start = 0;
         for (index, byte) in text.bytes().enumerate() {
@@ -60,7 +61,8 @@ impl Pieces {
         self.hold(text.get(start..).unwrap_or_default(), &mut each);
     }
 
-    /// Nothing that ends here. What does not fit is cut at a place that the sheet alone decides.
+    /// Buffers text without an end of a rule. Text beyond the bound is cut at a position that
+    /// depends only on the sheet.
     fn hold(&mut self, mut text: &str, each: &mut impl FnMut(&str, bool)) {
         while let Some(beyond) = (self.held.len() + text.len()).checked_sub(MAX_HELD + 1) {
             let fitting = boundary(text, text.len() - beyond - 1);
@@ -72,7 +74,7 @@ impl Pieces {
         self.held.push_str(text);
     }
 
-    /// What is left.
+    /// Passes on the remaining text.
     pub(crate) fn finish(mut self, mut each: impl FnMut(&str, bool)) {
         self.flush(false, &mut each);
     }
@@ -85,12 +87,13 @@ impl Pieces {
     }
 }
 
-/// Where the end of what is held stands, as far as it decides whether a `}` ends something.
+/// The lexical state at the end of the buffered text, as far as it decides whether a `}` ends a
+/// rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
     Plain,
-    /// After a backslash, in a string of this quote or in none.
+    /// After a backslash, inside a string with this quote or outside.
     Escape(Option<u8>),
     Slash,
     Comment,
@@ -106,7 +109,7 @@ impl State {
                 b'/' if self == Self::CommentStar => Self::Plain,
                 _ => Self::Comment,
             },
-            // A string ends with its line, too.
+            // The end of a line also ends a string.
             Self::String(quote) if byte == quote || byte == b'\n' => Self::Plain,
             Self::String(quote) if byte == b'\\' => Self::Escape(Some(quote)),
             Self::Escape(Some(quote)) | Self::String(quote) => Self::String(quote),
@@ -122,7 +125,7 @@ impl State {
     }
 }
 
-/// Reads a sheet or the value of a `style` attribute that is there as a whole.
+/// Parses a complete sheet or the value of a `style` attribute.
 pub(super) fn read(text: &str, gather: &mut Gather) {
     if text.is_empty() {
         return;
@@ -132,7 +135,7 @@ pub(super) fn read(text: &str, gather: &mut Gather) {
     walk(&mut parser, gather, Context::Other, 0);
 }
 
-/// What stands around a URL.
+/// The context of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Context {
     Other,
@@ -144,13 +147,13 @@ enum Context {
     Names,
 }
 
-/// What a token asks for, its text let go so that the parser can go on.
+/// What a token means, copied so that the parser can continue.
 enum Step {
     Skip,
     Url(String),
     Text(String),
     At(Context),
-    /// A block, or a function that refers to nothing by itself.
+    /// A block, or a function that is not a reference.
     Block {
         braces: bool,
     },
@@ -236,7 +239,7 @@ fn walk(parser: &mut Parser<'_, '_>, gather: &mut Gather, outer: Context, depth:
     }
 }
 
-/// An `@import` names one sheet; what follows are its conditions.
+/// An `@import` names one sheet; conditions follow.
 fn after_url(context: Context, outer: Context) -> Context {
     if context == Context::Import { outer } else { context }
 }
@@ -262,7 +265,7 @@ fn url_in(url: &str, context: Context, gather: &mut Gather) {
     gather.add(url, class);
 }
 
-/// `image-set()`: of its images a browser takes the one for its screen (CSS Images 4 §2.4).
+/// `image-set()`: a browser chooses the image for its screen (CSS Images 4 §2.4).
 fn image_set(parser: &mut Parser<'_, '_>, gather: &mut Gather) {
     let mut options: Vec<(String, f64, bool)> = Vec::new();
     while let Ok(token) = parser.next() {

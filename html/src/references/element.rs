@@ -1,12 +1,12 @@
-//! What one element refers to.
+//! The references of one element.
 //!
-//! The parsers of HTML and of XML hand their tags to this table. It knows nothing of text; but it knows
-//! the `picture` or `video` that an element stands in, for there only one of several sources is taken.
+//! The HTML and XML parsers pass their tags to this table. It does not see text, but it knows the
+//! enclosing `picture` or `video`, in which only one of several sources is chosen.
 
 use super::gather::Gather;
 use super::{Class, LeftOut, css, image, link};
 
-/// A start tag: names in lower case without a prefix, values decoded.
+/// A start tag: lower-case names without prefix, decoded values.
 #[derive(Debug, Default)]
 pub(super) struct Tag {
     pub(super) name: String,
@@ -14,53 +14,54 @@ pub(super) struct Tag {
 }
 
 impl Tag {
-    /// The first attribute of this name, without blanks around it.
+    /// The first attribute of this name, trimmed.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let (_, value) = self.attributes.iter().find(|(known, _)| known == name)?;
         Some(value.trim_matches(|c: char| c <= ' '))
     }
 
-    /// As [`get`](Self::get), but never empty.
+    /// As [`get`](Self::get), but `None` if empty.
     pub(super) fn filled(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// Whether an attribute of blank-separated words has this one.
+    /// Whether an attribute with space-separated words contains this word.
     pub(super) fn has_word(&self, name: &str, word: &str) -> bool {
         let words = self.get(name).unwrap_or_default().split_ascii_whitespace();
         words.into_iter().any(|known| known.eq_ignore_ascii_case(word))
     }
 }
 
-/// Whether the value of an attribute is looked at by anybody.
+/// Whether the value of an attribute is used at all.
 pub(super) fn is_of_interest(attribute: &str) -> bool {
     !matches!(attribute, "class" | "id" | "title" | "alt" | "value" | "role" | "tabindex")
         && !attribute.starts_with("aria-")
         && !attribute.starts_with("on")
 }
 
-/// Where in the document we are, as far as elements depend on it.
+/// The position in the document, as far as elements depend on it.
 #[derive(Debug, Default)]
 pub(super) struct Around {
     pub(super) sources: Sources,
-    /// How many `template` elements are open: what is in them is not shown before a script asks.
+    /// How many `template` elements are open. Their contents are not shown before a script uses
+    /// them.
     pub(super) templates: u32,
-    /// The page names an icon.
+    /// Whether the page names an icon.
     pub(super) has_icon: bool,
 }
 
-/// In which element `source` stands.
+/// The element that contains `source` elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sources {
     #[default]
     Nowhere,
-    /// In a `picture`, and whether one of its sources was taken.
+    /// In a `picture`, and whether one of its sources was chosen.
     Picture { taken: bool },
     /// In `video` or `audio`.
     Media { taken: bool },
 }
 
-/// Images that browsers show.
+/// Whether browsers show images of this type.
 pub(super) fn is_shown_image(kind: &str) -> bool {
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let Some(subtype) = kind.strip_prefix("image/") else { return kind.is_empty() };
@@ -70,7 +71,7 @@ pub(super) fn is_shown_image(kind: &str) -> bool {
     )
 }
 
-/// Attributes of which scripts make the source of an element when it comes into view.
+/// Attributes that scripts copy to the source of an element when it scrolls into view.
 pub(crate) const LAZY: [&str; 9] = [
     "data-src",
     "data-lazy-src",
@@ -87,7 +88,7 @@ pub(crate) const LAZY: [&str; 9] = [
 const LAZY_BACKGROUNDS: [&str; 4] =
     ["data-bg", "data-background", "data-background-image", "data-bg-url"];
 
-/// Tells what the element refers to.
+/// Reports the references of an element.
 pub(super) fn read(tag: &Tag, around: &mut Around, gather: &mut Gather) {
     let hidden = (around.templates > 0).then_some(LeftOut::Inert);
     match tag.name.as_str() {
@@ -119,7 +120,7 @@ pub(super) fn read(tag: &Tag, around: &mut Around, gather: &mut Gather) {
             }
         }
         _ => {
-            // A script for browsers that know no modules.
+            // A script for browsers without modules.
             let is_for_others = tag.name == "script" && tag.get("nomodule").is_some();
             let not_taken = is_for_others && !gather.want.all_candidates;
             let left_out = hidden.or(not_taken.then_some(LeftOut::NotTaken));
@@ -133,14 +134,14 @@ pub(super) fn read(tag: &Tag, around: &mut Around, gather: &mut Gather) {
     everywhere(tag, hidden, gather);
 }
 
-/// Where elements of SVG have their reference; XML's own prefix for it is made `xlink`.
+/// Attributes for references in SVG. XML parsers map the XLink prefix to `xlink`.
 const HREF: [&str; 2] = ["href", "xlink:href"];
 
 fn references<'a>(tag: &'a Tag, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
     names.iter().filter_map(|name| tag.filled(name))
 }
 
-/// Elements of which nothing has to be known but the attributes.
+/// Elements whose references depend on their attributes alone.
 fn plain(tag: &Tag) -> Option<(&'static [&'static str], Class)> {
     Some(match tag.name.as_str() {
         "script" => (&["src", "href", "xlink:href"], Class::Script),
@@ -161,7 +162,7 @@ fn plain(tag: &Tag) -> Option<(&'static [&'static str], Class)> {
     })
 }
 
-/// What any element may have.
+/// References that any element may have.
 fn everywhere(tag: &Tag, hidden: Option<LeftOut>, gather: &mut Gather) {
     if let Some(style) = tag.filled("style") {
         css::read(style, gather);
@@ -197,17 +198,17 @@ fn everywhere(tag: &Tag, hidden: Option<LeftOut>, gather: &mut Gather) {
     }
 }
 
-/// What a script will make the source.
+/// The source that a script will set.
 pub(super) fn lazy(tag: &Tag) -> Option<&str> {
     LAZY.into_iter().filter_map(|name| tag.filled(name)).find(|value| is_like_url(value))
 }
 
-/// Lazy attributes also hold `true`, `3` and templates for scripts.
+/// Lazy attributes may also contain `true`, `3` or script templates.
 pub(crate) fn is_like_url(value: &str) -> bool {
     value.contains(['/', '.']) && !value.contains(['{', '<', ' ']) && value.parse::<f64>().is_err()
 }
 
-/// An object whose type says that it is something else.
+/// The class of an object whose type says that it is something else.
 fn typed(tag: &Tag, class: Class) -> Class {
     let kind = tag.get("type").unwrap_or_default().to_ascii_lowercase();
     match kind.split('/').next() {

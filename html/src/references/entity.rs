@@ -1,13 +1,13 @@
-//! Character references, decoded once (HTML §13.2.5.72 and following).
+//! Decodes character references once (HTML §13.2.5.72 and following).
 
 use std::borrow::Cow;
 
 use quick_xml::escape::resolve_html5_entity;
 
-/// Bytes of the longest name.
+/// The longest name, in bytes.
 const MAX_NAME: usize = 32;
 
-/// Names that need no `;`.
+/// Names that do not need a `;`.
 #[rustfmt::skip]
 const WITHOUT_SEMICOLON: [&str; 106] = [
     "AElig", "AMP", "Aacute", "Acirc", "Agrave", "Aring", "Atilde", "Auml", "COPY", "Ccedil", "ETH",
@@ -22,7 +22,7 @@ const WITHOUT_SEMICOLON: [&str; 106] = [
     "ugrave", "uml", "uuml", "yacute", "yen", "yuml",
 ];
 
-/// Where a text stands: in an attribute `&copy=1` is no reference.
+/// The position of a text: in an attribute, `&copy=1` is not a character reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The value of an attribute.
@@ -31,7 +31,7 @@ pub enum Place {
     Text,
 }
 
-/// The text with its references replaced by what they stand for.
+/// Replaces the character references of a text.
 #[must_use]
 pub fn decode(text: &str, place: Place) -> Cow<'_, str> {
     let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
@@ -54,7 +54,7 @@ pub fn decode(text: &str, place: Place) -> Cow<'_, str> {
     Cow::Owned(decoded)
 }
 
-/// Decodes a number and gives what follows it; `None` when there is none.
+/// Decodes a number and returns the text after it; `None` without digits.
 fn numeric<'a>(text: &'a str, decoded: &mut String) -> Option<&'a str> {
     let (digits, radix) = match text.strip_prefix(['x', 'X']) {
         Some(digits) => (digits, 16),
@@ -72,7 +72,7 @@ fn numeric<'a>(text: &'a str, decoded: &mut String) -> Option<&'a str> {
     Some(rest.strip_prefix(';').unwrap_or(rest))
 }
 
-/// HTML §13.2.5.84: numbers that stand for others, and those that stand for nothing.
+/// HTML §13.2.5.84: numbers with another meaning, and invalid ones.
 fn character(number: u32) -> char {
     if let Ok(byte @ 0x80..=0x9f) = u8::try_from(number) {
         let bytes = [byte];

@@ -1,4 +1,4 @@
-//! Feeds (RSS, Atom) and sitemaps: where their items and entries lead.
+//! Feeds (RSS, Atom) and sitemaps: the URLs of their items and entries.
 
 use wwwoffle_url::MAX_LEN;
 
@@ -6,15 +6,15 @@ use super::element::Tag;
 use super::gather::Gather;
 use super::{Class, LeftOut, boundary, page};
 
-/// What an XML parser tells the elements of a feed or sitemap to.
+/// Receives the elements of a feed or sitemap from an XML parser.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     pub(super) gather: Gather,
-    /// The element whose text is a URL, and the text so far.
+    /// The element whose text is a URL, and its text so far.
     collected: Option<(Text, String)>,
-    /// In a sitemap: what the entries are.
+    /// In a sitemap: the class of the entries.
     entry: Option<Class>,
-    /// The prefix of the outermost element: others are extensions.
+    /// The prefix of the root element; elements with other prefixes are extensions.
     prefix: Option<String>,
     in_image: bool,
 }
@@ -33,7 +33,7 @@ impl Feed {
     pub(super) fn open(&mut self, prefix: &str, tag: &Tag) {
         self.collected = None;
         if self.prefix.is_none() {
-            // The elements of RSS 1.0 have none inside their `rdf:RDF`.
+            // In RSS 1.0 the elements inside `rdf:RDF` have no prefix.
             let own = if tag.name == "rdf" { "" } else { prefix };
             self.prefix = Some(own.to_owned());
         }

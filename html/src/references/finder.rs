@@ -1,4 +1,4 @@
-//! Bytes to text, and text to the reader of its kind.
+//! Decodes a document to text and passes it to the parser of its kind.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ use super::squeeze::Squeeze;
 use super::xml::{Vocabulary, Xml};
 use super::{Found, Kind, Want};
 
-/// Bytes of text that are decoded at once.
+/// How much text is decoded at once, in bytes.
 const DECODED: usize = 16 * 1024;
 
-/// Reads a document and tells what it refers to.
+/// Parses a document and returns its references.
 ///
 /// # Examples
 ///
@@ -82,7 +82,8 @@ impl fmt::Debug for Finder {
 }
 
 impl Finder {
-    /// For a document of this kind, found at `url` (after redirects) with this `Content-Type`.
+    /// A finder for a document of this kind, loaded from `url` (after redirects) with this
+    /// `Content-Type`.
     #[must_use]
     pub fn new(kind: Kind, url: &BrowserUrl, content_type: Option<&str>, want: &Want) -> Self {
         let gather = Box::new(Gather::new(url, want));
@@ -90,15 +91,16 @@ impl Finder {
         Self { kind, content_type, state: State::Head(Vec::new(), gather) }
     }
 
-    /// Reads a `Link` field of the answer that the document came in, before the document itself.
+    /// Parses a `Link` field of the response. Must be called before the first
+    /// [`write`](Self::write).
     pub fn link_field(&mut self, value: &str) {
         if let State::Head(_, gather) = &mut self.state {
             header::read(value, gather);
         }
     }
 
-    /// Reads a piece of the document, content codings undone. Work is linear in its length; what is
-    /// held does not grow with what was read, but for the links.
+    /// Parses a piece of the document, decoded from its content coding. Time is linear in its
+    /// length; memory grows only with the links.
     pub fn write(&mut self, piece: &[u8]) {
         if self.kind == Kind::None {
             return;
@@ -119,7 +121,7 @@ impl Finder {
         }
     }
 
-    /// The encoding is known; `head` is read.
+    /// Creates the parser once the encoding is known, and parses `head`.
     fn begin(&self, head: &[u8], mut gather: Gather) -> Text {
         let encoding = charset::choose(self.kind, self.content_type.as_deref(), head);
         gather.set_encoding(encoding);
@@ -133,7 +135,7 @@ impl Finder {
         text
     }
 
-    /// Whether the rest of the document makes no difference any more.
+    /// Whether the rest of the document cannot change the result.
     #[must_use]
     pub fn is_done(&self) -> bool {
         match &self.state {
@@ -142,7 +144,7 @@ impl Finder {
         }
     }
 
-    /// The document is at its end.
+    /// Ends the document and returns its references.
     #[must_use]
     pub fn finish(mut self) -> Found {
         if self.kind == Kind::None {

@@ -1,4 +1,4 @@
-//! Where all readers put what they found: absolute, each once, bounded.
+//! Collects the references of all parsers: absolute, without duplicates, bounded.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,22 +11,22 @@ use wwwoffle_url::{BrowserUrl, MAX_LEN};
 use super::squeeze::CUT;
 use super::{Class, Cut, Found, LeftOut, Link, MAX_LINK_BYTES, MAX_LINKS, Want};
 
-/// What is found in one document and the documents inside it.
+/// The references of a document and its inner documents.
 #[derive(Debug)]
 pub(super) struct Gather {
     pub(super) found: Found,
     pub(super) want: Want,
-    /// What references are relative to. `None` only in what stands in for another one.
+    /// The base of relative references. `None` only in a placeholder.
     base: Option<BrowserUrl>,
     document: Option<BrowserUrl>,
-    /// How many documents inside this one were read.
+    /// How many inner documents were parsed.
     pub(super) inner: usize,
-    /// A document's first `base` counts.
+    /// Only the first `base` of a document counts.
     has_base: bool,
-    /// By which queries are encoded.
+    /// The encoding of queries.
     encoding: &'static Encoding,
     bytes: usize,
-    /// Hash of URL and class, and where the link is. Two of the same hash are both told.
+    /// Index of the link by hash of URL and class. On a collision both links are reported.
     seen: HashMap<u64, usize>,
     hasher: RandomState,
 }
@@ -54,14 +54,14 @@ impl Gather {
         Self { base: document.clone(), document, want: want.clone(), ..Self::default() }
     }
 
-    /// The document is in this encoding.
+    /// Sets the encoding of the document.
     pub(super) fn set_encoding(&mut self, encoding: &'static Encoding) {
         self.found.charset = encoding.name();
-        // URL Standard, *query state*: what a form would be sent in.
+        // URL Standard, *query state*: the encoding of form submissions.
         self.encoding = encoding.output_encoding();
     }
 
-    /// HTML §4.2.3: the first `base` with `href` counts, and not when it leads out of the web.
+    /// HTML §4.2.3: the first `base` with `href` counts, unless it leads outside the web.
     pub(super) fn set_base(&mut self, reference: &str) {
         if std::mem::replace(&mut self.has_base, true) {
             return;
@@ -73,7 +73,7 @@ impl Gather {
         }
     }
 
-    /// The base of a document, to be put back after one inside it that has its own.
+    /// Saves the base before an inner document, which may set its own.
     pub(super) fn save_base(&mut self) -> (Option<BrowserUrl>, bool) {
         (self.base.clone(), std::mem::take(&mut self.has_base))
     }
@@ -82,13 +82,13 @@ impl Gather {
         (self.base, self.has_base) = (base, has_base);
     }
 
-    /// What browsers ask for where a page names no icon.
+    /// Adds the icon that browsers request if a page names none.
     pub(super) fn add_implied(&mut self) {
         self.base.clone_from(&self.document);
         self.add_marked("/favicon.ico", Class::Icon, false, Some(LeftOut::Implied));
     }
 
-    /// RFC 6596: the document is the one at this URL.
+    /// Records the canonical URL of the document (RFC 6596).
     pub(super) fn set_canonical(&mut self, reference: &str) {
         if self.found.canonical.is_none() && reference.len() <= MAX_LEN {
             self.found.canonical = self.resolve(reference.trim()).map(BrowserUrl::into_string);
@@ -167,19 +167,18 @@ impl Gather {
         self.found.links.push(link);
     }
 
-    /// Notes why not everything is read.
+    /// Records why the document is not parsed completely.
     pub(super) fn cut(&mut self, cut: Cut) {
         self.found.cut.get_or_insert(cut);
     }
 
-    /// Nothing that follows can be told.
+    /// Whether the limit of links is reached.
     pub(super) fn is_full(&self) -> bool {
         self.found.cut == Some(Cut::Links)
     }
 }
 
-/// Whether it names something that is nowhere to be fetched from. A `data:` URL may be long, so it is
-/// not parsed for that.
+/// Whether the reference has a scheme that cannot be fetched. Avoids parsing long `data:` URLs.
 fn is_no_link(reference: &str) -> bool {
     let Some(end) =
         reference.bytes().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(&byte))
@@ -193,7 +192,7 @@ fn is_no_link(reference: &str) -> bool {
         && !known.iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
-/// The credentials of a page are for it alone: nothing that it refers to inherits them.
+/// Removes the page's credentials, which its references must not inherit.
 fn without_credentials(url: &BrowserUrl) -> Option<BrowserUrl> {
     if url.username().is_empty() && url.password().is_none() {
         return Some(url.clone());
@@ -204,8 +203,8 @@ fn without_credentials(url: &BrowserUrl) -> Option<BrowserUrl> {
     format!("{}://{host}{port}{}{query}", url.scheme(), url.path()).parse().ok()
 }
 
-/// URL Standard, *query state*: in a document of another encoding the query is in that encoding.
-/// `None` when that makes no difference.
+/// URL Standard, *query state*: encodes the query in the encoding of the document. `None` if that
+/// changes nothing.
 pub(crate) fn with_query_encoded(reference: &str, encoding: &'static Encoding) -> Option<String> {
     if encoding == UTF_8 {
         return None;
@@ -230,7 +229,7 @@ pub(crate) fn with_query_encoded(reference: &str, encoding: &'static Encoding) -
     Some(written)
 }
 
-/// *Percent-encode after encoding*: what the encoding lacks becomes a character reference.
+/// *Percent-encode after encoding*: characters outside the encoding become character references.
 fn push_encoded(query: &str, encoding: &'static Encoding, written: &mut String) {
     let mut encoder = encoding.new_encoder();
     let (mut rest, mut bytes) = (query, [0; 1024]);

@@ -1,18 +1,18 @@
-//! `Link` fields (RFC 8288): what browsers fetch with a page because the head of its answer says so.
+//! `Link` fields (RFC 8288) that make browsers fetch sub-resources.
 
 use super::element::{Around, Tag};
 use super::gather::Gather;
 use super::link;
 
-/// The relations that browsers heed there.
+/// The relations that browsers honour in `Link` fields.
 const HEEDED: [&str; 4] = ["preload", "modulepreload", "prefetch", "stylesheet"];
 
-/// Reads the value of one field.
+/// Parses the value of one field.
 pub(super) fn read(field: &str, gather: &mut Gather) {
     let mut rest = field;
     while let Some((tag, after)) = next(rest) {
         rest = after;
-        // With an anchor it is said of something else (RFC 8288 §3.2).
+        // With an anchor, the link describes another resource (RFC 8288 §3.2).
         if tag.get("anchor").is_some() {
             continue;
         }
@@ -26,8 +26,8 @@ pub(super) fn read(field: &str, gather: &mut Gather) {
     }
 }
 
-/// The next link as the element that says the same, and what follows it. `None` at the end, and from
-/// what is no link on.
+/// The next link as the equivalent `link` element, and the text after it. `None` at the end and at
+/// the first invalid link.
 fn next(text: &str) -> Option<(Tag, &str)> {
     let text = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ',');
     let (reference, mut rest) = text.strip_prefix('<')?.split_once('>')?;
@@ -46,7 +46,7 @@ fn next(text: &str) -> Option<(Tag, &str)> {
     Some((Tag { name: "link".to_owned(), attributes }, rest))
 }
 
-/// A token or a quoted string, and what follows it.
+/// A token or quoted string, and the text after it.
 fn value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([';', ',']).unwrap_or(text.len());

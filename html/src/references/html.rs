@@ -1,9 +1,9 @@
-//! HTML, by `lol_html`: as it comes, and no tree.
+//! HTML, parsed as a stream with `lol_html`, without a tree.
 //!
-//! What the parser remembers is bounded by [`MAX_PARSER_MEMORY`]. It remembers the elements that are open, and
-//! where authors leave end tags away these get more and more. So when it is at its bound it begins anew
-//! at the same tag; nothing is lost but what it knew of open elements, and the links need little of that.
-//! A single tag beyond the bound ends the reading.
+//! The parser's memory is bounded by [`MAX_PARSER_MEMORY`]. It remembers the open elements, which
+//! accumulate where authors omit end tags. At the bound a new parser starts at the same tag and
+//! only loses its list of open elements, which references rarely need. A single tag beyond the
+//! bound ends parsing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,17 +18,18 @@ use super::gather::Gather;
 use super::page::{Page, Spelling};
 use super::{Cut, MAX_PARSER_MEMORY};
 
-/// Bytes of names of elements, seen since the parser began, after which it begins anew: it does not count
-/// them as memory.
+/// How many bytes of element names a parser may see before it is replaced: it does not count them
+/// as memory.
 const MAX_NAMES: usize = 4 << 20;
 
-/// Bytes that are given to a parser that began anew at once; more are left when one tag is too long.
+/// How many unread bytes a replacement parser may get at once. There are more if a single tag is
+/// too long.
 const MAX_AGAIN: usize = 1 << 20;
 
-/// How much the parser gets at once, in bytes.
+/// How many bytes are passed to the parser at once.
 const STEP: usize = 16 * 1024;
 
-/// Reads HTML that comes in pieces of any length.
+/// Parses HTML that arrives in pieces of any length.
 pub(super) struct Html {
     shared: Arc<Mutex<Shared>>,
     parser: Option<HtmlRewriter<'static, Sink>>,
@@ -36,22 +37,22 @@ pub(super) struct Html {
 
 type Sink = Box<dyn FnMut(&[u8]) + Send>;
 
-/// What the parser's handlers write to.
+/// The state that the parser's handlers share.
 #[derive(Default)]
 struct Shared {
     page: Page,
     names: usize,
-    /// The parser gave up, and gives back what it has not read.
+    /// The parser has given up and returns its unread bytes.
     gave_up: bool,
     unread: Vec<u8>,
 }
 
-/// A tag is read again by a parser that begins anew.
+/// Stops the parser at a tag, which a new parser reads again.
 #[derive(Debug, thiserror::Error)]
-#[error("the parser begins anew")]
+#[error("the parser is replaced")]
 struct Anew;
 
-/// Reads a document that is there as a whole.
+/// Parses a complete document.
 pub(super) fn read(document: &str, page: Page) -> Gather {
     let mut html = Html::new(page);
     html.write(document);
@@ -77,7 +78,7 @@ impl Html {
         }
     }
 
-    /// Begins anew where the parser gave up.
+    /// Starts a new parser where the old one gave up.
     fn again(&mut self) {
         self.parser = None;
         let unread = {
@@ -86,9 +87,9 @@ impl Html {
             shared.page.forget_open();
             std::mem::take(&mut shared.unread)
         };
-        let mut anew = parser(&self.shared);
-        if unread.len() <= MAX_AGAIN && anew.write(&unread).is_ok() {
-            self.parser = Some(anew);
+        let mut replacement = parser(&self.shared);
+        if unread.len() <= MAX_AGAIN && replacement.write(&unread).is_ok() {
+            self.parser = Some(replacement);
         } else {
             let mut shared = lock(&self.shared);
             shared.page.gather.cut(Cut::Memory);
@@ -96,12 +97,12 @@ impl Html {
         }
     }
 
-    /// `is_page`: browsers ask for its icon.
+    /// Ends the document. `is_page` adds the implied icon.
     pub(super) fn finish(mut self, is_page: bool) -> Gather {
         if let Some(parser) = self.parser.take()
             && parser.end().is_err()
         {
-            // What is left is at most the last tag.
+            // At most the last tag is unread.
             lock(&self.shared).page.gather.cut(Cut::Memory);
         }
         let page = std::mem::take(&mut lock(&self.shared).page);
@@ -113,7 +114,7 @@ impl Html {
     }
 }
 
-/// No handler panics while it holds the lock; if one did, what it found would be sound all the same.
+/// Handlers do not panic while they hold the lock, and the data is consistent at any point.
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

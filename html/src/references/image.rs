@@ -1,10 +1,10 @@
-//! Images and media: candidates of which a browser takes one.
+//! Images and media with several candidates, of which a browser chooses one.
 
 use super::element::{Around, Sources, Tag, is_shown_image, lazy};
 use super::gather::Gather;
 use super::{Class, LeftOut, media, srcset};
 
-/// Lists of which scripts make the `srcset`.
+/// Attributes that scripts copy to `srcset`.
 const LAZY_LISTS: [&str; 3] = ["data-srcset", "data-lazy-srcset", "data-original-set"];
 
 /// `img`.
@@ -21,22 +21,22 @@ pub(super) fn img(tag: &Tag, around: &mut Around, gather: &mut Gather) {
     let sizes = tag.get("sizes").or_else(|| tag.get("data-sizes"));
     let own = Choice { sizes, left_out, is_taken };
     own.of(tag.get("srcset"), tag.filled("src"), gather);
-    // The lazy ones take the place of both when the image comes into view.
+    // Scripts replace both with the lazy ones when the image scrolls into view.
     let list = LAZY_LISTS.into_iter().find_map(|name| tag.filled(name));
     own.of(list, lazy(tag), gather);
 }
 
-/// Candidates, of which one is taken.
+/// How candidates are reported.
 struct Choice<'a> {
     sizes: Option<&'a str>,
-    /// Why none is.
+    /// Why none is chosen.
     left_out: Option<LeftOut>,
-    /// Another one was taken already.
+    /// An earlier candidate was chosen.
     is_taken: bool,
 }
 
 impl Choice<'_> {
-    /// Tells the candidates of a list and of the source beside it; whether there were any.
+    /// Reports the candidates of a list and its `src`; returns whether there were any.
     fn of(&self, list: Option<&str>, src: Option<&str>, gather: &mut Gather) -> bool {
         let parsed = srcset::parse(list.unwrap_or_default());
         let is_beside = !parsed.is_empty();
@@ -52,7 +52,7 @@ impl Choice<'_> {
             let left_out = why(taken == Some(at));
             gather.add_marked(candidate.url, Class::Image, false, left_out);
         }
-        // Beside widths the source is for browsers that know no lists.
+        // Beside widths, `src` serves browsers without `srcset`.
         if let Some(src) = src.filter(|_| is_beside) {
             let is_candidate = candidates.iter().any(|candidate| candidate.url == src);
             if !is_candidate {
@@ -63,7 +63,7 @@ impl Choice<'_> {
     }
 }
 
-/// `source`: of a `picture` the first that fits is taken, of media the first that can be played.
+/// `source`: the first matching one of a `picture`, the first playable one of media.
 pub(super) fn source(tag: &Tag, around: &mut Around, gather: &mut Gather) {
     let inert = (around.templates > 0).then_some(LeftOut::Inert);
     let kind = tag.get("type").unwrap_or_default();
@@ -99,7 +99,7 @@ pub(super) fn source(tag: &Tag, around: &mut Around, gather: &mut Gather) {
     }
 }
 
-/// `video` and `audio`, with a source of their own or `source` elements in them.
+/// `video` and `audio`, with their own source or `source` elements inside.
 pub(super) fn media(tag: &Tag, around: &mut Around, gather: &mut Gather) {
     let inert = (around.templates > 0).then_some(LeftOut::Inert);
     let src = tag.filled("src").or_else(|| lazy(tag));
@@ -114,7 +114,7 @@ pub(super) fn media(tag: &Tag, around: &mut Around, gather: &mut Gather) {
     around.sources = Sources::Media { taken: src.is_some() };
 }
 
-/// Whether browsers can be expected to play it.
+/// Whether browsers can probably play this type.
 fn is_played(kind: &str) -> bool {
     let (kind, parameters) = kind.split_once(';').unwrap_or((kind, ""));
     let kind = kind.trim().to_ascii_lowercase();
@@ -128,7 +128,7 @@ fn is_played(kind: &str) -> bool {
     known && !["hvc1", "hev1", "dvh1", "ap4h"].iter().any(|codec| parameters.contains(codec))
 }
 
-/// Whether an element is at most one pixel wide and high, by its attributes or, before them, its style.
+/// Whether an element is at most one pixel wide and high, by its style or else its attributes.
 pub(super) fn is_one_pixel(tag: &Tag) -> bool {
     let style = tag.get("style").unwrap_or_default();
     let is_small = |name: &str| {
@@ -140,7 +140,7 @@ pub(super) fn is_one_pixel(tag: &Tag) -> bool {
     is_small("width") && is_small("height")
 }
 
-/// The value of a property in a `style` attribute: the last one.
+/// The last value of a property in a `style` attribute.
 fn declared<'a>(style: &'a str, name: &str) -> Option<&'a str> {
     let mut declarations = style.split(';').filter_map(|declaration| declaration.split_once(':'));
     let (_, value) =

@@ -1,6 +1,6 @@
-//! How a body is read.
+//! How a body is parsed.
 
-/// What a body is, as far as it matters for the links in it.
+/// The kind of a body, as far as it matters for its references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `text/html`.
@@ -11,7 +11,7 @@ pub enum Kind {
     Css,
     /// JavaScript.
     Script,
-    /// The manifest of an application.
+    /// A web app manifest.
     Manifest,
     /// RSS or Atom.
     Feed,
@@ -19,15 +19,15 @@ pub enum Kind {
     Sitemap,
     /// An image in SVG.
     Svg,
-    /// Nothing that refers to anything.
+    /// A body without references.
     None,
 }
 
-/// How much of a body is looked at to tell its kind, in bytes.
+/// How many bytes of a body are needed to determine its kind.
 pub const HEAD: usize = 2048;
 
 impl Kind {
-    /// All that refer to anything.
+    /// All kinds that contain references.
     pub const THAT_REFER: [Self; 8] = [
         Self::Html,
         Self::Xhtml,
@@ -39,8 +39,8 @@ impl Kind {
         Self::Svg,
     ];
 
-    /// The kind of a body: by its `Content-Type`; of XML, and where no type tells, by its first
-    /// bytes ([`HEAD`] of them are enough) and the end of the URL's path.
+    /// Determines the kind of a body from its `Content-Type`. For XML and for missing types, the
+    /// first bytes count ([`HEAD`] are enough), then the extension in the URL's path.
     #[must_use]
     pub fn of(content_type: Option<&str>, url: &str, head: &[u8]) -> Self {
         let kind = content_type.map(essence).unwrap_or_default();
@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// Nobody says what it is.
+    /// The kind of a body without a known type.
     fn unknown(url: &str, head: &[u8]) -> Self {
         match root(head) {
             Self::None => {}
@@ -96,7 +96,7 @@ fn path(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// What follows the last dot of the path's last segment, in lower case.
+/// The extension of the last path segment, in lower case.
 pub(super) fn extension(url: &str) -> String {
     let name = path(url).rsplit('/').next().unwrap_or_default();
     name.rsplit_once('.').map_or_else(String::new, |(_, extension)| extension.to_ascii_lowercase())
@@ -107,7 +107,7 @@ fn is_manifest(url: &str) -> bool {
     name.ends_with(".webmanifest") || name == "manifest.json" || name == "site.manifest"
 }
 
-/// What was sent as XML is read as XML.
+/// A body sent as XML is parsed as XML.
 fn xml(head: &[u8]) -> Kind {
     match root(head) {
         Kind::Html => Kind::Xhtml,
@@ -115,9 +115,9 @@ fn xml(head: &[u8]) -> Kind {
     }
 }
 
-/// The kind by the first tag: past a byte order mark, declarations, comments.
+/// The kind by the first tag after byte order mark, declarations and comments.
 fn root(head: &[u8]) -> Kind {
-    // Zero bytes out: UTF-16 reads well enough for a name.
+    // Without zero bytes, UTF-16 is readable enough to find a name.
     let text: Vec<u8> = head.iter().copied().take(HEAD).filter(|byte| *byte != 0).collect();
     let text = String::from_utf8_lossy(&text);
     let mut rest = &*text;

@@ -4,7 +4,7 @@ use super::element::{Around, Tag, is_shown_image};
 use super::gather::Gather;
 use super::{Class, LeftOut, srcset};
 
-/// `link`: what its `rel` says, the word that tells most.
+/// `link`: the most specific word of its `rel` determines the class.
 pub(super) fn link(tag: &Tag, around: &mut Around, gather: &mut Gather) {
     let (class, reason) = relation(tag);
     let inert = (around.templates > 0).then_some(LeftOut::Inert);
@@ -114,7 +114,7 @@ fn is_feed(kind: &str) -> bool {
     )
 }
 
-/// What is asked for ahead of time, by `as`; by its name where that is missing.
+/// The class of a preloaded resource from `as`, or from its name without `as`.
 fn preload(tag: &Tag, is_preload: bool) -> Class {
     let destination = tag.get("as").unwrap_or_default().to_ascii_lowercase();
     match destination.as_str() {

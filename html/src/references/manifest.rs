@@ -1,4 +1,4 @@
-//! Documents in JSON: the manifest of an application, and the names of modules in a page.
+//! JSON documents: web app manifests and import maps.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::gather::Gather;
 use super::{Class, Cut, MAX_HELD};
 
-/// How many names of one map are taken.
+/// The most names of one map.
 const MAX_NAMES: usize = 10_000;
 
-/// Reads a manifest; it is held until its end.
+/// Parses a manifest, which is buffered to its end.
 #[derive(Debug, Default)]
 pub(super) struct Manifest {
     held: String,
@@ -66,19 +66,19 @@ fn images(object: &Map<String, Value>, key: &str, class: Class, gather: &mut Gat
     }
 }
 
-/// The `imports` of `<script type="importmap">`: names of modules, and where they are.
+/// The `imports` of `<script type="importmap">`: module names and their URLs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ImportMap {
     names: Arc<Vec<(String, String)>>,
 }
 
 impl ImportMap {
-    /// Reads the map, and gathers what it names: modules elsewhere use the names as well.
+    /// Parses a map and reports its URLs, because modules in other scopes use the names too.
     pub(super) fn read(text: &str, gather: &mut Gather) -> Self {
         let Ok(Value::Object(map)) = serde_json::from_str(text) else { return Self::default() };
         let imports = map.get("imports").and_then(Value::as_object);
         let scopes = map.get("scopes").and_then(Value::as_object).into_iter().flatten();
-        // By which of them a name elsewhere is meant is known there alone; so all are told.
+        // Only the importing module determines the scope of a name, so all URLs are reported.
         let elsewhere = scopes.filter_map(|(_, names)| names.as_object()).flatten().take(MAX_NAMES);
         for url in elsewhere.filter_map(|(_, url)| url.as_str()) {
             if !url.ends_with('/') {
@@ -96,8 +96,7 @@ impl ImportMap {
         Self { names: Arc::new(names) }
     }
 
-    /// Where the module of this name is: by the whole name, or by the longest beginning of it that ends
-    /// in a slash.
+    /// The URL of a module: by its full name, or by the longest prefix that ends in a slash.
     pub(super) fn resolve(&self, name: &str) -> Option<String> {
         let is_meant =
             |known: &str| known == name || known.ends_with('/') && name.starts_with(known);

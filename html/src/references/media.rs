@@ -1,20 +1,20 @@
-//! Media queries, lengths and `sizes`, as far as they decide which image a browser takes.
+//! Media queries, lengths and `sizes`, as far as they decide which image a browser chooses.
 //!
-//! The window is known ([`Want`]), the text is 16 pixels high, the screen is light, the pointer fine. A
-//! condition that cannot be read is false (Media Queries §3.2).
+//! The window is given by [`Viewport`]; the font size is 16 pixels, the colour scheme light, the
+//! pointer fine. An unknown condition is false (Media Queries §3.2).
 
 use super::Want;
 
-/// How deep parentheses are read.
+/// How deep parentheses are parsed.
 const MAX_DEPTH: u32 = 16;
 
-/// How much of a list is looked at, in bytes.
+/// How many bytes of a list are parsed.
 const MAX_LIST: usize = 16 * 1024;
 
-/// Pixels of an `em`.
+/// Pixels per `em`.
 const EM: f64 = 16.0;
 
-/// Whether a list of media queries matches; an empty one does.
+/// Whether a media query list matches; an empty one does.
 pub(super) fn matches(list: &str, want: &Want) -> bool {
     let list = list.trim();
     list.is_empty()
@@ -22,8 +22,8 @@ pub(super) fn matches(list: &str, want: &Want) -> bool {
             && split(list, ',').iter().any(|query| condition(query, want, 0)))
 }
 
-/// The width in CSS pixels that an image will have, by its `sizes` (HTML §2.5.7): the first entry whose
-/// condition holds, else the width of the window. `auto` cannot be known here and is passed over.
+/// The width of an image in CSS pixels from its `sizes` (HTML §2.5.7): the first entry whose
+/// condition holds, or the width of the window. `auto` is skipped because it depends on layout.
 pub(super) fn source_size(sizes: Option<&str>, want: &Want) -> f64 {
     let sizes = sizes.filter(|sizes| sizes.len() <= MAX_LIST).unwrap_or_default();
     for entry in split(sizes, ',') {
@@ -56,7 +56,7 @@ fn split(text: &str, at: char) -> Vec<&str> {
     parts
 }
 
-/// Where the last word outside parentheses begins.
+/// The start of the last word outside parentheses.
 fn last_component(text: &str) -> usize {
     let (mut depth, mut start) = (0_u32, 0);
     for (index, c) in text.char_indices() {
@@ -70,7 +70,7 @@ fn last_component(text: &str) -> usize {
     start
 }
 
-/// One query, or a part of one in parentheses.
+/// Evaluates a query, or a part of one in parentheses.
 fn condition(text: &str, want: &Want, depth: u32) -> bool {
     let words: Vec<&str> =
         words(text).into_iter().filter(|word| !word.eq_ignore_ascii_case("only")).collect();
@@ -98,7 +98,7 @@ fn condition(text: &str, want: &Want, depth: u32) -> bool {
     !words.is_empty() && negate != if seen_or { any } else { all }
 }
 
-/// Splits at blanks outside parentheses, and before a parenthesis.
+/// Splits at spaces outside parentheses, and before a parenthesis.
 fn words(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut found) = (0_u32, 0, Vec::new());
     let mut push = |from: usize, to: usize| {
@@ -131,7 +131,7 @@ fn words(text: &str) -> Vec<&str> {
     found
 }
 
-/// A media type or something in parentheses; `None` when it cannot be read.
+/// Evaluates a media type or a parenthesised term; `None` if it is unknown.
 fn term(word: &str, want: &Want, depth: u32) -> Option<bool> {
     let Some(inner) = word.strip_prefix('(') else {
         return Some(["all", "screen"].iter().any(|known| word.eq_ignore_ascii_case(known)));
@@ -159,7 +159,7 @@ fn term(word: &str, want: &Want, depth: u32) -> Option<bool> {
     })
 }
 
-/// The window, in pixels or pixels to a pixel.
+/// A numeric property of the window, in pixels or device pixels per CSS pixel.
 fn value_of(name: &str, want: &Want) -> Option<f64> {
     let (width, height) = (f64::from(want.width), f64::from(want.height));
     match name {
@@ -210,7 +210,7 @@ fn range(text: &str, want: &Want) -> Option<bool> {
     };
     let mut rest = text;
     let mut holds = true;
-    // At most two comparisons are a range.
+    // A range has at most two comparisons.
     for _ in 0..2 {
         let Some(at) = rest.find(['<', '>', '=']) else { return Some(holds) };
         let (left, after) = rest.split_at(at);
@@ -240,7 +240,7 @@ fn number(text: &str, want: &Want) -> Option<f64> {
     resolution(text).or_else(|| length(text, want)).or_else(|| text.parse().ok())
 }
 
-/// Pixels to a CSS pixel.
+/// Device pixels per CSS pixel.
 pub(super) fn resolution(text: &str) -> Option<f64> {
     let (number, unit) = unit(text.trim())?;
     match unit.as_str() {
@@ -251,7 +251,7 @@ pub(super) fn resolution(text: &str) -> Option<f64> {
     }
 }
 
-/// A number and the unit behind it.
+/// A number and its unit.
 fn unit(text: &str) -> Option<(f64, String)> {
     let is_unit = |c: char| c.is_ascii_alphabetic() || c == '%';
     let end = text.trim_end_matches(is_unit).len();
@@ -260,7 +260,7 @@ fn unit(text: &str) -> Option<(f64, String)> {
     Some((number, unit.to_ascii_lowercase()))
 }
 
-/// CSS pixels of a length; `calc()` and its kin are reckoned.
+/// A length in CSS pixels; `calc()` and similar functions are evaluated.
 fn length(text: &str, want: &Want) -> Option<f64> {
     let text = text.trim();
     if text.contains('(') {

@@ -1,4 +1,4 @@
-//! A page under way: its elements, and the text of those whose text refers to something.
+//! The state of a page during parsing: open elements, and text that contains references.
 
 use super::element::{self, Around, Tag};
 use super::entity::{self, Place};
@@ -7,28 +7,28 @@ use super::manifest::ImportMap;
 use super::script::Script;
 use super::{Cut, MAX_HELD, MAX_INNER, MAX_NESTING, MAX_TITLE, boundary, css::Css, html};
 
-/// Bytes of a title as it is written that are looked at.
+/// How many bytes of an undecoded title are read.
 const MAX_RAW_TITLE: usize = 4 * MAX_TITLE;
 
-/// Bytes of text with character references that are held to be decoded at once.
+/// How much text with character references is buffered before decoding, in bytes.
 const MAX_ENCODED: usize = 1 << 20;
 
-/// What an HTML or XML parser tells its elements and text to.
+/// Receives elements and text from the HTML or XML parser.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) gather: Gather,
     around: Around,
     inside: Inside,
-    /// Text with references in it, not decoded yet: a reference may come in pieces.
+    /// Undecoded text, because a character reference may be split between pieces.
     encoded: String,
     names: ImportMap,
-    /// How many `svg` elements are open: their titles are not the page's.
+    /// How many `svg` elements are open: their titles are not page titles.
     pictures: u32,
-    /// In how many documents this one is.
+    /// The nesting level of this document.
     depth: u32,
 }
 
-/// In which element's text we are.
+/// The element whose text is being read.
 #[derive(Debug, Default)]
 enum Inside {
     #[default]
@@ -41,7 +41,7 @@ enum Inside {
     Noscript(String),
 }
 
-/// Whether text stands as it is meant, or with character references.
+/// Whether text contains character references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
     Plain,
@@ -53,14 +53,14 @@ impl Page {
         Self { gather, ..Self::default() }
     }
 
-    /// A document inside another one, with what is known there.
+    /// An inner document, with the context of this one.
     fn inner(&mut self, gather: Gather) -> Self {
         let (names, depth) = (self.names.clone(), self.depth + 1);
         let around = Around { templates: self.around.templates, ..Around::default() };
         Self { gather, around, names, depth, ..Self::default() }
     }
 
-    /// An element begins. Whether its end is to be told to [`close`](Self::close).
+    /// Handles a start tag. Returns whether [`close`](Self::close) must be called at its end.
     pub(super) fn open(&mut self, tag: &Tag) -> bool {
         element::read(tag, &mut self.around, &mut self.gather);
         match tag.name.as_str() {
@@ -106,7 +106,7 @@ impl Page {
         }
     }
 
-    /// Text of the element that was opened last.
+    /// Handles text of the last opened element.
     pub(super) fn text(&mut self, text: &str, spelling: Spelling) {
         if matches!(self.inside, Inside::Nothing) {
             return;
@@ -140,7 +140,7 @@ impl Page {
         }
     }
 
-    /// An element ends.
+    /// Handles the end of an element.
     pub(super) fn close(&mut self, name: &str) {
         match name {
             "template" => self.around.templates = self.around.templates.saturating_sub(1),
@@ -150,7 +150,7 @@ impl Page {
         }
     }
 
-    /// The text of an element is at its end.
+    /// Handles the end of an element's text.
     fn leave(&mut self) {
         self.decode();
         match std::mem::take(&mut self.inside) {
@@ -163,9 +163,9 @@ impl Page {
         }
     }
 
-    /// HTML inside the document.
+    /// Parses HTML inside the document.
     fn nested(&mut self, text: &str) {
-        // Without an attribute, a function or a rule it refers to nothing.
+        // Without attributes, functions or at-rules there are no references.
         if !text.contains(['=', '(', '@']) {
             return;
         }
@@ -179,12 +179,13 @@ impl Page {
         self.gather = html::read(text, inner);
     }
 
-    /// The parser begins anew in the middle of the document: no end of an open element will be told.
+    /// The parser was replaced in the middle of the document: the ends of open elements will not be
+    /// reported.
     pub(super) fn forget_open(&mut self) {
         (self.around.templates, self.pictures) = (0, 0);
     }
 
-    /// The document is at its end.
+    /// Ends the document.
     pub(super) fn finish(mut self, is_page: bool) -> Gather {
         self.leave();
         if is_page && self.depth == 0 && !self.around.has_icon {
@@ -194,7 +195,7 @@ impl Page {
     }
 }
 
-/// Adds text as far as there is room; the rest is not read.
+/// Adds text up to the limit; the rest is dropped.
 fn hold(held: &mut String, text: &str, room: usize, gather: &mut Gather) {
     let fitting = clipped(text, room.saturating_sub(held.len()));
     held.push_str(fitting);
@@ -207,7 +208,7 @@ fn clipped(text: &str, room: usize) -> &str {
     text.get(..boundary(text, room)).unwrap_or_default()
 }
 
-/// The title without superfluous blanks; none if there is nothing else.
+/// The title with white space collapsed; `None` if it is empty.
 pub(super) fn title(text: &str) -> Option<String> {
     let mut title = String::new();
     for word in text.split_whitespace() {

@@ -1,36 +1,36 @@
-//! Modules that stand literally in the text of a script: `import … from "x"`, `import "x"`,
-//! `import("x")`, `export … from "x"`, `new URL("x", import.meta.url)`; and `importScripts("x", "y")`.
+//! Finds literal module names in scripts: `import … from "x"`, `import "x"`, `import("x")`, `export
+//! … from "x"`, `new URL("x", import.meta.url)`; and `importScripts("x", "y")`.
 //!
-//! No parser of the language: a scanner that knows comments, strings, templates and regular expressions
-//! apart, and remembers a few tokens. What a script puts together from pieces is not found.
+//! This is a scanner, not a parser: it distinguishes comments, strings, templates and regular
+//! expressions, and remembers a few tokens. Names that a script composes are not found.
 
 use super::Class;
 use super::gather::Gather;
 
-/// How deep templates inside templates are followed.
+/// How deep nested templates are followed.
 const MAX_TEMPLATES: usize = 64;
 
-/// Bytes of a string or word that are remembered.
+/// The longest string or word that is remembered, in bytes.
 const MAX_TEXT: usize = 8 * 1024;
 
-/// Reads a script that comes in pieces of any length.
+/// Scans a script that arrives in pieces of any length.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     state: State,
-    /// Of the string or word under way.
+    /// Text of the current string or word.
     text: String,
     is_long: bool,
-    /// What came before: the last one last.
+    /// The last three tokens, the latest last.
     last: [Token; 3],
-    /// A string that stands where a module would, until the next token proves it.
+    /// A string in the position of a module name, until the next token confirms it.
     pending: Option<(String, Proof)>,
-    /// An `import` or `export` whose `from` may come.
+    /// An `import` or `export` whose `from` may follow.
     is_declaration: bool,
-    /// For each template that code stands in, how many braces are open in the code.
+    /// For each template around the code, how many braces are open in the code.
     templates: Vec<u32>,
-    /// One more of the scripts that `importScripts` names may come.
+    /// Another argument of `importScripts` may follow.
     is_argument: bool,
-    /// The same may be asked for again and again: the names of modules found in this script.
+    /// Module names from the page's import map.
     names: super::manifest::ImportMap,
 }
 
@@ -58,7 +58,7 @@ enum State {
     },
 }
 
-/// What was read, as far as it matters.
+/// A token, as far as it matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Token {
     #[default]
@@ -77,19 +77,19 @@ enum Token {
     Punctuation(char),
 }
 
-/// What has to follow a string for it to be a module.
+/// What must follow a string to make it a module name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Proof {
     /// `)` or `,`.
     Argument,
-    /// `)` or `,`, for a script that is no module: its name is a URL, relative or not.
+    /// `)` or `,`, for a classic script: its name is a URL, relative or absolute.
     Script,
     /// `, import`.
     Url { comma: bool },
 }
 
 impl Script {
-    /// A script in a page with these names for modules.
+    /// A script in a page with this import map.
     pub(super) fn new(names: super::manifest::ImportMap) -> Self {
         Self { names, ..Self::default() }
     }
@@ -97,7 +97,7 @@ impl Script {
     pub(super) fn write(&mut self, text: &str, gather: &mut Gather) {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
-            // Long stretches in which nothing can happen.
+            // Skip long runs in which nothing can change.
             let skipped = match self.state {
                 State::LineComment => rest.find(['\n', '\r', '\u{2028}', '\u{2029}']),
                 State::BlockComment { star: false } => rest.find('*'),
@@ -137,7 +137,7 @@ impl Script {
             }
             State::String { escaped: false, .. } if is_line_end(c) => State::Code,
             State::String { quote, escaped } => {
-                // An escape in the name of a module is nothing anybody writes.
+                // Module names with escapes do not occur in practice.
                 self.is_long |= c == '\\';
                 self.push(c);
                 State::String { quote, escaped: c == '\\' && !escaped }
@@ -166,7 +166,7 @@ impl Script {
         }
     }
 
-    /// A character of the program itself.
+    /// Handles a character outside strings and comments.
     fn code(&mut self, c: char, gather: &mut Gather) {
         self.state = State::Code;
         match c {
@@ -207,7 +207,8 @@ impl Script {
         self.token(Token::Punctuation(c), gather);
     }
 
-    /// After a slash: a comment, a division, or a regular expression, by what stood before it.
+    /// After a slash: the token before decides between a comment, a division and a regular
+    /// expression.
     fn slash(&mut self, c: char, gather: &mut Gather) {
         match c {
             '/' => self.state = State::LineComment,
@@ -271,7 +272,7 @@ impl Script {
         self.token(token, gather);
     }
 
-    /// Takes note of a token, and of what it proves about the string before it.
+    /// Records a token and checks whether it confirms the string before it.
     fn token(&mut self, token: Token, gather: &mut Gather) {
         self.is_argument = false;
         if let Some((name, proof)) = self.pending.take() {
@@ -323,7 +324,7 @@ impl Script {
         self.pending = proof.map(|proof| (std::mem::take(&mut self.text), proof));
     }
 
-    /// A module's name is a URL or relative, or one of the names that the page gave.
+    /// Reports a module: its name is an absolute or relative URL, or a name of the import map.
     fn module(&mut self, name: &str, gather: &mut Gather) {
         let is_url =
             ["/", "./", "../", "http://", "https://"].iter().any(|start| name.starts_with(start));
@@ -335,7 +336,7 @@ impl Script {
     }
 }
 
-/// Style sheets and data are imported, too.
+/// Style sheets and data can be imported too.
 fn class_of(name: &str) -> Class {
     match Class::of_name(name) {
         Some(class @ (Class::Stylesheet | Class::Data)) => class,

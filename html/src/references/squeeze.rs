@@ -1,28 +1,28 @@
-//! Runs of characters too long to be part of any URL, shortened before a parser holds them.
+//! Shortens runs of characters that are too long for any URL before a parser buffers them.
 //!
-//! Pages bring whole images along as `data:` URLs of many megabytes. Nothing is looked for in them, but
-//! a parser holds a tag until its end. What is left out of a run is neither blank nor a character that
-//! ends anything in HTML, XML, CSS or a script, so that everything else is read as before.
+//! Pages embed images as `data:` URLs of many megabytes. They contain no references, but a parser
+//! buffers a tag until its end. The removed characters are neither spaces nor delimiters in HTML,
+//! XML, CSS or scripts, so everything else is parsed as before.
 
 use wwwoffle_url::MAX_LEN;
 
 use super::boundary;
 
-/// Bytes of a run that are kept: more than any URL has.
+/// How many bytes of a run are kept: more than any URL has.
 const MAX_RUN: usize = MAX_LEN + 1;
 
-/// Stands where something was left out, so that no URL is taken for whole that is not. It is no character
-/// of any text (Unicode §23.7).
+/// Marks removed text, so that a shortened URL is not taken for a complete one. It is a
+/// noncharacter (Unicode §23.7).
 pub(super) const CUT: char = '\u{ffff}';
 
-/// How long the run under way is; beyond the bound, its rest is left out.
+/// The length of the current run; beyond the bound its rest is removed.
 #[derive(Debug, Default)]
 pub(super) struct Squeeze {
     run: usize,
 }
 
 impl Squeeze {
-    /// Hands on what is kept of a piece.
+    /// Passes on the retained text of a piece.
     pub(super) fn pass(&mut self, text: &str, mut take: impl FnMut(&str)) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -31,7 +31,7 @@ impl Squeeze {
                 (self.run, rest) = (0, rest.get(end..).unwrap_or_default());
             }
             let Some(end) = self.end_of_room(rest) else { return take(rest) };
-            // A character that does not fit as a whole is left out as a whole.
+            // A character that does not fit completely is removed completely.
             let (kept, beyond) = rest.split_at(boundary(rest, end));
             take(kept);
             take(CUT.encode_utf8(&mut [0; 4]));
@@ -39,7 +39,7 @@ impl Squeeze {
         }
     }
 
-    /// Where a run becomes too long; else what it comes to is noted.
+    /// The position at which the run becomes too long; otherwise its length is recorded.
     fn end_of_room(&mut self, text: &str) -> Option<usize> {
         for (index, byte) in text.bytes().enumerate() {
             self.run = if ends_run(byte) { 0 } else { self.run + 1 };

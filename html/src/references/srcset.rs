@@ -1,24 +1,24 @@
-//! `srcset`: candidates, and which of them a browser takes (HTML §4.8.4.3).
+//! `srcset`: candidates, and the one that a browser chooses (HTML §4.8.4.3).
 
 use super::{Want, media};
 
-/// How many candidates of one list are read.
+/// The most candidates of one list.
 const MAX_CANDIDATES: usize = 256;
 
 /// One image of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Candidate<'a> {
     pub(crate) url: &'a str,
-    /// What is said of it, as it stands there.
+    /// Its descriptors as written.
     pub(crate) described: &'a str,
     descriptor: Descriptor,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Descriptor {
-    /// Pixels to a CSS pixel; 1 where nothing is said.
+    /// Device pixels per CSS pixel; 1 by default.
     Density(f64),
-    /// Pixels in a row.
+    /// Width of the image in pixels.
     Width(f64),
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn parse(text: &str) -> Vec<Candidate<'_>> {
     candidates
 }
 
-/// What stands up to the next comma outside parentheses, and what follows it.
+/// The text up to the next comma outside parentheses, and the text after it.
 fn descriptors(text: &str) -> (&str, &str) {
     let mut inside = false;
     for (index, c) in text.char_indices() {
@@ -66,7 +66,7 @@ fn descriptors(text: &str) -> (&str, &str) {
     (text, "")
 }
 
-/// `None` for what makes the candidate invalid.
+/// `None` if the candidate is invalid.
 fn read(descriptors: &str) -> Option<Descriptor> {
     let (mut width, mut density, mut height) = (None, None, None);
     for word in descriptors.split_ascii_whitespace() {
@@ -93,8 +93,8 @@ fn read(descriptors: &str) -> Option<Descriptor> {
     }
 }
 
-/// Adds `src` to the list as browsers do: as an image of density 1, unless there is one already or the
-/// others have widths.
+/// Adds `src` to the list as browsers do: with density 1, unless the list has that density or
+/// widths.
 pub(super) fn with_src<'a>(
     mut candidates: Vec<Candidate<'a>>,
     src: Option<&'a str>,
@@ -111,8 +111,8 @@ pub(super) fn with_src<'a>(
     candidates
 }
 
-/// Which of the candidates Chromium takes: by density, the first that suffices, or the one below if it is
-/// nearer on a logarithmic scale. Others (Firefox) take the first that suffices.
+/// The candidate that Chromium chooses: the first with sufficient density, or the one below if it
+/// is nearer on a logarithmic scale. Firefox chooses the first sufficient one.
 pub(super) fn choose(
     candidates: &[Candidate<'_>],
     sizes: Option<&str>,
@@ -125,7 +125,7 @@ pub(super) fn choose(
             Descriptor::Density(density) => density,
             Descriptor::Width(width) => width / size,
         };
-        // Of several of one density the first counts.
+        // Of several with equal density the first counts.
         if !by_density.iter().any(|(known, _)| known.total_cmp(&density).is_eq()) {
             by_density.push((density, index));
         }
@@ -134,7 +134,7 @@ pub(super) fn choose(
     nearest(&by_density, f64::from(want.density_percent) / 100.0)
 }
 
-/// Of densities in ascending order, each with something.
+/// Chooses among ascending densities with their indices.
 pub(super) fn nearest(by_density: &[(f64, usize)], screen: f64) -> Option<usize> {
     for pair in by_density.windows(2) {
         let [(current, index), (next, next_index)] = pair else { continue };

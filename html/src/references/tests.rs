@@ -1,4 +1,4 @@
-//! Tables of documents and what they refer to; and what holds for any bytes.
+//! Tables of documents and their references, and properties for arbitrary bytes.
 
 mod bounds;
 mod properties;
@@ -6,7 +6,7 @@ mod tables;
 
 use super::{Finder, Found, Kind, Want};
 
-/// Reads a document in pieces of this length.
+/// Parses a document in pieces of this length.
 fn find_in(kind: Kind, document: &[u8], piece: usize) -> Found {
     let url = "http://a.example/d/p?q".parse().unwrap();
     let mut finder = Finder::new(kind, &url, None, &want());

@@ -1,8 +1,8 @@
-//! XML, by quick-xml: as it comes, event by event.
+//! XML, parsed event by event with quick-xml.
 //!
-//! quick-xml wants text that is there; so a piece is held, read as far as its events are whole, and the
-//! rest kept for the next one. Entities of a document's own are not expanded: what they would make is
-//! no text here, and no bomb.
+//! quick-xml parses complete text, so a piece is buffered, parsed up to the last complete event,
+//! and the rest kept for the next piece. Entities that a document defines are not expanded, which
+//! excludes entity bombs.
 
 use quick_xml::Reader;
 use quick_xml::errors::Error;
@@ -15,21 +15,21 @@ use super::gather::Gather;
 use super::page::{Page, Spelling};
 use super::{Class, Cut, MAX_HELD};
 
-/// A piece is read when it has at least so many bytes.
+/// The smallest piece that is parsed, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Reads XML that comes in pieces of any length.
+/// Parses XML that arrives in pieces of any length.
 #[derive(Debug)]
 pub(super) struct Xml {
     held: String,
-    /// At which length what is held is read again: an event that is not whole is not looked at again
+    /// The buffer length at which parsing is tried again, so that an incomplete event is not parsed
     /// with every byte.
     due: usize,
     vocabulary: Vocabulary,
     is_done: bool,
 }
 
-/// What the elements mean.
+/// The meaning of the elements.
 #[derive(Debug)]
 pub(super) enum Vocabulary {
     /// XHTML or SVG.
@@ -62,7 +62,7 @@ impl Xml {
         self.is_done
     }
 
-    /// `is_page`: browsers ask for its icon.
+    /// Ends the document. `is_page` adds the implied icon.
     pub(super) fn finish(mut self, is_page: bool) -> Gather {
         if !self.is_done {
             self.read(true);
@@ -79,7 +79,7 @@ impl Xml {
         self.held = String::new();
     }
 
-    /// Reads the events that are whole.
+    /// Handles the complete events.
     fn read(&mut self, is_last: bool) {
         let held = std::mem::take(&mut self.held);
         let mut reader = Reader::from_str(&held);
@@ -94,7 +94,7 @@ impl Xml {
             match event {
                 Ok(Event::Eof) => break None,
                 Ok(_) if position - read > MAX_HELD => break Some(Cut::Memory),
-                // More of it may come.
+                // The text may continue.
                 Ok(Event::Text(_)) if position >= held.len() && !is_last => break None,
                 Ok(event) => self.vocabulary.event(event),
                 Err(Error::Syntax(_)) if !is_last => break None,
@@ -169,7 +169,7 @@ impl Vocabulary {
     }
 }
 
-/// What stands before the colon.
+/// The part before the colon.
 fn prefix(name: &str) -> &str {
     name.split_once(':').map_or("", |(prefix, _)| prefix)
 }

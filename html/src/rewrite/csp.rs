@@ -1,15 +1,14 @@
-//! What a page's `Content-Security-Policy` says of what we put in it, and what we say with one ourselves (CSP
+//! `Content-Security-Policy`: allowing our own style in a page's policy, and our own policies (CSP
 //! Level 3).
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
-/// The policy of a page whose scripts are taken out: it holds for what stands in the page as for what
-/// would come of it.
+/// The policy of a page whose scripts are removed: it also blocks scripts that are added later.
 pub const NO_SCRIPTS: &str = "script-src 'none'";
 
-/// By what the text of a `style` element is known (§2.3.1, *hash-source*).
+/// The source expression for the text of a `style` element (§2.3.1, *hash-source*).
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::csp::style_source;
@@ -20,8 +19,8 @@ pub fn style_source(text: &str) -> String {
     format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)))
 }
 
-/// The value of a `Content-Security-Policy` that allows one more style and nothing else; `None` when it allows
-/// that already. The value of a field may hold several policies, with commas between them; each has to.
+/// The value of a `Content-Security-Policy` extended to allow one more style; `None` if it already
+/// does. The value may contain several policies separated by commas; all of them must allow it.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::csp::allow_style;
@@ -41,8 +40,8 @@ pub fn allow_style(value: &str, source: &str) -> Option<String> {
     Some(policies.join(","))
 }
 
-/// One policy. Of directives of one name the first counts (§2.2.1); a style element is judged by the first of
-/// three that is there (§6.8.3).
+/// Extends one policy. The first directive of a name counts (§2.2.1). A style element is checked
+/// against the first of three directives that is present (§6.8.3).
 fn allow(policy: &str, source: &str) -> Option<String> {
     let directives: Vec<&str> = policy.split(';').collect();
     let (at, name, sources) =
@@ -56,8 +55,8 @@ fn allow(policy: &str, source: &str) -> Option<String> {
         })?;
     let sources: Vec<_> =
         sources.into_iter().filter(|known| !known.eq_ignore_ascii_case("'none'")).collect();
-    // With a hash or a nonce beside it, `'unsafe-inline'` counts for nothing: adding one would forbid what
-    // is allowed.
+    // A hash or nonce disables `'unsafe-inline'`, so adding one would forbid styles that are
+    // allowed.
     let is_named = |known: &&str| {
         let known = known.to_ascii_lowercase();
         known.starts_with("'sha") || known.starts_with("'nonce-")
@@ -70,7 +69,7 @@ fn allow(policy: &str, source: &str) -> Option<String> {
     let sources = [&sources[..], &[source]].concat().join(" ");
     let mut directives: Vec<String> = directives.into_iter().map(str::to_owned).collect();
     if name == "default-src" {
-        // What else goes by it stays as it is.
+        // Everything else that `default-src` governs is unchanged.
         directives.push(format!(" style-src-elem {sources}"));
     } else if let Some(directive) = directives.get_mut(at) {
         let blank = if at == 0 { "" } else { " " };

@@ -1,30 +1,29 @@
-//! Addresses of the gateway: a URL as a path of ours, `/http/www.example.org/path?query`, for who cannot
-//! set a proxy.
+//! Gateway addresses: a URL as a path on our own site, `/http/www.example.org/path?query`, for
+//! browsers without a proxy setting.
 //!
-//! [`address`] and [`url_of`] are inverse to each other: what one writes the other reads back, byte for
-//! byte. The path and the query of a URL stay as they are, so that the origin is asked for the same
-//! bytes as through the proxy.
+//! [`address`] and [`url_of`] are inverse to each other, byte for byte. Path and query are
+//! unchanged, so the origin gets the same bytes as through the proxy.
 
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
-/// Where addresses of the gateway begin, and the schemes that they stand for.
+/// The prefixes of gateway addresses and their schemes.
 pub const SCHEMES: [(&str, &str); 3] = [("/http/", "http"), ("/https/", "https"), ("/ftp/", "ftp")];
 
-/// Why an address leads nowhere.
+/// Why an address is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoUrl {
-    /// Nothing stands where the host should.
+    /// The host is empty.
     #[error("expected a host, as in /http/www.example.org/")]
     NoHost,
-    /// A user and password would be shown in the address, and be kept by the browser.
+    /// A user and password would be visible in the address and stored by the browser.
     #[error("an address with a user before the host is not supported")]
     User,
-    /// What could be read in more than one way.
-    #[error("{0:?} is no host")]
+    /// The host is ambiguous.
+    #[error("{0:?} is not a host")]
     Host(String),
 }
 
-/// The address of a URL, with its fragment; `None` for one that is not fetched, or has a user.
+/// The address of a URL, including its fragment; `None` for other schemes and for URLs with a user.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::gateway::{address, url_of};
@@ -39,10 +38,10 @@ pub enum NoUrl {
 pub fn address(url: &BrowserUrl) -> Option<String> {
     let is_fetched = matches!(url.scheme(), "http" | "https");
     let has_user = !url.username().is_empty() || url.password().is_some();
-    // The standard lets a host have a quotation mark in it, which in a path would become another one.
+    // The URL Standard allows a quotation mark in a host, which a path would change.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:[]".contains(&byte);
     let host = url.host()?;
-    // Nor may it be one that a browser takes for a step up in the path.
+    // A host must not look like a dot segment of the path.
     let is_host = host.bytes().all(is_plain) && !is_dots(host);
     if !is_fetched || has_user || !is_host {
         return None;
@@ -51,13 +50,12 @@ pub fn address(url: &BrowserUrl) -> Option<String> {
     Some(format!("/{}/{rest}", url.scheme()))
 }
 
-/// The URL that a request target of ours stands for; `None` where it is no address of the gateway. The
-/// target is as it came: nothing in it is decoded, and no dot segment is taken out before it is known
-/// whose it is.
+/// The URL of a request target; `None` if the target is not a gateway address. The target must be
+/// unchanged: not decoded, and with its dot segments.
 ///
 /// # Errors
 ///
-/// [`NoUrl`] where no host can be read from it in one way only.
+/// [`InvalidAddress`] if the host is missing or ambiguous.
 #[must_use]
 pub fn url_of(target: &str) -> Option<Result<String, NoUrl>> {
     let (rest, scheme) = SCHEMES
@@ -69,7 +67,7 @@ pub fn url_of(target: &str) -> Option<Result<String, NoUrl>> {
     } else if host.contains('@') {
         Err(NoUrl::User)
     } else if host.contains(['%', '\\', '#']) || is_dots(host) {
-        // A browser reads dots and a backslash as parts of our own path.
+        // A browser treats dots and a backslash as parts of our own path.
         Err(NoUrl::Host(host.to_owned()))
     } else {
         let slash = if path.starts_with('/') { "" } else { "/" };
@@ -84,36 +82,37 @@ fn is_dots(host: &str) -> bool {
 /// How a page is led into the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
-    /// Our own names.
+    /// Our own host names.
     pub local: LocalHost,
-    /// Whether the page is one of ours, a message in place of an answer. What it names by a name of ours
-    /// is at the name that the browser uses; a site's page has no business there.
+    /// Whether the page is a local page, such as an error message. Such a page may refer to our own
+    /// site; other pages may not.
     pub is_ours: bool,
-    /// The words of a link to where the page would go by itself, as HTML: without scripts browsers do not go.
+    /// The text of the link that replaces a refresh, as HTML. Without scripts browsers do not
+    /// follow it.
     pub onward: String,
 }
 
-/// Where a reference leads, for a page inside the gateway.
+/// The target of a reference in a gateway page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lead {
-    /// Where it says: into the page itself, or to what is not fetched.
+    /// Unchanged: within the page, or a scheme that is not fetched.
     Same,
-    /// To this address of ours.
+    /// A gateway address.
     To(String),
-    /// To nothing that may be reached from here.
+    /// A target that must not be reached from here.
     Nowhere,
 }
 
-/// What references in a page are read by.
+/// The context for references of a page.
 pub(super) struct Within<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) base: &'a BrowserUrl,
-    /// The page has a base of its own: a bare fragment is not one of the page.
+    /// The page has its own base, so a bare fragment does not refer to the page.
     pub(super) has_base: bool,
 }
 
 impl Within<'_> {
-    /// Where `reference` leads; its query is in the encoding of the page already.
+    /// The target of `reference`, whose query is already in the encoding of the page.
     pub(super) fn lead(&self, reference: &str) -> Lead {
         let reference = reference.trim_matches(|c: char| c <= ' ');
         if reference.starts_with('#') && !self.has_base {
@@ -129,7 +128,7 @@ impl Within<'_> {
 }
 
 impl Gateway {
-    /// Where a URL is for a page inside.
+    /// The address of a URL in a gateway page.
     #[must_use]
     pub fn place(&self, url: &BrowserUrl) -> Option<String> {
         let is_local =
@@ -139,7 +138,7 @@ impl Gateway {
         }
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let fragment = url.fragment().map_or_else(String::new, |part| format!("#{part}"));
-        // With two slashes at its beginning a browser would take it for a host.
+        // A browser would read a second leading slash as the start of a host.
         let is_path = !url.path().starts_with("//");
         (self.is_ours && is_path).then(|| format!("{}{query}{fragment}", url.path()))
     }
@@ -203,7 +202,7 @@ mod tests {
             let gateway = Gateway { local: local.clone(), is_ours, onward: String::new() };
             let place = gateway.place(&url("http://localhost:8080/queue/?a#b"));
             assert_eq!(place.as_deref(), want);
-            // A browser would take it for a host.
+            // A browser would read it as a host.
             assert_eq!(gateway.place(&url("http://localhost:8080//evil.example/x")), None);
             let place = gateway.place(&url("http://h.example/queue/"));
             assert_eq!(place.as_deref(), Some("/http/h.example/queue/"));
@@ -211,7 +210,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read back, and a browser that resolves it against any page of ours comes to it.
+        /// Each address is read back as its URL, and a browser resolves it to itself on any of our
+        /// pages.
         #[test]
         fn address_and_url_are_inverse(text in "(https?)://[a-zA-Z0-9.:\\[\\]-]{1,12}[/?#]?\\PC{0,40}") {
             if let Ok(url) = BrowserUrl::parse(&text, None)
@@ -226,7 +226,7 @@ mod tests {
             }
         }
 
-        /// Wherever a page of ours leads, it is to an address of ours.
+        /// Every reference in a local page leads to one of our addresses.
         #[test]
         fn a_page_of_ours_leads_to_nothing_outside(path in "[/\\\\a.?#]{0,6}\\PC{0,20}") {
             let gateway =
@@ -241,7 +241,7 @@ mod tests {
             }
         }
 
-        /// Whatever it is, it names a host outside or nothing.
+        /// Every target names an external host, or nothing.
         #[test]
         fn no_target_comes_out_of_the_gateway(target in "/https?/\\PC{0,40}") {
             if let Some(Ok(url)) = url_of(&target) {

@@ -1,36 +1,36 @@
-//! An image in GIF that stands still: it ends behind its first picture (`GIF89a`, appendix B).
+//! Stops the animation of a GIF: it ends after its first picture (`GIF89a`, appendix B).
 
 /// The last byte of an image.
 const TRAILER: u8 = 0x3b;
 
-/// Where the reading of an image is. Numbers are bytes still to come.
+/// The parser state. Numbers are remaining bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// `GIF87a` or `GIF89a`, and how much of it was there.
+    /// `GIF87a` or `GIF89a`, with the number of bytes read.
     Header(usize),
-    /// The description of the screen, of seven bytes; its fifth says how many colours follow.
+    /// The logical screen descriptor of seven bytes; its fifth byte gives the number of colours.
     Screen(usize),
-    /// Colours.
+    /// A colour table.
     Colours { left: usize, then: After },
-    /// What begins is told by its first byte.
+    /// The first byte of a block determines its type.
     Block,
     /// The label of an extension.
     Label,
-    /// The length of a sub-block; of a picture or of an extension.
+    /// The length of a sub-block of a picture or an extension.
     Length { of_picture: bool },
     /// A sub-block.
     Data { left: u8, of_picture: bool },
-    /// The description of a picture, of nine bytes; its last says how many colours follow.
+    /// The image descriptor of nine bytes; its last byte gives the number of colours.
     Picture(usize),
-    /// How many bits its codes begin with.
+    /// The LZW minimum code size.
     CodeSize,
-    /// It is over: what follows is left out.
+    /// The end: all further bytes are dropped.
     End,
-    /// It is no such image: it goes on as it came.
+    /// Not a GIF: all bytes are passed on.
     Foreign,
 }
 
-/// What follows a table of colours.
+/// The state after a colour table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     Block,
@@ -40,7 +40,7 @@ enum After {
 const SCREEN: usize = 7;
 const PICTURE: usize = 9;
 
-/// Cuts an image behind its first picture. What is no GIF, and what is cut short itself, goes on as it came.
+/// Cuts a GIF after its first picture. Other data and truncated images are unchanged.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::FirstFrame;
@@ -59,7 +59,7 @@ impl Default for FirstFrame {
 }
 
 impl FirstFrame {
-    /// What is sent for the next piece.
+    /// Returns the output for the next piece.
     #[must_use]
     pub fn write(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut sent = Vec::with_capacity(piece.len());
@@ -81,7 +81,7 @@ fn next(at: At, byte: u8) -> At {
     match at {
         At::Header(had) => header(had, byte),
         At::Screen(left) if left == SCREEN - 4 => match colours(byte, After::Block) {
-            // The index of the background and the shape of its pixels are still to come.
+            // The background index and the aspect ratio are still to come.
             Some(At::Colours { left, then }) => At::Colours { left: left + 2, then },
             _ => At::Screen(left - 1),
         },
@@ -124,7 +124,7 @@ fn header(had: usize, byte: u8) -> At {
     }
 }
 
-/// The table of colours that a byte of flags tells of: of 2 to 256, each of three bytes.
+/// The colour table that a byte of flags announces: 2 to 256 colours of three bytes.
 fn colours(flags: u8, then: After) -> Option<At> {
     (flags & 0x80 != 0).then(|| At::Colours { left: 3 << ((flags & 0x07) + 1), then })
 }
@@ -144,7 +144,7 @@ mod tests {
     const LOOP: &[u8] = b"\x21\xff\x0bNETSCAPE2.0\x03\x01\0\0\0";
     const CONTROL: &[u8] = b"\x21\xf9\x04\0\x0a\0\0\0";
     const PICTURE: &[u8] = b"\x2c\0\0\0\0\x02\0\x02\0\0\x02\x03\x84\x51\x05\0";
-    /// With colours of its own.
+    /// A picture with its own colours.
     const OTHER: &[u8] = b"\x2c\0\0\0\0\x02\0\x02\0\x80abcdef\x02\x03\x84\x51\x05\0";
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
             ([plain, OTHER, PICTURE, end].concat(), [plain, OTHER, end].concat()),
             ([plain, PICTURE, end].concat(), [plain, PICTURE, end].concat()),
             ([plain, end, b"rest"].concat(), [plain, end].concat()),
-            // Cut short, and foreign.
+            // Truncated, and not a GIF.
             ([plain, b"\x2c\0"].concat(), [plain, b"\x2c\0"].concat()),
             ([plain, b"\0", PICTURE, PICTURE].concat(), [plain, b"\0", PICTURE, PICTURE].concat()),
             (b"GIF88a".to_vec(), b"GIF88a".to_vec()),

@@ -1,4 +1,4 @@
-//! What becomes of a tag in the gateway: where it leads is led inside, and what would lead out goes.
+//! Rewrites tags in the gateway: references become gateway addresses, and others are removed.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::judge::{Deed, Judge, Tag};
 use super::style;
 use crate::references::{element, link, srcset, with_query_encoded};
 
-/// Attributes that name something, whatever element they stand at.
+/// Attributes that contain a reference, on any element.
 const REFERENCES: [&str; 13] = [
     "href",
     "xlink:href",
@@ -24,10 +24,10 @@ const REFERENCES: [&str; 13] = [
     "icon",
 ];
 
-/// Lists of images.
+/// Attributes with lists of images.
 const LISTS: [&str; 2] = ["srcset", "imagesrcset"];
 
-/// Attributes that are style, besides `style`: those of SVG, where `url()` is in them.
+/// SVG attributes that may contain `url()`, in addition to `style`.
 const STYLES: [&str; 9] = [
     "fill",
     "stroke",
@@ -40,8 +40,8 @@ const STYLES: [&str; 9] = [
     "cursor",
 ];
 
-/// Attributes that go. What is loaded is no longer what was signed, comes from elsewhere than they say, or is
-/// asked for without anybody's wish.
+/// Attributes to remove. The loaded content no longer has its signature, comes from another origin
+/// than they say, or is loaded without the user's intention.
 const DROPPED: [&str; 12] = [
     "integrity",
     "crossorigin",
@@ -54,11 +54,11 @@ const DROPPED: [&str; 12] = [
     "profile",
     "attributionsrc",
     "csp",
-    // It would tell a site the address at which its page was read.
+    // It would reveal the gateway address of the page to a site.
     "referrerpolicy",
 ];
 
-/// Relations of `link` that ask for something ahead of time, or for programs.
+/// `link` relations for preloading or for programs.
 const AHEAD: [&str; 10] = [
     "dns-prefetch",
     "preconnect",
@@ -72,19 +72,19 @@ const AHEAD: [&str; 10] = [
     "serviceworker",
 ];
 
-/// Pragmas of `meta` that stay: what the document is.
+/// `meta` pragmas that stay because they describe the document.
 const PRAGMAS: [&str; 3] = ["content-type", "content-language", "x-ua-compatible"];
 
-/// What is done to a tag.
+/// The changes to a tag.
 pub(super) enum Inside {
-    /// To all of it.
+    /// To the whole element.
     Whole(Deed),
-    /// To its parts.
+    /// To its attributes.
     Parts(Vec<Deed>),
 }
 
 impl Judge {
-    /// What becomes of a tag in the gateway; `None` elsewhere.
+    /// Decides about a tag in the gateway; `None` outside the gateway.
     pub(super) fn inside(&mut self, tag: &Tag) -> Option<Inside> {
         if self.within()?.gateway.is_ours {
             let names = tag.attributes.iter().take(MAX_READ);
@@ -98,7 +98,7 @@ impl Judge {
             return Some(Inside::Whole(Deed::Remove));
         }
         if tag.name == "base" {
-            // What it says is in each address already.
+            // Each address already includes its effect.
             return Some(Inside::Parts(vec![Deed::Drop("href".to_owned())]));
         }
         let mut deeds = Vec::new();
@@ -113,7 +113,7 @@ impl Judge {
         Some(Inside::Parts(deeds))
     }
 
-    /// The link to where the page would go by itself: HTML.
+    /// The link that replaces a refresh: HTML.
     pub(super) fn onward_link(&self) -> Option<String> {
         let (place, within) = (self.onward.as_ref()?, self.within()?);
         let escaped =
@@ -122,7 +122,7 @@ impl Judge {
         Some(format!("<p><a href=\"{place}\">{words}</a></p>"))
     }
 
-    /// Remembers the first place where the page would go.
+    /// Records the first target of a refresh.
     fn goes_on(&mut self, tag: &Tag) {
         let to = link::refresh(tag.get("content").unwrap_or_default());
         if let Some(Lead::To(place)) = to.map(|to| self.lead(to))
@@ -162,7 +162,7 @@ impl Judge {
         match self.lead(value) {
             Lead::Same => None,
             Lead::To(place) => Some(Deed::Set(name, place)),
-            // Without it a form would go to the page.
+            // Without it the form would be sent to the page.
             Lead::Nowhere if matches!(name, "action" | "formaction") => {
                 Some(Deed::Set(name, "about:invalid".to_owned()))
             }
@@ -181,7 +181,7 @@ impl Judge {
             if !list.is_empty() {
                 list.push_str(", ");
             }
-            // A comma at its end would end the candidate.
+            // A trailing comma would end the candidate.
             let bare = place.trim_end_matches(',');
             list.push_str(bare);
             list.push_str(&"%2C".repeat(place.len() - bare.len()));
@@ -193,7 +193,7 @@ impl Judge {
         list
     }
 
-    /// A form that names nothing is sent to its page, at whatever address that is shown.
+    /// A form without `action` is sent to the URL of its page.
     fn form(&self, tag: &Tag) -> Option<Deed> {
         let is_without = tag.name == "form"
             && tag.get("action").is_none_or(str::is_empty)
@@ -202,7 +202,7 @@ impl Judge {
         within.gateway.place(self.document()).map(|place| Deed::Set("action", place))
     }
 
-    /// An image that a script would load when it comes into view is loaded at once.
+    /// Loads an image at once that a script would load when it scrolls into view.
     fn lazy(&self, tag: &Tag) -> Option<Deed> {
         let is_empty = |src: &str| src.is_empty() || src.starts_with("data:");
         if tag.name != "img" || !tag.get("src").is_none_or(is_empty) {
@@ -216,10 +216,10 @@ impl Judge {
     }
 }
 
-/// Attributes of a tag that are looked at; of a tag with more, the tag itself goes.
+/// The most attributes of a tag that are checked; a tag with more is removed.
 const MAX_READ: usize = 200;
 
-/// Whether a tag goes with all that is in it.
+/// Whether a tag is removed with its contents.
 fn is_out(tag: &Tag) -> bool {
     match tag.name.as_str() {
         "link" => {
@@ -231,7 +231,7 @@ fn is_out(tag: &Tag) -> bool {
             let is_of_referrer = tag.is("name", "referrer");
             is_of_referrer || !pragma.is_empty() && !PRAGMAS.contains(&pragma.as_str())
         }
-        // What changes a reference after it was read.
+        // Animations that change a reference later.
         "animate" | "set" | "animatemotion" | "animatetransform" => {
             let changed = tag.get("attributename").unwrap_or_default();
             let name = changed.rsplit(':').next().unwrap_or_default();
@@ -242,7 +242,7 @@ fn is_out(tag: &Tag) -> bool {
     }
 }
 
-/// The text of a `style` element, led inside.
+/// The text of a `style` element with its references replaced.
 pub(super) fn sheet(text: &str, within: &Within<'_>) -> String {
     style::led(text, &|reference| within.lead(reference))
 }

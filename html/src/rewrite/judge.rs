@@ -1,4 +1,4 @@
-//! What becomes of a tag.
+//! Decides what happens to each tag.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use super::inward::Inside;
 use super::{BLANK_IMAGE, Changes, Cut, Known, MAX_MARKED, Mark, Standing};
 use crate::references::{srcset, with_query_encoded};
 
-/// The type and the class by which Flash is embedded.
+/// The media type and the class id of Flash.
 const FLASH: [&str; 2] =
     ["application/x-shockwave-flash", "clsid:d27cdb6e-ae6d-11cf-96b8-444553540000"];
 
-/// The beginning of the types of applets.
+/// The prefix of Java applet types.
 const JAVA: &str = "application/x-java-";
 
-/// Attributes that are taken out of one tag; of a tag with more, the tag itself is.
+/// The most attributes removed from one tag; with more, the tag itself is removed.
 const MAX_DROPPED: usize = 100;
 
-/// Attributes that name what is loaded, shown or sent to.
+/// Attributes that contain a reference.
 const REFERENCES: [&str; 10] = [
     "href",
     "xlink:href",
@@ -58,39 +58,39 @@ impl Tag {
     }
 }
 
-/// What is done to an element.
+/// A change to an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
-    /// It goes, and what is in it.
+    /// Removes the element with its contents.
     Remove,
-    /// Its tags go.
+    /// Removes its tags.
     Unwrap,
-    /// It stands for browsers without scripts, and is shown now.
+    /// Shows the contents of a `noscript` element.
     Show,
-    /// An attribute goes.
+    /// Removes an attribute.
     Drop(String),
-    /// An attribute has another value.
+    /// Sets an attribute.
     Set(&'static str, String),
-    /// Something stands in it before and after the rest.
+    /// Inserts HTML before and after its contents.
     Mark(Mark),
-    /// An attribute is a document of its own, and is read like one.
+    /// Rewrites the document inside an attribute.
     Document(&'static str, String),
 }
 
-/// Judges the tags of one document, in its order.
+/// Decides about the tags of one document, in order.
 #[derive(Clone)]
 pub(super) struct Judge {
     changes: Arc<Changes>,
     known: Arc<dyn Known>,
     document: BrowserUrl,
-    /// What references are relative to.
+    /// The base of relative references.
     base: BrowserUrl,
     has_base: bool,
-    /// By which queries are encoded.
+    /// The encoding of queries.
     encoding: &'static Encoding,
-    /// How many links were looked at.
+    /// How many links have been checked.
     links: usize,
-    /// In the gateway: where the page would go by itself.
+    /// In the gateway: the target of the first refresh.
     pub(super) onward: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl Judge {
         self.changes.cuts.contains(&cut)
     }
 
-    /// What becomes of the element that begins with this tag.
+    /// Decides what happens to the element that begins with this tag.
     pub(super) fn open(&mut self, tag: &Tag) -> Vec<Deed> {
         if tag.name == "base" {
             self.set_base(tag);
@@ -127,7 +127,7 @@ impl Judge {
         }
         let mut deeds = self.unscripted(tag);
         if deeds.len() > MAX_DROPPED {
-            // Taking them out one by one would take longer than anybody waits.
+            // Removing them one by one takes too long.
             return vec![Deed::Unwrap];
         }
         if self.cuts(Cut::Styles) && tag.get("style").is_some() {
@@ -152,7 +152,7 @@ impl Judge {
         }
     }
 
-    /// How references are led into the gateway, if they are.
+    /// How references are led into the gateway; `None` outside it.
     pub(super) fn within(&self) -> Option<Within<'_>> {
         let gateway = self.changes.gateway.as_ref()?;
         Some(Within { gateway, base: &self.base, has_base: self.has_base })
@@ -166,7 +166,7 @@ impl Judge {
         self.encoding
     }
 
-    /// The URL a reference leads to, without a fragment, if that is something to be got.
+    /// The absolute URL of a reference without fragment, if it can be fetched.
     fn resolve(&self, reference: &str) -> Option<String> {
         let encoded = with_query_encoded(reference, self.encoding);
         let reference = encoded.as_deref().unwrap_or(reference);
@@ -185,7 +185,7 @@ impl Judge {
         url.is_some_and(|url| self.known.is_blocked(&url))
     }
 
-    /// What happens to the element as a whole.
+    /// Decides about the element as a whole.
     fn whole(&self, tag: &Tag) -> Option<Deed> {
         let cuts = |cut| self.cuts(cut);
         match tag.name.as_str() {
@@ -207,8 +207,8 @@ impl Judge {
             "area" if cuts(Cut::BlockedLinks) && self.is_blocked(tag.get("href")) => {
                 Some(Deed::Remove)
             }
-            // Its tags stay: links are often not closed where they should be, and the end of another element would
-            // go in place of theirs.
+            // Its tags stay: links are often not closed properly, and the end tag of another
+            // element would be removed instead.
             "a" if cuts(Cut::BlockedLinks) && self.is_blocked(tag.get("href")) => {
                 Some(Deed::Drop("href".to_owned()))
             }
@@ -248,7 +248,8 @@ impl Judge {
         goes.then_some(Deed::Remove)
     }
 
-    /// Whether a refresh is one of the page itself (HTML §4.2.5.3, *shared declarative refresh steps*).
+    /// Whether a refresh reloads the page itself (HTML §4.2.5.3, *shared declarative refresh
+    /// steps*).
     fn leads_back(&self, content: &str) -> bool {
         let after_time = content
             .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
@@ -270,7 +271,7 @@ impl Judge {
         to.is_empty() || self.resolve(to) == self.resolve(self.document.as_str())
     }
 
-    /// What of its attributes would run a script.
+    /// Attributes that would run a script.
     fn unscripted(&self, tag: &Tag) -> Vec<Deed> {
         if !self.cuts(Cut::Scripts) {
             return Vec::new();
@@ -281,7 +282,7 @@ impl Judge {
         tag.attributes.iter().filter(runs).map(|(name, _)| Deed::Drop(name.clone())).collect()
     }
 
-    /// What is shown in place of an image.
+    /// The replacement of an image.
     fn image(&self, tag: &Tag) -> Vec<Deed> {
         let is_image = match tag.name.as_str() {
             "img" | "source" => true,
@@ -310,14 +311,14 @@ impl Judge {
             if tag.get("srcset").is_some() && deeds.iter().all(|deed| !is_drop(deed, "srcset")) {
                 deeds.push(Deed::Drop("srcset".to_owned()));
             }
-            // They describe what is no longer there.
+            // They describe the replaced image.
             let told = ["alt", "title"].into_iter().filter(|name| tag.get(name).is_some());
             deeds.extend(told.map(|name| Deed::Set(name, String::new())));
         }
         deeds
     }
 
-    /// The style of our bar is allowed where the page says itself what it allows.
+    /// Allows the style of our bar in a policy that the page contains.
     fn policy(&self, tag: &Tag) -> Option<Deed> {
         let bar = self.changes.bar.as_ref()?;
         let is_policy = tag.name == "meta" && tag.is("http-equiv", "content-security-policy");
@@ -345,7 +346,7 @@ fn is_drop(deed: &Deed, name: &str) -> bool {
     matches!(deed, Deed::Drop(dropped) if dropped == name)
 }
 
-/// Whether an image is one that nobody sees: of at most one pixel each way, as far as its tag tells.
+/// Whether an image is invisible: at most one pixel wide and high by its attributes.
 fn is_pixel(tag: &Tag) -> bool {
     let is_tiny = |name| {
         let value: Option<u32> =
@@ -355,7 +356,7 @@ fn is_pixel(tag: &Tag) -> bool {
     tag.name == "img" && is_tiny("width") && is_tiny("height")
 }
 
-/// URL Standard, *basic URL parser*: tabs and ends of lines count for nothing, nor do blanks before it.
+/// URL Standard, *basic URL parser*: tabs, line ends and leading spaces are ignored.
 fn is_script_url(value: &str) -> bool {
     let mut letters = value
         .chars()

@@ -1,4 +1,4 @@
-//! Characters that programs of long ago wrote wrongly, mended byte by byte before the page is read.
+//! Repairs characters that old programs wrote incorrectly, byte by byte, before the page is parsed.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use encoding_rs::{Encoding, KOI8_R, WINDOWS_1251, WINDOWS_1252, WINDOWS_1254, WI
 
 use super::Mend;
 
-/// What is done to the bytes of a page.
+/// The repair of a page's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mending {
     Nothing,
@@ -14,17 +14,17 @@ pub(super) enum Mending {
     Cyrillic,
 }
 
-/// Where the punctuation of windows-1252 lies, in bytes; elsewhere these are control characters.
+/// windows-1252 punctuation; in other encodings these bytes are control characters.
 const MS: std::ops::RangeInclusive<u8> = 0x80..=0x9f;
 
-/// Where KOI8-R has frames and windows-1251 has punctuation.
+/// KOI8-R box drawing characters, which are punctuation in windows-1251.
 const FRAMES: std::ops::RangeInclusive<u8> = 0x80..=0xbf;
 
-/// The two letters that KOI8-R has among its frames: ё and Ё.
+/// The two letters among the box drawing characters of KOI8-R: ё and Ё.
 const LETTERS: [u8; 2] = [0xa3, 0xb3];
 
 impl Mending {
-    /// What is to be done to a page in this encoding.
+    /// The repair for a page in this encoding.
     pub(super) fn of(mends: &BTreeSet<Mend>, encoding: &'static Encoding) -> Self {
         let has_ms_chars = [WINDOWS_1252, WINDOWS_1254, WINDOWS_1258].contains(&encoding)
             || encoding.name().starts_with("ISO-8859-");
@@ -37,7 +37,7 @@ impl Mending {
         }
     }
 
-    /// The bytes mended.
+    /// Returns the repaired bytes.
     pub(super) fn apply(self, bytes: &[u8]) -> Vec<u8> {
         let mut mended = Vec::with_capacity(bytes.len());
         for byte in bytes {
@@ -56,8 +56,8 @@ impl Mending {
     }
 }
 
-/// In ASCII, what a byte means in windows-1252. A quotation mark is a reference: it may stand in an
-/// attribute.
+/// The ASCII replacement of a windows-1252 byte. Quotation marks become character references
+/// because they may be in an attribute.
 fn ascii(byte: u8) -> &'static [u8] {
     match byte {
         0x80 => b"EUR",
@@ -86,7 +86,7 @@ fn ascii(byte: u8) -> &'static [u8] {
         0x9c => b"oe",
         0x9e => b"z",
         0x9f => b"Y",
-        // 81, 8D, 8F, 90 and 9D mean nothing there either.
+        // 81, 8D, 8F, 90 and 9D are undefined there too.
         _ => b"?",
     }
 }
@@ -103,7 +103,7 @@ mod tests {
         for (encoding, want) in [
             (WINDOWS_1252, Mending::MsChars),
             (iso, Mending::MsChars),
-            // It has letters there.
+            // These bytes are letters there.
             (WINDOWS_1251, Mending::Nothing),
             (KOI8_R, Mending::Cyrillic),
             (KOI8_U, Mending::Nothing),
@@ -122,7 +122,8 @@ mod tests {
                 &b"\x93a\x94 \x96 caf\xe9\x85\x81"[..],
                 &b"&quot;a&quot; - caf\xe9...?"[..],
             ),
-            // \xab is a quotation mark in windows-1251 and a frame in KOI8-R; \xa3 is a letter there.
+            // \xab is a quotation mark in windows-1251 and a box drawing character in KOI8-R; \xa3
+            // is a letter there.
             (Mending::Cyrillic, b"\xab\xc4\xa3\xbb\x97", b"&#171;\xc4\xa3&#187;&#8212;"),
             (Mending::Nothing, b"\x93\xab", b"\x93\xab"),
         ] {

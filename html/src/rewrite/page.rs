@@ -1,4 +1,4 @@
-//! A page in pieces, by `lol_html`.
+//! Rewrites a page that arrives in pieces, with `lol_html`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,20 +15,21 @@ use super::{Changes, Cut, Known, MAX_NOSCRIPT, MAX_PARSER_MEMORY, inward};
 use crate::references::css::Pieces;
 use crate::references::{Kind, charset, entity};
 
-/// How deep what stands for browsers without scripts is read in itself.
+/// How deep `noscript` elements are parsed.
 const MAX_NESTING: u32 = 2;
 
-/// How much the parser gets at once, in bytes.
+/// How many bytes are passed to the parser at once.
 const STEP: usize = 16 * 1024;
 
-/// Bytes of names of elements, seen since the parser began, after which it begins anew: it does not count
-/// them as memory.
+/// How many bytes of element names a parser may see before it is replaced: it does not count them
+/// as memory.
 const MAX_NAMES: usize = 4 << 20;
 
-/// Bytes that are given to a parser that began anew at once; more are left when one tag is too long.
+/// How many unread bytes a replacement parser may get at once. There are more if a single tag is
+/// too long.
 const MAX_AGAIN: usize = 1 << 20;
 
-/// Changes one page, that comes in pieces of any length.
+/// Rewrites one page that arrives in pieces of any length.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -55,19 +56,19 @@ pub struct Rewriter {
 }
 
 enum Stage {
-    /// Its encoding is not known yet.
+    /// The encoding is not known yet.
     Head(Vec<u8>, Box<Judge>),
     Page(Box<Open>),
-    /// It goes on as it comes.
+    /// The page is passed on without parsing.
     Through(Mending),
-    /// In the gateway nothing is sent that cannot be read.
+    /// In the gateway, nothing is sent that cannot be parsed.
     Ended,
 }
 
-/// A page that is read.
+/// A page that is being parsed.
 struct Open {
     mending: Mending,
-    /// Where its tags are not ASCII, and it is sent in UTF-8.
+    /// Converts an encoding that is not ASCII-compatible; the output is then UTF-8.
     decoder: Option<Decoder>,
     parser: Parser,
 }
@@ -84,7 +85,7 @@ impl std::fmt::Debug for Stage {
 }
 
 impl Rewriter {
-    /// Begins with a page at `url`, of this `Content-Type`.
+    /// A rewriter for a page at `url` with this `Content-Type`.
     #[must_use]
     pub fn new(
         changes: Arc<Changes>,
@@ -99,7 +100,7 @@ impl Rewriter {
         }
     }
 
-    /// What is sent for the next piece. It may be nothing yet.
+    /// Returns the output for the next piece, which may be empty.
     #[must_use]
     pub fn write(&mut self, piece: &[u8]) -> Vec<u8> {
         if let Stage::Head(head, _) = &mut self.stage {
@@ -109,7 +110,7 @@ impl Rewriter {
         self.step(piece)
     }
 
-    /// What is sent at the end.
+    /// Returns the rest of the output.
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         let mut sent = self.begin();
@@ -123,7 +124,7 @@ impl Rewriter {
         sent
     }
 
-    /// Reads the head, if that was not done yet.
+    /// Determines the encoding from the head, unless that was done.
     fn begin(&mut self) -> Vec<u8> {
         let stage = std::mem::replace(&mut self.stage, Stage::Ended);
         let Stage::Head(head, mut judge) = stage else {
@@ -175,7 +176,7 @@ impl Rewriter {
     }
 }
 
-/// What says of a document that it is UTF-8, whatever its `Content-Type` says (Encoding Standard §6).
+/// The UTF-8 byte order mark, which overrides `Content-Type` (Encoding Standard §6).
 const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 fn decoded(decoder: &mut Decoder, bytes: &[u8], is_last: bool) -> Vec<u8> {
@@ -187,18 +188,18 @@ fn decoded(decoder: &mut Decoder, bytes: &[u8], is_last: bool) -> Vec<u8> {
 
 /// The parser of one document.
 struct Parser {
-    /// None when it was given up.
+    /// `None` once the parser has given up.
     rewriter: Option<HtmlRewriter<'static, Sink>>,
     shared: Arc<Shared>,
     encoding: AsciiCompatibleEncoding,
     nesting: u32,
 }
 
-/// What the handlers of a parser, and the one that follows it, write to.
+/// State shared by the handlers of a parser and its replacement.
 struct Shared {
     judge: Mutex<Judge>,
     output: Mutex<Output>,
-    /// Text that is looked at as a whole.
+    /// Text that must be complete before it is processed.
     held: Mutex<String>,
     sheet: Mutex<Pieces>,
 }
@@ -207,25 +208,25 @@ struct Shared {
 struct Output {
     sent: Vec<u8>,
     names: usize,
-    /// The parser gave up, and gives back what it has not read.
+    /// The parser has given up and returns its unread bytes.
     gave_up: bool,
     unread: Vec<u8>,
 }
 
-/// A tag is read again by a parser that begins anew.
+/// Stops the parser at a tag, which a new parser reads again.
 #[derive(Debug, thiserror::Error)]
-#[error("the parser begins anew")]
+#[error("the parser is replaced")]
 struct Anew;
 
 type Sink = Box<dyn FnMut(&[u8]) + Send>;
 
-/// No handler panics while it holds a lock; if one did, what is there would be sound all the same.
+/// Handlers do not panic while they hold a lock, and the data is consistent at any point.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Parser {
-    /// `None` for an encoding in which tags are not ASCII.
+    /// `None` for an encoding that is not ASCII-compatible.
     fn new(judge: Judge, encoding: &'static Encoding, nesting: u32) -> Option<Self> {
         let encoding = AsciiCompatibleEncoding::new(encoding)?;
         let shared = Arc::new(Shared {
@@ -242,7 +243,7 @@ impl Parser {
         lock(&self.shared.judge).within().is_some()
     }
 
-    /// What is sent for a piece; and if the parser cannot go on, what of it was not read.
+    /// Returns the output for a piece and, if the parser cannot continue, the unread rest.
     fn write(&mut self, piece: &[u8]) -> (Vec<u8>, Option<Vec<u8>>) {
         let mut steps = piece.chunks(STEP);
         let is_sound = steps.by_ref().all(|step| {
@@ -259,7 +260,7 @@ impl Parser {
         (sent, unread)
     }
 
-    /// Begins anew where the parser gave up; not where one tag is more than it can read.
+    /// Starts a new parser where the old one gave up, unless a single tag is too long.
     fn again(&mut self) -> bool {
         self.rewriter = None;
         let unread = {
@@ -267,21 +268,21 @@ impl Parser {
             (output.names, output.gave_up) = (0, false);
             std::mem::take(&mut output.unread)
         };
-        let mut anew = rewriter(&self.shared, self.encoding, self.nesting);
+        let mut replacement = rewriter(&self.shared, self.encoding, self.nesting);
         if unread.len() > MAX_AGAIN {
             lock(&self.shared.output).unread = unread;
             return false;
         }
-        let is_sound = anew.write(&unread).is_ok();
+        let is_sound = replacement.write(&unread).is_ok();
         if is_sound {
-            self.rewriter = Some(anew);
+            self.rewriter = Some(replacement);
         }
         is_sound
     }
 
     fn finish(self) -> Vec<u8> {
         let is_inside = self.is_inside();
-        // What it cannot read of the last tag it sends as it is.
+        // The unread rest of the last tag is sent unchanged.
         let is_whole = self.rewriter.is_none_or(|rewriter| rewriter.end().is_ok());
         let mut output = lock(&self.shared.output);
         let mut sent = std::mem::take(&mut output.sent);
@@ -396,7 +397,7 @@ fn open(
     Ok(())
 }
 
-/// A document inside the document; nothing where it is too deep.
+/// Rewrites an inner document; empty if it is nested too deep.
 fn inner(judge: &Judge, text: &str, nesting: u32) -> String {
     let nesting = Some(nesting + 1).filter(|nesting| *nesting <= MAX_NESTING);
     let sent =
@@ -411,14 +412,14 @@ fn inner(judge: &Judge, text: &str, nesting: u32) -> String {
     sent.unwrap_or_default()
 }
 
-/// What stands for browsers without scripts is text to those with them, and a document of its own here.
+/// The contents of `noscript` are text to a browser with scripts, and an inner document here.
 fn show(chunk: &mut TextChunk<'_>, shared: &Shared, nesting: u32) {
     let Some(text) = held(chunk, shared) else { return chunk.remove() };
     let judge = lock(&shared.judge).clone();
     chunk.replace(&inner(&judge, &text, nesting), ContentType::Html);
 }
 
-/// The whole text with its last chunk; `None` before. Of one that is too long the rest is left out.
+/// The complete text with its last chunk; `None` before. Text beyond the bound is dropped.
 fn held(chunk: &TextChunk<'_>, shared: &Shared) -> Option<String> {
     let mut held = lock(&shared.held);
     if held.len().saturating_add(chunk.as_str().len()) <= MAX_NOSCRIPT {
@@ -427,12 +428,12 @@ fn held(chunk: &TextChunk<'_>, shared: &Shared) -> Option<String> {
     chunk.last_in_text_node().then(|| std::mem::take(&mut *held))
 }
 
-/// A style sheet in a page of the gateway.
+/// Rewrites a style sheet in a gateway page.
 fn lead(chunk: &mut TextChunk<'_>, shared: &Shared) {
     let judge = lock(&shared.judge);
     let Some(within) = judge.within() else { return };
     if chunk.text_type() == TextType::Data {
-        // In SVG it is text like any other.
+        // In SVG it is ordinary text.
         let Some(text) = held(chunk, shared) else { return chunk.remove() };
         let text = entity::decode(&text, entity::Place::Text);
         return chunk.replace(&inward::sheet(&text, &within), ContentType::Text);

@@ -1,4 +1,4 @@
-//! Style sheets in the gateway: each URL in them is led inside, every other byte stays.
+//! Style sheets in the gateway: replaces every URL and leaves all other bytes unchanged.
 
 use cssparser::{ParseError, Parser, ParserInput, Token};
 use encoding_rs::{Decoder, UTF_8};
@@ -8,13 +8,13 @@ use super::gateway::{Gateway, Lead, Within};
 use crate::references::css::Pieces;
 use crate::references::{Kind, charset};
 
-/// How deep blocks and functions are read; what is deeper is left out.
+/// How deep blocks and functions are parsed; deeper blocks are removed.
 const MAX_DEPTH: u32 = 64;
 
-/// What stands where a reference leads nowhere: no browser loads anything for it.
+/// The replacement for a forbidden target: browsers load nothing for it.
 const NOTHING: &str = "about:invalid";
 
-/// A style sheet of its own, that comes in pieces of any length. What is sent is UTF-8.
+/// Rewrites a separate style sheet that arrives in pieces of any length. The output is UTF-8.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::{Sheet, gateway::Gateway};
@@ -32,14 +32,14 @@ pub struct Sheet {
     gateway: Gateway,
     url: BrowserUrl,
     content_type: Option<String>,
-    /// Until its encoding is known.
+    /// The first bytes, until the encoding is known.
     head: Vec<u8>,
     decoder: Option<Decoder>,
     pieces: Pieces,
 }
 
 impl Sheet {
-    /// Begins with a sheet at `url`, of this `Content-Type`.
+    /// A rewriter for a sheet at `url` with this `Content-Type`.
     #[must_use]
     pub fn new(gateway: Gateway, url: BrowserUrl, content_type: Option<&str>) -> Self {
         let content_type = content_type.map(str::to_owned);
@@ -47,7 +47,7 @@ impl Sheet {
         Self { gateway, url, content_type, head: Vec::new(), decoder: None, pieces }
     }
 
-    /// What is sent for the next piece. It may be nothing yet.
+    /// Returns the output for the next piece, which may be empty.
     #[must_use]
     pub fn write(&mut self, piece: &[u8]) -> Vec<u8> {
         if self.decoder.is_some() {
@@ -57,7 +57,7 @@ impl Sheet {
         if self.head.len() < charset::PRESCAN { Vec::new() } else { self.begin(false) }
     }
 
-    /// What is sent at the end.
+    /// Returns the rest of the output.
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         let mut sent =
@@ -87,7 +87,7 @@ impl Sheet {
     }
 }
 
-/// The text of a sheet, or of a `style` attribute, with its references led inside.
+/// Replaces the references in the text of a sheet or a `style` attribute.
 pub(super) fn led(text: &str, lead: &dyn Fn(&str) -> Lead) -> String {
     let mut edits = Edits { lead, changed: Vec::new() };
     {
@@ -105,7 +105,7 @@ pub(super) fn led(text: &str, lead: &dyn Fn(&str) -> Lead) -> String {
     written
 }
 
-/// What stands around a URL.
+/// The context of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Context {
     Other,
@@ -119,26 +119,26 @@ enum Context {
 
 struct Edits<'a> {
     lead: &'a dyn Fn(&str) -> Lead,
-    /// From, to, and what stands there instead; in order.
+    /// Start, end and replacement; in order.
     changed: Vec<(usize, usize, String)>,
 }
 
 impl Edits<'_> {
-    /// A reference that stands from one place to another, as `url()` or as a string.
+    /// Handles a reference at a byte range, written as `url()` or as a string.
     fn refer(&mut self, (from, to): (usize, usize), reference: &str, is_string: bool) {
         let place = match (self.lead)(reference) {
             Lead::Same => return,
             Lead::To(place) => place,
             Lead::Nowhere => NOTHING.to_owned(),
         };
-        // No quotation mark is in a URL as a browser writes it; a backslash may be in its query.
+        // A URL as browsers write it has no quotation mark, but its query may contain a backslash.
         let place = place.replace('\\', "\\\\");
         let place = if is_string { format!("\"{place}\"") } else { format!("url(\"{place}\")") };
         self.changed.push((from, to, place));
     }
 }
 
-/// What a token asks for, its text let go so that the parser can go on.
+/// What a token means, copied so that the parser can continue.
 enum Step {
     Skip,
     Url(String),
@@ -163,7 +163,7 @@ fn step(token: &Token<'_>) -> Step {
         Token::Function(name) if is(name, "image-set") || is(name, "-webkit-image-set") => {
             block(Some(Context::Images), false)
         }
-        // `type("image/png")` in an image-set, and whatever else takes strings.
+        // For example `type("image/png")` in an image set.
         Token::Function(_) => block(Some(Context::Other), false),
         Token::ParenthesisBlock | Token::SquareBracketBlock => block(None, false),
         Token::CurlyBracketBlock => block(Some(Context::Other), true),
@@ -217,12 +217,12 @@ fn walk(parser: &mut Parser<'_, '_>, edits: &mut Edits<'_>, outer: Context, dept
     }
 }
 
-/// An `@import` names one sheet; what follows are its conditions.
+/// An `@import` names one sheet; conditions follow.
 fn after_url(context: Context, outer: Context) -> Context {
     if context == Context::Import { outer } else { context }
 }
 
-/// `from` is where the block begins, after its bracket.
+/// `from` is the start of the block, after its bracket.
 fn nested(
     parser: &mut Parser<'_, '_>,
     edits: &mut Edits<'_>,

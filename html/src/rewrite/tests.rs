@@ -1,4 +1,5 @@
-//! What is changed, a row each: options, what comes, what is sent. All rows are tried in every cut.
+//! One change per row: options, input, output. Every row is tested with every way to split the
+//! input.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use super::*;
 
 const PAGE: &str = "http://site.example/dir/page?x";
 
-/// Blocked is what has `blocked` in it; kept what has `kept`, queued what has `queued`.
+/// URLs containing `blocked`, `kept` and `queued` have these properties.
 struct ByName;
 
 impl Known for ByName {
@@ -100,7 +101,7 @@ fn each_change_is_made_and_nothing_else() {
                 break;
             }
         }
-        // What is not to be changed is not.
+        // Without changes the input is unchanged.
         assert_eq!(
             rewrite(&Changes::default(), "text/html", &[given.as_bytes()]),
             given.as_bytes()
@@ -130,7 +131,7 @@ fn a_page_keeps_its_encoding() {
             b"<a href='?kept\xe9'>x</a>",
             b"<a href='?kept\xe9'><k>x</k></a><bar>",
         ),
-        // Not read: tags are not ASCII there.
+        // Not parsed: tags are not ASCII there.
         ("text/html", b"\xff\xfe<\0a\0", b"\xff\xfe<\0a\0"),
         ("text/html; charset=iso-2022-jp", b"<a href=kept>x</a>", b"<a href=kept>x</a>"),
     ] {
@@ -142,14 +143,14 @@ fn a_page_keeps_its_encoding() {
 #[test]
 fn a_page_that_cannot_be_read_goes_on_as_it_came() {
     let changes = changes("scripts bar");
-    // A tag without an end, longer than the parser may remember.
+    // An unclosed tag, longer than the parser's memory.
     let mut given = b"<script>a()</script><p><b title='".to_vec();
     given.resize(MAX_PARSER_MEMORY + (1 << 20), b'x');
     given.extend_from_slice(b"'><script>b()</script>");
     let sent = rewrite(&changes, "text/html", &given.chunks(100_000).collect::<Vec<_>>());
     let want = given.get(b"<script>a()</script>".len()..).unwrap();
     assert!(sent == want, "{} and not {} bytes", sent.len(), want.len());
-    // Elements that are never closed are read on and on; a hundred thousand take what they take.
+    // Elements that are never closed: parsing continues with new parsers.
     let open = b"<i>".repeat(300_000);
     let sent = rewrite(&changes, "text/html", &[&open]);
     assert!(sent.starts_with(&open), "{}", sent.len());
@@ -159,7 +160,7 @@ fn a_page_that_cannot_be_read_goes_on_as_it_came() {
 fn in_the_gateway_nothing_is_sent_that_was_not_read() {
     let all = changes("gateway scripts");
     let link = "<a href=\"/http/site.example/dir/x\">";
-    // Tags that are not ASCII come as UTF-8.
+    // Encodings that are not ASCII-compatible are converted to UTF-8.
     let utf_16: Vec<u8> = "\u{feff}<a href=x>é".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for (content_type, given) in [
         ("text/html", &utf_16[..]),
@@ -172,13 +173,13 @@ fn in_the_gateway_nothing_is_sent_that_was_not_read() {
             assert!(text.starts_with(&format!("\u{feff}{link}")), "{content_type}: {text}");
         }
     }
-    // A tag longer than the parser may remember is the last.
+    // A tag longer than the parser's memory is the last one.
     let mut given = b"<a href=x><b title='".to_vec();
     given.resize(MAX_PARSER_MEMORY + (1 << 20), b'x');
     given.extend_from_slice(b"'><a href=http://out.example/>");
     let sent = rewrite(&all, "text/html", &given.chunks(100_000).collect::<Vec<_>>());
     assert_eq!(String::from_utf8(sent).unwrap(), link);
-    // Elements that are never closed are read to the last, and so are names that are long.
+    // Unclosed elements and long names are parsed to the end.
     let open = [&b"<i>".repeat(300_000)[..], b"<a href=x>"].concat();
     assert!(rewrite(&all, "text/html", &[&open]).ends_with(link.as_bytes()));
     let name = format!("<{}>", "n".repeat(1000));
@@ -201,7 +202,7 @@ fn what_stands_for_browsers_without_scripts_is_shown_within_bounds() {
     let long = format!("<noscript><b>{}</b></noscript>x", "y".repeat(MAX_NOSCRIPT + 1));
     let sent = rewrite(&changes, "text/html", &[long.as_bytes()]);
     assert!(sent.ends_with(b"x") && sent.len() <= MAX_NOSCRIPT, "{}", sent.len());
-    // More elements than a parser remembers.
+    // More elements than one parser's memory holds.
     let deep = format!("<noscript>{}</noscript>x", "<i>".repeat(300_000));
     assert!(rewrite(&changes, "text/html", &[deep.as_bytes()]).ends_with(b"x"));
 }
@@ -214,7 +215,7 @@ fn a_tag_with_very_many_scripts_in_it_goes_at_once() {
 }
 
 proptest! {
-    /// However a page is cut, the same is sent; and with nothing to be changed it is what came.
+    /// The output does not depend on how a page is split; without changes it equals the input.
     #[test]
     fn pieces_make_no_difference(
         parts in proptest::collection::vec(prop_oneof![

@@ -1,15 +1,15 @@
-//! Content codings: what a client takes, what origins are asked for, and what is done where the two
-//! differ.
+//! Content codings: which ones to request from origins, and how to deliver a response to a client.
 //!
-//! Origins are asked for all codings that we can undo, whatever the client said, so that one kept copy
-//! serves everyone: who takes its coding gets it as it is kept, others get it decoded on the way. A
-//! request that forbids changes (`no-transform`), or that is for a range, goes out with those of them
-//! that its client takes: a range is one of the coded body, and only the client knows of which. One
-//! whose answer passes through goes out with what its client said.
+//! Origins are asked for all codings that we can decode, whatever the client accepts, so one stored
+//! copy serves every client. A client that accepts the coding gets the stored bytes; others get a
+//! decoded body. A request with `no-transform` or a range asks only for those of our codings that
+//! the client accepts, because a range counts bytes of the coded body. A request whose response is
+//! not stored keeps the client's own field.
 //!
-//! An answer that forbids changes is sent as it is to those who take its coding. For others it is
-//! asked for anew with what they take, and what then comes replaces it. An answer in a coding that we
-//! cannot undo was asked for by nobody: asking anew would bring the same, so all get it as it is.
+//! A response with `no-transform` is sent unchanged to clients that accept its coding. For other
+//! clients it is requested again with the codings they accept, and the new response replaces it. A
+//! response in a coding that we cannot decode is sent unchanged to all clients: requesting it again
+//! would bring the same.
 
 use http::HeaderMap;
 use http::StatusCode;
@@ -18,37 +18,36 @@ use http::header::{
     ETAG, HeaderName, HeaderValue, VARY,
 };
 
-use super::control::{AnswerControl, RequestControl};
+use super::control::{RequestControl, ResponseControl};
 use crate::decoding::{Coding, MAX_LAYERS};
 
-/// What origins are asked for. In the order and without weights, as browsers write it: origins that
-/// choose by weight are free to choose, those that compare text find what they know, and what they
-/// choose can be undone whichever it is.
+/// The codings requested from origins, in the order browsers use and without weights. Some origins
+/// compare the text of the field, and we can decode whichever coding they choose.
 pub const OUR_CODINGS: &str = "gzip, deflate, br, zstd";
 
-/// How many members of `Accept-Encoding` are read. There are not as many codings.
+/// How many members of `Accept-Encoding` are read. Fewer codings exist.
 const MAX_MEMBERS: usize = 64;
 
-/// How many members of `Content-Encoding` are read, empty ones and `identity` among them.
+/// How many members of `Content-Encoding` are read, including empty ones and `identity`.
 const MAX_CODINGS: usize = 16;
 
-/// Fields with a digest of the body as it came (RFC 9530, RFC 3230, RFC 1864). That of the selected
-/// representation is one of the coded body too (RFC 9530 §3).
+/// Digest fields of the coded body (RFC 9530, RFC 3230, RFC 1864). The digest of the selected
+/// representation covers the coding too (RFC 9530 §3).
 const DIGESTS: [&str; 4] = ["content-digest", "repr-digest", "digest", "content-md5"];
 
-/// Fields that offer dictionaries for codings that we do not ask for (RFC 9842 §2.2, §2.3).
+/// Fields that offer dictionaries for codings we do not request (RFC 9842 §2.2, §2.3).
 const DICTIONARIES: [&str; 2] = ["available-dictionary", "dictionary-id"];
 
-/// The codings that a client takes, by its `Accept-Encoding` (RFC 9110 §12.5.3).
+/// The codings that a client accepts, from its `Accept-Encoding` (RFC 9110 §12.5.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Accepted {
-    /// `None` when it does not say.
+pub struct AcceptedCodings {
+    /// Name and whether it is accepted. `None` if the field is missing.
     members: Option<Vec<(String, bool)>>,
 }
 
-impl Accepted {
-    /// Reads the field. What cannot be understood says nothing: then the client gets a body that is
-    /// not coded, which everyone can read. Of two members with one name, a refusal counts.
+impl AcceptedCodings {
+    /// Reads the field. Unreadable members are ignored, so such a client gets an uncoded body. If a
+    /// name is listed twice, a refusal wins.
     #[must_use]
     pub fn of(request: &HeaderMap) -> Self {
         if !request.contains_key(ACCEPT_ENCODING) {
@@ -65,8 +64,8 @@ impl Accepted {
         Self { members: Some(members.collect()) }
     }
 
-    /// Whether it takes the coding of this name. Silence would mean any coding by the letter; yet who
-    /// is silent can often read none, and never has to: it counts as taking none.
+    /// Whether the client accepts the coding. A missing field means any coding (RFC 9110 §12.5.3),
+    /// but many clients that send none cannot decode any, so it counts as accepting none.
     #[must_use]
     pub fn takes(&self, name: &str) -> bool {
         let name = plain_name(name);
@@ -78,7 +77,7 @@ impl Accepted {
         said(&name).or_else(|| said("*")).unwrap_or(name == "identity")
     }
 
-    /// The codings that we can undo and it takes, as a field.
+    /// The codings that we can decode and the client accepts, as a field value.
     fn of_ours(&self) -> HeaderValue {
         let mut taken: Vec<_> = OUR_CODINGS.split(", ").filter(|name| self.takes(name)).collect();
         if !self.takes("identity") {
@@ -90,13 +89,13 @@ impl Accepted {
             .unwrap_or_else(|_| HeaderValue::from_static("identity"))
     }
 
-    /// The same of a coding of a body, where `identity` changes nothing.
+    /// Like [`Self::takes`] for one coding of a body, where `identity` changes nothing.
     fn takes_layer(&self, name: &str) -> bool {
         name.eq_ignore_ascii_case("identity") || self.takes(name)
     }
 }
 
-/// A name in lower case, and of two names for one coding the usual one (RFC 9110 §8.4.1).
+/// The name in lower case; an alias becomes the usual name (RFC 9110 §8.4.1).
 fn plain_name(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     match name.as_str() {
@@ -106,7 +105,7 @@ fn plain_name(name: &str) -> String {
     }
 }
 
-/// Whether a weight is above zero; `None` when it is no weight (RFC 9110 §12.4.2).
+/// Whether a weight is above zero; `None` if the weight is invalid (RFC 9110 §12.4.2).
 fn weighs(parameter: &str) -> Option<bool> {
     let (name, value) = parameter.split_once('=')?;
     let (whole, decimals) = value.trim().split_once('.').unwrap_or((value.trim(), ""));
@@ -121,13 +120,13 @@ fn weighs(parameter: &str) -> Option<bool> {
     }
 }
 
-/// The members of a field that are text and not empty.
+/// The members of a list field that are text and not empty.
 fn members<'a>(fields: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     let text = fields.get_all(name).iter().map(|value| value.to_str().unwrap_or("\u{fffd}"));
     text.flat_map(|text| text.split(',')).map(str::trim).filter(|member| !member.is_empty())
 }
 
-/// The codings of a body, in the order they were applied; `None` when one of them cannot be undone.
+/// The codings of a body, in the order they were applied; `None` if one of them cannot be decoded.
 fn codings(answer: &HeaderMap) -> Option<Vec<Coding>> {
     let mut named = members(answer, &CONTENT_ENCODING);
     let mut codings = Vec::new();
@@ -139,13 +138,13 @@ fn codings(answer: &HeaderMap) -> Option<Vec<Coding>> {
     (named.next().is_none() && codings.len() <= MAX_LAYERS).then_some(codings)
 }
 
-/// Whether a body is marked as coded at all.
+/// Whether a body has any coding.
 fn is_coded(answer: &HeaderMap) -> bool {
     members(answer, &CONTENT_ENCODING).any(|name| !name.eq_ignore_ascii_case("identity"))
 }
 
-/// Whether the type names the coding once more: a compressed file, whose server marks it as a coded
-/// one besides. Decoded it would not be what its name says.
+/// Whether the media type already names the coding: a compressed file that its server also marks as
+/// coded. Decoding would make the content differ from its file name.
 fn is_file_of(coding: Coding, answer: &HeaderMap) -> bool {
     let kind = answer.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -158,108 +157,110 @@ fn is_file_of(coding: Coding, answer: &HeaderMap) -> bool {
     names.contains(&kind.as_str())
 }
 
-/// What a request lets be done about codings.
+/// How the codings of one request and its response are handled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Terms {
-    accepted: Accepted,
-    change: Change,
+pub struct CodingTerms {
+    accepted: AcceptedCodings,
+    change: BodyChange,
     is_file: bool,
-    asks: Asks,
-    /// Whether it gets its answer without any coding, where that may be changed: it is rewritten on its way.
+    asks: RequestedCodings,
+    /// Whether the client gets an uncoded body wherever changes are allowed, because the body will
+    /// be rewritten.
     undoes_all: bool,
 }
 
-/// What an origin is asked for.
+/// Which codings are requested from the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asks {
-    /// All codings that we can undo.
+enum RequestedCodings {
+    /// All codings that we can decode.
     Ours,
-    /// Those of them that the client takes: the answer is kept, and others have to read it too.
+    /// Those of our codings that the client accepts: the response is stored and must be readable
+    /// for others.
     OursThatItTakes,
-    /// What the client said.
+    /// The client's own field, unchanged.
     ItsOwn,
 }
 
-/// Whether a body may be changed on its way.
+/// Whether a body may be decoded on its way to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum BodyChange {
     /// The request forbids it.
     Forbidden,
-    /// Unless the answer forbids it.
+    /// Allowed unless the response forbids it.
     Allowed,
-    /// There is no way: whoever asks is at its end.
+    /// Always allowed: the reader is our own program.
     AtTheEnd,
 }
 
-impl Terms {
-    /// The terms of a request. `asks_ours` says that its answer, if it is kept, serves others too:
-    /// a GET or HEAD. `is_file` says that the URL names a compressed file.
+impl CodingTerms {
+    /// The terms of a request. `asks_ours` is true for a GET or HEAD whose stored response serves
+    /// other clients too. `is_file` is true if the URL names a compressed file.
     #[must_use]
     pub fn of(request: &HeaderMap, asks_ours: bool, is_file: bool) -> Self {
         // RFC 9111 §5.2.1.6.
         let forbidden = RequestControl::of(request).no_transform;
-        let change = if forbidden { Change::Forbidden } else { Change::Allowed };
+        let change = if forbidden { BodyChange::Forbidden } else { BodyChange::Allowed };
         let asks = match asks_ours {
-            true if forbidden => Asks::OursThatItTakes,
-            true => Asks::Ours,
-            false => Asks::ItsOwn,
+            true if forbidden => RequestedCodings::OursThatItTakes,
+            true => RequestedCodings::Ours,
+            false => RequestedCodings::ItsOwn,
         };
-        Self { accepted: Accepted::of(request), change, is_file, asks, undoes_all: false }
+        Self { accepted: AcceptedCodings::of(request), change, is_file, asks, undoes_all: false }
     }
 
-    /// The terms of who reads here and now, and takes no coding.
+    /// The terms for our own program, which reads uncoded bodies.
     #[must_use]
     pub fn of_a_reader() -> Self {
-        let accepted = Accepted::default();
-        let (change, asks) = (Change::AtTheEnd, Asks::ItsOwn);
+        let accepted = AcceptedCodings::default();
+        let (change, asks) = (BodyChange::AtTheEnd, RequestedCodings::ItsOwn);
         Self { accepted, change, is_file: false, asks, undoes_all: false }
     }
 
-    /// Whether the origin is asked for all codings that we can undo.
+    /// Whether the origin is asked for all codings that we can decode.
     #[must_use]
     pub fn asks_ours(&self) -> bool {
-        self.asks == Asks::Ours
+        self.asks == RequestedCodings::Ours
     }
 
-    /// The client gets its answer without any coding, where that may be changed.
+    /// From now on the client gets an uncoded body wherever changes are allowed.
     pub fn undo_all(&mut self) {
         self.undoes_all = true;
     }
 
-    /// From here on the origin is asked for what the client takes.
+    /// From now on the origin is asked only for codings that the client accepts.
     pub fn ask_as_the_client(&mut self) {
-        if self.asks == Asks::Ours {
-            self.asks = Asks::OursThatItTakes;
+        if self.asks == RequestedCodings::Ours {
+            self.asks = RequestedCodings::OursThatItTakes;
         }
     }
 
-    /// Takes out of a client's request what would choose among codings that are not asked for: an
-    /// answer that varies with it is one for all then.
+    /// Removes the fields that select codings we do not request, so that one response serves all
+    /// clients.
     pub fn strip(&self, request: &mut HeaderMap) {
-        if self.asks != Asks::ItsOwn {
+        if self.asks != RequestedCodings::ItsOwn {
             for name in DICTIONARIES {
                 request.remove(name);
             }
         }
     }
 
-    /// Writes into a request what its origin is asked for.
+    /// Writes the requested codings into a request.
     pub fn ask(&self, request: &mut HeaderMap) {
         let value = match self.asks {
-            Asks::Ours => HeaderValue::from_static(OUR_CODINGS),
-            Asks::OursThatItTakes => self.accepted.of_ours(),
-            Asks::ItsOwn => return,
+            RequestedCodings::Ours => HeaderValue::from_static(OUR_CODINGS),
+            RequestedCodings::OursThatItTakes => self.accepted.of_ours(),
+            RequestedCodings::ItsOwn => return,
         };
         request.insert(ACCEPT_ENCODING, value);
     }
 
-    /// Whether the client takes an answer, or a part of one, in the coding that it has.
+    /// Whether the client accepts a response, or a part of one, in its present coding.
     #[must_use]
     pub fn takes_as_it_is(&self, answer: &HeaderMap) -> bool {
         members(answer, &CONTENT_ENCODING).all(|name| self.accepted.takes_layer(name))
     }
 
-    /// What is done with an answer for this client.
+    /// Decides how a response is delivered to this client.
     #[must_use]
     pub fn deliver(&self, status: StatusCode, answer: &HeaderMap) -> Delivery {
         let is_part = status == StatusCode::PARTIAL_CONTENT || answer.contains_key(CONTENT_RANGE);
@@ -273,10 +274,10 @@ impl Terms {
             return Delivery::AsItIs;
         }
         let may_change = match self.change {
-            Change::Forbidden => false,
+            BodyChange::Forbidden => false,
             // RFC 9111 §5.2.2.6.
-            Change::Allowed => !AnswerControl::of(answer).no_transform,
-            Change::AtTheEnd => true,
+            BodyChange::Allowed => !ResponseControl::of(answer).no_transform,
+            BodyChange::AtTheEnd => true,
         };
         let is_taken = self.takes_as_it_is(answer);
         match codings {
@@ -294,51 +295,50 @@ impl Terms {
                 }
                 Delivery::Decoded { undone, left }
             }
-            // Nobody asked for it, so whoever asks anew gets the same.
+            // We did not request this coding, so a second request would bring it again.
             None => Delivery::AsItIs,
             Some(_) => Delivery::NotForIt,
         }
     }
 }
 
-/// What is done with the coding of an answer on its way to a client.
+/// How a response is delivered to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Nothing, and never anything else.
+    /// Unchanged, for every client.
     AsItIs,
-    /// Nothing for this client; others get it decoded.
+    /// Unchanged for this client; other clients get it decoded.
     AsKept,
-    /// Some codings are undone, the last one first; those that are left it takes.
+    /// Some codings are decoded, the last one first. The client accepts the remaining ones.
     Decoded {
-        /// In the order they are undone.
+        /// In the order they are decoded.
         undone: Vec<Coding>,
         /// In the order they were applied.
         left: Vec<Coding>,
     },
-    /// The client cannot read it, and nobody may change it: it is to be asked for as the client takes
-    /// it.
+    /// The client cannot decode it and nothing may change it: request it again with the client's
+    /// codings.
     NotForIt,
 }
 
 impl Delivery {
-    /// Whether there is nothing better for the client to get.
+    /// Whether the client can read the delivered body.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         *self != Self::NotForIt
     }
 
-    /// Whether the body is another one than that which is kept: it has another length, no range
-    /// of it can be asked for, and its tag is a weak one.
+    /// Whether the body differs from the stored one: its length is unknown, ranges are unavailable
+    /// and its tag is weak.
     #[must_use]
     pub fn is_decoded(&self) -> bool {
         matches!(self, Self::Decoded { .. })
     }
 
-    /// Makes the fields of an answer those of what the client gets.
+    /// Adapts the fields of a response to the delivered body.
     ///
-    /// A decoded body is another representation of the same content: its tag says the same by the
-    /// weak comparison and not by the strong one (RFC 9110 §8.8.1), so that `If-None-Match` holds
-    /// and `If-Range` does not.
+    /// A decoded body is another representation of the same content, so its tag becomes weak (RFC
+    /// 9110 §8.8.1): `If-None-Match` matches it and `If-Range` does not.
     pub fn amend(&self, answer: &mut HeaderMap) {
         if matches!(self, Self::AsItIs | Self::NotForIt) {
             return;
@@ -364,7 +364,7 @@ impl Delivery {
         }
     }
 
-    /// Takes out of trailers what does not hold for what the client gets.
+    /// Removes the digests of the coded body from trailers.
     pub fn amend_trailers(&self, trailers: &mut HeaderMap) {
         if self.is_decoded() {
             for name in DIGESTS {
@@ -374,7 +374,7 @@ impl Delivery {
     }
 }
 
-/// Adds `Accept-Encoding` to `Vary`, if it is not in it.
+/// Adds `Accept-Encoding` to `Vary` unless it is listed.
 fn vary_by_coding(answer: &mut HeaderMap) {
     let is_said = members(answer, &VARY)
         .any(|name| name == "*" || name.eq_ignore_ascii_case(ACCEPT_ENCODING.as_str()));

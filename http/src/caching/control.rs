@@ -1,16 +1,17 @@
-//! `Cache-Control` and `Pragma`, of requests and of answers (RFC 9111 §5.2, §5.4).
+//! `Cache-Control` and `Pragma` in requests and responses (RFC 9111 §5.2, §5.4).
 //!
-//! Names are compared in any case, over all lines of the field, and what is unknown is left out
-//! (§5.2.3). An argument may be a token or a quoted string, whatever the directive (§5.2).
+//! Names are compared without case over all lines of the field; unknown directives are ignored
+//! (§5.2.3). An argument may be a token or a quoted string for every directive (§5.2).
 //!
-//! # What is said twice, or badly
+//! # Repeated and invalid directives
 //!
-//! - Of a time that is said twice alike, once counts. Times that differ, and one that is no number
-//!   of digits, are [`Seconds::Broken`]: the answer is stale (§4.2.1). In a request the one that asks
-//!   for more counts, and a broken one asks for all.
-//! - `no-cache` and `private` with names of fields and without: without counts, for it forbids more.
-//!   So does an argument that is no list of names.
-//! - A directive is not what a quoted string has in it.
+//! - Equal repeated times count once. Times that differ and invalid times are [`Seconds::Broken`]:
+//!   the response is stale (§4.2.1). In a request the strictest time wins, and an invalid one is
+//!   read as the strictest.
+//! - If `no-cache` or `private` occurs with and without field names, the form without names wins
+//!   because it forbids more. An argument that is not a list of names counts as the form without
+//!   names.
+//! - Text inside a quoted string is not a directive.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -18,58 +19,59 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, HeaderName, PRAGMA};
 
-/// As good as for ever: what a time above it means, and what it is sent as (RFC 9111 §1.2.2).
+/// The largest delta-seconds, read as infinity and sent for larger values (RFC 9111 §1.2.2).
 pub const FOREVER: Duration = Duration::from_secs(1 << 31);
 
-/// The most names of fields that `no-cache` or `private` may list; above that all are meant.
+/// The most field names that `no-cache` or `private` may list. A longer list means the whole
+/// response.
 const MAX_NAMES: usize = 64;
 
-/// No number of seconds.
+/// The text is not a number of seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a number of seconds")]
-pub struct NotSeconds;
+pub struct ParseSecondsError;
 
-/// Reads the number of seconds in `max-age=…` or `Age: …`: digits alone, without sign or space
-/// (RFC 9111 §1.2.2). What is above 2³¹ is no error and means 2³¹.
+/// Parses the number of seconds in `max-age` or `Age`: ASCII digits without sign or space (RFC 9111
+/// §1.2.2). A value above 2³¹ is read as 2³¹.
 ///
 /// # Errors
 ///
-/// [`NotSeconds`] when `field` is empty or has anything but digits.
+/// [`ParseSecondsError`] if `field` is empty or contains a byte that is not a digit.
 ///
 /// # Examples
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use wwwoffle_http::caching::control::{FOREVER, NotSeconds, delta_seconds};
+/// # use wwwoffle_http::caching::control::{FOREVER, ParseSecondsError, parse_delta_seconds};
 /// assert_eq!(delta_seconds(b"3600"), Ok(Duration::from_secs(3_600)));
 /// assert_eq!(delta_seconds(b"99999999999999999999"), Ok(FOREVER));
 /// assert_eq!(delta_seconds(b"-1"), Err(NotSeconds));
 /// ```
-pub fn delta_seconds(field: &[u8]) -> Result<Duration, NotSeconds> {
+pub fn parse_delta_seconds(field: &[u8]) -> Result<Duration, ParseSecondsError> {
     if field.is_empty() || !field.iter().all(u8::is_ascii_digit) {
-        return Err(NotSeconds);
+        return Err(ParseSecondsError);
     }
-    // Saturating is enough: whatever saturates is far above the most.
+    // Saturation is enough: a saturated sum is far above the maximum.
     let seconds = field.iter().fold(0_u64, |sum, digit| {
         sum.saturating_mul(10).saturating_add(u64::from(digit.saturating_sub(b'0')))
     });
     Ok(Duration::from_secs(seconds).min(FOREVER))
 }
 
-/// A time that an answer gives.
+/// The time in a response directive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Seconds {
-    /// It gives none.
+    /// The directive is missing.
     #[default]
     Absent,
-    /// This one.
+    /// A valid time.
     Valid(Duration),
-    /// Something that is none, or several that differ.
+    /// An invalid time, or several times that differ.
     Broken,
 }
 
 impl Seconds {
-    /// The time, if one is given that can be read.
+    /// The time, if it is valid.
     #[must_use]
     pub fn valid(self) -> Option<Duration> {
         match self {
@@ -84,20 +86,20 @@ impl Seconds {
     }
 }
 
-/// What a directive is about.
+/// The part of a response that a directive applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// Nothing: it is not there.
+    /// Nothing: the directive is missing.
     #[default]
     Nothing,
-    /// Some fields of the answer.
+    /// Some header fields of the response.
     Fields(Vec<HeaderName>),
-    /// All of the answer.
+    /// The whole response.
     All,
 }
 
 impl Scope {
-    /// The fields it names, if it is about them alone.
+    /// The listed field names, if the directive applies only to those.
     #[must_use]
     pub fn fields(&self) -> &[HeaderName] {
         match self {
@@ -126,40 +128,40 @@ impl Scope {
     }
 }
 
-/// What an answer says of its caching (RFC 9111 §5.2.2, RFC 5861, RFC 8246).
+/// The caching directives of a response (RFC 9111 §5.2.2, RFC 5861, RFC 8246).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one directive, there or not")]
-pub struct AnswerControl {
-    /// How long it is fresh.
+pub struct ResponseControl {
+    /// Lifetime.
     pub max_age: Seconds,
-    /// How long it is fresh in a shared cache.
+    /// Lifetime in a shared cache.
     pub s_maxage: Seconds,
-    /// What may not be used again without asking.
+    /// The part that needs revalidation before each reuse.
     pub no_cache: Scope,
-    /// What is for one person.
+    /// The part that is meant for a single user.
     pub private: Scope,
-    /// It may not be stored.
+    /// The response must not be stored.
     pub no_store: bool,
-    /// Its content may not be changed on the way.
+    /// The content must not be changed by a proxy.
     pub no_transform: bool,
-    /// It may be stored where it otherwise might not.
+    /// The response may be stored even if other rules would not allow it.
     pub public: bool,
-    /// Once stale, it may not be used without asking.
+    /// A stale response must be revalidated.
     pub must_revalidate: bool,
-    /// The same, in a shared cache.
+    /// Like `must_revalidate`, for shared caches only.
     pub proxy_revalidate: bool,
-    /// It may be stored where its status is understood.
+    /// The response may be stored only if its status code is understood.
     pub must_understand: bool,
-    /// It does not change while it is fresh.
+    /// The response does not change while it is fresh.
     pub immutable: bool,
-    /// For how long after it became stale it may be used while it is asked for anew.
+    /// How long a stale response may be served during revalidation.
     pub stale_while_revalidate: Option<Duration>,
-    /// For how long after it became stale it may be used in place of an error.
+    /// How long a stale response may be served in place of an error.
     pub stale_if_error: Option<Duration>,
 }
 
-impl AnswerControl {
-    /// Reads it. `Pragma` means nothing in an answer (RFC 9111 §5.4).
+impl ResponseControl {
+    /// Reads the fields of a response. `Pragma` has no meaning in responses (RFC 9111 §5.4).
     #[must_use]
     pub fn of(fields: &HeaderMap) -> Self {
         let mut control = Self::default();
@@ -180,39 +182,39 @@ impl AnswerControl {
             "stale-if-error" => error.add(argument),
             _ => {}
         });
-        // They allow what is forbidden otherwise, so a broken one allows nothing.
+        // These directives relax other rules, so an invalid one is ignored.
         control.stale_while_revalidate = revalidate.valid();
         control.stale_if_error = error.valid();
         control
     }
 }
 
-/// What a request says of what it takes (RFC 9111 §5.2.1, §5.4, RFC 5861 §4).
+/// The caching directives of a request (RFC 9111 §5.2.1, §5.4, RFC 5861 §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one directive, there or not")]
 pub struct RequestControl {
-    /// Nothing older than this.
+    /// The largest acceptable age.
     pub max_age: Option<Duration>,
-    /// What is stale too, for at most so long; [`Duration::MAX`] for however long.
+    /// How long a response may have been stale; [`Duration::MAX`] for any time.
     pub max_stale: Option<Duration>,
-    /// Only what stays fresh for so long.
+    /// How long the response must remain fresh.
     pub min_fresh: Option<Duration>,
-    /// What is stale too, for at most so long, in place of an error.
+    /// How long a response that replaces an error may have been stale.
     pub stale_if_error: Option<Duration>,
-    /// Nothing that its origin was not asked about.
+    /// The response must be revalidated.
     pub no_cache: bool,
-    /// The same, said in the words of HTTP/1.0.
+    /// Like `no_cache`, from the HTTP/1.0 field `Pragma`.
     pub pragma: bool,
-    /// Neither request nor answer may be stored.
+    /// Neither request nor response may be stored.
     pub no_store: bool,
-    /// The content may not be changed on the way.
+    /// The content must not be changed by a proxy.
     pub no_transform: bool,
-    /// Only what is kept.
+    /// Only a stored response is acceptable.
     pub only_if_cached: bool,
 }
 
 impl RequestControl {
-    /// Reads it.
+    /// Reads the fields of a request.
     #[must_use]
     pub fn of(fields: &HeaderMap) -> Self {
         let mut control = Self::default();
@@ -244,40 +246,40 @@ impl RequestControl {
                 _ => {}
             }
         });
-        // RFC 9111 §5.4: it counts where `Cache-Control` is not there at all.
+        // RFC 9111 §5.4: `Pragma` counts only if `Cache-Control` is missing.
         if !fields.contains_key(CACHE_CONTROL) {
             each(fields, &PRAGMA, |name, _| control.pragma |= name == "no-cache");
         }
         control
     }
 
-    /// Whether the client asked for a new copy: `no-cache` in either spelling, or `max-age=0`.
+    /// Whether the client wants a new copy: `no-cache` in either field, or `max-age=0`.
     #[must_use]
     pub fn is_reload(&self) -> bool {
         self.no_cache || self.pragma || self.max_age == Some(Duration::ZERO)
     }
 }
 
-/// What stands behind the `=` of a directive.
+/// The argument of a directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Argument<'a> {
-    /// Nothing, and no `=`.
+    /// No argument and no `=`.
     Absent,
-    /// A token, or what a quoted string means.
+    /// A token, or the contents of a quoted string.
     Text(Cow<'a, [u8]>),
-    /// Neither.
+    /// An invalid argument.
     Broken,
 }
 
 impl Argument<'_> {
-    fn seconds(&self) -> Result<Duration, NotSeconds> {
+    fn seconds(&self) -> Result<Duration, ParseSecondsError> {
         match self {
-            Argument::Text(text) => delta_seconds(text),
-            Argument::Absent | Argument::Broken => Err(NotSeconds),
+            Argument::Text(text) => parse_delta_seconds(text),
+            Argument::Absent | Argument::Broken => Err(ParseSecondsError),
         }
     }
 
-    /// The names of fields in it; `None` where it does not limit the directive to some fields.
+    /// The listed field names; `None` if the directive is not limited to some fields.
     fn names(&self) -> Option<Vec<HeaderName>> {
         let Argument::Text(text) = self else { return None };
         let names = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
@@ -287,19 +289,20 @@ impl Argument<'_> {
     }
 }
 
-/// Calls `told` with each directive of a field, its name in lower case.
-fn each(fields: &HeaderMap, field: &HeaderName, mut told: impl FnMut(&str, &Argument<'_>)) {
+/// Calls `visit` with the lower-case name and the argument of each directive.
+fn each(fields: &HeaderMap, field: &HeaderName, mut visit: impl FnMut(&str, &Argument<'_>)) {
     for line in fields.get_all(field) {
         for member in members(line.as_bytes()) {
             let (name, argument) = directive(member);
             if let Some(name) = name {
-                told(&name, &argument);
+                visit(&name, &argument);
             }
         }
     }
 }
 
-/// The members of a list: commas inside quoted strings are no ends (RFC 9110 §5.6.1, §5.6.4).
+/// The members of a list. A comma inside a quoted string does not separate members (RFC 9110
+/// §5.6.1, §5.6.4).
 fn members(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let ends = move |byte: &u8| {
@@ -325,14 +328,14 @@ fn directive(member: &[u8]) -> (Option<String>, Argument<'_>) {
     };
     let bare = name.trim_ascii_end();
     if bare.len() < name.len() {
-        // No space may be round the `=`. What is meant is plain, but not what it comes to.
+        // Spaces around `=` are invalid, so the directive counts but its value does not.
         argument = Argument::Broken;
     }
     let name = is_token(bare).then(|| String::from_utf8_lossy(bare).to_ascii_lowercase());
     (name, argument)
 }
 
-/// What a quoted string means (RFC 9110 §5.6.4).
+/// The contents of a quoted string (RFC 9110 §5.6.4).
 fn unquoted(text: &[u8]) -> Option<Vec<u8>> {
     let inner = text.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let (mut meant, mut bytes) = (Vec::with_capacity(inner.len()), inner.iter());
@@ -356,7 +359,8 @@ fn is_token(text: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// What a row gives: the lines of `Cache-Control`, between `|`, or of another field by name.
+    /// The fields of a table row: lines of `Cache-Control` separated by `|`, or another field by
+    /// name.
     fn fields(given: &str) -> HeaderMap {
         let mut fields = HeaderMap::new();
         for line in given.split(" | ") {
@@ -386,7 +390,7 @@ mod tests {
     }
 
     fn of_answer(fields: &HeaderMap) -> Vec<String> {
-        let control = AnswerControl::of(fields);
+        let control = ResponseControl::of(fields);
         let (mut told, optional) =
             (Vec::new(), |time: Option<_>| time.map_or(Seconds::Absent, Seconds::Valid));
         seconds("max-age", control.max_age, &mut told);
@@ -461,7 +465,7 @@ mod tests {
     #[test]
     fn a_list_of_names_without_end_is_all_of_the_answer() {
         let names = (0..=MAX_NAMES).map(|n| format!("x-{n}")).collect::<Vec<_>>().join(",");
-        let control = AnswerControl::of(&fields(&format!("private=\"{names}\"")));
+        let control = ResponseControl::of(&fields(&format!("private=\"{names}\"")));
         assert_eq!(control.private, Scope::All);
     }
 }

@@ -1,8 +1,8 @@
-//! Dates of HTTP (RFC 9110 §5.6.7): three forms, and what is no date.
+//! HTTP dates in their three formats (RFC 9110 §5.6.7).
 //!
-//! Laxer than the grammar in one thing, as RFC 9111 §4.2 wants it of caches: letters may have any
-//! case. The name of the day has to be one and need not be the right one. Everything else is
-//! invalid, also a zone other than `GMT`: an invalid `Expires` is in the past (RFC 9111 §5.3).
+//! Laxer than the grammar in one point that RFC 9111 §4.2 asks of caches: letters may have any
+//! case. The name of the day must be valid but is not compared with the date. All else is invalid,
+//! including a zone other than `GMT`; an invalid `Expires` lies in the past (RFC 9111 §5.3).
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http::header::HeaderName;
 use jiff::civil::DateTime;
 
-/// A year of two digits is at most so far ahead, else it is one of the past (RFC 9110 §5.6.7).
+/// A two-digit year lies at most this far in the future, otherwise in the past (RFC 9110 §5.6.7).
 const MOST_AHEAD: Duration = Duration::from_secs(50 * 31_556_952);
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
@@ -20,7 +20,7 @@ const MONTHS: [&str; 12] =
 const DAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// Reads a date in any of the three forms. `now` tells the century of a year of two digits.
+/// Parses a date in any of the three formats. `now` determines the century of a two-digit year.
 ///
 /// # Examples
 ///
@@ -47,13 +47,13 @@ pub fn parse(text: &str, now: SystemTime) -> Option<SystemTime> {
     }
 }
 
-/// What a field says, where it says one thing: none, or several lines that differ, is no date.
+/// The date of a field. `None` if it is missing, invalid, or has lines that differ.
 #[must_use]
 pub fn of(fields: &HeaderMap, name: &HeaderName, now: SystemTime) -> Option<SystemTime> {
     let mut lines = fields.get_all(name).iter();
     let first = lines.next()?;
-    // RFC 9111 §4.2.1: of several values the first is used, or the answer is stale. Those that say
-    // the same do no harm.
+    // RFC 9111 §4.2.1: of several values the first is used, or the response is stale. Equal lines
+    // are accepted.
     lines.all(|line| line == first).then(|| parse(first.to_str().ok()?, now))?
 }
 
@@ -76,7 +76,7 @@ fn rfc850(text: &str, now: SystemTime) -> Option<SystemTime> {
 /// `nov  6 08:49:37 1994`
 fn asctime(text: &str) -> Option<SystemTime> {
     let (month, rest) = text.split_once(' ')?;
-    // One digit is padded with a space.
+    // A single digit is padded with a space.
     let (day, rest) = match rest.strip_prefix(' ') {
         Some(padded) => (number(padded.get(..1)?, 1)?, padded.get(1..)?),
         None => (number(rest.get(..2)?, 2)?, rest.get(2..)?),
@@ -93,13 +93,13 @@ fn date(year: i16, month: &str, day: i16, time: &str, zone: &str) -> Option<Syst
     let month = (1..).zip(MONTHS).find(|(_, name)| *name == month)?.0;
     let [hour, minute, second] = split(time, ':')?;
     let (hour, minute) = (number(hour, 2)?, number(minute, 2)?);
-    // A leap second, which the grammar allows, is the one before.
+    // A leap second, which the grammar allows, is read as the second before.
     let second = number(second, 2).filter(|second| *second <= 60)?.min(59);
     let small = |number: i16| i8::try_from(number).ok();
     let date =
         DateTime::new(year, month, small(day)?, small(hour)?, small(minute)?, small(second)?, 0);
-    // Not by way of a timestamp: those end a day before the last date of the grammar, which is sent
-    // as "never".
+    // Not computed from a timestamp: its range ends a day before the last date of the grammar,
+    // which some servers send for "never".
     let since = date.ok()?.duration_since(EPOCH);
     match Duration::try_from(since) {
         Ok(after) => SystemTime::UNIX_EPOCH.checked_add(after),
@@ -107,13 +107,13 @@ fn date(year: i16, month: &str, day: i16, time: &str, zone: &str) -> Option<Syst
     }
 }
 
-/// Splits into exactly so many parts.
+/// Splits into exactly `PARTS` parts.
 fn split<const PARTS: usize>(text: &str, at: char) -> Option<[&str; PARTS]> {
     let parts: Vec<_> = text.split(at).take(PARTS + 1).collect();
     parts.try_into().ok()
 }
 
-/// Exactly so many digits.
+/// Parses exactly `digits` digits.
 fn number(text: &str, digits: usize) -> Option<i16> {
     let is_right = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     is_right.then(|| text.parse().ok()).flatten()

@@ -1,43 +1,44 @@
-//! How old an answer is, and for how long it is fresh (RFC 9111 §4.2).
+//! The age and lifetime of a response (RFC 9111 §4.2).
 
 use std::time::{Duration, SystemTime};
 
 use http::header::{AGE, DATE, EXPIRES, HeaderValue, LAST_MODIFIED};
 use http::{HeaderMap, StatusCode};
 
-use super::control::{AnswerControl, FOREVER, Seconds, delta_seconds};
+use super::control::{FOREVER, ResponseControl, Seconds, parse_delta_seconds};
 use super::{date, storing};
 
-/// How far the clock may have been set back since an answer came, before its age counts as unknown.
+/// How far the clock may be set back after a response arrived before its age counts as unknown.
 const CLOCK_DRIFT: Duration = Duration::from_secs(60);
 
-/// When an answer was asked for and came (RFC 9111 §4.2.3: `request_time` and `response_time`).
+/// When the request was sent and the response arrived (RFC 9111 §4.2.3: `request_time` and
+/// `response_time`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct ExchangeTimes {
     /// When the request was sent.
-    pub asked: SystemTime,
-    /// When the head of the answer was there.
+    pub sent: SystemTime,
+    /// When the response head arrived.
     pub received: SystemTime,
 }
 
-/// How old an answer is now.
+/// The age of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Age {
-    /// As far as it is known.
+    /// A lower bound of the age.
     pub at_least: Duration,
-    /// Whether that is all. If our clock has been set back since the answer came, its age is
-    /// unknown, and the answer counts as stale.
+    /// Whether `at_least` is the age. If our clock was set back since the response arrived, the age
+    /// is unknown and the response counts as stale.
     pub is_known: bool,
 }
 
-/// How old an answer is now (RFC 9111 §4.2.3).
+/// Computes the age of a response (RFC 9111 §4.2.3).
 #[must_use]
-pub fn current_age(fields: &HeaderMap, exchange: Exchange, now: SystemTime) -> Age {
-    let Exchange { asked, received } = exchange;
+pub fn current_age(fields: &HeaderMap, exchange: ExchangeTimes, now: SystemTime) -> Age {
+    let ExchangeTimes { sent, received } = exchange;
     let apparent = date::of(fields, &DATE, received)
         .and_then(|date| received.duration_since(date).ok())
         .unwrap_or_default();
-    let delay = received.duration_since(asked).unwrap_or_default();
+    let delay = received.duration_since(sent).unwrap_or_default();
     let corrected = age_field(fields).unwrap_or_default().saturating_add(delay);
     let resident = now.duration_since(received).unwrap_or_default();
     let is_ahead = received.duration_since(now).is_ok_and(|ahead| ahead > CLOCK_DRIFT);
@@ -45,66 +46,68 @@ pub fn current_age(fields: &HeaderMap, exchange: Exchange, now: SystemTime) -> A
 }
 
 /// Sets `Age` to the age of a stored response now, at most 2³¹ seconds (RFC 9111 §1.2.2, §5.1).
-pub fn set_age(fields: &mut HeaderMap, exchange: Exchange, now: SystemTime) {
+pub fn set_age(fields: &mut HeaderMap, exchange: ExchangeTimes, now: SystemTime) {
     let age = current_age(fields, exchange, now).at_least.min(FOREVER);
     fields.insert(AGE, HeaderValue::from(age.as_secs()));
 }
 
-/// The `Age` of an answer (RFC 9111 §5.1): the first member of a list. An invalid value is ignored.
+/// The `Age` field of a response (RFC 9111 §5.1): the first member of a list. An invalid value is
+/// ignored.
 fn age_field(fields: &HeaderMap) -> Option<Duration> {
     let first = fields.get(AGE)?.to_str().ok()?.split(',').next()?;
-    delta_seconds(first.trim_ascii().as_bytes()).ok()
+    parse_delta_seconds(first.trim_ascii().as_bytes()).ok()
 }
 
-/// How much of the time since an answer was last modified it counts as fresh, where it does not say
-/// itself (RFC 9111 §4.2.2).
+/// The lifetime of a response without an explicit one: a share of the time since its last
+/// modification (RFC 9111 §4.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heuristics {
-    /// In per cent.
+    /// In percent.
     pub share: u8,
-    /// At most so long.
+    /// The largest lifetime.
     pub limit: Duration,
 }
 
-/// Where a lifetime is from.
+/// The source of a lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// The answer says it: `s-maxage`, `max-age` or `Expires`.
+    /// Given by `s-maxage`, `max-age` or `Expires`.
     Explicit,
-    /// It is guessed from `Last-Modified`.
+    /// Derived from `Last-Modified`.
     Heuristic,
-    /// There is none: the answer is stale from the beginning.
+    /// No lifetime: the response is stale at once.
     None,
 }
 
-/// Age and lifetime of an answer now.
+/// The age and lifetime of a response at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness {
-    /// How old it is.
+    /// The age at that moment.
     pub age: Age,
-    /// How old it may become.
+    /// How long the response stays fresh.
     pub lifetime: Duration,
-    /// Where that is from.
+    /// Source of the lifetime.
     pub basis: Basis,
 }
 
 impl Freshness {
-    /// Finds out how fresh an answer is at `now`. `shared` is whether we are a shared cache.
+    /// Computes the freshness of a response at `now`. `cache` says whether we are a shared cache.
     #[must_use]
     pub fn of(
         status: StatusCode,
         fields: &HeaderMap,
-        exchange: Exchange,
+        exchange: ExchangeTimes,
         cache: (bool, Heuristics),
         now: SystemTime,
     ) -> Self {
         let (shared, heuristics) = cache;
-        let control = AnswerControl::of(fields);
-        let explicit = explicit(fields, &control, shared, exchange.received);
-        let guessed = || guessed(status, fields, &control, heuristics, exchange.received);
+        let control = ResponseControl::of(fields);
+        let explicit = explicit_lifetime(fields, &control, shared, exchange.received);
+        let heuristic =
+            || heuristic_lifetime(status, fields, &control, heuristics, exchange.received);
         let (lifetime, basis) = match explicit {
             Some(lifetime) => (lifetime, Basis::Explicit),
-            None => match guessed() {
+            None => match heuristic() {
                 Some(lifetime) => (lifetime, Basis::Heuristic),
                 None => (Duration::ZERO, Basis::None),
             },
@@ -112,26 +115,26 @@ impl Freshness {
         Self { age: current_age(fields, exchange, now), lifetime, basis }
     }
 
-    /// Whether it may be used without asking, as far as its age matters (RFC 9111 §4.2).
+    /// Whether the response may be reused without revalidation, as far as its age matters (RFC 9111
+    /// §4.2).
     #[must_use]
     pub fn is_fresh(&self) -> bool {
         self.age.is_known && self.lifetime > self.age.at_least
     }
 
-    /// How long it will be fresh still; `None` where it is stale.
+    /// The remaining lifetime; `None` if the response is stale.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
         self.is_fresh().then(|| self.lifetime.saturating_sub(self.age.at_least))
     }
 
-    /// Whether it has been stale for at most `time`.
+    /// Whether the response has been stale for at most `time`.
     #[must_use]
     pub fn is_stale_for_at_most(&self, time: Duration) -> bool {
         self.age.is_known && self.age.at_least <= self.lifetime.saturating_add(time)
     }
 
-    /// What is left of its lifetime in whole seconds, below zero where it is stale: `ttl` of RFC
-    /// 9211 §2.5.
+    /// The remaining lifetime in whole seconds, negative if stale: `ttl` of RFC 9211 §2.5.
     #[must_use]
     pub fn ttl(&self) -> i64 {
         let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
@@ -139,14 +142,14 @@ impl Freshness {
     }
 }
 
-/// The lifetime that the answer gives itself (RFC 9111 §4.2.1).
-fn explicit(
+/// The explicit lifetime of a response (RFC 9111 §4.2.1).
+fn explicit_lifetime(
     fields: &HeaderMap,
-    control: &AnswerControl,
+    control: &ResponseControl,
     shared: bool,
     received: SystemTime,
 ) -> Option<Duration> {
-    // What cannot be read is no longer fresh (§4.2.1).
+    // An invalid time means stale (§4.2.1).
     match (control.s_maxage, control.max_age) {
         (Seconds::Valid(lifetime), _) if shared => return Some(lifetime),
         (Seconds::Broken, _) if shared => return Some(Duration::ZERO),
@@ -157,17 +160,17 @@ fn explicit(
     if !fields.contains_key(EXPIRES) {
         return None;
     }
-    // §5.3: what is no date is in the past.
+    // §5.3: an invalid date lies in the past.
     let Some(expires) = date::of(fields, &EXPIRES, received) else { return Some(Duration::ZERO) };
     let began = date::of(fields, &DATE, received).unwrap_or(received);
     Some(expires.duration_since(began).unwrap_or_default().min(FOREVER))
 }
 
-/// The lifetime that is guessed where the answer gives none (RFC 9111 §4.2.2).
-fn guessed(
+/// The heuristic lifetime of a response without an explicit one (RFC 9111 §4.2.2).
+fn heuristic_lifetime(
     status: StatusCode,
     fields: &HeaderMap,
-    control: &AnswerControl,
+    control: &ResponseControl,
     heuristics: Heuristics,
     received: SystemTime,
 ) -> Option<Duration> {
@@ -185,15 +188,15 @@ fn guessed(
 pub(super) mod tests {
     use super::*;
 
-    /// 2026-11-20T00:00:00Z: what `@0` stands for in tables.
+    /// 2026-11-20T00:00:00Z, written `@0` in tables.
     pub(crate) const NOON: u64 = 1_795_132_800;
 
     pub(crate) fn at(seconds: i64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(NOON.saturating_add_signed(seconds))
     }
 
-    /// Fields as a table writes them: `Name: value`, with `|` between them and `@n` for the date n
-    /// seconds from the beginning.
+    /// Fields in table notation: `Name: value` separated by `|`; `@n` is the date n seconds after
+    /// `@0`.
     pub(crate) fn fields(given: &str) -> HeaderMap {
         let mut fields = HeaderMap::new();
         for line in given.split(" | ").filter(|line| !line.trim().is_empty()) {
@@ -224,7 +227,7 @@ pub(super) mod tests {
                 Some(status) => (true, status),
                 None => (false, words),
             };
-            let exchange = Exchange { asked: at(0), received: at(0) };
+            let exchange = ExchangeTimes { sent: at(0), received: at(0) };
             let status = StatusCode::from_bytes(status.as_bytes()).unwrap();
             let given = fields(given);
             let fresh = Freshness::of(status, &given, exchange, (shared, HEURISTICS), at(0));
@@ -246,20 +249,20 @@ pub(super) mod tests {
         for (given, asked, received, now, want) in [
             ("Date: @0", 0, 0, 0, Some(0)),
             ("Date: @0", 0, 0, 60, Some(60)),
-            // The origin's clock, or what lay on the way.
+            // The difference to the origin's clock, or the time in transit.
             ("Date: @-60", 0, 0, 60, Some(120)),
             ("Date: @-60 | Age: 500", 0, 0, 60, Some(560)),
             ("Date: @-600 | Age: 500", 0, 0, 60, Some(660)),
-            // The time the request took counts with what was told.
+            // The duration of the request is added to `Age`.
             ("Date: @2 | Age: 500", 0, 2, 60, Some(560)),
             ("", 0, 30, 60, Some(60)),
-            // A clock that is ahead makes nothing younger.
+            // An origin clock that is ahead does not make the response younger.
             ("Date: @1000", 0, 0, 60, Some(60)),
             ("Date: rubbish", 0, 0, 60, Some(60)),
-            // Ours was set back: a little is nothing, more makes it unknown.
+            // Our clock was set back: a small step is ignored, a larger one makes the age unknown.
             ("Date: @0", 0, 0, -30, Some(0)),
             ("Date: @0", 0, 0, -3600, None),
-            // RFC 9111 §5.1: the first member of a list counts, an invalid value is ignored.
+            // RFC 9111 §5.1: the first member of a list counts; an invalid value is ignored.
             ("Age: 0,7200", 0, 0, 0, Some(0)),
             ("Age: 7200,0", 0, 0, 0, Some(7200)),
             ("Age: 7200 , 0", 0, 0, 0, Some(7200)),
@@ -279,7 +282,7 @@ pub(super) mod tests {
             ("Age: abc", 0, 0, 0, Some(0)),
             ("Date: @-60 | Age: abc", 0, 0, 5, Some(65)),
         ] {
-            let exchange = Exchange { asked: at(asked), received: at(received) };
+            let exchange = ExchangeTimes { sent: at(asked), received: at(received) };
             let age = current_age(&fields(given), exchange, at(now));
             let got = age.is_known.then_some(age.at_least.as_secs());
             assert_eq!(got, want, "{given:?} {asked} {received} {now}");
@@ -288,7 +291,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_answer_is_fresh_below_its_lifetime_and_not_at_it() {
-        let exchange = Exchange { asked: at(0), received: at(0) };
+        let exchange = ExchangeTimes { sent: at(0), received: at(0) };
         let fresh = |now| {
             let fields = fields("Cache-Control: max-age=10 | Date: @0");
             Freshness::of(StatusCode::OK, &fields, exchange, (false, HEURISTICS), at(now))
@@ -310,14 +313,14 @@ pub(super) mod tests {
 
     #[test]
     fn an_answer_of_unknown_age_is_stale() {
-        let exchange = Exchange { asked: at(3600), received: at(3600) };
+        let exchange = ExchangeTimes { sent: at(3600), received: at(3600) };
         let fields = fields("Cache-Control: max-age=3600");
         let fresh = Freshness::of(StatusCode::OK, &fields, exchange, (false, HEURISTICS), at(0));
         assert!(!fresh.is_fresh() && fresh.left().is_none());
         assert!(!fresh.is_stale_for_at_most(FOREVER));
     }
 
-    /// The figures of the section, each with every term of the sum on its own.
+    /// The terms of the sum in RFC 9111 §4.2.3, each on its own.
     #[test]
     fn ages_add_up_as_the_algorithm_of_rfc_9111_says() {
         // date_value, age_value, request_time, response_time, now -> current_age
@@ -338,7 +341,7 @@ pub(super) mod tests {
         ] {
             let age = age.map(|age| format!(" | Age: {age}")).unwrap_or_default();
             let given = format!("Date: @{date}{age}");
-            let exchange = Exchange { asked: at(asked), received: at(received) };
+            let exchange = ExchangeTimes { sent: at(asked), received: at(received) };
             let got = current_age(&fields(&given), exchange, at(now));
             let want = Age { at_least: Duration::from_secs(want), is_known: true };
             assert_eq!(got, want, "{given}, {asked}, {received}, {now}");

@@ -1,34 +1,34 @@
-//! What a change at the origin makes invalid (RFC 9111 §4.4).
+//! Which stored responses an unsafe request invalidates (RFC 9111 §4.4).
 
 use http::header::{CONTENT_LOCATION, HeaderName, LOCATION};
 use http::{HeaderMap, Method, StatusCode};
 use wwwoffle_url::{CanonicalUrl, LocalHost, Resolved, Rules, resolve};
 
-/// The methods known to change nothing (RFC 9110 §9.2.1 and the registry of §16.1.1). Of one that is
-/// not known nobody can say that it is safe.
+/// The safe methods (RFC 9110 §9.2.1 and the registry of §16.1.1). An unknown method counts as
+/// unsafe.
 const SAFE: [&str; 8] =
     ["GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY"];
 
-/// Whether `method` may change something at the origin.
+/// Whether `method` may change a resource.
 #[must_use]
 pub fn is_unsafe(method: &Method) -> bool {
     !SAFE.contains(&method.as_str())
 }
 
-/// The URLs that an answer to a request for `target` makes invalid: none, or `target` and what
-/// `Location` and `Content-Location` name. `local` is for reading URLs.
+/// The URLs that the response to a request for `target` invalidates: none, or `target` and the URLs
+/// in `Location` and `Content-Location`. `local` is needed to parse URLs.
 ///
-/// Those two count only within the origin of `target`: no site can touch what is stored of another
-/// (RFC 9111 §4.4).
+/// The URLs of the two fields count only if they have the origin of `target`: a site cannot
+/// invalidate stored responses of another site (RFC 9111 §4.4).
 #[must_use]
-pub fn invalidated(
+pub fn invalidated_urls(
     method: &Method,
     target: &CanonicalUrl,
     status: StatusCode,
     answer: &HeaderMap,
     local: &LocalHost,
 ) -> Vec<CanonicalUrl> {
-    // "Non-error" is 2xx and 3xx; what has failed has changed nothing.
+    // "Non-error" means 2xx and 3xx. A failed request has not changed anything.
     if !is_unsafe(method) || !(status.is_success() || status.is_redirection()) {
         return Vec::new();
     }
@@ -94,7 +94,7 @@ mod tests {
             ("POST", 201, "x#y", "X", &[own, "http://h.example/a/x", "http://h.example/a/X"]),
             ("POST", 201, "http://H.example:80/x", "//h.example/x", &[own, "http://h.example/x"]),
             ("POST", 201, "", "http://u:p@h.example/x", &[own, "http://h.example/x"]),
-            // Nobody else's.
+            // URLs of other origins are ignored.
             ("POST", 201, "https://h.example/x", "http://h.example:81/x", &[own]),
             ("POST", 201, "http://i.example/x", "//www.h.example/x", &[own]),
             ("POST", 201, "http://h.example@i.example/x", "mailto:x", &[own]),
@@ -109,7 +109,7 @@ mod tests {
             let target = CanonicalUrl::parse("http://u@h.example/a/b?c", &local).unwrap();
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let status = StatusCode::from_u16(status).unwrap();
-            let urls = invalidated(&method, &target, status, &both(location, content), &local);
+            let urls = invalidated_urls(&method, &target, status, &both(location, content), &local);
             let urls: Vec<_> = urls.iter().map(CanonicalUrl::as_str).collect();
             assert_eq!(urls, want, "{method} {status} {location} {content}");
         }

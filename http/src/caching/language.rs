@@ -1,28 +1,27 @@
-//! What a client says of languages: `Accept-Language` (RFC 9110 §12.5.4).
+//! The languages that a client accepts: `Accept-Language` (RFC 9110 §12.5.4).
 
-/// The most languages in one field that are read. Browsers send what a person has set up, some ten
-/// at most.
+/// The most language ranges read from one field. Browsers send the user's list, about ten at most.
 const MAX_RANGES: usize = 64;
 
-/// A weight of 1, in the thousandths that weights are counted in (RFC 9110 §12.4.2).
+/// A weight of 1. Weights are counted in thousandths (RFC 9110 §12.4.2).
 const WHOLE: u16 = 1_000;
 
-/// The languages a client takes, with their weights.
+/// The languages that a client accepts, with their weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Languages {
-    /// In lower case, each once; the heaviest first, those of one weight by name.
+    /// In lower case and without duplicates, by falling weight, then by name.
     ranges: Vec<(String, u16)>,
 }
 
 impl Languages {
-    /// Reads the value of an `Accept-Language` field, its lines combined.
+    /// Parses the value of an `Accept-Language` field with its lines combined.
     ///
-    /// `None` for what is not as RFC 9110 §12.5.4 says, names one language with two weights, or is
-    /// too long: nobody knows what that means, so it is equal to nothing but itself.
+    /// `None` if the value violates RFC 9110 §12.5.4, gives one language two weights, or is too
+    /// long. Its meaning is then unknown, so it equals only itself.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut ranges: Vec<(String, u16)> = Vec::new();
-        // RFC 9110 §5.6.1.2: empty members of a list mean nothing.
+        // RFC 9110 §5.6.1.2: empty list members are ignored.
         for member in text.split(',').map(str::trim).filter(|member| !member.is_empty()) {
             let (range, weight) = match member.split_once(';') {
                 None => (member, WHOLE),
@@ -42,8 +41,8 @@ impl Languages {
         Some(Self { ranges })
     }
 
-    /// The one spelling for all that mean the same: the order of a list has no meaning, the weights
-    /// have (RFC 9110 §12.4.2).
+    /// The normal form of equivalent values: the order of a list has no meaning, the weights have
+    /// (RFC 9110 §12.4.2).
     #[must_use]
     pub fn text(&self) -> String {
         let spelled = |(range, weight): &(String, u16)| match weight {
@@ -54,9 +53,9 @@ impl Languages {
         self.ranges.iter().map(spelled).collect::<Vec<_>>().join(",")
     }
 
-    /// How much the client wants `tag`, in thousandths; 0 when it does not.
+    /// The weight of `tag` in thousandths; 0 if the client does not accept it.
     ///
-    /// The longest range that `tag` begins with tells (RFC 4647 §3.3.1: basic filtering).
+    /// The longest matching range determines the weight (RFC 4647 §3.3.1: basic filtering).
     #[must_use]
     pub fn weight_of(&self, tag: &str) -> u16 {
         let length = |range: &str| if range == "*" { 0 } else { range.len() };
@@ -67,8 +66,8 @@ impl Languages {
             .map_or(0, |(_, weight)| *weight)
     }
 
-    /// The one of `tags` that suits the client best, by looking each range up, the heaviest first, and what it
-    /// begins with after it (RFC 4647 §3.4: lookup). `*` finds nothing: whoever asks has a default.
+    /// The tag that suits the client best, found by lookup (RFC 4647 §3.4): each range from the
+    /// heaviest on, then its prefixes. `*` matches nothing because the caller has a default.
     #[must_use]
     pub fn best_of<'a>(&self, tags: &[&'a str]) -> Option<&'a str> {
         let known = |range: &str| tags.iter().find(|tag| tag.eq_ignore_ascii_case(range));
@@ -80,7 +79,7 @@ impl Languages {
         found.copied()
     }
 
-    /// The language that the client wants more than each other one, if there is one such.
+    /// The language with the single highest weight, if there is one.
     #[must_use]
     pub fn favourite(&self) -> Option<&str> {
         let mut heaviest = self.ranges.iter();
@@ -90,7 +89,7 @@ impl Languages {
     }
 }
 
-/// Reads `q=0.5` (RFC 9110 §12.4.2).
+/// Parses `q=0.5` (RFC 9110 §12.4.2).
 fn weight(text: &str) -> Option<u16> {
     let (name, value) = text.split_once('=')?;
     if !name.eq_ignore_ascii_case("q") {
@@ -153,7 +152,7 @@ mod tests {
         ] {
             let got = Languages::parse(given).map(|languages| languages.text());
             assert_eq!(got.as_deref(), want, "{given:?}");
-            // What is normal stays as it is.
+            // The normal form is its own normal form.
             if let Some(normal) = want {
                 assert_eq!(Languages::parse(normal).unwrap().text(), normal);
             }

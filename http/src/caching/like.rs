@@ -1,45 +1,45 @@
-//! URLs that most likely name the same page as another, or one that will do: for a person to choose from.
+//! URLs that probably name the same page as another URL. The user chooses among them.
 //!
-//! Other than in [`super::noise`] nothing is answered from them unasked, so more of them count: those that
-//! differ in a slash or `index.html` at the end, in capitals, in the order of arguments, in `www.`.
+//! Unlike [`super::noise`], these never answer a request automatically, so more differences count:
+//! a final slash or `index.html`, letter case, the order of arguments, `www.`.
 
 use wwwoffle_config::ArgumentNames;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::noise::without_noise;
 
-/// How many URLs are guessed for one.
+/// How many guesses are made for one URL.
 pub const MAX_GUESSES: usize = 8;
 
-/// How the URL of a kept page differs from the one that was asked for.
+/// How a stored page's URL differs from the requested URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likeness {
-    /// It is `http` for `https`, or the other way round.
+    /// The scheme is `http` instead of `https`, or the reverse.
     Scheme,
-    /// It has `www.` before its host, or has not.
+    /// One host begins with `www.`.
     Www,
-    /// In arguments that select no content.
+    /// Arguments that select no content.
     Arguments,
-    /// In the order of its arguments.
+    /// The order of the arguments.
     Order,
-    /// In a slash, or `index.html`, at the end of its path.
+    /// A slash or `index.html` at the end of the path.
     Slash,
-    /// In capital letters.
+    /// Letter case.
     Case,
-    /// In more than one of these.
+    /// More than one of these differences.
     Several,
 }
 
-/// A canonical URL in parts.
-struct Parts<'a> {
+/// The parts of a canonical URL.
+struct UrlParts<'a> {
     scheme: &'a str,
     host: &'a str,
     path: &'a str,
     arguments: Vec<&'a str>,
 }
 
-impl<'a> Parts<'a> {
-    /// `None` for what is no page: the answer to a form, another protocol.
+impl<'a> UrlParts<'a> {
+    /// `None` if the URL does not name a page: a form submission, or another protocol.
     fn of(url: &'a str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         let (rest, arguments) = rest.split_once('?').unwrap_or((rest, ""));
@@ -57,7 +57,7 @@ impl<'a> Parts<'a> {
         format!("{scheme}://{host}{path}{mark}{}", arguments.join("&"))
     }
 
-    /// The other scheme; another port is another server.
+    /// The other scheme. `None` with an explicit port, which belongs to one server only.
     fn other_scheme(&self) -> Option<&'static str> {
         let has_port = self.host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         (!has_port).then_some(if self.scheme == "http" { "https" } else { "http" })
@@ -68,7 +68,7 @@ fn without_www(host: &str) -> &str {
     host.strip_prefix("www.").unwrap_or(host)
 }
 
-/// A path without what servers add at its end, or leave out.
+/// The path without a final slash or `index.html`.
 fn trimmed(path: &str) -> &str {
     let path = path
         .strip_suffix("/index.html")
@@ -83,8 +83,8 @@ fn sorted(arguments: &[&str]) -> Vec<String> {
     arguments
 }
 
-/// How `kept` differs from `asked`, if it is another spelling of the same page. What selects no content
-/// besides is in `added`.
+/// How `kept` differs from `asked`, if it is another spelling of the same page. `added` has further
+/// arguments without meaning.
 #[must_use]
 pub fn likeness(asked: &str, kept: &str, added: &ArgumentNames) -> Option<Likeness> {
     if asked == kept {
@@ -92,7 +92,7 @@ pub fn likeness(asked: &str, kept: &str, added: &ArgumentNames) -> Option<Likene
     }
     let quiet = |url: &str| without_noise(url, added).unwrap_or_else(|| url.to_owned());
     let (quiet_asked, quiet_kept) = (quiet(asked), quiet(kept));
-    let (one, other) = (Parts::of(&quiet_asked)?, Parts::of(&quiet_kept)?);
+    let (one, other) = (UrlParts::of(&quiet_asked)?, UrlParts::of(&quiet_kept)?);
     let is_like = without_www(one.host) == without_www(other.host)
         && trimmed(one.path).to_lowercase() == trimmed(other.path).to_lowercase()
         && sorted(&one.arguments) == sorted(&other.arguments)
@@ -118,16 +118,20 @@ pub fn likeness(asked: &str, kept: &str, added: &ArgumentNames) -> Option<Likene
     ];
     let mut found = differences.into_iter().filter(|(_, differs)| *differs);
     match (found.next(), found.next()) {
-        // Only in what was left out before.
+        // Only arguments that were removed above differ.
         (None, _) => Some(Likeness::Arguments),
         (Some((likeness, _)), None) => Some(likeness),
         (Some(_), Some(_)) => Some(Likeness::Several),
     }
 }
 
-/// URLs that may be kept in place of `url`, none twice, each of which can be looked up at once.
+/// URLs that may be stored in place of `url`, without duplicates.
 #[must_use]
-pub fn guesses(url: &CanonicalUrl, local: &LocalHost, added: &ArgumentNames) -> Vec<CanonicalUrl> {
+pub fn guess_urls(
+    url: &CanonicalUrl,
+    local: &LocalHost,
+    added: &ArgumentNames,
+) -> Vec<CanonicalUrl> {
     let mut all: Vec<CanonicalUrl> = Vec::with_capacity(MAX_GUESSES);
     for text in spellings(url.as_str(), added) {
         let guess = CanonicalUrl::parse(&text, local).ok();
@@ -139,26 +143,26 @@ pub fn guesses(url: &CanonicalUrl, local: &LocalHost, added: &ArgumentNames) -> 
 }
 
 fn spellings(url: &str, added: &ArgumentNames) -> Vec<String> {
-    let Some(parts) = Parts::of(url) else { return Vec::new() };
+    let Some(parts) = UrlParts::of(url) else { return Vec::new() };
     let mut all = Vec::new();
     if let Some(scheme) = parts.other_scheme() {
-        all.push(Parts { scheme, arguments: parts.arguments.clone(), ..parts }.to_url());
+        all.push(UrlParts { scheme, arguments: parts.arguments.clone(), ..parts }.to_url());
     }
     all.extend(without_noise(url, added));
     let with_path =
-        |path: &str| Parts { path, arguments: parts.arguments.clone(), ..parts }.to_url();
+        |path: &str| UrlParts { path, arguments: parts.arguments.clone(), ..parts }.to_url();
     let (trimmed, lower) = (trimmed(parts.path), parts.path.to_lowercase());
     all.extend(
         [format!("{trimmed}/"), trimmed.to_owned(), lower].iter().map(|path| with_path(path)),
     );
     let mut arguments = parts.arguments.clone();
     arguments.sort_unstable();
-    all.push(Parts { arguments, ..parts }.to_url());
+    all.push(UrlParts { arguments, ..parts }.to_url());
     let other = match parts.host.strip_prefix("www.") {
         Some(bare) => bare.to_owned(),
         None => format!("www.{}", parts.host),
     };
-    all.push(Parts { host: &other, arguments: parts.arguments.clone(), ..parts }.to_url());
+    all.push(UrlParts { host: &other, arguments: parts.arguments.clone(), ..parts }.to_url());
     all
 }
 
@@ -209,7 +213,7 @@ mod tests {
             "ftp://a.test/p",
         ] {
             let url = CanonicalUrl::parse(text, &local).unwrap();
-            let found = guesses(&url, &local, &added);
+            let found = guess_urls(&url, &local, &added);
             assert!(found.len() <= MAX_GUESSES, "{text}: {found:?}");
             for guess in &found {
                 let like = likeness(url.as_str(), guess.as_str(), &added);

@@ -1,12 +1,12 @@
-//! Arguments of URLs that select no content: marks of campaigns and clicks, and cache-busters.
+//! URL arguments that select no content: campaign and click identifiers, and cache-busters.
 //!
-//! Two URLs that differ in these alone name one page. Offline one may be answered from the other
-//! ([`near`]); online, never: an origin may do what it likes with its arguments.
+//! URLs that differ only in these arguments name one page. Offline, one URL may be answered with
+//! the stored page of another ([`near_urls`]). Online this never happens, because an origin may
+//! interpret its arguments freely.
 //!
-//! What is noise stands in `noise.txt`, with where it comes from. All other arguments select content,
-//! and so does their order: they must be the same, in the same order, letter by letter in the
-//! canonical form. An argument that looks like a cache-buster is one only if its value is a time or
-//! chance: `t=2` is a second page.
+//! `noise.txt` lists the arguments and their sources. All other arguments and their order select
+//! content and must be equal in the canonical form. A possible cache-buster counts only if its
+//! value is a time or a random number: `t=2` may be a second page.
 
 use wwwoffle_config::ArgumentNames;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -14,56 +14,57 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 /// How many other URLs are looked up for one request.
 pub const MAX_NEAR: usize = 3;
 
-/// The list that comes with the program.
+/// The built-in list.
 const LIST: &str = include_str!("noise.txt");
 
-/// What servers call the page of a directory.
+/// File names that servers use for the page of a directory.
 const INDEX_NAMES: [&str; 2] = ["index.html", "index.htm"];
 
-/// How a URL differs from the one that was asked for.
+/// How a near URL differs from the requested URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Near {
-    /// In arguments that select no content.
+pub enum Nearness {
+    /// Arguments that select no content.
     Arguments,
-    /// It is `http` for `https`, or the other way round; perhaps in such arguments too.
+    /// The scheme is `http` instead of `https`, or the reverse. Such arguments may differ too.
     Scheme,
-    /// It has `index.html` at the end of its path, or has not, and what is stored says that it is the same page.
+    /// One path ends in `index.html`, and the stored response shows that it is the same page.
     Index,
-    /// It has the same key, and was spelled in another way when it was asked for.
+    /// The key is equal, but the client spelled the URL differently.
     Spelling,
 }
 
-/// What a value must be for its argument to be noise.
+/// The values for which an argument is noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value {
+enum NoiseValue {
     Any,
     Time,
     Chance,
 }
 
-/// The URLs that may stand in for `url`, the nearest first, none twice: without noise, with the other
-/// scheme, and both. What is noise besides is in `added`. With a port of its own a URL has no other scheme: another port is another server.
+/// The URLs that may replace `url`, the nearest first, without duplicates: without noise, with the
+/// other scheme, and both. `added` has further noise arguments. A URL with an explicit port has no
+/// counterpart with the other scheme.
 #[must_use]
-pub fn near(
+pub fn near_urls(
     url: &CanonicalUrl,
     local: &LocalHost,
     added: &ArgumentNames,
-) -> Vec<(Near, CanonicalUrl)> {
+) -> Vec<(Nearness, CanonicalUrl)> {
     let read = |text: &str| CanonicalUrl::parse(text, local).ok();
     let quiet = without_noise(url.as_str(), added);
-    let mut all: Vec<(Near, CanonicalUrl)> = Vec::with_capacity(MAX_NEAR);
-    all.extend(quiet.as_deref().and_then(read).map(|url| (Near::Arguments, url)));
+    let mut all: Vec<(Nearness, CanonicalUrl)> = Vec::with_capacity(MAX_NEAR);
+    all.extend(quiet.as_deref().and_then(read).map(|url| (Nearness::Arguments, url)));
     if url.port().is_none() {
         for text in [Some(url.as_str()), quiet.as_deref()].into_iter().flatten() {
             let other = other_scheme(text).as_deref().and_then(read);
-            all.extend(other.map(|url| (Near::Scheme, url)));
+            all.extend(other.map(|url| (Nearness::Scheme, url)));
         }
     }
     all
 }
 
-/// The URLs of the page that most servers give for the same directory: `/x/` for `/x/index.html`, and the
-/// other way round. Whether they do at this server is not known.
+/// The URLs that most servers answer with the same page: `/x/` for `/x/index.html`, and the
+/// reverse. Whether this server does is unknown.
 #[must_use]
 pub fn index_spellings(url: &CanonicalUrl, local: &LocalHost) -> Vec<CanonicalUrl> {
     let (path, arguments) = match url.as_str().split_once('?') {
@@ -90,7 +91,7 @@ fn other_scheme(url: &str) -> Option<String> {
     }
 }
 
-/// A canonical URL without its noise; `None` when it has none, or is that of a form.
+/// A canonical URL without its noise; `None` if it has none or is a form submission.
 #[must_use]
 pub fn without_noise(url: &str, added: &ArgumentNames) -> Option<String> {
     let (page, arguments) = url.split_once('?')?;
@@ -106,11 +107,11 @@ pub fn without_noise(url: &str, added: &ArgumentNames) -> Option<String> {
     }
 }
 
-/// Whether `kept` has noise of its own, and without that is `asked` without its own.
+/// Whether `kept` has noise of its own and equals `asked` once noise is removed from both.
 #[must_use]
 pub fn differ_in_noise(asked: &str, kept: &str, added: &ArgumentNames) -> bool {
     let page = |url: &str| url.split(['?', '#']).next().map(str::len);
-    // Most URLs of a host differ before their arguments begin.
+    // Fast path: most URLs of a host differ before their arguments.
     if page(asked) != page(kept) {
         return false;
     }
@@ -127,12 +128,12 @@ fn is_noise(argument: &str, added: &ArgumentNames) -> bool {
     rows.map(parse).any(|(pattern, wanted)| names(pattern, name) && wanted.is(value))
 }
 
-/// A row of the list.
-fn parse(row: &str) -> (&str, Value) {
+/// Parses a row of the list.
+fn parse(row: &str) -> (&str, NoiseValue) {
     match row.split_once(" = ") {
-        Some((name, "time")) => (name, Value::Time),
-        Some((name, _)) => (name, Value::Chance),
-        None => (row, Value::Any),
+        Some((name, "time")) => (name, NoiseValue::Time),
+        Some((name, _)) => (name, NoiseValue::Chance),
+        None => (row, NoiseValue::Any),
     }
 }
 
@@ -143,17 +144,17 @@ fn names(pattern: &str, name: &str) -> bool {
     }
 }
 
-impl Value {
+impl NoiseValue {
     fn is(self, value: &str) -> bool {
         let digits =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match self {
-            Value::Any => true,
-            // From 2001 to 2286, as 10 digits of seconds or 13 of milliseconds.
-            Value::Time => {
+            NoiseValue::Any => true,
+            // From 2001 to 2286: 10 digits of seconds or 13 of milliseconds.
+            NoiseValue::Time => {
                 matches!(value.len(), 10 | 13) && digits(value) && !value.starts_with('0')
             }
-            Value::Chance => {
+            NoiseValue::Chance => {
                 value.strip_prefix("0.").is_some_and(|rest| rest.len() >= 6 && digits(rest))
             }
         }
@@ -192,14 +193,14 @@ mod tests {
             let (asked_url, kept) = (url(asked), url(kept));
             let in_noise =
                 differ_in_noise(asked_url.as_str(), kept.as_str(), &ArgumentNames::default());
-            let found = near(&url(asked), &local, &ArgumentNames::default());
+            let found = near_urls(&url(asked), &local, &ArgumentNames::default());
             assert!(found.len() <= MAX_NEAR, "{row}");
             let got =
                 found.iter().find(|(_, url)| *url == kept).map_or("no", |(near, _)| match near {
-                    Near::Arguments => "arguments",
-                    Near::Scheme => "scheme",
-                    Near::Index => "index",
-                    Near::Spelling => "spelling",
+                    Nearness::Arguments => "arguments",
+                    Nearness::Scheme => "scheme",
+                    Nearness::Index => "index",
+                    Nearness::Spelling => "spelling",
                 });
             let got = if in_noise && asked_url != kept { "noisy" } else { got };
             if got != want.trim() {

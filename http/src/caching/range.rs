@@ -1,31 +1,31 @@
-//! Ranges (RFC 9110 §14): what is asked for, what an origin sent, what is there and what lacks.
+//! Ranges (RFC 9110 §14): requested, received, stored and missing bytes.
 //!
 //! ```text
 //! Range: bytes=0-99,-5 ── Ranges::parse ── satisfy(length) ── Whole | One | Several | None
-//!                                    └──── within(held)   ── what of it is there already
+//!                                    └──── within(stored) ── the part that is already stored
 //! If-Range: "a" ───────── if_range::holds, validator
-//! Content-Range: … ────── ContentRange::parse ── received: which bytes a 206 brings
-//! several parts ───────── Multipart: lengths first, then bytes
+//! Content-Range: … ────── ContentRange::parse ── parse_received: the bytes of a 206
+//! several ranges ──────── Multipart: length first, then bytes
 //! ```
 //!
-//! Every number comes from strangers: positions are bounded by [`MAX_POSITION`], ranges by
-//! [`MAX_RANGES`], and nothing is added or subtracted that could run over.
+//! All numbers come from untrusted peers: positions are bounded by [`MAX_POSITION`], ranges by
+//! [`MAX_RANGES`], and no addition or subtraction can overflow.
 
-mod asked;
 mod content;
-mod held;
 pub mod if_range;
 mod multipart;
+mod requested;
+mod stored;
 
-pub use asked::{MAX_RANGES, Ranges, Satisfied};
-pub use content::{BadContentRange, ContentRange, Misfit, Received, received};
-pub use held::Held;
-pub use multipart::{Multipart, Stretch};
+pub use content::{BadContentRange, ContentRange, PartMismatch, ReceivedRange, parse_received};
+pub use multipart::{BodyPiece, Multipart};
+pub use requested::{MAX_RANGES, RangeSelection, Ranges};
+pub use stored::StoredRanges;
 
-/// The last position that is dealt with: no file is longer, on any system.
+/// The largest position. Files cannot be longer on any system.
 pub const MAX_POSITION: u64 = i64::MAX.unsigned_abs();
 
-/// Some bytes of a representation, at least one.
+/// A non-empty range of bytes of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     start: u64,
@@ -33,47 +33,47 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes from `start` up to, and without, `end`; `None` where there are none.
+    /// The bytes from `start` to `end`, exclusive; `None` if the range is empty.
     #[must_use]
     pub const fn new(start: u64, end: u64) -> Option<Self> {
         if start < end { Some(Self { start, end }) } else { None }
     }
 
-    /// The first byte, counted from 0.
+    /// The position of the first byte, counted from 0.
     #[must_use]
     pub const fn start(self) -> u64 {
         self.start
     }
 
-    /// Behind the last byte.
+    /// The position after the last byte.
     #[must_use]
     pub const fn end(self) -> u64 {
         self.end
     }
 
-    /// The last byte, as the protocol counts.
+    /// The position of the last byte, as in the protocol.
     #[must_use]
     pub const fn last(self) -> u64 {
         self.end - 1
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub const fn len(self) -> u64 {
         self.end - self.start
     }
 
-    /// Whether all bytes of `other` are among these.
+    /// Whether `other` lies within this range.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 }
 
-/// One or more decimal digits; a number that is too large is the largest there is.
+/// Parses one or more decimal digits. A number that is too large saturates.
 ///
-/// `None` for anything but digits: no sign, no blank.
+/// `None` for any other byte, including a sign or a space.
 fn digits(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

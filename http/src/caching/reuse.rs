@@ -1,79 +1,80 @@
-//! May this kept answer answer this request now (RFC 9111 §4, RFC 5861), and if its origin fails?
+//! Decides whether a stored response answers a request, and whether it may replace a failed one
+//! (RFC 9111 §4, RFC 5861).
 //!
-//! By default the standard decides alone. The [`Overrides`] are options that differ from it on
-//! purpose, and a [`Verdict`] names the one that made a difference.
+//! By default the standard alone decides. [`Overrides`] are options that deviate on purpose, and a
+//! [`Verdict`] names the option that changed the result.
 
 use std::time::{Duration, SystemTime};
 
 use http::header::HeaderName;
 use http::{HeaderMap, StatusCode};
 
-use super::control::{AnswerControl, RequestControl, Scope, Seconds};
-use super::freshness::{Basis, Exchange, Freshness, Heuristics};
-use super::storing::{NotReused, Requested, may_reuse};
+use super::control::{RequestControl, ResponseControl, Scope, Seconds};
+use super::freshness::{Basis, ExchangeTimes, Freshness, Heuristics};
+use super::storing::{RequestFacts, ReuseRefusal, may_reuse};
 
-/// A kept answer, as far as its use depends on it.
+/// The properties of a stored response that decide about its reuse.
 #[derive(Clone, Copy, Debug)]
-pub struct Stored<'a> {
-    /// Its status.
+pub struct StoredResponse<'a> {
+    /// Its status code.
     pub status: StatusCode,
-    /// Its fields, those of the last `304` included.
+    /// Its fields, updated by the last `304`.
     pub fields: &'a HeaderMap,
-    /// When it, or the last `304` about it, was asked for and came.
-    pub exchange: Exchange,
-    /// What the request said that it answers.
-    pub requested: Requested,
-    /// Whether a change of the resource has made it invalid since (RFC 9111 §4.4).
+    /// When the response, or the last `304` for it, was requested and received.
+    pub exchange: ExchangeTimes,
+    /// Properties of the request that it answered.
+    pub requested: RequestFacts,
+    /// Whether a later change of the resource has invalidated it (RFC 9111 §4.4).
     pub is_invalid: bool,
 }
 
-/// What the configuration says of the use of kept answers.
+/// The configured rules for reuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Whether we are a shared cache.
     pub shared: bool,
-    /// What is guessed where an answer gives no lifetime.
+    /// The heuristic lifetime of responses without an explicit one.
     pub heuristics: Heuristics,
-    /// Whether an answer that forbids it is served when its origin cannot be reached.
+    /// Whether a response that forbids stale use is served if its origin is unreachable.
     pub serve_unreachable: bool,
-    /// Where the standard is overruled.
+    /// Deviations from the standard.
     pub overrides: Overrides,
 }
 
-/// Where options overrule the standard. The default overrules nothing.
+/// Options that override the standard. The default overrides nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overrides {
     /// `request-changed`.
-    pub ask_again: AskAgain,
-    /// `request-changed-once`: the time since which asking once is enough.
+    pub ask_again: Recheck,
+    /// `request-changed-once`: a response received after this moment is not revalidated.
     pub once_since: Option<SystemTime>,
-    /// `request-expired`: whether an answer that gives its lifetime is asked for after it.
+    /// `request-expired`: whether a response is revalidated after its explicit lifetime.
     pub expired: bool,
-    /// `request-no-cache`: whether `no-cache` in an answer is heeded.
+    /// `request-no-cache`: whether `no-cache` in a response is honoured.
     pub no_cache: bool,
-    /// `request-redirection`: whether a redirection that is not permanent is asked for again.
+    /// `request-redirection`: whether a temporary redirect is revalidated.
     pub redirection: bool,
 }
 
 impl Default for Overrides {
     fn default() -> Self {
-        let ask_again = AskAgain::Standard;
+        let ask_again = Recheck::Standard;
         Self { ask_again, once_since: None, expired: true, no_cache: true, redirection: true }
     }
 }
 
-/// When a kept answer is asked for again because of its age.
+/// When a stored response is revalidated because of its age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskAgain {
+pub enum Recheck {
     /// When it is stale.
     Standard,
     /// Never.
     Never,
-    /// When it came so long ago.
+    /// When it was received this long ago.
     After(Duration),
 }
 
-/// The option that made a difference.
+/// The option that changed the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Override {
     /// `request-changed`
@@ -105,75 +106,75 @@ impl Override {
     }
 }
 
-/// What may be done with a kept answer while its origin can be asked.
+/// How a stored response may be used while its origin is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
-    /// It is served without asking.
+    /// Serve it without revalidation.
     Fresh,
-    /// The same: it is stale, and this client takes it so (`max-stale`).
+    /// Serve it although it is stale, because the client accepts that (`max-stale`).
     StaleTaken,
-    /// It is served, and asked for anew meanwhile (`stale-while-revalidate`).
+    /// Serve it and revalidate it in the background (`stale-while-revalidate`).
     Refreshing,
-    /// Its origin is asked first whether it still holds.
-    Validate(Because),
-    /// It is not used online at all.
-    Withheld(NotReused),
+    /// Revalidate it first.
+    Validate(RevalidationReason),
+    /// Do not use it online.
+    Withheld(ReuseRefusal),
 }
 
-/// Why an origin is asked about what is kept.
+/// Why a stored response is revalidated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Because {
+pub enum RevalidationReason {
     /// It is stale.
     Stale,
-    /// It says that it is to be asked for each time.
+    /// It has `no-cache`.
     NoCache,
-    /// A change of the resource has made it invalid.
+    /// A change of the resource has invalidated it.
     Invalid,
-    /// The request will not have it as it is.
+    /// The request demands it.
     Request,
-    /// An option says so.
+    /// An option demands it.
     Overruled,
 }
 
-/// What may be done with a kept answer when its origin cannot be asked.
+/// How a stored response may be used while its origin is unreachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreachable {
-    /// It is served.
+    /// Serve it.
     Serve,
-    /// It is served, though it forbids that: `serve-unreachable`.
+    /// Serve it although it forbids that: `serve-unreachable`.
     ServeOverruled,
-    /// It is not.
+    /// Do not serve it.
     Forbidden,
 }
 
-/// What may be done with a kept answer for a request.
+/// How a stored response may be used for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// While its origin can be asked.
+    /// While its origin is reachable.
     pub reuse: Reuse,
-    /// When it cannot.
+    /// While its origin is unreachable.
     pub unreachable: Unreachable,
-    /// Whether it is served in place of `500`, `502`, `503` and `504` (RFC 5861 §4).
+    /// Whether it may replace `500`, `502`, `503` and `504` (RFC 5861 §4).
     pub instead_of_error: bool,
     /// Its age and lifetime.
     pub freshness: Freshness,
-    /// The option without which `reuse` would be another.
+    /// The option that changed `decide_reuse`.
     pub by: Option<Override>,
 }
 
-/// Decides what may be done with a kept answer.
+/// Decides how a stored response may be used for a request.
 #[must_use]
-pub fn reuse(
-    stored: &Stored<'_>,
-    asked: &RequestControl,
+pub fn decide_reuse(
+    stored: &StoredResponse<'_>,
+    request: &RequestControl,
     policy: &Policy,
     now: SystemTime,
 ) -> Verdict {
-    let Stored { status, fields, exchange, requested, .. } = *stored;
-    let control = AnswerControl::of(fields);
+    let StoredResponse { status, fields, exchange, requested, .. } = *stored;
+    let control = ResponseControl::of(fields);
     let cache = (policy.shared, policy.heuristics);
     let freshness = Freshness::of(status, fields, exchange, cache, now);
-    let case = Case { stored, control: &control, asked, policy, freshness, now };
+    let case = ReuseQuery { stored, control: &control, request, policy, freshness, now };
     let withheld = may_reuse(status, &control, requested, &freshness, policy.shared).err();
     let (reuse, by) = case.decide(withheld);
     let unreachable = match withheld {
@@ -182,91 +183,95 @@ pub fn reuse(
         _ if policy.serve_unreachable => Unreachable::ServeOverruled,
         _ => Unreachable::Forbidden,
     };
-    let if_error = control.stale_if_error.max(asked.stale_if_error);
+    let if_error = control.stale_if_error.max(request.stale_if_error);
     let instead_of_error = unreachable != Unreachable::Forbidden
         && if_error.is_some_and(|time| freshness.is_stale_for_at_most(time));
     Verdict { reuse, unreachable, instead_of_error, freshness, by }
 }
 
-/// The fields of an answer that are not sent where its origin was not asked (RFC 9111 §5.2.2.4), and
-/// those that a shared cache does not keep (§5.2.2.7).
+/// The fields that a response served without revalidation must omit (RFC 9111 §5.2.2.4), and those
+/// that a shared cache must not store (§5.2.2.7).
 #[must_use]
-pub fn unsent(control: &AnswerControl, shared: bool) -> Vec<HeaderName> {
+pub fn withheld_fields(control: &ResponseControl, shared: bool) -> Vec<HeaderName> {
     let private = if shared { control.private.fields() } else { &[] };
     control.no_cache.fields().iter().chain(private).cloned().collect()
 }
 
-/// Whether an answer of this status counts as a failure of its origin (RFC 5861 §4).
+/// Whether a status counts as a failure of the origin (RFC 5861 §4).
 #[must_use]
 pub fn is_failure(status: StatusCode) -> bool {
     matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }
 
-/// Whether the answer may be used as far as it is for itself to say.
+/// The result as far as the response itself decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Itself {
+enum Usability {
     Fresh,
     Stale,
-    Ask(Because),
-    Withheld(NotReused),
+    Ask(RevalidationReason),
+    Withheld(ReuseRefusal),
 }
 
-struct Case<'a> {
-    stored: &'a Stored<'a>,
-    control: &'a AnswerControl,
-    asked: &'a RequestControl,
+struct ReuseQuery<'a> {
+    stored: &'a StoredResponse<'a>,
+    control: &'a ResponseControl,
+    request: &'a RequestControl,
     policy: &'a Policy,
     freshness: Freshness,
     now: SystemTime,
 }
 
-impl Case<'_> {
-    fn decide(&self, withheld: Option<NotReused>) -> (Reuse, Option<Override>) {
-        let asked = self.asked;
+impl ReuseQuery<'_> {
+    fn decide(&self, withheld: Option<ReuseRefusal>) -> (Reuse, Option<Override>) {
+        let request = self.request;
         if let Some(reason) = withheld.filter(|reason| reason.is_forbidden()) {
             return (Reuse::Withheld(reason), None);
         }
         if self.stored.is_invalid {
-            return (Reuse::Validate(Because::Invalid), None);
+            return (Reuse::Validate(RevalidationReason::Invalid), None);
         }
         let standard = self.standard(withheld);
         let (itself, by) = match self.overruled() {
             Some((itself, by)) => (itself, (itself != standard).then_some(by)),
             None => (standard, None),
         };
-        // §5.2.1.4, §5.2.1.5: and what must not be stored is not answered from what is.
-        if asked.is_reload() || asked.no_store {
+        // §5.2.1.4, §5.2.1.5: `no-store` also excludes a stored response.
+        if request.is_reload() || request.no_store {
             return match itself {
-                Itself::Withheld(reason) => (Reuse::Withheld(reason), by),
-                _ => (Reuse::Validate(Because::Request), None),
+                Usability::Withheld(reason) => (Reuse::Withheld(reason), by),
+                _ => (Reuse::Validate(RevalidationReason::Request), None),
             };
         }
         match itself {
-            Itself::Withheld(reason) => (Reuse::Withheld(reason), by),
-            Itself::Ask(because) => (Reuse::Validate(because), by),
-            Itself::Fresh if self.is_refused() => (Reuse::Validate(Because::Request), None),
-            Itself::Fresh => (Reuse::Fresh, by),
-            Itself::Stale => (self.stale(), by),
+            Usability::Withheld(reason) => (Reuse::Withheld(reason), by),
+            Usability::Ask(because) => (Reuse::Validate(because), by),
+            Usability::Fresh if self.is_refused() => {
+                (Reuse::Validate(RevalidationReason::Request), None)
+            }
+            Usability::Fresh => (Reuse::Fresh, by),
+            Usability::Stale => (self.stale(), by),
         }
     }
 
-    /// What the answer says by the standard.
-    fn standard(&self, withheld: Option<NotReused>) -> Itself {
+    /// The result by the standard.
+    fn standard(&self, withheld: Option<ReuseRefusal>) -> Usability {
         match withheld {
-            Some(reason) => Itself::Withheld(reason),
+            Some(reason) => Usability::Withheld(reason),
             // §5.2.2.4
-            None if self.control.no_cache == Scope::All => Itself::Ask(Because::NoCache),
-            None if self.freshness.is_fresh() => Itself::Fresh,
-            None => Itself::Stale,
+            None if self.control.no_cache == Scope::All => {
+                Usability::Ask(RevalidationReason::NoCache)
+            }
+            None if self.freshness.is_fresh() => Usability::Fresh,
+            None => Usability::Stale,
         }
     }
 
-    /// What the options say, in the order of 2.9: dates, redirections, `no-cache`, the time online,
-    /// the age.
-    fn overruled(&self) -> Option<(Itself, Override)> {
+    /// The result by the options, in the order of 2.9: expiry, redirects, `no-cache`, time online,
+    /// age.
+    fn overruled(&self) -> Option<(Usability, Override)> {
         let Overrides { ask_again, once_since, expired, no_cache, redirection } =
             self.policy.overrides;
-        let Stored { status, exchange, .. } = *self.stored;
+        let StoredResponse { status, exchange, .. } = *self.stored;
         if status.is_client_error() || status.is_server_error() {
             return None;
         }
@@ -277,65 +282,64 @@ impl Case<'_> {
             return None;
         }
         if once_since.is_some_and(|since| exchange.received >= since) {
-            return Some((Itself::Fresh, Override::ChangedOnce));
+            return Some((Usability::Fresh, Override::ChangedOnce));
         }
         let since = self.now.duration_since(exchange.received).unwrap_or_default();
         match ask_again {
-            AskAgain::Never => return Some((Itself::Fresh, Override::Changed)),
-            AskAgain::After(time) if since < time => {
-                return Some((Itself::Fresh, Override::Changed));
+            Recheck::Never => return Some((Usability::Fresh, Override::Changed)),
+            Recheck::After(time) if since < time => {
+                return Some((Usability::Fresh, Override::Changed));
             }
-            // RFC 8246 §2: asking cannot bring anything else.
-            AskAgain::After(_) if self.control.immutable && self.freshness.is_fresh() => {}
-            AskAgain::After(_) => {
-                return Some((Itself::Ask(Because::Overruled), Override::Changed));
+            // RFC 8246 §2: revalidation cannot change anything.
+            Recheck::After(_) if self.control.immutable && self.freshness.is_fresh() => {}
+            Recheck::After(_) => {
+                return Some((Usability::Ask(RevalidationReason::Overruled), Override::Changed));
             }
-            AskAgain::Standard => {}
+            Recheck::Standard => {}
         }
         if moves {
-            return Some((Itself::Fresh, Override::Redirection));
+            return Some((Usability::Fresh, Override::Redirection));
         }
         if has_expired {
-            return Some((Itself::Fresh, Override::Expired));
+            return Some((Usability::Fresh, Override::Expired));
         }
-        let itself = if self.freshness.is_fresh() { Itself::Fresh } else { Itself::Stale };
+        let itself = if self.freshness.is_fresh() { Usability::Fresh } else { Usability::Stale };
         says_no_cache.then_some((itself, Override::NoCache))
     }
 
-    /// Whether the client will not have it though it is fresh (§5.2.1.1, §5.2.1.3).
+    /// Whether the client rejects a fresh response (§5.2.1.1, §5.2.1.3).
     fn is_refused(&self) -> bool {
         let age = self.freshness.age;
         let is_old = |most: Duration| !age.is_known || age.at_least > most;
         let left = self.freshness.left().unwrap_or_default();
-        self.asked.max_age.is_some_and(is_old)
-            || self.asked.min_fresh.is_some_and(|least| left < least)
+        self.request.max_age.is_some_and(is_old)
+            || self.request.min_fresh.is_some_and(|least| left < least)
     }
 
-    /// What may be done with it once it is stale (§4.2.4).
+    /// How a stale response may be used (§4.2.4).
     fn stale(&self) -> Reuse {
         let within = |time: Option<Duration>| {
             time.is_some_and(|time| self.freshness.is_stale_for_at_most(time))
         };
-        let asks_for_fresh = self.asked.max_age.is_some() || self.asked.min_fresh.is_some();
+        let asks_for_fresh = self.request.max_age.is_some() || self.request.min_fresh.is_some();
         if self.forbids_stale() {
-            Reuse::Validate(Because::Stale)
-        } else if within(self.asked.max_stale) && !self.is_too_old() {
+            Reuse::Validate(RevalidationReason::Stale)
+        } else if within(self.request.max_stale) && !self.is_too_old() {
             Reuse::StaleTaken
         } else if within(self.control.stale_while_revalidate) && !asks_for_fresh {
             Reuse::Refreshing
         } else {
-            Reuse::Validate(Because::Stale)
+            Reuse::Validate(RevalidationReason::Stale)
         }
     }
 
-    /// With `max-stale` beside it, `max-age` counts for what is stale too (§5.2.1.1).
+    /// Together with `max-stale`, `max-age` also limits stale responses (§5.2.1.1).
     fn is_too_old(&self) -> bool {
-        self.asked.max_age.is_some_and(|most| self.freshness.age.at_least > most)
-            || self.asked.min_fresh.is_some()
+        self.request.max_age.is_some_and(|most| self.freshness.age.at_least > most)
+            || self.request.min_fresh.is_some()
     }
 
-    /// Whether it says that it must not be used stale, whatever happens (§4.2.4), or must be asked
-    /// for before any use.
+    /// Whether the response forbids stale use (§4.2.4), or demands revalidation before every use.
     fn forbids_stale(&self) -> bool {
         let Policy { shared, overrides, .. } = self.policy;
         let control = self.control;
@@ -352,15 +356,15 @@ mod tests {
     use super::*;
     use crate::caching::freshness::tests::{HEURISTICS, at, fields};
 
-    /// What stands in square brackets: `shared`, `invalid`, `name=value` of an option.
+    /// The words in square brackets: `shared`, `invalid`, or `name=value` of an option.
     fn policy(words: &str) -> Policy {
         let mut overrides = Overrides::default();
         for word in words.split_ascii_whitespace() {
             match word.split_once('=') {
-                Some(("changed", "never")) => overrides.ask_again = AskAgain::Never,
+                Some(("changed", "never")) => overrides.ask_again = Recheck::Never,
                 Some(("changed", time)) => {
                     let time = Duration::from_secs(time.parse().unwrap());
-                    overrides.ask_again = AskAgain::After(time);
+                    overrides.ask_again = Recheck::After(time);
                 }
                 Some(("once", since)) => overrides.once_since = Some(at(since.parse().unwrap())),
                 Some(("expired", "no")) => overrides.expired = false,
@@ -400,7 +404,7 @@ mod tests {
         shown
     }
 
-    /// `status [options] answer ; request @age -> verdict`
+    /// `status [options] response ; request @age -> verdict`
     fn row(given: &str) -> Verdict {
         let (given, now) = given.rsplit_once(" @").unwrap();
         let (answer, request) = given.split_once(" ;").unwrap();
@@ -411,11 +415,14 @@ mod tests {
         };
         let has = |word| words.split_ascii_whitespace().any(|found| found == word);
         let fields = fields(answer.trim());
-        let stored = Stored {
+        let stored = StoredResponse {
             status: StatusCode::from_bytes(status.as_bytes()).unwrap(),
             fields: &fields,
-            exchange: Exchange { asked: at(0), received: at(0) },
-            requested: Requested { no_store: has("no-store"), credentials: has("authorization") },
+            exchange: ExchangeTimes { sent: at(0), received: at(0) },
+            requested: RequestFacts {
+                no_store: has("no-store"),
+                credentials: has("authorization"),
+            },
             is_invalid: has("invalid"),
         };
         let mut request_fields = HeaderMap::new();
@@ -428,7 +435,7 @@ mod tests {
             .filter(|word| !matches!(*word, "invalid" | "no-store" | "authorization"))
             .flat_map(|word| [word, " "])
             .collect();
-        reuse(&stored, &asked, &policy(&options), at(now.trim().parse().unwrap()))
+        decide_reuse(&stored, &asked, &policy(&options), at(now.trim().parse().unwrap()))
     }
 
     #[test]
@@ -449,8 +456,8 @@ mod tests {
 
     #[test]
     fn fields_that_were_named_are_not_sent_unasked() {
-        let control = AnswerControl::of(&fields("Cache-Control: no-cache=\"a\", private=\"b\""));
-        assert_eq!(unsent(&control, false), ["a"]);
-        assert_eq!(unsent(&control, true), ["a", "b"]);
+        let control = ResponseControl::of(&fields("Cache-Control: no-cache=\"a\", private=\"b\""));
+        assert_eq!(withheld_fields(&control, false), ["a"]);
+        assert_eq!(withheld_fields(&control, true), ["a", "b"]);
     }
 }

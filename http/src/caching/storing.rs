@@ -1,129 +1,129 @@
-//! Which answers may be used again at all (RFC 9111 §3).
+//! Which responses may be reused at all (RFC 9111 §3).
 //!
-//! The spool keeps more than a cache may: what is in it is read offline, where nobody else can be
-//! asked. What this module refuses stays in it for that, and is never used again online.
+//! The spool stores more than a cache may, for use offline. A response refused here stays in the
+//! spool, but is not reused online.
 
 use http::StatusCode;
 
-use super::control::{AnswerControl, Scope, Seconds};
+use super::control::{ResponseControl, Scope, Seconds};
 use super::freshness::{Basis, Freshness};
 
-/// Why an answer may not be used again online.
+/// Why a response may not be reused online.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotReused {
-    /// It says `no-store`.
+pub enum ReuseRefusal {
+    /// It has `no-store`.
     NoStore,
-    /// The request that it answers said so.
+    /// Its request had `no-store`.
     RequestNoStore,
-    /// It is for one person, and we are a shared cache.
+    /// It is meant for a single user, and we are a shared cache.
     Private,
-    /// It answers a request with credentials, and we are a shared cache.
+    /// Its request had credentials, and we are a shared cache.
     Credentials,
-    /// It is for those who understand its status, which we do not.
+    /// It requires its status code to be understood, and we do not know it.
     NotUnderstood,
-    /// It is a part, or says something of another answer.
+    /// It is a partial response, or describes another response.
     NotWhole,
-    /// Neither it nor its status says that it may.
+    /// Neither its fields nor its status code allow reuse.
     NotCacheable,
 }
 
-impl NotReused {
+impl ReuseRefusal {
     /// A word for `Cache-Status` and the log.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            NotReused::NoStore => "no-store",
-            NotReused::RequestNoStore => "request-no-store",
-            NotReused::Private => "private",
-            NotReused::Credentials => "authorization",
-            NotReused::NotUnderstood => "must-understand",
-            NotReused::NotWhole => "not-whole",
-            NotReused::NotCacheable => "not-cacheable",
+            ReuseRefusal::NoStore => "no-store",
+            ReuseRefusal::RequestNoStore => "request-no-store",
+            ReuseRefusal::Private => "private",
+            ReuseRefusal::Credentials => "authorization",
+            ReuseRefusal::NotUnderstood => "must-understand",
+            ReuseRefusal::NotWhole => "not-whole",
+            ReuseRefusal::NotCacheable => "not-cacheable",
         }
     }
 
-    /// Whether the answer itself has said that it must not be used again, so that it is not served
-    /// online though its origin cannot be asked.
+    /// Whether the response explicitly forbids reuse. It is then not served online even if its
+    /// origin is unreachable.
     #[must_use]
     pub const fn is_forbidden(self) -> bool {
-        !matches!(self, NotReused::NotCacheable)
+        !matches!(self, ReuseRefusal::NotCacheable)
     }
 }
 
-/// What counts of the request that an answer is for.
+/// Properties of the request that a response answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Requested {
-    /// It said `no-store`.
+pub struct RequestFacts {
+    /// It had `no-store`.
     pub no_store: bool,
     /// It had credentials (`Authorization`).
     pub credentials: bool,
 }
 
-/// Whether an answer may be used again (RFC 9111 §3). `shared` is whether we are a shared cache.
+/// Checks whether a response may be reused (RFC 9111 §3). `shared` is whether we are a shared
+/// cache.
 ///
 /// # Errors
 ///
-/// The reason why not.
+/// The reason of the refusal.
 pub fn may_reuse(
     status: StatusCode,
-    control: &AnswerControl,
-    requested: Requested,
+    control: &ResponseControl,
+    requested: RequestFacts,
     freshness: &Freshness,
     shared: bool,
-) -> Result<(), NotReused> {
-    // We combine no parts here, and a `304` is about another answer.
+) -> Result<(), ReuseRefusal> {
+    // Partial responses are not combined here, and a `304` describes another response.
     if status.is_informational()
         || matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED)
     {
-        return Err(NotReused::NotWhole);
+        return Err(ReuseRefusal::NotWhole);
     }
     if requested.no_store {
-        return Err(NotReused::RequestNoStore);
+        return Err(ReuseRefusal::RequestNoStore);
     }
     if control.must_understand {
-        // §5.2.2.3: for whoever understands the status, `no-store` beside it does not count.
+        // §5.2.2.3: if the status code is understood, `no-store` is ignored.
         if !is_understood(status) {
-            return Err(NotReused::NotUnderstood);
+            return Err(ReuseRefusal::NotUnderstood);
         }
     } else if control.no_store {
-        return Err(NotReused::NoStore);
+        return Err(ReuseRefusal::NoStore);
     }
     if shared && control.private == Scope::All {
-        return Err(NotReused::Private);
+        return Err(ReuseRefusal::Private);
     }
     if shared && requested.credentials && !may_share(control) {
-        return Err(NotReused::Credentials);
+        return Err(ReuseRefusal::Credentials);
     }
     let is_cacheable = control.public
         || (!shared && control.private != Scope::Nothing)
         || freshness.basis == Basis::Explicit
         || is_heuristically_cacheable(status);
-    if is_cacheable { Ok(()) } else { Err(NotReused::NotCacheable) }
+    if is_cacheable { Ok(()) } else { Err(ReuseRefusal::NotCacheable) }
 }
 
-/// Whether an answer must not be stored by whoever heeds that (RFC 9111 §5.2.2.5).
+/// Whether the response must not be stored (RFC 9111 §5.2.2.5).
 #[must_use]
-pub fn is_no_store(status: StatusCode, control: &AnswerControl, requested: Requested) -> bool {
+pub fn is_no_store(status: StatusCode, control: &ResponseControl, requested: RequestFacts) -> bool {
     let is_excepted = control.must_understand && is_understood(status);
     requested.no_store || (control.no_store && !is_excepted)
 }
 
-/// Whether a shared cache may use an answer to a request with credentials for others (RFC 9111
-/// §3.5).
+/// Whether a shared cache may reuse the response to a request with credentials (RFC 9111 §3.5).
 #[must_use]
-pub fn may_share(control: &AnswerControl) -> bool {
+pub fn may_share(control: &ResponseControl) -> bool {
     control.public || control.must_revalidate || matches!(control.s_maxage, Seconds::Valid(_))
 }
 
-/// Whether an answer may be used again though nothing in it says so (RFC 9110 §15.1), parts aside.
+/// Whether the status code allows reuse without explicit permission (RFC 9110 §15.1), except
+/// partial responses.
 #[must_use]
 pub fn is_heuristically_cacheable(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
-/// Whether it is known what a status means for a cache (RFC 9111 §3: "understands"): those of RFC
-/// 9110 §15 that can be final, less `206` and `304`, and what later standards added for whole
-/// answers.
+/// Whether the status code is understood in the sense of RFC 9111 §3: final codes of RFC 9110 §15
+/// except `206` and `304`, and later additions for complete responses.
 #[must_use]
 pub fn is_understood(status: StatusCode) -> bool {
     matches!(
@@ -136,7 +136,7 @@ pub fn is_understood(status: StatusCode) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caching::freshness::Exchange;
+    use crate::caching::freshness::ExchangeTimes;
     use crate::caching::freshness::tests::{HEURISTICS, at, fields};
 
     #[test]
@@ -152,11 +152,11 @@ mod tests {
             let status = StatusCode::from_bytes(status.as_bytes()).unwrap();
             let fields = fields(given.trim());
             let requested =
-                Requested { no_store: has("no-store"), credentials: has("authorization") };
-            let exchange = Exchange { asked: at(0), received: at(0) };
+                RequestFacts { no_store: has("no-store"), credentials: has("authorization") };
+            let exchange = ExchangeTimes { sent: at(0), received: at(0) };
             let cache = (has("shared"), HEURISTICS);
             let fresh = Freshness::of(status, &fields, exchange, cache, at(0));
-            let control = AnswerControl::of(&fields);
+            let control = ResponseControl::of(&fields);
             let got = match may_reuse(status, &control, requested, &fresh, has("shared")) {
                 Ok(()) => "yes",
                 Err(reason) => reason.as_str(),

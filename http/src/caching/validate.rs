@@ -1,14 +1,12 @@
-//! Asking an origin whether what is stored still holds, and what its answer means for which stored
-//! answer (RFC 9110 §8.8 and §13, RFC 9111 §3.2 and §4.3).
+//! Conditional requests for stored responses, and which stored response a `304` confirms (RFC 9110
+//! §8.8 and §13, RFC 9111 §3.2 and §4.3).
 //!
-//! Where several answers to one URL are stored, the origin is told the entity tags of all of them:
-//! also when none of them was for this request, its own may be among them. The tag in a `304` then
-//! tells which one.
+//! If several responses to one URL are stored, the request names all their entity tags, even if
+//! none of them answered such a request before. The tag in the `304` then selects one.
 //!
-//! Two things are laxer than the standard, for origins that are. A `304` that names no validator, or
-//! one we never heard of, is about the stored answer we asked about where that was a single one:
-//! there is nothing else it could be about (RFC 9110 §13.1.2). And an answer whose tag is only weakly
-//! the same as that of the `304` is served, but not changed.
+//! Two points are laxer than the standard, because some origins are. If a single response was asked
+//! about, a `304` with an unknown or missing validator confirms that one (RFC 9110 §13.1.2). A
+//! response whose tag matches that of the `304` only weakly is served but not updated.
 
 use http::header::{
     AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, HeaderValue,
@@ -16,42 +14,42 @@ use http::header::{
 };
 use http::{HeaderMap, StatusCode};
 
-use super::vary::{Stored, Vary, fits};
+use super::vary::{StoredVariant, Vary, fits};
 use crate::fields::list;
 
 /// The most entity tags in one `If-None-Match`.
 const MAX_TAGS: usize = 16;
 
-/// The longest `If-None-Match`, in bytes: many origins refuse heads of 8 KiB.
+/// The longest `If-None-Match` in bytes: many origins reject heads above 8 KiB.
 const MAX_TAGS_LENGTH: usize = 2 * 1024;
 
-/// What an origin is asked about stored answers.
+/// The conditions of a request that revalidates stored responses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Question {
+pub struct ConditionalRequest {
     tags: Vec<HeaderValue>,
     since: Option<HeaderValue>,
-    /// The answers that the question is about.
+    /// The stored responses that the conditions name.
     about: Vec<usize>,
 }
 
-/// The stored answers that a `304` is about.
+/// The stored responses that a `304` confirms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holding {
-    /// The one that answers this request.
+pub struct NotModifiedMatch {
+    /// The response to serve.
     pub serve: usize,
-    /// Those that get the fields of the `304`.
+    /// The responses that get the fields of the `304`.
     pub update: Vec<usize>,
 }
 
-impl Question {
-    /// What to ask about `stored`, of which `own` is the request's own. `personal` says that the
-    /// request carries a cookie or credentials.
+impl ConditionalRequest {
+    /// The conditions for `stored`; `own` is the response selected for the request. `personal` says
+    /// that the request carries a cookie or credentials.
     ///
-    /// An entity tag names one representation among all of a resource; a date does not, so where
-    /// the answer varies or is personal a date proves nothing. The coding does not count: origins are
-    /// asked for the same ones each time.
+    /// An entity tag identifies one representation of a resource, but a date does not. A date
+    /// therefore proves nothing if the response varies or is personal. The coding is irrelevant
+    /// because the same codings are requested each time.
     #[must_use]
-    pub fn about(stored: &[Stored<'_>], own: Option<usize>, personal: bool) -> Self {
+    pub fn for_stored(stored: &[StoredVariant<'_>], own: Option<usize>, personal: bool) -> Self {
         let mut question = Self::default();
         if let Some((index, own)) = own.and_then(|own| Some((own, stored.get(own)?))) {
             let tag = own.fields.get(ETAG);
@@ -65,7 +63,7 @@ impl Question {
                 question.about.push(index);
             }
             if tag.is_none() && question.since.is_some() || tag.is_some_and(|tag| !is_tag(tag)) {
-                // With a tag, or one more, the origin would not look at what its own is asked with.
+                // With another tag the origin would ignore the condition of the selected response.
                 return question;
             }
         }
@@ -86,11 +84,11 @@ impl Question {
         question
     }
 
-    /// The same, by dates alone: of the request's own answer, if it has one that can be asked with.
+    /// The same with a date only: that of the selected response, if it has a usable one.
     #[must_use]
     pub fn by_date(self) -> Self {
         match self.since {
-            // Its own answer is the first.
+            // The selected response comes first.
             Some(since) => Self {
                 tags: Vec::new(),
                 since: Some(since),
@@ -100,14 +98,14 @@ impl Question {
         }
     }
 
-    /// Whether there is nothing to ask with.
+    /// Whether there are no conditions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.about.is_empty()
     }
 
-    /// Makes `request` the question (RFC 9111 §4.3.1).
-    pub fn ask(&self, request: &mut HeaderMap) {
+    /// Adds the conditions to `request` (RFC 9111 §4.3.1).
+    pub fn add_to(&self, request: &mut HeaderMap) {
         let tags: Vec<_> = self.tags.iter().map(HeaderValue::as_bytes).collect();
         if !tags.is_empty()
             && let Ok(tags) = HeaderValue::from_bytes(&tags.join(&b", "[..]))
@@ -119,17 +117,18 @@ impl Question {
         }
     }
 
-    /// Which answers the `304` with the fields `newer` is about (RFC 9111 §4.3.3, §4.3.4). `None`
-    /// when it is about none of ours: then only a request without conditions gets an answer.
+    /// Finds the responses that a `304` with the fields `newer` confirms (RFC 9111 §4.3.3, §4.3.4).
+    /// `None` if it confirms none of ours; the request must then be repeated without conditions.
     ///
-    /// `stored` is what the question was made from, and `request` what was asked.
+    /// `stored` must be the responses the conditions were made from, and `request` the request that
+    /// was sent.
     #[must_use]
-    pub fn answered(
+    pub fn match_not_modified(
         &self,
-        stored: &[Stored<'_>],
+        stored: &[StoredVariant<'_>],
         request: &HeaderMap,
         newer: &HeaderMap,
-    ) -> Option<Holding> {
+    ) -> Option<NotModifiedMatch> {
         let asked = self.about.iter().filter_map(|&index| Some((index, stored.get(index)?)));
         let having = |is_same: &dyn Fn(&HeaderMap) -> bool| -> Vec<usize> {
             let same = asked.clone().filter(|(_, stored)| is_same(stored.fields));
@@ -139,10 +138,10 @@ impl Question {
         let tag = newer.get(ETAG);
         if let Some(tag) = tag.filter(|tag| is_strong(tag)) {
             let all = having(&|fields| fields.get(ETAG) == Some(tag));
-            if let Some(serve) = best(stored, request, &all) {
-                // Each that has this tag and could have been chosen for the request.
+            if let Some(serve) = newest_match(stored, request, &all) {
+                // Every response with this tag that the request could have selected.
                 let update = all.into_iter().filter(is_own).collect();
-                return Some(Holding { serve, update });
+                return Some(NotModifiedMatch { serve, update });
             }
         }
         let similar = match (tag, newer.get(LAST_MODIFIED)) {
@@ -156,27 +155,28 @@ impl Question {
             [only] => Some(*only),
             _ => None,
         };
-        let serve = best(stored, request, &similar).or_else(only)?;
+        let serve = newest_match(stored, request, &similar).or_else(only)?;
         if tag.is_none() && similar.len() > 1 && !is_own(&serve) {
-            // A date names no one among several.
+            // A date does not identify one response among several.
             return None;
         }
         let is_told = only().is_some() || !tag.is_some_and(is_strong);
         let may_update = is_told && is_own(&serve);
-        Some(Holding { serve, update: may_update.then_some(serve).into_iter().collect() })
+        Some(NotModifiedMatch { serve, update: may_update.then_some(serve).into_iter().collect() })
     }
 }
 
-/// The newest of those that could have been chosen for the request, or else the newest.
-fn best(stored: &[Stored<'_>], request: &HeaderMap, of: &[usize]) -> Option<usize> {
+/// The newest of those that the request could have selected, or else the newest.
+fn newest_match(stored: &[StoredVariant<'_>], request: &HeaderMap, of: &[usize]) -> Option<usize> {
     of.iter()
         .filter_map(|&index| Some((index, stored.get(index)?)))
         .max_by_key(|(_, stored)| (fits(stored, request), stored.date()))
         .map(|(index, _)| index)
 }
 
-/// Fields that a stored answer keeps, whatever a newer head says (RFC 9111 §3.2): they belong to the
-/// stored body, and a `304` has none. So does the entity tag: one that differs is not the body's.
+/// Fields of a stored response that a newer head does not replace (RFC 9111 §3.2): they describe
+/// the stored body, and a `304` has none. The same holds for the entity tag, since a different one
+/// belongs to another body.
 const KEPT: [HeaderName; 9] = [
     CONTENT_ENCODING,
     CONTENT_LENGTH,
@@ -189,16 +189,17 @@ const KEPT: [HeaderName; 9] = [
     HeaderName::from_static("digest"),
 ];
 
-/// The fields of a stored answer after a `304` or a HEAD with the fields `newer` (RFC 9111 §3.2);
-/// those of one hop are gone already.
+/// The fields of a stored response updated from a `304` or a HEAD (RFC 9111 §3.2). Hop-by-hop
+/// fields must already be removed.
 #[must_use]
-pub fn merged(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
+pub fn merge_fields(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
     let mut fields = stored.clone();
-    // It is the age of the older message. What has none was made just now (RFC 9111 §4.2.3).
+    // This is the age of the older message. A message without `Age` was generated just now (RFC
+    // 9111 §4.2.3).
     fields.remove(AGE);
     for name in newer.keys().filter(|name| !KEPT.contains(name)) {
         let mut values = newer.get_all(name).iter().cloned();
-        // In its old place: the rest stays in the order of the origin.
+        // Inserted at its old place, which preserves the origin's order.
         if let Some(first) = values.next() {
             fields.insert(name.clone(), first);
         }
@@ -209,48 +210,49 @@ pub fn merged(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
     fields
 }
 
-/// What the answer to a HEAD says of a stored answer to GET (RFC 9111 §4.3.5).
+/// The result of comparing a stored response to a GET with a HEAD (RFC 9111 §4.3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadSays {
-    /// Nothing.
+pub enum HeadComparison {
+    /// They cannot be compared.
     Nothing,
-    /// It still holds, and has these fields now.
+    /// The stored response is still valid and has these fields now.
     Unchanged,
-    /// It has changed: the stored one is stale.
+    /// The resource has changed: the stored response is stale.
     Changed,
 }
 
-/// Compares a stored answer, whose body has `length` bytes, with the answer to a HEAD. That the HEAD
-/// would have chosen it is for the caller to see.
+/// Compares a stored response, whose body has `length` bytes, with the response to a HEAD. The
+/// caller must check that the HEAD would have selected it.
 #[must_use]
-pub fn head_says(
+pub fn compare_head(
     stored: &HeaderMap,
     length: u64,
     status: StatusCode,
     answer: &HeaderMap,
-) -> HeadSays {
+) -> HeadComparison {
     if status != StatusCode::OK {
-        return HeadSays::Nothing;
+        return HeadComparison::Nothing;
     }
     let codings = |fields| list(fields, &CONTENT_ENCODING).map(str::to_ascii_lowercase);
     let told_any =
         [CONTENT_LENGTH, ETAG, LAST_MODIFIED].iter().any(|name| answer.contains_key(name));
     if !told_any || !codings(stored).eq(codings(answer)) {
-        // Nothing to compare, or another representation: neither tag nor length can be compared.
-        return HeadSays::Nothing;
+        // No validator to compare, or a representation in another coding, whose tag and length
+        // differ anyway.
+        return HeadComparison::Nothing;
     }
     let told = answer.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let is_as_long = told.is_none_or(|told| told.parse() == Ok(length));
     let is_same =
         |name: &HeaderName| answer.get(name).is_none_or(|told| stored.get(name) == Some(told));
     if is_as_long && is_same(&ETAG) && is_same(&LAST_MODIFIED) {
-        HeadSays::Unchanged
+        HeadComparison::Unchanged
     } else {
-        HeadSays::Changed
+        HeadComparison::Changed
     }
 }
 
-/// Whether `value` is an entity tag as RFC 9110 §8.8.3 writes it. Only such can stand in a list.
+/// Whether `value` is an entity tag (RFC 9110 §8.8.3). Only those may stand in a list.
 fn is_tag(value: &HeaderValue) -> bool {
     let opaque = opaque(value);
     let inner = opaque.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));

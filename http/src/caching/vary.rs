@@ -1,19 +1,18 @@
-//! Which of several stored answers is a request's own (RFC 9110 §12.5.5, RFC 9111 §4.1).
+//! Selects among several stored variants (RFC 9110 §12.5.5, RFC 9111 §4.1).
 //!
-//! An answer names in `Vary` the fields of the request that it was chosen by. Their values, brought
-//! to one spelling, are its *variant text*: answers to one URL with different texts are kept side by
-//! side. The text is one line of visible ASCII, one part for each field in order of names, joined
-//! with `&`:
+//! `Vary` names the request fields that selected a response. Their normalised values form the
+//! *variant text*; responses to one URL with different texts are stored side by side. The text is
+//! one line of visible ASCII with one part per field, ordered by name and joined with `&`:
 //!
 //! ```text
-//! name:value            what the request said, white space around commas left out
+//! name:value            the request's value, without white space around commas
 //! name                  the request did not have the field
-//! name::9f86d081…       the SHA-256 of a value that is secret, or too long
-//! *                     the answer was chosen by more than the request
+//! name::9f86d081…       the SHA-256 of a secret or long value
+//! *                     the response depends on more than the request
 //! ```
 //!
-//! `Accept-Encoding` is not part of it: origins are asked for the same codings whatever a client
-//! says, and a client that does not take one gets the answer decoded.
+//! `Accept-Encoding` is excluded: the same codings are requested for every client, and a client
+//! that does not accept the coding gets a decoded body.
 
 use std::cmp::Reverse;
 use std::time::SystemTime;
@@ -28,42 +27,42 @@ use super::language::Languages;
 use crate::fields::list;
 use crate::head::SECRET;
 
-/// The most fields that an answer may be chosen by; real ones name ten at most.
+/// The most fields in `Vary`; real responses name at most ten.
 const MAX_NAMES: usize = 24;
 
-/// The longest name of a field that is read, in bytes.
+/// The longest field name that is read, in bytes.
 const MAX_NAME: usize = 64;
 
-/// The longest value that stands in a variant text as it is, in bytes.
+/// The longest value that appears literally in a variant text, in bytes.
 const MAX_VALUE: usize = 96;
 
 /// The longest variant text, in bytes.
 pub const MAX_TEXT: usize = MAX_NAMES * (MAX_NAME + "::".len() + MAX_VALUE + "&".len());
 
-/// The variant text of what no request can choose again.
+/// The variant text of a response that no request can select.
 pub const UNREPEATABLE: &str = "*";
 
-/// What an answer was chosen by.
+/// What selected a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vary {
-    /// These fields of the request, in order of names, each once.
+    /// These request fields, ordered by name and without duplicates.
     By(Vec<HeaderName>),
-    /// More than the request tells: `*`. So is a list that cannot be read, or is too long.
+    /// More than the request: `*`, or a list that is invalid or too long.
     ByMore,
 }
 
 impl Vary {
-    /// Reads the `Vary` of an answer, over all its lines.
+    /// Reads the `Vary` of a response over all its lines.
     #[must_use]
     pub fn of(answer: &HeaderMap) -> Self {
         let mut names = Vec::new();
-        // A value that is no text cannot be a list of names, and is left out by `list`.
+        // `list` would skip a line that is not text.
         if answer.get_all(VARY).iter().any(|value| value.to_str().is_err()) {
             return Self::ByMore;
         }
         for member in list(answer, &VARY) {
             match HeaderName::from_bytes(member.as_bytes()) {
-                // RFC 9110 §12.5.5: one `*` among the members is as if it was alone.
+                // RFC 9110 §12.5.5: one `*` among other members has the meaning of a single `*`.
                 Ok(name) if is_plain(member) => names.push(name),
                 _ => return Self::ByMore,
             }
@@ -77,7 +76,8 @@ impl Vary {
         Self::By(names)
     }
 
-    /// The variant text of an answer to `request`; `None` where no request will have the same answer.
+    /// The variant text of the response to `request`; `None` if no request selects the same
+    /// response.
     #[must_use]
     pub fn text(&self, request: &HeaderMap) -> Option<String> {
         let Self::By(names) = self else { return None };
@@ -86,8 +86,8 @@ impl Vary {
     }
 }
 
-/// Whether it is a name as fields have: none with a sign that means something in a variant text, of
-/// which RFC 9110 §5.6.2 allows some.
+/// Whether the field name has no character with a meaning in a variant text. RFC 9110 §5.6.2 allows
+/// some of those.
 fn is_plain(name: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     name.len() <= MAX_NAME && name.bytes().all(is_usual)
@@ -99,28 +99,28 @@ pub fn variant_text(answer: &HeaderMap, request: &HeaderMap) -> Option<String> {
     Vary::of(answer).text(request)
 }
 
-/// A stored answer, as far as a choice needs it.
+/// The properties of a stored response that a selection needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Stored<'a> {
-    /// Its fields.
+pub struct StoredVariant<'a> {
+    /// Its header fields.
     pub fields: &'a HeaderMap,
-    /// The variant text it was kept under.
+    /// Its variant text.
     pub variant: &'a str,
-    /// The fields of the request it answered, less the secret ones.
+    /// The fields of the request it answered, without the secret ones.
     pub request: &'a HeaderMap,
     /// When it came.
     pub received: SystemTime,
 }
 
-impl Stored<'_> {
-    /// Its `Date`, or when it came where that is none.
+impl StoredVariant<'_> {
+    /// Its `Date`, or the time of arrival without a valid one.
     #[must_use]
     pub fn date(&self) -> SystemTime {
         let date = self.fields.get(DATE).and_then(|value| value.to_str().ok());
         date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or(self.received)
     }
 
-    /// The part of its text that `name` has; `None` where nobody knows any more.
+    /// The part of its variant text for `name`; `None` if unknown.
     fn part(&self, name: &HeaderName) -> Option<String> {
         let is_named = |part: &&str| part.split(':').next() == Some(name.as_str());
         match self.variant.split('&').find(is_named) {
@@ -130,15 +130,17 @@ impl Stored<'_> {
         }
     }
 
-    /// How well it fits; `elsewhere` are the fields that any answers to the URL were chosen by.
+    /// How well it fits `request`. `elsewhere` are the fields in the `Vary` of any response to the
+    /// URL.
     fn fit(&self, request: &HeaderMap, elsewhere: &[HeaderName]) -> Fit {
         let Vary::By(names) = Vary::of(self.fields) else { return Fit::Apart { by: MAX_NAMES } };
         let differs = |name: &&HeaderName| self.part(name) != Some(part(name, request));
         let (language, others): (Vec<_>, Vec<_>) =
             names.iter().filter(differs).partition(|name| **name == ACCEPT_LANGUAGE);
         match (language.is_empty(), others.len()) {
-            // RFC 9111 §4.1: answers that lack `Vary` by mistake yield to those that have it; but not
-            // where somebody got this one who asked alike, as after the page varies no more.
+            // RFC 9111 §4.1: a response that lacks `Vary` by mistake yields to one that has it. It
+            // does not yield if it answered a request with equal fields, for then the page no
+            // longer varies.
             (true, 0)
                 if !self.fields.contains_key(VARY)
                     && elsewhere.iter().any(|name| differs(&name)) =>
@@ -151,8 +153,8 @@ impl Stored<'_> {
         }
     }
 
-    /// Whether it is in the language that the client wants more than each other one. Then no other
-    /// answer could be preferred, whatever else its original request took.
+    /// Whether it is in the client's single preferred language. No other response could then be
+    /// preferred.
     fn is_in_favourite(&self, request: &HeaderMap) -> bool {
         languages(request).is_some_and(|languages| {
             let mut tags = list(self.fields, &CONTENT_LANGUAGE);
@@ -163,7 +165,7 @@ impl Stored<'_> {
         })
     }
 
-    /// How much the client wants its language.
+    /// The client's weight for its language.
     fn weight(&self, languages: Option<&Languages>) -> u16 {
         let weight = |languages: &Languages| {
             list(self.fields, &CONTENT_LANGUAGE).map(|tag| languages.weight_of(tag)).max()
@@ -172,26 +174,26 @@ impl Stored<'_> {
     }
 }
 
-/// How well a stored answer fits a request, the best first.
+/// How well a stored response fits a request, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// All fields that it was chosen by are the same.
+    /// All fields in its `Vary` are equal.
     Exact,
-    /// All but the languages, and it is in the one that the client wants most.
+    /// All fields but the languages are equal, and it is in the client's preferred language.
     Favourite,
-    /// It says that it is the same for all, and another request got it.
+    /// It has no `Vary`, and answered a different request.
     Unvaried,
-    /// It answered another request: so many fields differ, the languages not counted.
+    /// It answered a different request. `by` counts the fields that differ, without the languages.
     Apart { by: usize },
 }
 
-/// Chooses the stored answer that is the request's own (RFC 9111 §4.1): the newest by its `Date` of
-/// those that fit best.
+/// Selects the stored response for a request (RFC 9111 §4.1): the newest by `Date` among the best
+/// fits.
 ///
 /// ```
 /// # use std::time::SystemTime;
 /// use http::HeaderMap;
-/// use wwwoffle_http::caching::vary::{Stored, select};
+/// use wwwoffle_http::caching::vary::{StoredVariant, select};
 /// let request = |language: &str| {
 ///     HeaderMap::from_iter([(http::header::ACCEPT_LANGUAGE, language.parse().unwrap())])
 /// };
@@ -202,7 +204,7 @@ enum Fit {
 /// assert_eq!(select(&stored, &request("fr")), None);
 /// ```
 #[must_use]
-pub fn select(stored: &[Stored<'_>], request: &HeaderMap) -> Option<usize> {
+pub fn select(stored: &[StoredVariant<'_>], request: &HeaderMap) -> Option<usize> {
     let names = names(stored);
     let fits = stored.iter().enumerate().filter_map(|(index, stored)| {
         let fit = stored.fit(request, &names);
@@ -211,15 +213,15 @@ pub fn select(stored: &[Stored<'_>], request: &HeaderMap) -> Option<usize> {
     fits.min().map(|(_, _, index)| index)
 }
 
-/// Whether `stored` is an answer to `request` as far as `Vary` tells.
+/// Whether `stored` answers `request` according to `Vary`.
 #[must_use]
-pub fn fits(stored: &Stored<'_>, request: &HeaderMap) -> bool {
+pub fn fits(stored: &StoredVariant<'_>, request: &HeaderMap) -> bool {
     stored.fit(request, &[]) < Fit::Apart { by: 0 }
 }
 
-/// The fields that any of the answers was chosen by.
-fn names(stored: &[Stored<'_>]) -> Vec<HeaderName> {
-    let by = |stored: &Stored<'_>| match Vary::of(stored.fields) {
+/// The fields in the `Vary` of any of the responses.
+fn names(stored: &[StoredVariant<'_>]) -> Vec<HeaderName> {
+    let by = |stored: &StoredVariant<'_>| match Vary::of(stored.fields) {
         Vary::By(names) => names,
         Vary::ByMore => Vec::new(),
     };
@@ -229,10 +231,10 @@ fn names(stored: &[Stored<'_>]) -> Vec<HeaderName> {
     names
 }
 
-/// Chooses a stored answer where the origin cannot be asked: the request's own, or else the one that
-/// differs in the fewest fields, in the language that the client wants most, the newest.
+/// Selects a stored response when the origin is unreachable: an exact fit, or the response with the
+/// fewest different fields, in the preferred language, the newest.
 #[must_use]
-pub fn nearest(stored: &[Stored<'_>], request: &HeaderMap) -> Option<usize> {
+pub fn nearest(stored: &[StoredVariant<'_>], request: &HeaderMap) -> Option<usize> {
     let (languages, names) = (languages(request), names(stored));
     let near = stored.iter().enumerate().map(|(index, stored)| {
         let fit = stored.fit(request, &names);
@@ -250,7 +252,7 @@ fn languages(request: &HeaderMap) -> Option<Languages> {
     Languages::parse(std::str::from_utf8(&text).ok()?)
 }
 
-/// The part of a variant text that says what `request` has for `name`.
+/// The part of a variant text for the field `name` of `request`.
 fn part(name: &HeaderName, request: &HeaderMap) -> String {
     let Some(value) = normal(name, request) else { return name.to_string() };
     let shown = escaped(&value);
@@ -260,8 +262,8 @@ fn part(name: &HeaderName, request: &HeaderMap) -> String {
     format!("{name}:{shown}")
 }
 
-/// The value of `name` in the one spelling for all that mean the same; `None` where it is absent,
-/// which is not the same as empty (RFC 9111 §4.1).
+/// The normalised value of `name`. `None` if it is missing, which differs from empty (RFC 9111
+/// §4.1).
 fn normal(name: &HeaderName, request: &HeaderMap) -> Option<Vec<u8>> {
     let value = combined(name, request)?;
     if name == ACCEPT_LANGUAGE
@@ -272,15 +274,15 @@ fn normal(name: &HeaderName, request: &HeaderMap) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// All lines of `name` as one (RFC 9110 §5.3), without the white space around commas that may stand
-/// there (§5.6.1). What is quoted stays as it is.
+/// All lines of `name` as one (RFC 9110 §5.3), without optional white space around commas (§5.6.1).
+/// Quoted text is unchanged.
 fn combined(name: &HeaderName, request: &HeaderMap) -> Option<Vec<u8>> {
     let lines: Vec<_> = request.get_all(name).iter().map(HeaderValue::as_bytes).collect();
     if lines.is_empty() {
         return None;
     }
     let mut value: Vec<u8> = Vec::new();
-    // What was quoted or is no white space ends here: blanks behind it may go.
+    // The end of the last quoted or non-space byte; spaces after it may be removed.
     let (mut solid, mut quoted, mut escaped) = (0, false, false);
     for &byte in &lines.join(&b","[..]) {
         let is_blank = matches!(byte, b' ' | b'\t');
@@ -304,7 +306,7 @@ fn combined(name: &HeaderName, request: &HeaderMap) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// `bytes` in visible ASCII and spaces, without what has a meaning in a variant text.
+/// `bytes` as visible ASCII and spaces, with the characters of the variant text escaped.
 fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for (index, &byte) in bytes.iter().enumerate() {

@@ -2,32 +2,32 @@
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 
-use super::{Coding, Fault, Step, Undo};
+use super::{Coding, DecodeStep, Fault, LayerDecoder};
 
-type State = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
+type BrotliStream = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 
 /// The coding `br`.
 pub(super) struct Brotli {
-    state: Box<State>,
+    state: Box<BrotliStream>,
     total: usize,
     has_begun: bool,
-    /// What follows is dropped, as browsers do.
+    /// Bytes after the end are dropped, as in browsers.
     has_ended: bool,
 }
 
 impl Brotli {
     pub(super) fn new() -> Self {
         let new = || StandardAlloc::default();
-        // Strict: without the windows of up to 1 GiB that the format of files has beyond RFC 7932.
-        let state = Box::new(State::new_strict(new(), new(), new()));
+        // Strict: without the windows of up to 1 GiB that go beyond RFC 7932.
+        let state = Box::new(BrotliStream::new_strict(new(), new(), new()));
         Self { state, total: 0, has_begun: false, has_ended: false }
     }
 }
 
-impl Undo for Brotli {
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Step, Fault> {
+impl LayerDecoder for Brotli {
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<DecodeStep, Fault> {
         if self.has_ended {
-            return Ok(Step { taken: input.len(), made: 0 });
+            return Ok(DecodeStep { taken: input.len(), made: 0 });
         }
         self.has_begun |= !input.is_empty();
         let (mut taken, mut made) = (0, 0);
@@ -46,7 +46,7 @@ impl Undo for Brotli {
             BrotliResult::ResultFailure => return Err(Fault::Damaged(Coding::Brotli)),
             BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => {}
         }
-        Ok(Step { taken, made })
+        Ok(DecodeStep { taken, made })
     }
 
     fn may_end(&self) -> bool {

@@ -1,15 +1,15 @@
-//! gzip (RFC 1952): members one behind the other, each with its header, its sum and its length.
+//! gzip (RFC 1952): a sequence of members, each with header, checksum and length.
 
 use crc32fast::Hasher;
 
 use super::inflate::Inflate;
-use super::{Coding, Fault, Step, Undo};
+use super::{Coding, DecodeStep, Fault, LayerDecoder};
 
-/// The largest header of a member, in bytes: the extra field has at most 64 KiB, name and comment no
-/// bound of their own.
+/// The largest member header in bytes. The extra field has at most 64 KiB; name and comment are
+/// unlimited in the format.
 const MAX_HEADER: usize = 128 * 1024;
 
-/// What a member begins with (RFC 1952 §2.3.1).
+/// The first bytes of a member (RFC 1952 §2.3.1).
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 const HEADER_SUM: u8 = 0x02;
@@ -20,59 +20,59 @@ const RESERVED: u8 = 0xe0;
 
 /// The coding `gzip`.
 pub(super) struct Gzip {
-    state: State,
-    /// Made anew for each member, in the same memory.
+    state: GzipState,
+    /// Reset for each member, with its memory reused.
     inflate: Inflate,
-    /// Whether a whole member has come: what follows it need not be one.
+    /// Whether a member is complete: the bytes after it may be anything.
     has_member: bool,
 }
 
-enum State {
-    Header(Header),
-    Data(Member),
+enum GzipState {
+    HeaderParser(HeaderParser),
+    Data(MemberData),
     Trailer {
         got: usize,
         want: [u8; 8],
     },
-    /// What follows is dropped, as browsers and gzip(1) do.
+    /// Bytes after the end are dropped, as in browsers and gzip(1).
     Ended,
 }
 
-/// The data of a member being inflated.
-struct Member {
+/// Checksum and length of the member that is being decoded.
+struct MemberData {
     sum: Hasher,
-    /// Modulo 2³², as the trailer has it.
+    /// Modulo 2³², as in the trailer.
     length: u32,
 }
 
 impl Gzip {
     pub(super) fn new() -> Self {
         let inflate = Inflate::new(Coding::Gzip, false);
-        Self { state: State::Header(Header::new()), inflate, has_member: false }
+        Self { state: GzipState::HeaderParser(HeaderParser::new()), inflate, has_member: false }
     }
 
     fn header(&mut self, input: &[u8]) -> Result<usize, Fault> {
-        let State::Header(header) = &mut self.state else { return Ok(0) };
+        let GzipState::HeaderParser(header) = &mut self.state else { return Ok(0) };
         for (taken, byte) in (1..).zip(input) {
             match header.take(*byte) {
                 Ok(false) => {}
                 Ok(true) => {
                     self.inflate.again();
-                    self.state = State::Data(Member { sum: Hasher::new(), length: 0 });
+                    self.state = GzipState::Data(MemberData { sum: Hasher::new(), length: 0 });
                     return Ok(taken);
                 }
-                Err(NoMember) if self.has_member && header.is_magic_missing() => {
-                    self.state = State::Ended;
+                Err(NotAMember) if self.has_member && header.is_magic_missing() => {
+                    self.state = GzipState::Ended;
                     return Ok(taken);
                 }
-                Err(NoMember) => return Err(Fault::Damaged(Coding::Gzip)),
+                Err(NotAMember) => return Err(Fault::Damaged(Coding::Gzip)),
             }
         }
         Ok(input.len())
     }
 
     fn trailer(&mut self, input: &[u8]) -> Result<usize, Fault> {
-        let State::Trailer { got, want } = &mut self.state else { return Ok(0) };
+        let GzipState::Trailer { got, want } = &mut self.state else { return Ok(0) };
         let mut taken = 0;
         for (byte, wanted) in input.iter().zip(want.iter().skip(*got)) {
             if byte != wanted {
@@ -83,17 +83,17 @@ impl Gzip {
         *got += taken;
         if *got == want.len() {
             self.has_member = true;
-            self.state = State::Header(Header::new());
+            self.state = GzipState::HeaderParser(HeaderParser::new());
         }
         Ok(taken)
     }
 }
 
-impl Undo for Gzip {
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Step, Fault> {
+impl LayerDecoder for Gzip {
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<DecodeStep, Fault> {
         match &mut self.state {
-            State::Header(_) => Ok(Step { taken: self.header(input)?, made: 0 }),
-            State::Data(member) => {
+            GzipState::HeaderParser(_) => Ok(DecodeStep { taken: self.header(input)?, made: 0 }),
+            GzipState::Data(member) => {
                 let (step, is_end) = self.inflate.step(input, output)?;
                 let made = output.get(..step.made).unwrap_or_default();
                 member.sum.update(made);
@@ -102,39 +102,39 @@ impl Undo for Gzip {
                 if is_end {
                     let (sum, length) = (member.sum.clone().finalize(), member.length);
                     let want = u64::from(sum) | u64::from(length) << 32;
-                    self.state = State::Trailer { got: 0, want: want.to_le_bytes() };
+                    self.state = GzipState::Trailer { got: 0, want: want.to_le_bytes() };
                 }
                 Ok(step)
             }
-            State::Trailer { .. } => Ok(Step { taken: self.trailer(input)?, made: 0 }),
-            State::Ended => Ok(Step { taken: input.len(), made: 0 }),
+            GzipState::Trailer { .. } => Ok(DecodeStep { taken: self.trailer(input)?, made: 0 }),
+            GzipState::Ended => Ok(DecodeStep { taken: input.len(), made: 0 }),
         }
     }
 
     fn may_end(&self) -> bool {
         match &self.state {
-            State::Header(header) => {
+            GzipState::HeaderParser(header) => {
                 header.taken == 0 || self.has_member && header.is_magic_missing()
             }
-            State::Ended => true,
-            State::Data(_) | State::Trailer { .. } => false,
+            GzipState::Ended => true,
+            GzipState::Data(_) | GzipState::Trailer { .. } => false,
         }
     }
 }
 
-/// The bytes are no header of a member.
-struct NoMember;
+/// The bytes are not a member header.
+struct NotAMember;
 
-/// The header of a member, byte by byte.
-struct Header {
+/// The header of a member, parsed byte by byte.
+struct HeaderParser {
     taken: usize,
     flags: u8,
-    part: Part,
+    part: HeaderPart,
 }
 
-/// Which part of a header comes next.
+/// The part of a header that comes next.
 #[derive(Clone, Copy)]
-enum Part {
+enum HeaderPart {
     /// The first ten bytes.
     Fixed,
     /// The length of the extra field: its low byte, then its high byte.
@@ -143,68 +143,69 @@ enum Part {
     Extra(u16),
     Name,
     Comment,
-    /// So many bytes of the header's own sum, which deflate's own check makes superfluous.
+    /// Remaining bytes of the header checksum, which is not verified: deflate and the trailer
+    /// detect damage.
     Sum(u8),
     End,
 }
 
-impl Header {
+impl HeaderParser {
     fn new() -> Self {
-        Self { taken: 0, flags: 0, part: Part::Fixed }
+        Self { taken: 0, flags: 0, part: HeaderPart::Fixed }
     }
 
-    /// Whether no member has begun.
+    /// Whether fewer bytes than the magic number have been read.
     fn is_magic_missing(&self) -> bool {
         self.taken < MAGIC.len()
     }
 
-    /// Takes the next byte; `true` when it was the last.
-    fn take(&mut self, byte: u8) -> Result<bool, NoMember> {
+    /// Reads the next byte; `true` if it was the last one of the header.
+    fn take(&mut self, byte: u8) -> Result<bool, NotAMember> {
         if self.taken >= MAX_HEADER {
-            return Err(NoMember);
+            return Err(NotAMember);
         }
         self.part = match self.part {
-            Part::Fixed => match self.taken {
-                0 | 1 if MAGIC.get(self.taken) != Some(&byte) => return Err(NoMember),
-                // Deflate is the only method there is.
-                2 if byte != 8 => return Err(NoMember),
-                3 if byte & RESERVED != 0 => return Err(NoMember),
+            HeaderPart::Fixed => match self.taken {
+                0 | 1 if MAGIC.get(self.taken) != Some(&byte) => return Err(NotAMember),
+                // Deflate is the only defined method.
+                2 if byte != 8 => return Err(NotAMember),
+                3 if byte & RESERVED != 0 => return Err(NotAMember),
                 3 => {
                     self.flags = byte;
-                    Part::Fixed
+                    HeaderPart::Fixed
                 }
                 9 => self.after(EXTRA),
-                _ => Part::Fixed,
+                _ => HeaderPart::Fixed,
             },
-            Part::ExtraLow => Part::ExtraHigh(byte),
-            Part::ExtraHigh(low) => match u16::from_le_bytes([low, byte]) {
+            HeaderPart::ExtraLow => HeaderPart::ExtraHigh(byte),
+            HeaderPart::ExtraHigh(low) => match u16::from_le_bytes([low, byte]) {
                 0 => self.after(NAME),
-                length => Part::Extra(length),
+                length => HeaderPart::Extra(length),
             },
-            Part::Extra(1) => self.after(NAME),
-            Part::Extra(left) => Part::Extra(left - 1),
-            Part::Name if byte == 0 => self.after(COMMENT),
-            Part::Comment if byte == 0 => self.after(HEADER_SUM),
-            Part::Sum(1) => Part::End,
-            Part::Sum(left) => Part::Sum(left.saturating_sub(1)),
-            part @ (Part::Name | Part::Comment | Part::End) => part,
+            HeaderPart::Extra(1) => self.after(NAME),
+            HeaderPart::Extra(left) => HeaderPart::Extra(left - 1),
+            HeaderPart::Name if byte == 0 => self.after(COMMENT),
+            HeaderPart::Comment if byte == 0 => self.after(HEADER_SUM),
+            HeaderPart::Sum(1) => HeaderPart::End,
+            HeaderPart::Sum(left) => HeaderPart::Sum(left.saturating_sub(1)),
+            part @ (HeaderPart::Name | HeaderPart::Comment | HeaderPart::End) => part,
         };
         self.taken += 1;
-        Ok(matches!(self.part, Part::End))
+        Ok(matches!(self.part, HeaderPart::End))
     }
 
-    /// The first part that is there, from `first` on; the order is that of RFC 1952 §2.3.
-    fn after(&self, first: u8) -> Part {
+    /// The next present part from `first` on, in the order of RFC 1952 §2.3.
+    fn after(&self, first: u8) -> HeaderPart {
         let order = [
-            (EXTRA, Part::ExtraLow),
-            (NAME, Part::Name),
-            (COMMENT, Part::Comment),
-            (HEADER_SUM, Part::Sum(2)),
+            (EXTRA, HeaderPart::ExtraLow),
+            (NAME, HeaderPart::Name),
+            (COMMENT, HeaderPart::Comment),
+            (HEADER_SUM, HeaderPart::Sum(2)),
         ];
         let rest = order.into_iter().skip_while(|(flag, _)| *flag != first);
         rest.filter(|(flag, _)| self.flags & flag != 0)
             .map(|(_, part)| part)
             .next()
-            .unwrap_or(Part::End)
+            .unwrap_or(HeaderPart::End)
     }
 }

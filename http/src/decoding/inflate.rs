@@ -1,35 +1,39 @@
-//! Deflate (RFC 1951), bare or in its zlib frame (RFC 1950).
+//! Deflate (RFC 1951), raw or in a zlib frame (RFC 1950).
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::{Coding, Fault, Step, Undo};
+use super::{Coding, DecodeStep, Fault, LayerDecoder};
 
-/// Deflated data being inflated.
+/// A deflate decoder.
 pub(super) struct Inflate {
     state: Decompress,
     coding: Coding,
 }
 
 impl Inflate {
-    /// The zlib frame is checked with its sum, if there is one.
+    /// With `has_frame`, the zlib header and checksum are verified.
     pub(super) fn new(coding: Coding, has_frame: bool) -> Self {
         Self { state: Decompress::new(has_frame), coding }
     }
 
-    /// Makes it ready for other data without a frame.
+    /// Resets the decoder for other raw data.
     pub(super) fn again(&mut self) {
         self.state.reset(false);
     }
 
-    /// One step, and whether the data is at its end.
-    pub(super) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<(Step, bool), Fault> {
+    /// Makes one step; also returns whether the data has ended.
+    pub(super) fn step(
+        &mut self,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(DecodeStep, bool), Fault> {
         let (taken, made) = (self.state.total_in(), self.state.total_out());
         let status = self
             .state
             .decompress(input, output, FlushDecompress::None)
             .map_err(|_| Fault::Damaged(self.coding))?;
         let since = |now: u64, then: u64| usize::try_from(now.saturating_sub(then));
-        let step = Step {
+        let step = DecodeStep {
             taken: since(self.state.total_in(), taken).unwrap_or(input.len()),
             made: since(self.state.total_out(), made).unwrap_or(output.len()),
         };
@@ -37,15 +41,15 @@ impl Inflate {
     }
 }
 
-/// The coding `deflate`. It names the zlib format (RFC 9110 §8.4.1.2), but servers have always sent
-/// bare deflate too; the first two bytes tell.
+/// The coding `deflate`. It means the zlib format (RFC 9110 §8.4.1.2), but some servers send raw
+/// deflate; the first two bytes tell them apart.
 pub(super) enum Deflate {
-    /// Nothing has come.
+    /// No byte has been read.
     Nothing,
     /// A byte that both formats may begin with.
     First(u8),
     Inside(Inflate),
-    /// What follows is dropped, as browsers do.
+    /// Bytes after the end are dropped, as in browsers.
     Ended,
 }
 
@@ -55,22 +59,23 @@ impl Deflate {
     }
 }
 
-/// Whether a zlib stream may begin so (RFC 1950 §2.2): method 8, a window of at most 32 KiB. Bare
-/// deflate with such a byte begins with a stored block, of which nothing comes out yet.
+/// Whether a zlib stream may begin with this byte (RFC 1950 §2.2): method 8 and a window of at most
+/// 32 KiB. Raw deflate with this byte begins with a stored block, which gives no output yet.
 fn may_be_zlib(first: u8) -> bool {
     first & 0x0f == 8 && first >> 4 <= 7
 }
 
-/// Whether the second byte completes the header: no dictionary, and both a multiple of 31.
+/// Whether the second byte completes a zlib header: no dictionary, and the two bytes are a multiple
+/// of 31.
 fn is_zlib(first: u8, second: u8) -> bool {
     second & 0x20 == 0 && u16::from_be_bytes([first, second]).is_multiple_of(31)
 }
 
-impl Undo for Deflate {
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Step, Fault> {
+impl LayerDecoder for Deflate {
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<DecodeStep, Fault> {
         match self {
             Self::Nothing | Self::First(_) => {
-                let Some(byte) = input.first().copied() else { return Ok(Step::default()) };
+                let Some(byte) = input.first().copied() else { return Ok(DecodeStep::default()) };
                 let inflate = match self {
                     Self::First(first) => {
                         let has_frame = is_zlib(*first, byte);
@@ -80,7 +85,7 @@ impl Undo for Deflate {
                     }
                     _ if may_be_zlib(byte) => {
                         *self = Self::First(byte);
-                        return Ok(Step { taken: 1, made: 0 });
+                        return Ok(DecodeStep { taken: 1, made: 0 });
                     }
                     _ => Inflate::new(Coding::Deflate, false),
                 };
@@ -94,7 +99,7 @@ impl Undo for Deflate {
                 }
                 Ok(step)
             }
-            Self::Ended => Ok(Step { taken: input.len(), made: 0 }),
+            Self::Ended => Ok(DecodeStep { taken: input.len(), made: 0 }),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Each coding there and back, and what must not pass for a whole body.
+//! Round trips of each coding, and input that must not pass for a complete body.
 
 use std::io::Write;
 
@@ -48,7 +48,7 @@ fn coded(coding: Coding, body: &[u8]) -> Vec<u8> {
 
 const ALL: [Coding; 4] = [Coding::Gzip, Coding::Deflate, Coding::Brotli, Coding::Zstd];
 
-/// Decodes pieces of a body with room for `room` bytes at a time.
+/// Decodes the pieces of a body into buffers of `room` bytes.
 fn decode<'a>(
     codings: &[Coding],
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -59,10 +59,10 @@ fn decode<'a>(
     let (mut input, mut is_last) = (&[][..], false);
     loop {
         match decoder.decode(&mut input, is_last, &mut output)? {
-            Made::Bytes(length) => body.extend_from_slice(&output[..length]),
-            Made::Busy => {}
-            Made::End => return Ok(body),
-            Made::Hungry => match pieces.next() {
+            Output::Bytes(length) => body.extend_from_slice(&output[..length]),
+            Output::Busy => {}
+            Output::End => return Ok(body),
+            Output::Hungry => match pieces.next() {
                 Some(piece) => input = piece,
                 None => is_last = true,
             },
@@ -176,7 +176,7 @@ fn members_and_frames_follow_one_another_and_rubbish_behind_them_is_dropped() {
             }
         }
     }
-    // A frame that says nothing, before the one that does (RFC 8878 §3.1.2).
+    // A skippable frame before a data frame (RFC 8878 §3.1.2).
     let skipped = [b"\x5a\x2a\x4d\x18\x03\0\0\0abc".to_vec(), zstd(b"said")].concat();
     assert_eq!(whole(Coding::Zstd, &skipped).unwrap(), b"said");
 }
@@ -212,7 +212,7 @@ fn a_header_of_gzip_may_have_all_its_parts() {
 
 #[test]
 fn deflate_is_read_with_its_frame_and_without() {
-    // Level 0 makes stored blocks, whose first byte could be that of a zlib header.
+    // Level 0 makes stored blocks, whose first byte may look like a zlib header.
     for body in [text(), Vec::new(), b"x".to_vec()] {
         for level in [0, 1, 6, 9] {
             let sent = bare(&body, level);
@@ -223,7 +223,7 @@ fn deflate_is_read_with_its_frame_and_without() {
         }
         assert!(whole(Coding::Deflate, &zlib(&body)).as_ref() == Ok(&body));
     }
-    // A stored block with bits set that nobody looks at: the low half of the byte is that of zlib.
+    // A stored block with unused bits set, so that its first byte looks like a zlib header.
     assert_eq!(whole(Coding::Deflate, b"\x08\x01\0\xfe\xffx\x03\0").as_deref(), Ok(&b"x"[..]));
 }
 
@@ -253,15 +253,15 @@ fn windows_beyond_those_of_the_web_are_refused() {
     assert_eq!(whole(Coding::Brotli, &window(28, true)), Err(Fault::Damaged(Coding::Brotli)));
 }
 
-/// Decodes without keeping anything; how much came before the end or the fault.
+/// Decodes and discards the output; returns its length before the end or the fault.
 fn length(codings: &[Coding], sent: &[u8]) -> (u64, Result<(), Fault>) {
     let (mut decoder, mut output, mut input) = (Decoder::new(codings), vec![0; 1 << 16], sent);
     let mut length = 0;
     loop {
         match decoder.decode(&mut input, true, &mut output) {
-            Ok(Made::Bytes(made)) => length += count(made),
-            Ok(Made::Busy) => {}
-            Ok(Made::Hungry | Made::End) => return (length, Ok(())),
+            Ok(Output::Bytes(made)) => length += count(made),
+            Ok(Output::Busy) => {}
+            Ok(Output::Hungry | Output::End) => return (length, Ok(())),
             Err(fault) => return (length, Err(fault)),
         }
     }
@@ -285,7 +285,7 @@ fn dull_pages_are_no_bombs_and_zeros_without_end_are() {
         assert_eq!(end, Err(Fault::Expands), "{coding}");
         assert!((FREE..8 * FREE).contains(&made), "{coding}: {made}");
     }
-    // The bomb is in the layer between, where its length is seen by nobody else.
+    // The bomb is in the middle layer, whose length only the decoder sees.
     let members = gzip(&[]).repeat(3_500_000);
     let (made, end) = length(&[Coding::Brotli, Coding::Gzip], &br(&members));
     assert_eq!((made, end), (0, Err(Fault::Expands)));

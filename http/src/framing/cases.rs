@@ -1,4 +1,4 @@
-//! Requests that are refused, for the tests of this check and of client connections.
+//! Invalid requests, shared by the tests of the gate and of client connections.
 
 macro_rules! get {
     ($fields:literal) => {
@@ -16,7 +16,7 @@ macro_rules! chunked {
     };
 }
 
-/// Heads that are refused, and why.
+/// Refused heads, and a part of the reason.
 pub(crate) const BAD_HEADS: &[(&str, &str)] = &[
     (post!("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), "both"),
     (post!("Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n0\r\n\r\n"), "both"),
@@ -94,7 +94,7 @@ pub(crate) const BAD_HEADS: &[(&str, &str)] = &[
     (post!("Upgrade: x\r\nContent-Length: 3, 3\r\n\r\nabc"), "cannot hold"),
 ];
 
-/// Bodies that are refused, and why.
+/// Refused bodies, and a part of the reason.
 pub(crate) const BAD_BODIES: &[(&str, &str)] = &[
     (chunked!("g\r\n"), "not a number"),
     (chunked!("\r\n"), "not a number"),

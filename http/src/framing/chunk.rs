@@ -1,31 +1,30 @@
-//! A chunked body (RFC 9112 §7.1), to its last trailer.
+//! A chunked body (RFC 9112 §7.1), including its trailers.
 
-use super::head::{Fields, Line};
-use super::{Refused, Step, Stepped, is_value, run, take};
+use super::head::{FieldLines, LineProgress};
+use super::{Progress, Refusal, StepResult, is_value, run, take};
 
-/// The most hexadecimal digits of a chunk's size. One more than fits in a length of 63 bits would
-/// be needed to overflow it.
+/// The most hexadecimal digits in a chunk size: 15 digits cannot overflow a 63-bit length.
 const MAX_SIZE_DIGITS: u8 = 15;
 
-/// The most bytes of extensions beside one size. Nobody is known to send any.
+/// The most bytes of extensions with one chunk size. No client is known to send any.
 const MAX_EXTENSION: usize = 1024;
 
-/// Where in a chunked body the client is.
+/// The position within a chunked body.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
-    at: At,
-    /// The size read so far, then what of the chunk is still to come.
+    at: ChunkPosition,
+    /// The size read so far, then the remaining bytes of the chunk.
     size: u64,
     digits: u8,
     extension: usize,
-    trailers: Fields,
+    trailers: FieldLines,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum At {
+enum ChunkPosition {
     #[default]
     Size,
-    /// White space after a size: allowed before `;` only (RFC 9112 §7.1.1).
+    /// White space after a size: allowed only before `;` (RFC 9112 §7.1.1).
     Space,
     Extension,
     SizeLf,
@@ -36,75 +35,77 @@ enum At {
 }
 
 impl Chunks {
-    /// Reads on.
-    pub(super) fn step(&mut self, bytes: &[u8]) -> Stepped {
-        let Some(&byte) = bytes.first() else { return Ok(Step::More(0)) };
+    /// Reads the next bytes.
+    pub(super) fn step(&mut self, bytes: &[u8]) -> StepResult {
+        let Some(&byte) = bytes.first() else { return Ok(Progress::More(0)) };
         let (taken, next) = match (self.at, byte) {
-            (At::Size, _) => (1, self.size(byte)?),
-            (At::Space, b' ' | b'\t') => (self.lengthen(1)?, At::Space),
-            (At::Space, b';') => (1, At::Extension),
-            (At::Extension, b'\r') => (1, At::SizeLf),
-            (At::Extension, _) if is_value(byte) => {
-                (self.lengthen(run(bytes, is_value))?, At::Extension)
+            (ChunkPosition::Size, _) => (1, self.size(byte)?),
+            (ChunkPosition::Space, b' ' | b'\t') => (self.lengthen(1)?, ChunkPosition::Space),
+            (ChunkPosition::Space, b';') => (1, ChunkPosition::Extension),
+            (ChunkPosition::Extension, b'\r') => (1, ChunkPosition::SizeLf),
+            (ChunkPosition::Extension, _) if is_value(byte) => {
+                (self.lengthen(run(bytes, is_value))?, ChunkPosition::Extension)
             }
-            (At::SizeLf, b'\n') if self.size == 0 => (1, At::Trailers),
-            (At::SizeLf, b'\n') => (1, At::Data),
-            (At::Data, _) => {
+            (ChunkPosition::SizeLf, b'\n') if self.size == 0 => (1, ChunkPosition::Trailers),
+            (ChunkPosition::SizeLf, b'\n') => (1, ChunkPosition::Data),
+            (ChunkPosition::Data, _) => {
                 let (taken, left) = take(self.size, bytes.len());
                 self.size = left;
-                (taken, if left == 0 { At::DataCr } else { At::Data })
+                (taken, if left == 0 { ChunkPosition::DataCr } else { ChunkPosition::Data })
             }
-            (At::DataCr, b'\r') => (1, At::DataLf),
-            (At::DataLf, b'\n') => {
+            (ChunkPosition::DataCr, b'\r') => (1, ChunkPosition::DataLf),
+            (ChunkPosition::DataLf, b'\n') => {
                 (self.digits, self.extension) = (0, 0);
-                (1, At::Size)
+                (1, ChunkPosition::Size)
             }
-            (At::Trailers, _) => return self.trailer(bytes),
-            (At::Space | At::Extension, _) => return refuse("a byte beside a chunk's size"),
-            (At::SizeLf | At::DataCr | At::DataLf, _) => {
+            (ChunkPosition::Trailers, _) => return self.trailer(bytes),
+            (ChunkPosition::Space | ChunkPosition::Extension, _) => {
+                return refuse("a byte beside a chunk's size");
+            }
+            (ChunkPosition::SizeLf | ChunkPosition::DataCr | ChunkPosition::DataLf, _) => {
                 return refuse("a chunk's line does not end in CRLF");
             }
         };
         self.at = next;
-        Ok(Step::More(taken))
+        Ok(Progress::More(taken))
     }
 
-    fn size(&mut self, byte: u8) -> Result<At, Refused> {
+    fn size(&mut self, byte: u8) -> Result<ChunkPosition, Refusal> {
         if let Some(digit) = char::from(byte).to_digit(16) {
             if self.digits >= MAX_SIZE_DIGITS {
-                return Err(Refused { at: 0, why: "a chunk's size is too long" });
+                return Err(Refusal { at: 0, why: "a chunk's size is too long" });
             }
             self.digits += 1;
-            // What is left of the chunk before is 0.
+            // `size` is 0 here: the previous chunk is complete.
             self.size = (self.size << 4) | u64::from(digit);
-            return Ok(At::Size);
+            return Ok(ChunkPosition::Size);
         }
         match byte {
-            b'\r' if self.digits > 0 => Ok(At::SizeLf),
-            b';' if self.digits > 0 => Ok(At::Extension),
-            b' ' | b'\t' if self.digits > 0 => Ok(At::Space),
-            _ => Err(Refused { at: 0, why: "a chunk's size is not a number" }),
+            b'\r' if self.digits > 0 => Ok(ChunkPosition::SizeLf),
+            b';' if self.digits > 0 => Ok(ChunkPosition::Extension),
+            b' ' | b'\t' if self.digits > 0 => Ok(ChunkPosition::Space),
+            _ => Err(Refusal { at: 0, why: "a chunk's size is not a number" }),
         }
     }
 
-    fn lengthen(&mut self, by: usize) -> Result<usize, Refused> {
+    fn lengthen(&mut self, by: usize) -> Result<usize, Refusal> {
         self.extension += by;
         if self.extension > MAX_EXTENSION {
-            return Err(Refused { at: 0, why: "a chunk's extension is too long" });
+            return Err(Refusal { at: 0, why: "a chunk's extension is too long" });
         }
         Ok(by)
     }
 
-    /// Trailers must be fields; what they say bears on no framing.
-    fn trailer(&mut self, bytes: &[u8]) -> Stepped {
-        self.at = At::Trailers;
+    /// Trailers must be valid fields; their contents do not affect the framing.
+    fn trailer(&mut self, bytes: &[u8]) -> StepResult {
+        self.at = ChunkPosition::Trailers;
         Ok(match self.trailers.step(bytes)? {
-            Line::More(taken) | Line::Field(taken, _) => Step::More(taken),
-            Line::End(taken) => Step::Done(taken),
+            LineProgress::More(taken) | LineProgress::Field(taken, _) => Progress::More(taken),
+            LineProgress::End(taken) => Progress::Done(taken),
         })
     }
 }
 
-fn refuse(why: &'static str) -> Stepped {
-    Err(Refused { at: 0, why })
+fn refuse(why: &'static str) -> StepResult {
+    Err(Refusal { at: 0, why })
 }

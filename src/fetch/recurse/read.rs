@@ -11,7 +11,7 @@ use crate::net::upstream::BoxError;
 use crate::proxy::{body, recode};
 use crate::storage::store::{Kept, Store};
 use wwwoffle_html::references::{Finder, Found, HEAD, Kind, Want};
-use wwwoffle_http::caching::coding::Terms;
+use wwwoffle_http::caching::coding::CodingTerms;
 
 /// Why a kept answer cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -171,7 +171,7 @@ struct Pieces(body::Body);
 
 impl Pieces {
     fn of(store: &Store, kept: &Arc<Kept>) -> Self {
-        let delivery = Terms::of_a_reader().deliver(kept.status, &kept.fields);
+        let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
         Self(recode::body(delivery, body::kept(store, kept, None)))
     }
 

@@ -23,7 +23,7 @@ use crate::proxy::freshen::{self, Asked};
 use crate::proxy::keep::{NotKept, is_good, may_keep};
 use crate::proxy::unsafe_methods::{self, Of};
 use crate::storage::store::{Store, timestamp};
-use wwwoffle_http::caching::freshness::Exchange;
+use wwwoffle_http::caching::freshness::ExchangeTimes;
 use wwwoffle_http::fields::{complete_date, strip_one_hop};
 use wwwoffle_http::head;
 
@@ -129,7 +129,7 @@ async fn ask<A: Asks>(
 ) -> Result<(Answer, Asked), Outcome> {
     loop {
         let mut request = job.head.clone();
-        job.about.question.ask(request.headers_mut());
+        job.about.question.add_to(request.headers_mut());
         if let Some(part) = part {
             part.mark.ask(&mut request, part.bytes);
         }
@@ -168,7 +168,7 @@ fn tidy(answer: &mut Answer, asked: Asked) {
 /// Whether the whole may be kept that a part and its rest make.
 fn may_join(job: &Job, part: &Part, rest: &Answer, length: Option<u64>, asked: Asked) -> bool {
     let head = part.head(rest.headers(), rest.version(), length);
-    let exchange = Exchange { asked: asked.sent, received: asked.received };
+    let exchange = ExchangeTimes { sent: asked.sent, received: asked.received };
     may_keep(head.status, &head.fields, job.kept, &job.keeping, exchange).is_ok()
 }
 
@@ -235,7 +235,7 @@ async fn keep<A: Asks>(
     let (store, local, downloads) = (ground.store, ground.local, ground.downloads);
     let of = Of { store, local, downloads, by: Some(download) };
     unsafe_methods::answered_by(of, sent, said, asked.received).await;
-    let exchange = Exchange { asked: asked.sent, received: asked.received };
+    let exchange = ExchangeTimes { sent: asked.sent, received: asked.received };
     let kept = protected(store, job, status).await;
     let may_keep = may_keep(status, answer.headers(), kept, &job.keeping, exchange);
     if let Err(reason) = may_keep.and_then(|()| is_small_enough(ground, job, &answer)) {
@@ -377,12 +377,12 @@ fn new_entry(
     let variant = freshen::variant(&kept.fields, job.head.headers());
     let place = place.clone().with_variant(&job.places.spelling.variant(&variant));
     // Without the body of a form: nothing needs it again, and people write passwords there.
-    let request = head::of_request(&job.head.clone().into_parts().0);
+    let request = head::write_request(&job.head.clone().into_parts().0);
     let secured = answer.extensions().get::<Arc<Secured>>();
     let new = NewEntry {
         asked: timestamp(asked.sent),
         when: timestamp(asked.received),
-        head: head::of_answer(kept.status, &kept.fields),
+        head: head::write_response(kept.status, &kept.fields),
         request,
         connection: secured.map(|secured| connection::account(secured)),
     };

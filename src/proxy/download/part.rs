@@ -55,7 +55,7 @@ impl Part {
     fn of(place: &Place, partial: Arc<Partial>) -> Option<Self> {
         let length = partial.complete_length();
         // The newest whole head is best; a `206` that answers an `If-Range` leaves fields out.
-        let heads = || partial.heads().rev().filter_map(|head| head::read_answer(head).ok());
+        let heads = || partial.heads().rev().filter_map(|head| head::read_response(head).ok());
         let (_, mut fields) =
             heads().find(|(status, _)| *status == StatusCode::OK).or_else(|| heads().next())?;
         fields.remove(CONTENT_RANGE);

@@ -421,7 +421,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
     }
 
     async fn finish(mut self, trailers: Option<HeaderMap>, status: StatusCode) -> Outcome {
-        let lines = trailers.as_ref().map(head::lines);
+        let lines = trailers.as_ref().map(head::write_lines);
         let finished = match self.writer.take() {
             Some(writer) => {
                 let about = (&*self.job.places, self.received);

@@ -16,13 +16,13 @@ use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::proxy::download::BodyError;
 use crate::storage::store::{Kept, Store};
-use wwwoffle_http::caching::range::{Span, Stretch};
+use wwwoffle_http::caching::range::{BodyPiece, Span};
 
 /// How much one read brings, in bytes.
 const READ_SIZE: u64 = 128 * 1024;
 
 /// The body that is made of `stretches` of what is kept.
-pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<Stretch>) -> Body {
+pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<BodyPiece>) -> Body {
     let verified = match &kept.part {
         Some(part) => part.partial.verified(),
         None => kept.entry.verified(),
@@ -44,15 +44,15 @@ struct Reading {
     kept: Arc<Kept>,
     verified: Verified,
     /// What has not been sent.
-    left: VecDeque<Stretch>,
+    left: VecDeque<BodyPiece>,
 }
 
 impl Reading {
     async fn next(mut self) -> Result<Option<(Bytes, Self)>, BodyError> {
         let span = match self.left.pop_front() {
             None => return Ok(None),
-            Some(Stretch::Text(text)) => return Ok(Some((text, self))),
-            Some(Stretch::Content(span)) => span,
+            Some(BodyPiece::Text(text)) => return Ok(Some((text, self))),
+            Some(BodyPiece::Content(span)) => span,
         };
         let mut verified = self.verified;
         let read = spawn_blocking(move || {
@@ -69,7 +69,7 @@ impl Reading {
             Ok(Some(bytes)) => {
                 let end = span.start().saturating_add(length(&bytes));
                 if let Some(rest) = Span::new(end, span.end()) {
-                    self.left.push_front(Stretch::Content(rest));
+                    self.left.push_front(BodyPiece::Content(rest));
                 }
                 Ok(Some((bytes, self)))
             }

@@ -35,10 +35,10 @@ use crate::proxy::keep::NotKept;
 use crate::proxy::pass;
 use crate::proxy::status::{CacheStatus, Forward, NotStored};
 use crate::storage::store::timestamp;
-use wwwoffle_http::caching::control::{AnswerControl, RequestControl};
+use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::caching::range::if_range::{self, single};
-use wwwoffle_http::caching::range::{Received, received};
-use wwwoffle_http::caching::storing::{Requested, is_no_store};
+use wwwoffle_http::caching::range::{ReceivedRange, parse_received};
+use wwwoffle_http::caching::storing::{RequestFacts, is_no_store};
 use wwwoffle_http::fields::{add_via, has_member};
 use wwwoffle_http::head;
 
@@ -112,7 +112,7 @@ pub(in crate::proxy) async fn pass(
 }
 
 /// Which part an answer brings, or why it is not kept.
-fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received, String> {
+fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<ReceivedRange, String> {
     if status != StatusCode::PARTIAL_CONTENT {
         return Err("it has a part, and is no 206".to_owned());
     }
@@ -131,16 +131,16 @@ fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received
         return Err("it is a multipart".to_owned());
     }
     let length = single(fields, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
-    received(super::asked(ask).as_ref(), single(fields, &CONTENT_RANGE), length)
+    parse_received(super::asked(ask).as_ref(), single(fields, &CONTENT_RANGE), length)
         .map_err(|misfit| misfit.to_string())
 }
 
 /// Whether `no-store` is heeded for the URL, and said (RFC 9111 §5.2.1.5, §5.2.2.5).
 fn must_not_be_stored(ask: &Ask, fields: &HeaderMap) -> bool {
     let no_store = RequestControl::of(&ask.fields).no_store;
-    let requested = Requested { no_store, ..Requested::default() };
+    let requested = RequestFacts { no_store, ..RequestFacts::default() };
     *ask.config.caching.no_store.of(&UrlParts::of(&ask.bare)) == NoStore::Respect
-        && is_no_store(StatusCode::OK, &AnswerControl::of(fields), requested)
+        && is_no_store(StatusCode::OK, &ResponseControl::of(fields), requested)
 }
 
 /// What a part is known by, in an answer to `request`. A tag is that of one variant alone; a date is not
@@ -158,7 +158,7 @@ fn new_segment(
     daemon: &Daemon,
     ask: &Ask,
     answer: &Answer,
-    part: Received,
+    part: ReceivedRange,
 ) -> Result<NewSegment, getrandom::Error> {
     let fields = answer.headers();
     let request = ask.wire(&daemon.pseudonym).into_parts().0;
@@ -177,8 +177,8 @@ fn new_segment(
     Ok(NewSegment {
         asked: timestamp(ask.now),
         when: timestamp(clock::now()),
-        head: head::of_answer(answer.status(), fields),
-        request: head::of_request(&request),
+        head: head::write_response(answer.status(), fields),
+        request: head::write_request(&request),
         connection: secured.map(|secured| connection::account(secured)),
         validator: validator.into_bytes(),
         complete_length: part.complete,
@@ -310,7 +310,7 @@ fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
         return Ok(());
     }
     fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    spool.complete(&partial, head::of_answer(StatusCode::OK, &fields)).map(drop)
+    spool.complete(&partial, head::write_response(StatusCode::OK, &fields)).map(drop)
 }
 
 /// Waits for bytes, then takes what else is there already, up to [`STRETCH`].

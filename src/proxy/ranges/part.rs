@@ -13,7 +13,7 @@ use crate::base::mode::Mode;
 use crate::daemon::Daemon;
 use crate::proxy::ask::Ask;
 use crate::storage::store::Kept;
-use wwwoffle_http::caching::range::{Held, Ranges, Satisfied, Span, if_range};
+use wwwoffle_http::caching::range::{RangeSelection, Ranges, Span, StoredRanges, if_range};
 use wwwoffle_http::fields::list;
 use wwwoffle_http::head;
 
@@ -26,7 +26,7 @@ pub(super) const NO_VALIDATOR: &str = "none:";
 pub struct Part {
     pub(super) partial: Arc<Partial>,
     /// What of it is asked for.
-    pub(super) satisfied: Satisfied,
+    pub(super) satisfied: RangeSelection,
 }
 
 /// The parts that hold what is asked for, where `kept`, which is kept whole, is not there or older. For the
@@ -65,7 +65,7 @@ async fn at(daemon: &Daemon, ask: &Ask, ranges: &Ranges, place: &Place) -> Optio
 
 fn parts(ask: &Ask, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
     let spans = partial.ranges().iter().filter_map(|range| Span::new(range.start, range.end));
-    let satisfied = ranges.within(&Held::new(spans), partial.complete_length())?;
+    let satisfied = ranges.within(&StoredRanges::new(spans), partial.complete_length())?;
     let (entry, fields) = (partial.newest()?.clone(), fields(&partial)?);
     let request = head::read_request(partial.request(), b"").ok()?.headers;
     // Of a decoded body there are no ranges.
@@ -84,7 +84,7 @@ fn parts(ask: &Ask, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
 pub(super) fn fields(partial: &Partial) -> Option<HeaderMap> {
     let mut all = HeaderMap::new();
     for head in partial.heads() {
-        overwrite(&mut all, &head::read_answer(head).ok()?.1);
+        overwrite(&mut all, &head::read_response(head).ok()?.1);
     }
     all.remove(CONTENT_LENGTH);
     all.remove(CONTENT_RANGE);

@@ -16,7 +16,9 @@ use crate::proxy::ask::Ask;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::reply;
 use crate::storage::store::Kept;
-use wwwoffle_http::caching::range::{ContentRange, Multipart, Satisfied, Span, Stretch, if_range};
+use wwwoffle_http::caching::range::{
+    BodyPiece, ContentRange, Multipart, RangeSelection, Span, if_range,
+};
 
 /// Answers a request for ranges from what is kept, whole or in part; `fields` are those the whole would
 /// be sent with. `None` where the whole is the answer, because no range is asked for that counts.
@@ -47,20 +49,20 @@ fn answer(
     daemon: &Daemon,
     kept: &Arc<Kept>,
     fields: &HeaderMap,
-    satisfied: &Satisfied,
+    satisfied: &RangeSelection,
     complete: Option<u64>,
 ) -> Option<Response<Body>> {
     let (stretches, range, multipart) = match satisfied {
-        Satisfied::Whole => return None,
-        Satisfied::Nothing => {
+        RangeSelection::Whole => return None,
+        RangeSelection::Nothing => {
             let range = ContentRange::Unsatisfied { complete: complete? };
             return Some(bare(StatusCode::RANGE_NOT_SATISFIABLE, fields, Some(range)));
         }
-        Satisfied::One(span) => {
+        RangeSelection::One(span) => {
             let range = ContentRange::Part { span: *span, complete };
-            (vec![Stretch::Content(*span)], Some(range), None)
+            (vec![BodyPiece::Content(*span)], Some(range), None)
         }
-        Satisfied::Several(spans) => {
+        RangeSelection::Several(spans) => {
             let multipart = several(spans, complete, fields)?;
             let content_type = HeaderValue::from_str(&multipart.content_type()).ok()?;
             (multipart.into_stretches(), None, Some(content_type))
@@ -70,7 +72,7 @@ fn answer(
     fields.remove(CONTENT_RANGE);
     // What follows the whole does not follow a part.
     fields.remove(TRAILER);
-    let length = stretches.iter().map(Stretch::len).fold(0, u64::saturating_add);
+    let length = stretches.iter().map(BodyPiece::len).fold(0, u64::saturating_add);
     fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
     accept(&mut fields);
     if let Some(range) = range {

@@ -2,7 +2,7 @@
 
 use wwwoffle_spool::{Error, MAX_HEAD, NewEntry, Place, Spool, Stored, Timestamp, Writer};
 
-use wwwoffle_http::head::read_answer;
+use wwwoffle_http::head::read_response;
 
 /// An answer on its way into the spool: its head, then its body, in pieces of any length.
 #[derive(Debug)]
@@ -162,7 +162,7 @@ fn tidied(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refused> {
         }
     }
     tidied.extend_from_slice(b"\r\n");
-    read_answer(&tidied).map_err(|_| Refused::NoHead)?;
+    read_response(&tidied).map_err(|_| Refused::NoHead)?;
     Ok((tidied, told))
 }
 

@@ -15,8 +15,8 @@ use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
 use crate::storage::versions::text;
 use wwwoffle_html::references::{Finder, HEAD, Kind, Want};
-use wwwoffle_http::caching::coding::{Delivery, Terms};
-use wwwoffle_http::decoding::{Coding, Decoder, Made};
+use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
+use wwwoffle_http::decoding::{Coding, Decoder, Output};
 use wwwoffle_http::head;
 
 /// Bytes of a body that are read, decoded.
@@ -37,7 +37,7 @@ pub struct Pages {
 
 impl Describe for Pages {
     fn describe(&self, entry: &Entry) -> Option<Description> {
-        let (status, fields) = head::read_answer(entry.head()).ok()?;
+        let (status, fields) = head::read_response(entry.head()).ok()?;
         let mut told = Description::default();
         self.redirect(entry.url(), status, &fields, &mut told);
         let body = decoded(entry, status, &fields);
@@ -109,7 +109,7 @@ impl Pages {
 /// The text of a kept answer, for a snippet of it.
 #[must_use]
 pub fn text_of(entry: &Entry) -> Option<String> {
-    let (status, fields) = head::read_answer(entry.head()).ok()?;
+    let (status, fields) = head::read_response(entry.head()).ok()?;
     let Decoded { body, .. } = decoded(entry, status, &fields)?;
     let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     Some(text::extract(content_type, entry.url(), &body)?.lines.join("\n"))
@@ -124,7 +124,7 @@ struct Decoded {
 
 /// The beginning of a body, its codings undone; `None` when nothing of it can be read.
 fn decoded(entry: &Entry, status: StatusCode, fields: &HeaderMap) -> Option<Decoded> {
-    let undone = match Terms::of_a_reader().deliver(status, fields) {
+    let undone = match CodingTerms::of_a_reader().deliver(status, fields) {
         Delivery::Decoded { undone, .. } => undone,
         _ => Vec::new(),
     };
@@ -173,15 +173,15 @@ impl Out {
     fn take(&mut self, mut piece: &[u8], is_last: bool) -> bool {
         while !self.is_done {
             match self.decoder.decode(&mut piece, is_last, &mut self.made) {
-                Ok(Made::Bytes(length)) => {
+                Ok(Output::Bytes(length)) => {
                     let room = MAX_BODY.saturating_sub(self.body.len());
                     let made = self.made.get(..length.min(room)).unwrap_or_default();
                     self.body.extend_from_slice(made);
                     self.is_done = self.body.len() >= MAX_BODY;
                 }
-                Ok(Made::Busy) => {}
-                Ok(Made::Hungry) => return true,
-                Ok(Made::End) => self.is_done = true,
+                Ok(Output::Busy) => {}
+                Ok(Output::Hungry) => return true,
+                Ok(Output::End) => self.is_done = true,
                 Err(_) => (self.is_done, self.is_damaged) = (true, true),
             }
         }

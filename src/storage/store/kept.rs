@@ -7,7 +7,7 @@ use wwwoffle_spool::Entry;
 use wwwoffle_url::Key;
 
 use crate::proxy::ranges::part::Part;
-use wwwoffle_http::caching::vary::Stored;
+use wwwoffle_http::caching::vary::StoredVariant;
 use wwwoffle_http::head;
 
 /// A kept answer with its head read.
@@ -32,7 +32,7 @@ pub struct Identity(Key, Timestamp);
 impl Kept {
     /// Reads the head of an entry. One that cannot be read is told in the log, and counts as missing.
     pub(crate) fn read(entry: Entry) -> Option<Self> {
-        let Ok((status, fields)) = head::read_answer(entry.head()) else {
+        let Ok((status, fields)) = head::read_response(entry.head()) else {
             warn!(url = entry.url(), "a kept page has a head that cannot be read");
             return None;
         };
@@ -44,8 +44,8 @@ impl Kept {
 
     /// It as a choice among several sees it.
     #[must_use]
-    pub fn stored(&self) -> Stored<'_> {
-        Stored {
+    pub fn stored(&self) -> StoredVariant<'_> {
+        StoredVariant {
             fields: &self.fields,
             variant: self.entry.place().variant_text(),
             request: &self.request,

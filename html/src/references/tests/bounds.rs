@@ -1,4 +1,4 @@
-//! Documents made to be too much.
+//! Documents that exceed the bounds.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use wwwoffle_url::MAX_LEN;
 use super::super::{Class, Cut, Finder, Found, Kind, MAX_HELD, MAX_INNER, MAX_LINKS};
 use super::{find_in, want};
 
-/// Reads `count` times the same piece, between a beginning and an end.
+/// Parses `piece` repeated `count` times between a beginning and an end.
 fn repeated(kind: Kind, start: &str, piece: &str, count: usize, end: &str) -> Found {
     let url = "http://a.example/d/p?q".parse().unwrap();
     let mut finder = Finder::new(kind, &url, None, &want());

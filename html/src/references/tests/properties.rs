@@ -1,11 +1,11 @@
-//! What holds for any bytes.
+//! Properties that hold for arbitrary bytes.
 
 use proptest::prelude::*;
 
 use super::super::{Kind, MAX_LINKS};
 use super::find_in;
 
-/// Pieces of documents, put together at random.
+/// Pieces of documents, combined at random.
 const PIECES: &[&str] = &[
     "<img src=a.png>",
     "<img srcset='a 1x, b 2x' src=",

@@ -1,9 +1,9 @@
-//! One document to a row.
+//! One document per row.
 //!
-//! `document -> links`, where a link is its class and its URL, without `http://a.example/d/` or
-//! `http://a.example` before it, then `nofollow` and the reason for leaving it out, if any; links are
-//! separated by ` | `. `-` is none. `\n` in a document is a line break. What a page implies (its icon) is
-//! left away.
+//! `document -> links`. A link is its class and its URL without `http://a.example/d/` or
+//! `http://a.example`, then `nofollow` and the reason for leaving it out, if any. Links are
+//! separated by ` | `; `-` means no links. `\n` in a document is a line break. The implied icon is
+//! omitted.
 
 use super::super::{Kind, LeftOut};
 use super::find_in;

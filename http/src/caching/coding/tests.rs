@@ -1,4 +1,4 @@
-//! What clients say, what is done for them, and what an answer says then.
+//! Accepted codings, delivery, and the fields of delivered responses, by table.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn what_a_client_takes_is_as_the_table_says() {
             "-" => HeaderMap::new(),
             said => fields(&format!("accept-encoding:{}", said.replace('|', "|accept-encoding:"))),
         };
-        let accepted = Accepted::of(&said);
+        let accepted = AcceptedCodings::of(&said);
         let got: Vec<_> = ["gzip", "deflate", "br", "zstd", "compress", "identity"]
             .into_iter()
             .filter(|name| accepted.takes(name))
@@ -41,12 +41,12 @@ fn what_a_client_takes_is_as_the_table_says() {
 #[test]
 fn a_long_field_is_read_as_far_as_its_bound() {
     let many = "x,".repeat(MAX_MEMBERS - 1);
-    let last = |members: &str| Accepted::of(&fields(&format!("accept-encoding: {members}")));
+    let last = |members: &str| AcceptedCodings::of(&fields(&format!("accept-encoding: {members}")));
     assert!(last(&format!("{many}br,gzip")).takes("br"));
     assert!(!last(&format!("{many}br,gzip")).takes("gzip"));
     let mut binary = HeaderMap::new();
     binary.insert(ACCEPT_ENCODING, HeaderValue::from_bytes(b"gzip, \xff").unwrap());
-    let accepted = Accepted::of(&binary);
+    let accepted = AcceptedCodings::of(&binary);
     assert!(!accepted.takes("gzip") && accepted.takes("identity"));
 }
 
@@ -55,7 +55,7 @@ fn an_answer_is_delivered_as_the_table_says() {
     for (number, row) in rows(include_str!("deliver.txt")) {
         let [request, answer, want] = row[..] else { panic!("deliver.txt:{number}: {row:?}") };
         let is_file = request.contains("x-file");
-        let terms = Terms::of(&fields(request), true, is_file);
+        let terms = CodingTerms::of(&fields(request), true, is_file);
         let status = if answer.contains("content-range") { 206 } else { 200 };
         let delivery = terms.deliver(StatusCode::from_u16(status).unwrap(), &fields(answer));
         let names = |codings: &[Coding]| {
@@ -83,7 +83,7 @@ fn an_answer_is_delivered_as_the_table_says() {
 
 #[test]
 fn more_codings_than_anyone_applies_are_left_alone() {
-    let terms = Terms::of(&fields("accept-encoding: identity"), true, false);
+    let terms = CodingTerms::of(&fields("accept-encoding: identity"), true, false);
     for (codings, want) in [
         ("gzip, gzip, gzip", false),
         ("gzip, gzip, gzip, gzip", true),
@@ -107,7 +107,7 @@ fn origins_are_asked_for_ours_and_for_what_others_cannot_read_only_in_passing() 
     ] {
         let given = fields(&format!("{client}{more}"));
         let mut request = given.clone();
-        let terms = Terms::of(&given, asks_ours, false);
+        let terms = CodingTerms::of(&given, asks_ours, false);
         terms.strip(&mut request);
         terms.ask(&mut request);
         assert_eq!(request.get_all(ACCEPT_ENCODING).iter().collect::<Vec<_>>(), [want]);
@@ -125,13 +125,13 @@ fn origins_are_asked_for_ours_and_for_what_others_cannot_read_only_in_passing() 
         ("accept-encoding: *;q=0", "identity;q=0"),
     ] {
         let mut request = fields(said);
-        let mut terms = Terms::of(&request, true, false);
+        let mut terms = CodingTerms::of(&request, true, false);
         terms.ask_as_the_client();
         terms.ask(&mut request);
         assert_eq!(request.get_all(ACCEPT_ENCODING).iter().collect::<Vec<_>>(), [want], "{said}");
     }
     let mut silent = HeaderMap::new();
-    Terms::of(&silent.clone(), true, false).ask(&mut silent);
+    CodingTerms::of(&silent.clone(), true, false).ask(&mut silent);
     assert_eq!(silent[ACCEPT_ENCODING], OUR_CODINGS);
     for name in OUR_CODINGS.split(", ") {
         assert!(Coding::parse(name).is_some(), "{name} is asked for and cannot be undone");
@@ -143,7 +143,7 @@ fn an_answer_says_of_itself_what_the_table_says() {
     for (number, row) in rows(include_str!("amend.txt")) {
         let [said, answer, want] = row[..] else { panic!("amend.txt:{number}: {row:?}") };
         let mut answer = fields(answer);
-        let terms = Terms::of(&fields(&format!("accept-encoding: {said}")), true, false);
+        let terms = CodingTerms::of(&fields(&format!("accept-encoding: {said}")), true, false);
         let delivery = terms.deliver(StatusCode::OK, &answer);
         delivery.amend(&mut answer);
         let mut got: Vec<_> = answer
@@ -152,7 +152,7 @@ fn an_answer_says_of_itself_what_the_table_says() {
             .collect();
         got.sort();
         assert_eq!(got.join(" | "), want, "amend.txt:{number}: {row:?}");
-        // What was amended is amended no further: a 304 and a 200 say the same.
+        // Amending is idempotent, so a 304 and a 200 get the same fields.
         let before = answer.clone();
         delivery.amend(&mut answer);
         assert_eq!(answer, before, "amend.txt:{number}");
@@ -163,7 +163,7 @@ fn an_answer_says_of_itself_what_the_table_says() {
 fn digests_are_taken_out_of_trailers_with_what_they_are_of() {
     let trailers = fields("repr-digest: sha-256=:AA==: | x-sum: 1");
     for (said, want) in [("br", 2), ("identity", 1)] {
-        let terms = Terms::of(&fields(&format!("accept-encoding: {said}")), true, false);
+        let terms = CodingTerms::of(&fields(&format!("accept-encoding: {said}")), true, false);
         let mut left = trailers.clone();
         terms.deliver(StatusCode::OK, &fields("content-encoding: br")).amend_trailers(&mut left);
         assert_eq!(left.len(), want, "{said}");

@@ -1,45 +1,45 @@
-//! `Content-Range`: which bytes an answer brings (RFC 9110 §14.4).
+//! `Content-Range`: the bytes that a response contains (RFC 9110 §14.4).
 
 use std::fmt;
 
 use super::{MAX_POSITION, Ranges, Span, digits};
 
-/// What a `Content-Range` of bytes says.
+/// A parsed `Content-Range` in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentRange {
-    /// `bytes 0-4/10`: these bytes, of so many in all if that is known.
+    /// `bytes 0-4/10`: a range and, if known, the complete length.
     Part {
-        /// The bytes.
+        /// The range.
         span: Span,
-        /// How many there are in all.
+        /// The complete length, if known.
         complete: Option<u64>,
     },
-    /// `bytes */10`: none, for there are only so many.
+    /// `bytes */10`: the range cannot be satisfied.
     Unsatisfied {
-        /// How many there are in all.
+        /// The complete length.
         complete: u64,
     },
 }
 
-/// A `Content-Range` that cannot be trusted.
+/// An unusable `Content-Range`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadContentRange {
-    /// It is not of the form `bytes 0-4/10`.
-    #[error("a Content-Range is not of the form bytes 0-4/10")]
-    Malformed,
-    /// Its end is before its beginning, or behind the end of the whole.
-    #[error("a Content-Range does not fit into the length it tells")]
+    /// The field does not have the form `bytes 0-4/10`.
+    #[error("Content-Range does not have the form bytes 0-4/10")]
+    MalformedHead,
+    /// The range ends before it begins, or after the complete length.
+    #[error("the range lies outside the length given in Content-Range")]
     Impossible,
 }
 
 impl ContentRange {
-    /// Reads the field.
+    /// Parses the field.
     ///
     /// # Errors
     ///
-    /// [`BadContentRange`]; such an answer must not be combined with anything (§14.4).
+    /// [`BadContentRange`]; such a response must not be combined with others (§14.4).
     pub fn parse(field: &str) -> Result<Self, BadContentRange> {
-        let malformed = BadContentRange::Malformed;
+        let malformed = BadContentRange::MalformedHead;
         let (unit, rest) = field.trim().split_once(' ').ok_or(malformed)?;
         let (range, complete) = rest.trim_start_matches(' ').split_once('/').ok_or(malformed)?;
         if !unit.eq_ignore_ascii_case("bytes") {
@@ -64,7 +64,7 @@ impl ContentRange {
 }
 
 fn position(text: &str) -> Result<u64, BadContentRange> {
-    let number = digits(text).ok_or(BadContentRange::Malformed)?;
+    let number = digits(text).ok_or(BadContentRange::MalformedHead)?;
     if number <= MAX_POSITION { Ok(number) } else { Err(BadContentRange::Impossible) }
 }
 
@@ -82,67 +82,70 @@ impl fmt::Display for ContentRange {
     }
 }
 
-/// The bytes that a 206 brings.
+/// The bytes of a 206.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// Which they are.
+pub struct ReceivedRange {
+    /// The received range.
     pub span: Span,
-    /// How many there are in all, if that is known.
+    /// The complete length, if known.
     pub complete: Option<u64>,
-    /// The answer contradicts itself, and this is the one way to read it: good for itself, and never
-    /// to be joined with another part.
+    /// The response contradicts itself and this is the only plausible reading. It may be used alone
+    /// but not combined with another part.
     pub doubtful: bool,
 }
 
-/// Why the bytes of a 206 are not used for anything but this answer.
+/// Why the bytes of a 206 cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
-    /// No range was asked for.
-    #[error("a part was sent and not asked for")]
+pub enum PartMismatch {
+    /// No range was requested.
+    #[error("the origin sent a part, but no range was requested")]
     NotAsked,
-    /// Several ranges were asked for. A multipart is passed on: it is not taken apart.
-    #[error("several ranges were asked for at once")]
+    /// Several ranges were requested. A multipart is forwarded, not taken apart.
+    #[error("several ranges were requested at once")]
     Several,
-    /// There is none, or several, or one that makes no sense.
-    #[error("it cannot be told which part was sent")]
+    /// `Content-Range` is missing, repeated or invalid.
+    #[error("the position of the part is unknown")]
     ContentRange(#[from] BadContentRange),
-    /// The content is not as long as what it says to be.
-    #[error("the part is not as long as its Content-Range says")]
+    /// The length of the content differs from its `Content-Range`.
+    #[error("the length of the part differs from its Content-Range")]
     Length,
 }
 
-/// Reads which bytes a 206 brings, from what was asked for, its `Content-Range` (`None` unless there is just
-/// one), and the length of its content, if that is known.
+/// Determines the bytes of a 206 from the requested ranges, its `Content-Range` (`None` unless it
+/// occurs exactly once) and the length of its content, if known.
 ///
-/// It may bring other bytes than were asked for, more or less: it says itself which (§15.3.7).
+/// The response may contain more, fewer or other bytes than requested; its `Content-Range` counts
+/// (§15.3.7).
 ///
-/// An origin that was asked for the last `n` bytes, sends `n` bytes, and says that they reach to the end, but
-/// counts more of them in `Content-Range`, is taken by where they begin and by what came: its count of
-/// the end is wrong.
+/// Some origins answer a request for the last `n` bytes with `n` bytes that reach to the end, but
+/// give a larger range in `Content-Range`. The range then starts where the field says and has `n`
+/// bytes.
 ///
 /// # Errors
 ///
-/// [`Misfit`]; then the answer is passed on, and nothing of it is kept.
-pub fn received(
+/// [`PartMismatch`]; the response is then forwarded and not stored.
+pub fn parse_received(
     asked: Option<&Ranges>,
     content_range: Option<&str>,
     length: Option<u64>,
-) -> Result<Received, Misfit> {
-    let asked = asked.ok_or(Misfit::NotAsked)?;
+) -> Result<ReceivedRange, PartMismatch> {
+    let asked = asked.ok_or(PartMismatch::NotAsked)?;
     if !asked.is_one() {
-        return Err(Misfit::Several);
+        return Err(PartMismatch::Several);
     }
-    let field = content_range.ok_or(BadContentRange::Malformed)?;
+    let field = content_range.ok_or(BadContentRange::MalformedHead)?;
     let ContentRange::Part { span, complete } = ContentRange::parse(field)? else {
-        return Err(BadContentRange::Malformed.into());
+        return Err(BadContentRange::MalformedHead.into());
     };
     let Some(length) = length.filter(|length| *length != span.len()) else {
-        return Ok(Received { span, complete, doubtful: false });
+        return Ok(ReceivedRange { span, complete, doubtful: false });
     };
     let is_the_end = complete == Some(span.end) && asked.suffix() == Some(length);
     let end = span.start.checked_add(length).filter(|end| *end <= MAX_POSITION);
     match end.and_then(|end| Span::new(span.start, end)) {
-        Some(span) if is_the_end => Ok(Received { span, complete: Some(span.end), doubtful: true }),
-        _ => Err(Misfit::Length),
+        Some(span) if is_the_end => {
+            Ok(ReceivedRange { span, complete: Some(span.end), doubtful: true })
+        }
+        _ => Err(PartMismatch::Length),
     }
 }

@@ -1,5 +1,5 @@
-//! `If-Range` and the other conditions that ranges are asked for under (RFC 9110 §13.1.5, §13.1.1,
-//! §13.1.4), and which validators are strong (§8.8.2.2, §8.8.3.2).
+//! `If-Range` and other preconditions of range requests (RFC 9110 §13.1.5, §13.1.1, §13.1.4), and
+//! strong validators (§8.8.2.2, §8.8.3.2).
 
 use std::time::Duration;
 
@@ -9,12 +9,13 @@ use http::header::{
     LAST_MODIFIED,
 };
 
-/// How much older than its answer a representation must be, for its date to be a strong validator (§8.8.2.2):
-/// it may change twice within a second, and the two dates may be of clocks that disagree.
+/// How much older than its response a representation must be for its date to be a strong validator
+/// (§8.8.2.2). It may change twice within a second, and the two dates may come from different
+/// clocks.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// Whether the ranges that a client asks for are those of this answer: there is no `If-Range`, or it
-/// has the strong validator of the answer. If not, the whole answer is sent.
+/// Whether the requested ranges apply to this response: `If-Range` is missing or matches its strong
+/// validator. Otherwise the whole response is sent.
 #[must_use]
 pub fn holds(request: &HeaderMap, answer: &HeaderMap) -> bool {
     if !request.contains_key(IF_RANGE) {
@@ -22,14 +23,15 @@ pub fn holds(request: &HeaderMap, answer: &HeaderMap) -> bool {
     }
     let Some(given) = single(request, &IF_RANGE) else { return false };
     if is_tag(given) {
-        // §8.8.3.2: both are strong, and the same to the byte.
+        // §8.8.3.2: both must be strong and identical.
         return !given.starts_with("W/") && strong_tag(answer) == Some(given);
     }
     strong_date(answer) == Some(given)
 }
 
-/// Whether the client wants nothing of this answer, but `412`: it has another one already, by `If-Match`,
-/// else by `If-Unmodified-Since` (§13.2.2). Clients of old ask so for the rest of what they have.
+/// Whether a precondition fails, so that the client gets `412`: `If-Match`, or
+/// `If-Unmodified-Since` without it (§13.2.2). Old clients send them to complete a partial
+/// download.
 #[must_use]
 pub fn has_failed(request: &HeaderMap, answer: &HeaderMap) -> bool {
     if request.contains_key(IF_MATCH) {
@@ -37,23 +39,23 @@ pub fn has_failed(request: &HeaderMap, answer: &HeaderMap) -> bool {
             .any(|given| given == "*" || strong_tag(answer) == Some(given));
     }
     let date = |fields, name| httpdate::parse_http_date(single(fields, name)?).ok();
-    // A date that is none, and an answer without one, are no condition.
+    // Without two valid dates there is no condition.
     match (date(request, &IF_UNMODIFIED_SINCE), date(answer, &LAST_MODIFIED)) {
         (Some(since), Some(modified)) => modified > since,
         _ => false,
     }
 }
 
-/// The strong validator of an answer, as `If-Range` takes it: its tag, else its date. Two parts with the same one
-/// are parts of the same bytes, and no others are (RFC 9111 §3.4).
+/// The strong validator of a response, as `If-Range` takes it: its tag, or its date. Two parts
+/// belong to the same bytes if and only if their strong validators are equal (RFC 9111 §3.4).
 #[must_use]
 pub fn validator(answer: &HeaderMap) -> Option<&str> {
-    // A tag that is weak says that the bytes may differ, so its date proves nothing either.
+    // A weak tag says that the bytes may differ, so the date proves nothing either.
     if answer.contains_key(ETAG) { strong_tag(answer) } else { strong_date(answer) }
 }
 
-/// What the bytes of an answer are known by: its strong validator, and its content coding, for there are
-/// servers that have one tag for all codings of a page.
+/// Identifies the bytes of a response: its strong validator and its content coding. Some servers
+/// use one tag for all codings of a page.
 #[must_use]
 pub fn mark(answer: &HeaderMap) -> Option<String> {
     let mut mark = validator(answer)?.to_owned();
@@ -64,7 +66,7 @@ pub fn mark(answer: &HeaderMap) -> Option<String> {
     Some(mark)
 }
 
-/// The members of a list. A comma in a tag takes it apart, so that it is never equal to another.
+/// The members of a list. A comma in a tag splits it, so the tag then never matches.
 fn list<'fields>(
     fields: &'fields HeaderMap,
     name: &HeaderName,
@@ -83,7 +85,7 @@ fn strong_date(answer: &HeaderMap) -> Option<&str> {
     (age >= SETTLED).then(|| single(answer, &LAST_MODIFIED)).flatten()
 }
 
-/// `"…"`, with or without `W/` before it; no quotes, blanks or control bytes inside.
+/// An entity tag `"…"` with or without `W/`, without quotes, spaces or control bytes inside.
 fn is_tag(text: &str) -> bool {
     let opaque = text.strip_prefix("W/").unwrap_or(text);
     let inside = opaque.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -92,7 +94,7 @@ fn is_tag(text: &str) -> bool {
     })
 }
 
-/// A field that is there just once, without blanks around it.
+/// The value of a field that occurs exactly once, trimmed.
 #[must_use]
 pub fn single<'fields>(fields: &'fields HeaderMap, name: &HeaderName) -> Option<&'fields str> {
     let mut all = fields.get_all(name).iter();
@@ -135,7 +137,7 @@ mod tests {
             (vec!["a"], tag("a"), false),
             (vec!["*"], tag("\"a\""), false),
             (vec!["\"a\""], vec![(ETAG, "\"a\""), (ETAG, "\"b\"")], false),
-            // A date is compared to the byte, and only once it is settled.
+            // A date must match byte by byte, and must be strong.
             (vec![OLD], dates(OLD, LATER), true),
             (vec![OLD], dates(OLD, SOON), false),
             (vec![OLD], dates(LATER, OLD), false),
@@ -168,7 +170,7 @@ mod tests {
             (vec![(IF_UNMODIFIED_SINCE, OLD)], vec![(LAST_MODIFIED, LATER)], true),
             (vec![(IF_UNMODIFIED_SINCE, "rubbish")], dated.clone(), false),
             (vec![(IF_UNMODIFIED_SINCE, OLD)], vec![], false),
-            // A tag that agrees outweighs a date that does not.
+            // A matching tag outweighs a date that does not match.
             (
                 vec![(IF_MATCH, "\"a\""), (IF_UNMODIFIED_SINCE, OLD)],
                 vec![(ETAG, "\"a\""), (LAST_MODIFIED, LATER)],

@@ -1,45 +1,46 @@
-//! `multipart/byteranges` (RFC 9110 §14.6), written. Its length is known before the first byte is read.
+//! Writes `multipart/byteranges` (RFC 9110 §14.6). The length is known before the first byte is
+//! read.
 //!
-//! What origins send in this form is passed on and not read: a part is kept only where it was asked for
+//! A multipart from an origin is forwarded, not parsed: a part is stored only if it was requested
 //! alone.
 
 use bytes::Bytes;
 
 use super::{ContentRange, Span};
 
-/// A piece of a body that is made of parts.
+/// A piece of a multipart body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stretch {
-    /// These bytes, as they are.
+pub enum BodyPiece {
+    /// Literal bytes.
     Text(Bytes),
-    /// These bytes of the representation.
+    /// Bytes of the representation.
     Content(Span),
 }
 
-impl Stretch {
-    /// How many bytes it has.
+impl BodyPiece {
+    /// The number of bytes.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    #[expect(clippy::len_without_is_empty, reason = "no caller needs it")]
     pub fn len(&self) -> u64 {
         match self {
-            Stretch::Text(text) => wide(text.len()),
-            Stretch::Content(span) => span.len(),
+            BodyPiece::Text(text) => wide(text.len()),
+            BodyPiece::Content(span) => span.len(),
         }
     }
 }
 
-/// Several parts of one representation as one body.
+/// Several ranges of one representation as one body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Multipart {
     boundary: String,
-    stretches: Vec<Stretch>,
+    stretches: Vec<BodyPiece>,
 }
 
 impl Multipart {
-    /// Puts `spans` of a representation of `complete` bytes and this `Content-Type` together.
+    /// Combines `spans` of a representation of `complete` bytes with this `Content-Type`.
     ///
-    /// The boundary is made of `random`, which has to be new for each answer: what nobody can know
-    /// beforehand nobody has put into a body.
+    /// The boundary is derived from `random`, which must be new for each response, so that a body
+    /// cannot contain the boundary on purpose.
     #[must_use]
     pub fn new(
         spans: &[Span],
@@ -59,29 +60,29 @@ impl Multipart {
             }
             let range = ContentRange::Part { span, complete };
             head.extend_from_slice(format!("Content-Range: {range}\r\n\r\n").as_bytes());
-            stretches.push(Stretch::Text(head.into()));
-            stretches.push(Stretch::Content(span));
+            stretches.push(BodyPiece::Text(head.into()));
+            stretches.push(BodyPiece::Content(span));
             before = "\r\n";
         }
-        stretches.push(Stretch::Text(format!("{before}--{boundary}--\r\n").into()));
+        stretches.push(BodyPiece::Text(format!("{before}--{boundary}--\r\n").into()));
         Self { boundary, stretches }
     }
 
-    /// Its `Content-Type`.
+    /// The `Content-Type` of the body.
     #[must_use]
     pub fn content_type(&self) -> String {
         format!("multipart/byteranges; boundary={}", self.boundary)
     }
 
-    /// Its `Content-Length`.
+    /// The `Content-Length` of the body.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.stretches.iter().map(Stretch::len).fold(0, u64::saturating_add)
+        self.stretches.iter().map(BodyPiece::len).fold(0, u64::saturating_add)
     }
 
-    /// What it is made of, in order.
+    /// The pieces of the body, in order.
     #[must_use]
-    pub fn into_stretches(self) -> Vec<Stretch> {
+    pub fn into_stretches(self) -> Vec<BodyPiece> {
         self.stretches
     }
 }

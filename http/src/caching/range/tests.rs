@@ -1,20 +1,20 @@
-//! The tables, and properties against a model that looks at every byte of a small body.
+//! Tables, and properties checked against a model that examines every byte of a small body.
 
 use proptest::prelude::*;
 
 use super::*;
 
-fn shown(satisfied: &Satisfied) -> String {
+fn shown(satisfied: &RangeSelection) -> String {
     let one = |span: &Span| format!("{}-{}", span.start(), span.last());
     match satisfied {
-        Satisfied::Whole => "whole".to_owned(),
-        Satisfied::One(span) => one(span),
-        Satisfied::Several(spans) => spans.iter().map(one).collect::<Vec<_>>().join(" "),
-        Satisfied::Nothing => "nothing".to_owned(),
+        RangeSelection::Whole => "whole".to_owned(),
+        RangeSelection::One(span) => one(span),
+        RangeSelection::Several(spans) => spans.iter().map(one).collect::<Vec<_>>().join(" "),
+        RangeSelection::Nothing => "nothing".to_owned(),
     }
 }
 
-/// Tries all rows of a table; each is `given -> want`.
+/// Tests all rows of a table; each is `given -> want`.
 fn table(name: &str, text: &str, answer: impl Fn(&str) -> String) {
     let mut wrong = Vec::new();
     for (number, row) in (1..).zip(text.lines()) {
@@ -31,7 +31,7 @@ fn table(name: &str, text: &str, answer: impl Fn(&str) -> String) {
 
 #[test]
 fn what_is_asked_for_is_what_is_sent() {
-    table("asked.txt", include_str!("asked.txt"), |given| {
+    table("requested.txt", include_str!("requested.txt"), |given| {
         let (field, length) = given.rsplit_once(' ').unwrap();
         let ranges = Ranges::parse(field.trim_end());
         ranges
@@ -46,8 +46,8 @@ fn what_came_is_what_its_content_range_says_or_nothing() {
         let mut next = || columns.next().unwrap();
         let asked = next().map(|field| Ranges::parse(field).unwrap());
         let (content_range, length) = (next(), next().map(|length| length.parse().unwrap()));
-        match received(asked.as_ref(), content_range, length) {
-            Ok(Received { span, complete, doubtful }) => {
+        match parse_received(asked.as_ref(), content_range, length) {
+            Ok(ReceivedRange { span, complete, doubtful }) => {
                 let range = ContentRange::Part { span, complete }.to_string();
                 format!("{}{}", &range["bytes ".len()..], if doubtful { " doubtful" } else { "" })
             }
@@ -63,7 +63,9 @@ fn a_field_has_a_bound_of_ranges() {
         format!("bytes={}", ranges.join(","))
     };
     let ranges = Ranges::parse(&field(MAX_RANGES)).unwrap();
-    let Satisfied::Several(spans) = ranges.satisfy(1 << 40) else { panic!("they are far apart") };
+    let RangeSelection::Several(spans) = ranges.satisfy(1 << 40) else {
+        panic!("they are far apart")
+    };
     assert_eq!(spans.len(), MAX_RANGES);
     assert_eq!(Ranges::parse(&field(MAX_RANGES + 1)), None);
     assert_eq!(Ranges::parse(&format!("bytes=0-1{}", ",".repeat(MAX_RANGES))), None);
@@ -71,7 +73,7 @@ fn a_field_has_a_bound_of_ranges() {
 
 #[test]
 fn of_what_is_there_in_part_only_what_is_there_is_sent() {
-    let held = Held::new([Span::new(5, 10).unwrap(), Span::new(400, 1000).unwrap()]);
+    let held = StoredRanges::new([Span::new(5, 10).unwrap(), Span::new(400, 1000).unwrap()]);
     for (field, length, want) in [
         ("bytes=5-9", Some(1000), Some("5-9")),
         ("bytes=5-9", None, Some("5-9")),
@@ -106,8 +108,8 @@ fn a_multipart_has_the_length_that_was_told() {
     let mut sent = Vec::new();
     for stretch in multipart.into_stretches() {
         match stretch {
-            Stretch::Text(text) => sent.extend_from_slice(&text),
-            Stretch::Content(span) => sent.extend(&b"0123456789"[bytes_of(span)]),
+            BodyPiece::Text(text) => sent.extend_from_slice(&text),
+            BodyPiece::Content(span) => sent.extend(&b"0123456789"[bytes_of(span)]),
         }
     }
     let want = format!(
@@ -123,7 +125,7 @@ fn bytes_of(span: Span) -> std::ops::Range<usize> {
     usize::try_from(span.start()).unwrap()..usize::try_from(span.end()).unwrap()
 }
 
-/// What is asked for, as a text and as the bytes meant by it.
+/// A `Range` field and the bytes it means.
 fn asked(length: u64) -> impl Strategy<Value = (String, Vec<bool>)> {
     let one = prop_oneof![
         (0..700_u64, 0..700_u64).prop_map(|(first, more)| (Some(first), Some(first + more))),
@@ -160,10 +162,10 @@ proptest! {
     ) {
         let satisfied = Ranges::parse(&field).unwrap().satisfy(length);
         let spans = match &satisfied {
-            Satisfied::Whole => return Ok(()),
-            Satisfied::One(span) => vec![*span],
-            Satisfied::Several(spans) => spans.clone(),
-            Satisfied::Nothing => vec![],
+            RangeSelection::Whole => return Ok(()),
+            RangeSelection::One(span) => vec![*span],
+            RangeSelection::Several(spans) => spans.clone(),
+            RangeSelection::Nothing => vec![],
         };
         let times = |at| spans.iter().filter(|span| span.start() <= at && at < span.end()).count();
         for (at, wanted) in (0_u64..).zip(&wanted) {
@@ -171,8 +173,8 @@ proptest! {
             prop_assert!(times(at) == 1 || !wanted, "{field} of {length}: byte {at} lacks");
         }
         prop_assert!(spans.iter().all(|span| span.end() <= length));
-        prop_assert_eq!(satisfied == Satisfied::Nothing, !wanted.contains(&true));
-        if let Satisfied::Several(spans) = satisfied {
+        prop_assert_eq!(satisfied == RangeSelection::Nothing, !wanted.contains(&true));
+        if let RangeSelection::Several(spans) = satisfied {
             prop_assert!(spans.len() > 1);
             prop_assert!(spans.iter().map(|span| span.len()).sum::<u64>() < length);
         }
@@ -182,22 +184,22 @@ proptest! {
     fn what_is_there_and_what_lacks_is_all(held in spans(50), wanted in (0..50_u64, 1..50_u64)) {
         let wanted = Span::new(wanted.0, wanted.0 + wanted.1).unwrap();
         let is_in = |spans: &[Span], at| spans.iter().any(|span| span.start() <= at && at < span.end());
-        let (model, held) = (held.clone(), Held::new(held));
-        let lacking = held.lacking(wanted);
+        let (model, held) = (held.clone(), StoredRanges::new(held));
+        let lacking = held.missing(wanted);
         for at in 0..100 {
             prop_assert_eq!(is_in(&model, at), is_in(held.spans(), at));
             prop_assert_eq!(is_in(&lacking, at), is_in(&[wanted], at) && !is_in(&model, at));
         }
         prop_assert!(held.spans().windows(2).all(|pair| pair[0].end() < pair[1].start()));
         prop_assert_eq!(held.covers(wanted), lacking.is_empty());
-        let ask = held.to_ask_for(wanted);
+        let ask = held.range_to_request(wanted);
         prop_assert_eq!(ask.is_none(), lacking.is_empty());
         if let Some(ask) = ask {
             prop_assert!(wanted.contains(ask) && lacking.iter().all(|span| ask.contains(*span)));
-            let after = Held::new(held.spans().iter().copied().chain([ask]));
+            let after = StoredRanges::new(held.spans().iter().copied().chain([ask]));
             prop_assert!(after.covers(wanted));
             let field = Ranges::parse(&ask.field(Some(100))).unwrap();
-            prop_assert_eq!(field.satisfy(100), Satisfied::One(ask));
+            prop_assert_eq!(field.satisfy(100), RangeSelection::One(ask));
         }
     }
 
@@ -221,7 +223,7 @@ proptest! {
         if let (Some(asked), Some(length)) = (&asked, length) {
             let _ = asked.satisfy(length);
         }
-        if let Ok(received) = received(asked.as_ref(), Some(&range), length) {
+        if let Ok(received) = parse_received(asked.as_ref(), Some(&range), length) {
             prop_assert!(received.complete.is_none_or(|complete| received.span.end() <= complete));
         }
     }

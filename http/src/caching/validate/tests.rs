@@ -13,27 +13,27 @@ fn fields(text: &str) -> HeaderMap {
     all
 }
 
-struct Kept {
+struct StoredRow {
     request: HeaderMap,
     fields: HeaderMap,
     variant: String,
     received: SystemTime,
 }
 
-fn kept(rows: &[(&str, &str)]) -> Vec<Kept> {
-    // Each is newer than the one before.
+fn kept(rows: &[(&str, &str)]) -> Vec<StoredRow> {
+    // Each row is newer than the one before.
     let row = |(second, (request, answer)): (u64, &(&str, &str))| {
         let (request, fields) = (fields(request), fields(answer));
         let variant = variant_text(&fields, &request).unwrap_or_else(|| "*".to_owned());
         let received = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
-        Kept { request, fields, variant, received }
+        StoredRow { request, fields, variant, received }
     };
     (0..).zip(rows).map(row).collect()
 }
 
-fn stored(kept: &[Kept]) -> Vec<Stored<'_>> {
+fn stored(kept: &[StoredRow]) -> Vec<StoredVariant<'_>> {
     kept.iter()
-        .map(|Kept { request, fields, variant, received }| Stored {
+        .map(|StoredRow { request, fields, variant, received }| StoredVariant {
             fields,
             variant,
             request,
@@ -45,13 +45,13 @@ fn stored(kept: &[Kept]) -> Vec<Stored<'_>> {
 const OLD: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 const NEW: &str = "Mon, 07 Nov 1994 08:49:37 GMT";
 
-/// The question about `rows` as fields of a request: `If-None-Match`, `If-Modified-Since`.
+/// The conditions for `rows` as request fields: `If-None-Match`, `If-Modified-Since`.
 fn question(rows: &[&str], own: Option<usize>, personal: bool) -> (String, String) {
     let rows: Vec<_> = rows.iter().map(|row| ("", *row)).collect();
     let kept = kept(&rows);
-    let question = Question::about(&stored(&kept), own, personal);
+    let question = ConditionalRequest::for_stored(&stored(&kept), own, personal);
     let mut request = HeaderMap::new();
-    question.ask(&mut request);
+    question.add_to(&mut request);
     assert_eq!(question.is_empty(), request.is_empty());
     let text = |name| request.get(name).map_or("", |value: &HeaderValue| value.to_str().unwrap());
     (text(IF_NONE_MATCH).to_owned(), text(IF_MODIFIED_SINCE).to_owned())
@@ -91,15 +91,16 @@ fn all_tags_of_a_url_are_asked_with_at_once() {
         (&["ETag: \"a\"", "ETag: \"b\""][..], Some(1), "\"b\", \"a\"", ""),
         (&["ETag: \"a\"", "ETag: \"b\""], None, "\"a\", \"b\"", ""),
         (&["ETag: \"a\"", &dated], Some(1), "\"b\", \"a\"", NEW),
-        // Nobody's own: a date would be about the wrong one.
+        // No selected response: a date could refer to the wrong one.
         (&["ETag: \"a\"", &dated], None, "\"a\", \"b\"", ""),
         (&[&only_dated], None, "", ""),
         (&["ETag: \"a\"", "ETag: W/\"a\"", "ETag: \"a\""], None, "\"a\", W/\"a\"", ""),
-        // What is no tag cannot stand in a list, and alone only where it is the request's own.
+        // An invalid tag cannot stand in a list; it is sent alone if it belongs to the selected
+        // response.
         (&["ETag: a, b", "ETag: \"b\"", "ETag: \"c\"d\""], None, "\"b\"", ""),
         (&["ETag: a, b", "ETag: \"b\""], Some(0), "a, b", ""),
         (&["ETag: a, b", "ETag: \"b\""], Some(1), "\"b\"", ""),
-        // An origin that sees a tag does not look at the date.
+        // An origin that sees a tag ignores the date.
         (&["ETag: \"a\"", &only_dated], Some(1), "", NEW),
         (&["ETag: \"a,b\""], Some(0), "\"a,b\"", ""),
     ] {
@@ -131,30 +132,30 @@ fn a_304_is_about_those_it_names() {
     let same_b = dated("\"b\"", OLD);
     let date = format!("Last-Modified: {OLD}");
     let new_date = format!("Last-Modified: {NEW}");
-    let all = |serve, update: &[usize]| Some(Holding { serve, update: update.to_vec() });
+    let all = |serve, update: &[usize]| Some(NotModifiedMatch { serve, update: update.to_vec() });
     for (rows, request, newer, want) in [
-        // A strong tag names its own, whatever was its own request.
+        // A strong tag names its response, whichever was selected.
         (&[(DE, &a[..]), (EN, &b)][..], DE, "ETag: \"a\"", all(0, &[0])),
         (&[(DE, &a), (EN, &b)], DE, "ETag: \"b\"", all(1, &[])),
         (&[(DE, &a), (EN, &b)], "", "ETag: \"b\"", all(1, &[])),
         (&[(DE, &a), (DE, &a), (EN, &a)], DE, "ETag: \"a\"", all(1, &[1, 0])),
-        // None of ours.
+        // None of the stored responses matches.
         (&[(DE, &a), (EN, &b)], DE, "ETag: \"c\"", None),
         (&[(DE, &a), (EN, &b)], DE, "Date: x", None),
         (&[(DE, &a), (EN, &b)], DE, "ETag: W/\"c\"", None),
-        // A weak tag names the newest of those that are weakly the same.
+        // A weak tag names the newest weak match.
         (&[(DE, &wa), (DE, &wa), (EN, &wb)], DE, "ETag: W/\"a\"", all(1, &[1])),
         (&[(DE, &a), (EN, &b)], DE, "ETag: W/\"a\"", all(0, &[0])),
         (&[(DE, &wa), (EN, &wb)], DE, "ETag: W/\"b\"", all(1, &[])),
-        // Weakly the same as a strong one: served, and left as it is.
+        // A weak match of a strong tag is served but not updated.
         (&[(DE, &wa), (EN, &wb)], DE, "ETag: \"a\"", all(0, &[])),
-        // A date does, where there is no tag.
+        // Without a tag, the date decides.
         (&[(DE, &dated_a), (EN, &dated_b)], DE, &date, all(0, &[0])),
         (&[(DE, &dated_a), (EN, &dated_b)], DE, &new_date, all(1, &[])),
-        // Of several with one date it is the request's own, or nobody knows which.
+        // Of several with one date only the selected response is certain.
         (&[(DE, &dated_a), (EN, &same_b)], EN, &date, all(1, &[1])),
         (&[(DE, &dated_a), (EN, &same_b)], "Accept-Language: fr", &date, None),
-        // Where one was asked about, it can only be that one.
+        // If one response was asked about, the `304` can only mean that one.
         (&[(DE, &a)], DE, "Date: x", all(0, &[0])),
         (&[(DE, &a)], DE, "ETag: \"b\"", all(0, &[0])),
         (&[(DE, &a)], EN, "Date: x", all(0, &[])),
@@ -165,7 +166,8 @@ fn a_304_is_about_those_it_names() {
         let (kept, request, newer) = (kept(rows), fields(request), fields(newer));
         let stored = stored(&kept);
         let own = crate::caching::vary::select(&stored, &request);
-        let got = Question::about(&stored, own, false).answered(&stored, &request, &newer);
+        let got = ConditionalRequest::for_stored(&stored, own, false)
+            .match_not_modified(&stored, &request, &newer);
         assert_eq!(got, want, "{rows:?} {request:?} {newer:?}");
     }
 }
@@ -188,11 +190,11 @@ fn newer_fields_take_the_place_of_older_ones() {
         ("X-New: 1", "x-new", &["1"]),
         ("X-New: 1 | X-New: 2", "x-new", &["1", "2"]),
         ("X-New: 1", "x-old", &["1"]),
-        // The age is that of the newer message.
+        // The newer message determines the age.
         ("X-New: 1", "age", &[]),
         ("Age: 2", "age", &["2"]),
     ] {
-        let merged = merged(&fields(stored), &fields(newer));
+        let merged = merge_fields(&fields(stored), &fields(newer));
         let got: Vec<_> = merged.get_all(name).iter().collect();
         assert_eq!(got, want, "{newer}");
     }
@@ -200,7 +202,7 @@ fn newer_fields_take_the_place_of_older_ones() {
 
 #[test]
 fn a_head_tells_whether_what_is_stored_has_changed() {
-    use HeadSays::{Changed, Nothing, Unchanged};
+    use HeadComparison::{Changed, Nothing, Unchanged};
     let both = format!("ETag: \"a\" | Last-Modified: {OLD}");
     let newer = format!("ETag: \"a\" | Last-Modified: {NEW}");
     let coded = format!("{both} | Content-Encoding: gzip");
@@ -208,7 +210,7 @@ fn a_head_tells_whether_what_is_stored_has_changed() {
         (&both, 200, "ETag: \"a\" | Content-Length: 5", Unchanged),
         (&both, 200, &both, Unchanged),
         (&both, 200, "Content-Length: 5", Unchanged),
-        // With nothing to compare it tells nothing.
+        // Without a common validator they cannot be compared.
         (&both, 200, "X-New: 1", Nothing),
         (&String::new(), 200, "X-New: 1", Nothing),
         (&String::new(), 200, "Content-Length: 5", Unchanged),
@@ -224,15 +226,17 @@ fn a_head_tells_whether_what_is_stored_has_changed() {
         (&both, 206, "ETag: \"b\"", Nothing),
     ] {
         let status = StatusCode::from_u16(status).unwrap();
-        let got = head_says(&fields(stored), 5, status, &fields(answer));
+        let got = compare_head(&fields(stored), 5, status, &fields(answer));
         assert_eq!(got, want, "{stored} {status} {answer}");
     }
 }
 
 #[test]
 fn fields_stay_in_the_order_of_the_origin() {
-    let merged =
-        merged(&fields("Date: 1 | X-A: 1 | ETag: \"a\" | X-B: 1"), &fields("Date: 2 | X-A: 2"));
+    let merged = merge_fields(
+        &fields("Date: 1 | X-A: 1 | ETag: \"a\" | X-B: 1"),
+        &fields("Date: 2 | X-A: 2"),
+    );
     let names: Vec<_> = merged.keys().map(HeaderName::as_str).collect();
     assert_eq!(names, ["date", "x-a", "etag", "x-b"]);
 }

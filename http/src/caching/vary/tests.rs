@@ -7,12 +7,12 @@ fn fields(text: &str) -> HeaderMap {
     let field = |line: &str| {
         let (name, value) = line.split_once(':').unwrap();
         let name = HeaderName::from_bytes(name.trim().as_bytes()).unwrap();
-        // As a parser of requests does; blanks inside are left.
+        // Trimmed as a request parser does; inner spaces remain.
         let value = value.trim_matches(' ');
         (name, HeaderValue::from_bytes(value.as_bytes()).unwrap())
     };
     let mut all = HeaderMap::new();
-    // A weight has no blank after its semicolon in these tables.
+    // In these tables a weight has no space after its semicolon.
     for (name, value) in text.split("; ").filter(|line| !line.is_empty()).map(field) {
         all.append(name, value);
     }
@@ -57,14 +57,14 @@ fn whatever_is_sent_a_text_is_bounded() {
     assert_eq!(Vary::of(&vary(&["x".repeat(MAX_NAME + 1)])), Vary::ByMore);
 }
 
-/// A stored answer: what it was sent, what it says, and when by its `Date`.
-struct Kept {
+/// A stored response: the request, its fields, and its age by `Date`.
+struct StoredExchange {
     request: HeaderMap,
     fields: HeaderMap,
     variant: String,
 }
 
-impl Kept {
+impl StoredExchange {
     fn new(request: &str, answer: &str, second: u64) -> Self {
         let (request, mut fields) = (fields(request), fields(answer));
         let date = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
@@ -73,10 +73,10 @@ impl Kept {
         Self { request, fields, variant }
     }
 
-    fn stored(&self) -> Stored<'_> {
+    fn stored(&self) -> StoredVariant<'_> {
         let received = SystemTime::UNIX_EPOCH;
         let Self { request, fields, variant } = self;
-        Stored { fields, variant, request, received }
+        StoredVariant { fields, variant, request, received }
     }
 }
 
@@ -85,30 +85,30 @@ const BY_LANGUAGE: &str = "Vary: Accept-Language; Content-Language: ";
 #[test]
 fn the_newest_of_those_that_fit_best_is_chosen() {
     let language = |language: &str| format!("{BY_LANGUAGE}{language}");
-    let german = Kept::new("Accept-Language: de", &language("de"), 10);
-    let older = Kept::new("Accept-Language: de", &language("de"), 5);
-    let english = Kept::new("Accept-Language: en, fr", &language("en"), 20);
-    let austrian = Kept::new("Accept-Language: de-AT, de;q=0.5", &language("de"), 30);
-    let unvaried = Kept::new("", "Content-Language: it", 40);
-    let unrepeatable = Kept::new("Accept-Language: de", "Vary: *", 50);
-    let by_two = Kept::new("Foo: 1; Bar: 2", "Vary: Foo, Bar", 7);
+    let german = StoredExchange::new("Accept-Language: de", &language("de"), 10);
+    let older = StoredExchange::new("Accept-Language: de", &language("de"), 5);
+    let english = StoredExchange::new("Accept-Language: en, fr", &language("en"), 20);
+    let austrian = StoredExchange::new("Accept-Language: de-AT, de;q=0.5", &language("de"), 30);
+    let unvaried = StoredExchange::new("", "Content-Language: it", 40);
+    let unrepeatable = StoredExchange::new("Accept-Language: de", "Vary: *", 50);
+    let by_two = StoredExchange::new("Foo: 1; Bar: 2", "Vary: Foo, Bar", 7);
     let all = [&german, &older, &english, &austrian, &unvaried, &unrepeatable, &by_two];
     for (kept, request, want, near) in [
         (&all[..3], "Accept-Language: DE", Some(0), 0),
         (&all[1..2], "Accept-Language: de;q=1.0", Some(0), 0),
-        // The exact one, though another one is newer and in the same language.
+        // The exact fit wins over a newer response in the same language.
         (&all[..4], "Accept-Language: de", Some(0), 0),
-        // Nobody asked like that: the language that is wanted most, the newest.
+        // Without an exact fit: the preferred language, then the newest.
         (&all[..4], "Accept-Language: fr;q=0.5, de;q=1.0", Some(3), 3),
         (&all[..4], "Accept-Language: fr, de", None, 3),
         (&all[..4], "Accept-Language: fr, en;q=0.1, de;q=0.2", None, 3),
         (&all[..4], "Accept-Language: fr, en;q=0.2, de;q=0.1", None, 2),
         (&all[..4], "Accept-Language: fr", None, 3),
         (&all[..4], "", None, 3),
-        // Without `Vary` it is for all, but yields to those that have it.
+        // A response without `Vary` fits every request, but yields to one with `Vary`.
         (&all[..5], "Accept-Language: fr", Some(4), 4),
         (&all[..5], "Accept-Language: de", Some(0), 0),
-        // Never again by itself, yet better than nothing.
+        // Never reused online, but better than nothing offline.
         (&all[5..6], "Accept-Language: de", None, 0),
         (&all[6..], "Foo: 1; Bar: 2", Some(0), 0),
         (&all[6..], "Foo: 1; Bar: 3", None, 0),
@@ -127,24 +127,24 @@ fn the_newest_of_those_that_fit_best_is_chosen() {
 
 #[test]
 fn a_page_that_varies_no_more_is_found_by_who_asked_for_it() {
-    let german = Kept::new("Accept-Language: de", "Vary: Accept-Language", 1);
-    let newer = Kept::new("Accept-Language: de", "Content-Type: text/html", 2);
+    let german = StoredExchange::new("Accept-Language: de", "Vary: Accept-Language", 1);
+    let newer = StoredExchange::new("Accept-Language: de", "Content-Type: text/html", 2);
     let stored = [german.stored(), newer.stored()];
-    // Who asked alike got the newer one.
+    // The newer response answered an equal request.
     assert_eq!(select(&stored, &fields("Accept-Language: de")), Some(1));
     assert_eq!(nearest(&stored, &fields("Accept-Language: de")), Some(1));
-    // For all others it is as good as any without `Vary`.
+    // For all other requests it counts as a response without `Vary`.
     assert_eq!(select(&stored, &fields("Accept-Language: en")), Some(1));
-    let german = Kept::new("Accept-Language: de", "Vary: Accept-Language", 1);
-    let default = Kept::new("", "Content-Type: text/html", 2);
+    let german = StoredExchange::new("Accept-Language: de", "Vary: Accept-Language", 1);
+    let default = StoredExchange::new("", "Content-Type: text/html", 2);
     let stored = [german.stored(), default.stored()];
     assert_eq!(select(&stored, &fields("Accept-Language: de")), Some(0));
 }
 
 #[test]
 fn the_fewest_differences_are_nearest() {
-    let one = Kept::new("Foo: 1; Bar: 2", "Vary: Foo, Bar, Accept-Language", 1);
-    let two = Kept::new("Foo: 3; Bar: 2", "Vary: Foo, Bar", 2);
+    let one = StoredExchange::new("Foo: 1; Bar: 2", "Vary: Foo, Bar, Accept-Language", 1);
+    let two = StoredExchange::new("Foo: 3; Bar: 2", "Vary: Foo, Bar", 2);
     let stored = [one.stored(), two.stored()];
     assert_eq!(nearest(&stored, &fields("Foo: 1; Bar: 4; Accept-Language: de")), Some(0));
     assert_eq!(nearest(&stored, &fields("Foo: 3; Bar: 4")), Some(1));
@@ -153,12 +153,12 @@ fn the_fewest_differences_are_nearest() {
 
 #[test]
 fn a_newer_vary_is_held_against_the_recorded_request() {
-    // A `304` said that it is chosen by more than was known: the recorded request tells.
-    let mut kept = Kept::new("Foo: 1; Bar: 2", "Vary: Foo", 1);
+    // A `304` extended `Vary`: the recorded request decides.
+    let mut kept = StoredExchange::new("Foo: 1; Bar: 2", "Vary: Foo", 1);
     kept.fields.insert(VARY, HeaderValue::from_static("Foo, Bar"));
     assert!(fits(&kept.stored(), &fields("Foo: 1; Bar: 2")));
     assert!(!fits(&kept.stored(), &fields("Foo: 1; Bar: 3")));
-    // What is secret is not recorded: nobody knows whether it is the same.
+    // Secret fields are not recorded, so equality is unknown.
     for name in [COOKIE, AUTHORIZATION] {
         kept.fields.insert(VARY, HeaderValue::from_name(name));
         assert!(!fits(&kept.stored(), &fields("Foo: 1")));
@@ -167,7 +167,7 @@ fn a_newer_vary_is_held_against_the_recorded_request() {
 
 #[test]
 fn secrets_are_compared_though_they_are_not_recorded() {
-    let mut kept = Kept::new("Cookie: id=1", "Vary: Cookie", 1);
+    let mut kept = StoredExchange::new("Cookie: id=1", "Vary: Cookie", 1);
     kept.request.remove(COOKIE);
     assert!(fits(&kept.stored(), &fields("Cookie: id=1")));
     assert!(!fits(&kept.stored(), &fields("Cookie: id=2")));

@@ -8,8 +8,8 @@ use wwwoffle_spool::{Body, Entry, Error};
 use super::super::read::Reading;
 use crate::base::text::{Text, say};
 use wwwoffle_html::references::{Found, Want};
-use wwwoffle_http::caching::coding::{Delivery, Terms};
-use wwwoffle_http::decoding::{Decoder, Made};
+use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
+use wwwoffle_http::decoding::{Decoder, Output};
 
 /// Bytes of a body that are read, and decoded, at once.
 const PIECE: usize = 64 * 1024;
@@ -50,7 +50,7 @@ pub(super) fn read(
     want: &Want,
     room: &mut Room,
 ) -> Result<Read, Error> {
-    let undone = match Terms::of_a_reader().deliver(status, fields) {
+    let undone = match CodingTerms::of_a_reader().deliver(status, fields) {
         Delivery::Decoded { undone, .. } => undone,
         _ => Vec::new(),
     };
@@ -118,9 +118,9 @@ impl Sink<'_, '_> {
     fn take(&mut self, mut piece: &[u8], is_last: bool) -> Result<bool, Stop> {
         loop {
             let made = match self.decoder.decode(&mut piece, is_last, &mut self.made) {
-                Ok(Made::Bytes(length)) => self.made.get(..length).unwrap_or_default(),
-                Ok(Made::Busy) => &[],
-                Ok(Made::Hungry | Made::End) => return Ok(self.reading.is_done()),
+                Ok(Output::Bytes(length)) => self.made.get(..length).unwrap_or_default(),
+                Ok(Output::Busy) => &[],
+                Ok(Output::Hungry | Output::End) => return Ok(self.reading.is_done()),
                 Err(_) => return Err(Stop::Cut(DAMAGED)),
             };
             let length = u64::try_from(made.len()).unwrap_or(u64::MAX);

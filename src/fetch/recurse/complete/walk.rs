@@ -20,7 +20,7 @@ use crate::base::text::{Text, say};
 use crate::fetch::redirect::MAX_HOPS;
 use crate::fetch::{location, why_it_rests};
 use wwwoffle_html::references::{Class, Cut, Found, LeftOut, Want};
-use wwwoffle_http::head::read_answer;
+use wwwoffle_http::head::read_response;
 
 /// What was found on the way.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ struct Answer {
 
 impl Answer {
     fn read(entry: Entry) -> Option<Self> {
-        let (status, fields) = read_answer(entry.head()).ok()?;
+        let (status, fields) = read_response(entry.head()).ok()?;
         Some(Self { entry, status, fields })
     }
 

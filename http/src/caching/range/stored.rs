@@ -1,13 +1,13 @@
-//! Which bytes of a representation are there, and which are not.
+//! The stored and missing bytes of a representation.
 
 use super::Span;
 
-/// The bytes that are there: apart from each other, in order.
+/// The stored bytes: disjoint ranges in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Held(Vec<Span>);
+pub struct StoredRanges(Vec<Span>);
 
-impl Held {
-    /// Whatever of these there is; they may overlap and come in any order.
+impl StoredRanges {
+    /// The union of `spans`, which may overlap and come in any order.
     #[must_use]
     pub fn new(spans: impl IntoIterator<Item = Span>) -> Self {
         let mut spans: Vec<Span> = spans.into_iter().collect();
@@ -22,21 +22,21 @@ impl Held {
         Self(held)
     }
 
-    /// The stretches that are there, none touching another.
+    /// The stored ranges, which neither overlap nor touch.
     #[must_use]
     pub fn spans(&self) -> &[Span] {
         &self.0
     }
 
-    /// Whether every byte of `wanted` is there.
+    /// Whether every byte of `wanted` is stored.
     #[must_use]
     pub fn covers(&self, wanted: Span) -> bool {
         self.0.iter().any(|span| span.contains(wanted))
     }
 
-    /// What of `wanted` is not there.
+    /// The missing ranges of `wanted`.
     #[must_use]
-    pub fn lacking(&self, wanted: Span) -> Vec<Span> {
+    pub fn missing(&self, wanted: Span) -> Vec<Span> {
         let mut lacking = Vec::new();
         let mut at = wanted.start;
         for span in self.0.iter().filter(|span| wanted.start < span.end && span.start < wanted.end)
@@ -48,19 +48,19 @@ impl Held {
         lacking
     }
 
-    /// What one request to the origin asks for, so that all of `wanted` is there: from the first byte
-    /// that lacks to the last. Bytes between that are there come twice, for several ranges at once would
-    /// come as a multipart, which many origins answer with the whole instead.
+    /// The range that a single request must ask for to complete `wanted`: from the first missing
+    /// byte to the last. Stored bytes in between are transferred again, because many origins answer
+    /// a request for several ranges with the whole representation.
     #[must_use]
-    pub fn to_ask_for(&self, wanted: Span) -> Option<Span> {
-        let lacking = self.lacking(wanted);
+    pub fn range_to_request(&self, wanted: Span) -> Option<Span> {
+        let lacking = self.missing(wanted);
         Span::new(lacking.first()?.start, lacking.last()?.end)
     }
 }
 
 impl Span {
-    /// The `Range` field that asks for it: open at the end where the representation of `length` bytes ends
-    /// there, or where its length is not known and nothing ends it.
+    /// The `Range` field that requests this range. The end stays open if the range reaches the end
+    /// of a representation of `length` bytes.
     ///
     /// ```
     /// # use wwwoffle_http::caching::range::Span;

@@ -1,47 +1,47 @@
-//! `Range`: what a client asks for (RFC 9110 §14.2), and what of it there is.
+//! The `Range` field (RFC 9110 §14.2), and the bytes that satisfy it.
 
-use super::held::Held;
+use super::stored::StoredRanges;
 use super::{MAX_POSITION, Span, digits};
 
-/// How many ranges one field may hold. More are answered with the whole representation, as §14.2
-/// allows for what can only be a mistake or an attack. Viewers of documents ask for dozens.
+/// The most ranges in one field. A field with more gets the whole representation, which §14.2
+/// allows for suspected attacks. Document viewers request dozens of ranges.
 pub const MAX_RANGES: usize = 128;
 
-/// What a further part of a `multipart/byteranges` costs, in bytes: ranges that are nearer to each other are
-/// sent as one (§15.3.7.2 names this number).
+/// The cost of another part of a `multipart/byteranges` in bytes. Ranges with a smaller gap are
+/// sent as one (§15.3.7.2 suggests this number).
 const PART: u64 = 80;
 
-/// One range as it was asked for.
+/// One requested range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Range {
-    /// `first-last`, or `first-` up to the end.
+    /// `first-last`, or `first-` to the end.
     From { first: u64, last: Option<u64> },
     /// `-length`: the last bytes.
     Last(u64),
 }
 
-/// The ranges of bytes that a client asks for: at least one.
+/// The byte ranges of a request: at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges(Vec<Range>);
 
-/// What of a representation is to be sent.
+/// The part of a representation to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Satisfied {
-    /// All of it, with 200: parts of it would cost as much, or it is empty.
+pub enum RangeSelection {
+    /// The whole representation with 200: its parts would cost as much, or it is empty.
     Whole,
-    /// This, with 206 and `Content-Range`.
+    /// One range with 206 and `Content-Range`.
     One(Span),
-    /// These, with 206 and `multipart/byteranges`.
+    /// Several ranges with 206 and `multipart/byteranges`.
     Several(Vec<Span>),
-    /// None of the ranges has a byte of it: 416 (§15.5.17).
+    /// No range overlaps the representation: 416 (§15.5.17).
     Nothing,
 }
 
 impl Ranges {
-    /// Reads a `Range` field. `None` where it is to be ignored, which §14.2 says of units that are not
-    /// known and allows for whatever is malformed: then the whole representation is the answer.
+    /// Parses a `Range` field. `None` if the field is to be ignored and the whole representation
+    /// sent: §14.2 requires that for unknown units and allows it for malformed fields.
     ///
-    /// Laxer than the grammar: blanks around the commas, and empty members between them.
+    /// Laxer than the grammar: spaces around commas and empty members are accepted.
     ///
     /// ```
     /// # use wwwoffle_http::caching::range::Ranges;
@@ -58,7 +58,7 @@ impl Ranges {
         let mut ranges = Vec::new();
         let members = set.split(',').map(|member| member.trim_matches([' ', '\t']));
         for (seen, member) in members.enumerate() {
-            // Empty members count as well: they are free for who sends them, and not for us.
+            // Empty members count too: they cost us time and the sender nothing.
             if seen >= MAX_RANGES {
                 return None;
             }
@@ -69,7 +69,7 @@ impl Ranges {
         (!ranges.is_empty()).then_some(Self(ranges))
     }
 
-    /// The length of the one suffix that is asked for, and nothing else.
+    /// The length of the suffix, if the request is for one suffix only.
     #[must_use]
     pub fn suffix(&self) -> Option<u64> {
         match self.0.as_slice() {
@@ -78,55 +78,55 @@ impl Ranges {
         }
     }
 
-    /// Whether it is one range.
+    /// Whether it is a single range.
     #[must_use]
     pub fn is_one(&self) -> bool {
         self.0.len() == 1
     }
 
-    /// What there is of them in a representation of `length` bytes.
+    /// Selects the requested bytes of a representation of `length` bytes.
     ///
-    /// Ranges that overlap or nearly touch become one, in the order of the bytes; others keep the
-    /// order they were asked in (§15.3.7.2). Each byte is sent once at most, so that a small request
-    /// cannot bring a large answer.
+    /// Ranges that overlap or nearly touch are joined, in the order of the bytes; otherwise the
+    /// order of the request is kept (§15.3.7.2). Each byte is sent at most once, so a small request
+    /// cannot cause a large response.
     #[must_use]
-    pub fn satisfy(&self, length: u64) -> Satisfied {
+    pub fn satisfy(&self, length: u64) -> RangeSelection {
         if length == 0 && self.0.iter().any(|range| matches!(range, Range::Last(1..))) {
-            // §14.1.2: it is satisfied with the whole of nothing, which no Content-Range can say.
-            return Satisfied::Whole;
+            // §14.1.2: the empty representation satisfies it, which `Content-Range` cannot express.
+            return RangeSelection::Whole;
         }
         let mut spans: Vec<Span> = self.0.iter().filter_map(|range| range.within(length)).collect();
         if has_neighbours(&spans) {
-            spans = joined(spans);
+            spans = join_spans(spans);
         }
         match spans.as_slice() {
-            [] => Satisfied::Nothing,
-            [span] => Satisfied::One(*span),
+            [] => RangeSelection::Nothing,
+            [span] => RangeSelection::One(*span),
             several => {
                 let content = several.iter().map(|span| span.len().saturating_add(PART));
                 let cost = content.fold(0_u64, u64::saturating_add);
-                if cost < length { Satisfied::Several(spans) } else { Satisfied::Whole }
+                if cost < length { RangeSelection::Several(spans) } else { RangeSelection::Whole }
             }
         }
     }
 
-    /// The same, where only some bytes are there: `None` when one that is asked for lacks, or when it
-    /// cannot be told (RFC 9111 §3.3).
+    /// Selects the requested bytes if only some bytes are stored. `None` if a requested byte is
+    /// missing, or if that is unknown (RFC 9111 §3.3).
     ///
-    /// What is there in part is never sent whole, and never taken for a proof that there is no more.
+    /// A partial copy is never sent as the whole representation and never proves where it ends.
     #[must_use]
-    pub fn within(&self, held: &Held, length: Option<u64>) -> Option<Satisfied> {
+    pub fn within(&self, held: &StoredRanges, length: Option<u64>) -> Option<RangeSelection> {
         let Some(length) = length else {
             let [Range::From { first, last: Some(last) }] = self.0.as_slice() else { return None };
             let span = Span::new(*first, last.saturating_add(1))?;
-            return held.covers(span).then_some(Satisfied::One(span));
+            return held.covers(span).then_some(RangeSelection::One(span));
         };
         let satisfied = self.satisfy(length);
         let is_there = match &satisfied {
-            Satisfied::Whole => false,
-            Satisfied::One(span) => held.covers(*span),
-            Satisfied::Several(spans) => spans.iter().all(|span| held.covers(*span)),
-            Satisfied::Nothing => true,
+            RangeSelection::Whole => false,
+            RangeSelection::One(span) => held.covers(*span),
+            RangeSelection::Several(spans) => spans.iter().all(|span| held.covers(*span)),
+            RangeSelection::Nothing => true,
         };
         is_there.then_some(satisfied)
     }
@@ -140,11 +140,11 @@ impl Range {
         }
         let first = digits(first)?;
         let last = if last.is_empty() { None } else { Some(digits(last)?) };
-        // §14.1.1: a range that ends before it begins is invalid, and with it the whole field.
+        // §14.1.1: a range that ends before it begins makes the whole field invalid.
         last.is_none_or(|last| first <= last).then_some(Range::From { first, last })
     }
 
-    /// Its bytes in a representation of `length` bytes.
+    /// The requested bytes in a representation of `length` bytes.
     fn within(self, length: u64) -> Option<Span> {
         let length = length.min(MAX_POSITION);
         match self {
@@ -157,14 +157,14 @@ impl Range {
     }
 }
 
-/// Whether any two overlap, or are so near that a part of its own costs more than what is between.
+/// Whether any two ranges overlap, or their gap is smaller than the cost of another part.
 fn has_neighbours(spans: &[Span]) -> bool {
     let mut sorted = spans.to_vec();
     sorted.sort_unstable();
     sorted.iter().zip(sorted.iter().skip(1)).any(|(one, next)| are_near(*one, *next))
 }
 
-fn joined(mut spans: Vec<Span>) -> Vec<Span> {
+fn join_spans(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {
@@ -176,7 +176,7 @@ fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     joined
 }
 
-/// For two in order.
+/// For two ranges in ascending order.
 fn are_near(one: Span, next: Span) -> bool {
     next.start <= one.end.saturating_add(PART)
 }
