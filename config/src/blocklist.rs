@@ -1,17 +1,25 @@
 //! What is never got: specifications, and lists of rules as browsers have them, in one order.
 
 #[cfg(feature = "easylist")]
-use crate::easylist::{EasyList, EasyLists};
+mod easylist;
+pub(crate) mod request;
+
 use crate::{
-    asked::Asked,
-    explain::Found,
-    list::{list_file, list_name},
-    parts::UrlParts,
-    place::Place,
-    source::{Given, Source},
-    specset::{Listed, UrlSpecSet},
-    value::{LISTS_OF_RULES, Value, elements},
+    blocklist::request::Asked,
+    disk::place::Place,
+    pattern::{
+        parts::UrlParts,
+        set::{Listed, UrlSpecSet},
+    },
+    source::{
+        Given, Source,
+        explain::Found,
+        list::{list_file, list_name},
+        value::{LISTS_OF_RULES, Value, elements},
+    },
 };
+#[cfg(feature = "easylist")]
+use easylist::{EasyList, EasyLists};
 use std::fmt;
 use wwwoffle_url::CanonicalUrl;
 

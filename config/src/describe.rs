@@ -1,6 +1,8 @@
 //! What the schema says, told to people: `docs/options.md`, `docs/guide/from-2.9.md` and
 //! `wwwoffle.conf.example`.
 
+mod json;
+
 use crate::{
     former::{FORMER, Former, Now},
     schema::{Effect, OptionInfo, Protection, SECTIONS, Section},
@@ -123,7 +125,7 @@ The programs of 2.9 are verbs of one, `wwwoffle`. They take a URL in any spellin
 | wwwoffle-checkcert | `wwwoffle ca show` |
 ";
 
-pub use crate::json::json_schema;
+pub use json::json_schema;
 
 /// The reference of all options, in Markdown.
 #[must_use]

@@ -24,6 +24,7 @@
 //! ```
 
 mod array;
+mod changes;
 mod entry;
 mod given;
 mod layout;
@@ -32,9 +33,10 @@ mod rule;
 mod secret;
 mod typed;
 
-use crate::{nearest::nearest, schema::SECTIONS};
+use crate::{config::nearest::nearest, schema::SECTIONS};
 use std::ops::Range;
 
+pub use self::changes::{OptionChange, changes};
 use self::entry::Target;
 pub use self::overview::{OptionState, Overview, RuleState, overview};
 pub use self::secret::without_secrets;

@@ -1,9 +1,10 @@
 //! What is wrong with a configuration, and where.
 
 use crate::{
-    access::OpenListener, file::FileError, spec::ParseSpecError, values::hosts::ParseHostSpecError,
+    disk::FileError,
+    pattern::{host::ParseHostSpecError, spec::ParseSpecError},
 };
-use std::{error, fmt, path::Path, sync::Arc};
+use std::{error, fmt, net::SocketAddr, path::Path, sync::Arc};
 
 /// Faults told of one configuration. More would only scroll the first ones away.
 const MAX_FAULTS: usize = 100;
@@ -37,7 +38,7 @@ pub(crate) enum Kind {
         found: String,
     },
     /// A configuration of 2.9 where one of ours is expected.
-    Classic {
+    Former {
         file: Arc<Path>,
     },
     UnknownSection {
@@ -106,6 +107,25 @@ pub(crate) enum Kind {
     RuleWithoutUrl,
     RuleForNothing,
     Open(OpenListener),
+}
+
+/// A listener that other machines can reach, and a setting that is missing for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenListener {
+    /// Neither machines nor users are named.
+    #[error(
+        "other machines can reach {0}, but no setting says which of them may use the proxy: name \
+         them in \"hosts\" of [allowed-connect-hosts], or users in \"users\" of \
+         [allowed-connect-users] (`wwwoffle passwd USER` makes an entry); or listen on 127.0.0.1"
+    )]
+    NoClients(SocketAddr),
+    /// There is no control password, and nothing says that none is wanted.
+    #[error(
+        "other machines can reach {0}, but there is no control password: make one with `wwwoffle \
+         passwd` and put its line under [startup]; or set \"share-without-password\" there if \
+         none is wanted; or listen on 127.0.0.1"
+    )]
+    NoPassword(SocketAddr),
 }
 
 impl Faults {
@@ -188,7 +208,7 @@ impl fmt::Display for Kind {
             Self::NotToml { message, found } => {
                 write!(f, "{found:?} is not TOML: {message}")
             }
-            Self::Classic { file } => write!(
+            Self::Former { file } => write!(
                 f,
                 "this is a configuration of WWWOFFLE 2.9: \
                  `wwwoffle config import {} --output NEW.conf` converts it",

@@ -1,166 +1,400 @@
-//! The only code of this crate that touches files: reads them here, and replaces the configuration
-//! in `kept` and `versions`.
+//! The configuration's file as it is changed. The versions of it before are in `versions`.
+//!
+//! # What always holds
+//!
+//! 1. The file is a whole text without a fault, the old or the new one, whatever happens when.
+//! 2. One writer at a time reads, changes and replaces it, so that no edit of another is lost.
+//! 3. What a change replaces is a version first, on the disk.
 
-mod kept;
+mod load;
 mod reach;
 mod versions;
-mod watch;
 
-pub use kept::{ChangeError, Changed, ConfigFile, ConfigText, NotAStamp, Stamp};
+pub use load::{Loaded, load};
 pub use reach::Reach;
 pub use versions::{VERSIONS, Version};
-pub use watch::{Loaded, Watch, load};
 
 use crate::{
-    error::{Fault, Faults, Kind},
-    lookup::Lookup,
+    disk::{
+        FileError, MAX_CONFIG,
+        lookup::{Lookup, SYSTEM_FILE},
+        read,
+        watch::watching,
+    },
+    edit::{self, Edit, EditError, Edited, OptionChange, changes},
+    error::Faults,
     schema::Config,
 };
+use reach::beyond_guard;
+use sha2::{Digest, Sha256};
 use std::{
-    fmt, fs,
-    io::{self, Read, Write},
-    os::unix::fs::OpenOptionsExt,
+    fmt, fs, io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown},
     path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+    time::SystemTime,
 };
+use versions::NEW;
 
-/// Largest configuration, in bytes.
-const MAX_CONFIG: u64 = 1 << 20;
+/// What tells one text of a configuration from every other: its SHA-256. Shown in hex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp([u8; 32]);
 
-/// Largest list that a configuration names, in bytes: some 200,000 URL-SPECIFICATIONs.
-const MAX_LIST: u64 = 16 << 20;
+/// What is no [`Stamp`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a stamp of 64 hex digits")]
+pub struct NotAStamp;
 
-impl Config {
-    /// Reads the configuration in `file`.
-    ///
-    /// # Errors
-    ///
-    /// All that is wrong with it: see [`Config::parse`]. A file that is missing, too large, not a
-    /// regular file or not UTF-8 has that one fault.
-    pub fn load(file: &Path) -> Result<Self, Faults> {
-        let text = read(file, MAX_CONFIG)
-            .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)))?;
-        Self::parse(&text, file)
+impl Stamp {
+    /// That of `text`. A file that is not there counts as an empty one.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self(Sha256::digest(text.as_bytes()).into())
     }
+}
 
-    /// Reads the configuration that `lookup` finds, and says where that was.
-    ///
-    /// # Errors
-    ///
-    /// As [`Config::load`]. A file that nobody named and that is not there is no fault; one that is
-    /// there and cannot be read is, since it was written to be used.
-    pub fn find(lookup: &Lookup) -> Result<(Self, Option<PathBuf>), Faults> {
-        let candidates = match lookup {
-            Lookup::Named(file) => return Ok((Self::load(file)?, Some(file.clone()))),
-            Lookup::FirstOf(candidates) => candidates,
-        };
-        for file in candidates {
-            match read(file, MAX_CONFIG) {
-                Ok(text) => return Ok((Self::parse(&text, file)?, Some(file.clone()))),
-                Err(error) if error.is_absent() => {}
-                Err(error) => {
-                    return Err(Fault::new(&file.as_path().into(), None, Kind::File(error)).into());
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for Stamp {
+    type Err = NotAStamp;
+
+    fn from_str(text: &str) -> Result<Self, NotAStamp> {
+        let mut bytes = [0; 32];
+        if text.len() != 2 * bytes.len() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(NotAStamp);
+        }
+        for (number, byte) in bytes.iter_mut().enumerate() {
+            let digits = text.get(2 * number..2 * number + 2).ok_or(NotAStamp)?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| NotAStamp)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// The file of a configuration, which may not be there yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigFile {
+    path: PathBuf,
+    /// Whether its absence is no fault, and the first edit makes it.
+    may_be_made: bool,
+    /// Which options changes may touch.
+    reach: Reach,
+    /// What protected options are compared with where the file is faulty.
+    in_force: Option<Arc<Config>>,
+}
+
+/// A configuration as its file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigText {
+    /// The whole text; empty without a file.
+    pub text: String,
+    /// What tells it from others.
+    pub stamp: Stamp,
+    /// Whether there is a file.
+    pub exists: bool,
+}
+
+/// A change that was made.
+#[derive(Debug)]
+pub struct Changed {
+    /// The text as it is now.
+    pub text: ConfigText,
+    /// What the text says.
+    pub config: Config,
+    /// What was done, if it was an edit.
+    pub edited: Option<Edited>,
+    /// The options that mean something else now.
+    pub options: Vec<OptionChange>,
+    /// Whether there was anything to change.
+    pub is_new: bool,
+}
+
+/// Why the file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// It is not what the change was meant for: someone else has changed it meanwhile.
+    #[error("the configuration has changed meanwhile: look at it as it is now, and try again")]
+    Conflict {
+        /// The text as it is.
+        current: String,
+        /// The text that was to take its place; `None` when none can be made of it any more.
+        wanted: Option<String>,
+    },
+    /// The edit does not fit the text.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// The new text is faulty.
+    #[error("the configuration would be faulty, so it stays as it was:\n{0}")]
+    Faults(Faults),
+    /// The option is protected: see [`Protection`](crate::schema::Protection).
+    #[error(
+        "{0} can be changed only with the control password, which `wwwoffle passwd` sets, or on this \
+         machine with `wwwoffle config`"
+    )]
+    Beyond(String),
+    /// There is no such version.
+    #[error("there is no {}", version(*.0))]
+    NoVersion(Option<u64>),
+    /// Another writer does not come to an end.
+    #[error("{} is being changed by another program: try again", .0.display())]
+    Locked(PathBuf),
+    /// The file cannot be read.
+    #[error("{}: {error}", .file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: String,
+    },
+    /// The disk refused.
+    #[error("{} cannot be {what}", .path.display())]
+    Disk {
+        /// What was to be done.
+        what: &'static str,
+        /// With which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn version(number: Option<u64>) -> String {
+    number.map_or_else(|| "version before this one".into(), |number| format!("version {number}"))
+}
+
+/// Turns what the system said into a [`ChangeError`].
+fn disk(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ChangeError {
+    let path = path.to_owned();
+    move |source| ChangeError::Disk { what, path, source }
+}
+
+impl ConfigFile {
+    /// The file that `lookup` finds, or the one that is made by the first edit if there is none.
+    #[must_use]
+    pub fn of(lookup: &Lookup) -> Self {
+        match lookup {
+            Lookup::Named(path) => {
+                Self { path: path.clone(), may_be_made: false, reach: Reach::Whole, in_force: None }
+            }
+            Lookup::FirstOf(candidates) => {
+                let there = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
+                let path = candidates.iter().find(there).or_else(|| candidates.first());
+                Self {
+                    path: path.cloned().unwrap_or_default(),
+                    may_be_made: true,
+                    reach: Reach::Whole,
+                    in_force: None,
                 }
             }
         }
-        Ok((Self::default(), None))
     }
-}
 
-/// Reads a list that the configuration names.
-pub(crate) fn read_list(file: &Path) -> Result<String, FileError> {
-    read(file, MAX_LIST)
-}
-
-/// Reads a file that a section includes.
-pub(crate) fn read_included(file: &Path) -> Result<String, FileError> {
-    read(file, MAX_CONFIG)
-}
-
-/// Reads a configuration of 2.9.
-pub(crate) fn read_classic(file: &Path) -> Result<String, FileError> {
-    read_bytes(file, MAX_CONFIG).map(from_either)
-}
-
-/// Reads a section of 2.9 that is in a file of its own.
-pub(crate) fn read_classic_list(file: &Path) -> Result<String, FileError> {
-    read_bytes(file, MAX_LIST).map(from_either)
-}
-
-/// Files of 2.9's time are often in Latin-1, of which each byte is a character.
-fn from_either(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes)
-        .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect())
-}
-
-/// Writes a file that is not there yet, for its owner alone.
-#[expect(clippy::disallowed_methods, reason = "this is the one file that makes any")]
-pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), FileError> {
-    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    let mut made = made.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => FileError::Exists,
-        _ => FileError::Unwritable(error),
-    })?;
-    let written = made.write_all(text.as_bytes()).and_then(|()| made.sync_all());
-    written.map_err(|error| {
-        // A part of a configuration is none.
-        let _removed = fs::remove_file(file);
-        FileError::Unwritable(error)
-    })
-}
-
-/// Why a file gave no text, or took none.
-#[derive(Debug)]
-pub(crate) enum FileError {
-    Io(io::Error),
-    NotRegular,
-    TooLarge { limit: u64 },
-    NotText { line: usize },
-    Exists,
-    Unwritable(io::Error),
-}
-
-impl FileError {
-    /// Whether there is no such file, rather than one that could not be read.
-    fn is_absent(&self) -> bool {
-        matches!(self, Self::Io(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+    /// The same file, for changes that touch only the options of `reach`. Where the file is faulty,
+    /// they are compared with `in_force`.
+    #[must_use]
+    pub fn within(self, reach: Reach, in_force: Arc<Config>) -> Self {
+        Self { reach, in_force: Some(in_force), ..self }
     }
-}
 
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            _ if self.is_absent() => write!(f, "there is no such file"),
-            Self::Io(error) => write!(f, "cannot be read: {error}"),
-            Self::NotRegular => write!(f, "not a regular file"),
-            Self::TooLarge { limit } => write!(f, "larger than {limit} bytes, the most allowed"),
-            Self::Exists => write!(f, "is there already: name another file, or remove it first"),
-            Self::Unwritable(error) => write!(f, "cannot be written: {error}"),
-            Self::NotText { line } => write!(f, "not UTF-8, first in line {line}"),
+    /// Where it is, or will be.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text as it is now.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Unreadable`].
+    pub fn read(&self) -> Result<ConfigText, ChangeError> {
+        self.text().map_err(|error| self.unreadable(&error))
+    }
+
+    fn text(&self) -> Result<ConfigText, FileError> {
+        let (text, exists) = match read(&self.path, MAX_CONFIG) {
+            Ok(text) => (text, true),
+            Err(error) if error.is_absent() && self.may_be_made => (String::new(), false),
+            Err(error) => return Err(error),
+        };
+        Ok(ConfigText { stamp: Stamp::of(&text), text, exists })
+    }
+
+    fn unreadable(&self, error: &FileError) -> ChangeError {
+        ChangeError::Unreadable { file: self.path.clone(), error: error.to_string() }
+    }
+
+    /// Edits the file. With `expected` only if it is still that text.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`], and the file is as it was.
+    pub fn edit(
+        &self,
+        edit: &Edit,
+        expected: Option<Stamp>,
+        now: SystemTime,
+    ) -> Result<Changed, ChangeError> {
+        self.change(expected, now, |current| {
+            let edited = edit::apply(current, edit)?;
+            Ok((edited.text.clone(), Some(edited)))
+        })
+    }
+
+    /// Puts a whole text in the place of the one that `expected` tells.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`], and the file is as it was.
+    pub fn replace(
+        &self,
+        expected: Stamp,
+        text: &str,
+        now: SystemTime,
+    ) -> Result<Changed, ChangeError> {
+        self.change(Some(expected), now, |_| Ok((text.to_owned(), None)))
+    }
+
+    /// Puts back a version: this one, or the last that differs. What is replaced becomes a version
+    /// itself, so undoing twice is to have done nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`], and the file is as it was.
+    pub fn undo(
+        &self,
+        number: Option<u64>,
+        expected: Option<Stamp>,
+        now: SystemTime,
+    ) -> Result<Changed, ChangeError> {
+        self.change(expected, now, |current| {
+            for version in self.versions()?.iter().rev() {
+                let is_meant = number.is_none_or(|number| version.number == number);
+                if !is_meant {
+                    continue;
+                }
+                let text = version.text()?;
+                if number.is_some() || text != current {
+                    return Ok((text, None));
+                }
+            }
+            Err(ChangeError::NoVersion(number))
+        })
+    }
+
+    /// The versions before the one in force, the oldest first, at most [`VERSIONS`](VERSIONS).
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails. Without any version there is none, which is no error.
+    pub fn versions(&self) -> Result<Vec<Version>, ChangeError> {
+        match fs::canonicalize(&self.path) {
+            Ok(real) => versions::list(&versions::directory(&real)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(disk("found", &self.path)(error)),
         }
     }
+
+    /// Reads, lets `make` say what shall be instead, and puts that in its place, all while no one
+    /// else does.
+    fn change(
+        &self,
+        expected: Option<Stamp>,
+        now: SystemTime,
+        make: impl FnOnce(&str) -> Result<(String, Option<Edited>), ChangeError>,
+    ) -> Result<Changed, ChangeError> {
+        let real = self.real()?;
+        let directory = versions::directory(&real);
+        let _locked = versions::lock(&real, &directory)?;
+        let old = self.read()?;
+        let outcome = make(&old.text);
+        if expected.is_some_and(|expected| expected != old.stamp) {
+            let wanted = outcome.ok().map(|(text, _)| text);
+            return Err(ChangeError::Conflict { current: old.text, wanted });
+        }
+        let (text, edited) = outcome?;
+        if u64::try_from(text.len()).is_ok_and(|length| length > MAX_CONFIG) {
+            return Err(self.unreadable(&FileError::TooLarge { limit: MAX_CONFIG }));
+        }
+        let (config, files) = watching(&[], || Config::parse(&text, &self.path));
+        if self.reach == Reach::Guarded {
+            let (was, known) = watching(&[], || Config::parse(&old.text, &self.path));
+            let was = was.as_ref().ok().or(self.in_force.as_deref());
+            if let Some(what) = beyond_guard((was, &known), (config.as_ref().ok(), &files)) {
+                return Err(ChangeError::Beyond(what));
+            }
+        }
+        let config = config.map_err(ChangeError::Faults)?;
+        let new = ConfigText { stamp: Stamp::of(&text), text, exists: true };
+        if new.text == old.text && old.exists {
+            return Ok(Changed { text: new, config, edited, options: Vec::new(), is_new: false });
+        }
+        if old.exists {
+            versions::keep(&directory, &old.text, now)?;
+        }
+        let written = write(&real, &directory, &new.text, old.exists)?;
+        // An editor takes no lock. It may have saved while the disk was busy with our text.
+        let still = self.read()?;
+        if still.stamp != old.stamp {
+            return Err(ChangeError::Conflict { current: still.text, wanted: Some(new.text) });
+        }
+        versions::rename(&written, &real)?;
+        let options = changes(&old.text, &new.text);
+        Ok(Changed { text: new, config, edited, options, is_new: true })
+    }
+
+    /// The file itself, where the path is a link. Its directory is made if need be.
+    fn real(&self) -> Result<PathBuf, ChangeError> {
+        match fs::canonicalize(&self.path) {
+            Ok(real) => return Ok(real),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(disk("found", &self.path)(error));
+            }
+            Err(error) if !self.may_be_made => {
+                return Err(self.unreadable(&FileError::Io(error)));
+            }
+            Err(_) => {}
+        }
+        // A link that leads nowhere is not to be taken for a file of its own.
+        if let Ok(target) = fs::read_link(&self.path) {
+            let error = io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("it is a link to {}, which is not there", target.display()),
+            );
+            return Err(disk("found", &self.path)(error));
+        }
+        let (Some(parent), Some(name)) = (self.path.parent(), self.path.file_name()) else {
+            return Err(disk("made", &self.path)(io::ErrorKind::InvalidFilename.into()));
+        };
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
+        made.map_err(disk("made", parent))?;
+        let parent = fs::canonicalize(parent).map_err(disk("found", parent))?;
+        Ok(parent.join(name))
+    }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one file that opens any")]
-fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
-    watch::note(file);
-    // Asked before opening, because opening a named pipe waits for someone to write to it.
-    if !fs::metadata(file).map_err(FileError::Io)?.is_file() {
-        return Err(FileError::NotRegular);
-    }
-    let mut bytes = Vec::new();
-    let opened = fs::File::open(file).map_err(FileError::Io)?;
-    // One byte more than allowed tells a file that grew meanwhile as well as a large one.
-    let length = opened.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;
-    if u64::try_from(length).is_ok_and(|length| length > limit) {
-        return Err(FileError::TooLarge { limit });
-    }
-    Ok(bytes)
-}
-
-fn read(file: &Path, limit: u64) -> Result<String, FileError> {
-    String::from_utf8(read_bytes(file, limit)?).map_err(|error| {
-        let valid = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
-        FileError::NotText { line: 1 + valid.filter(|byte| **byte == b'\n').count() }
-    })
+/// Writes the new text aside, for the same people as the old one.
+fn write(real: &Path, directory: &Path, text: &str, exists: bool) -> Result<PathBuf, ChangeError> {
+    let path = directory.join(NEW);
+    let file = versions::create(&path, text).map_err(disk("written", &path))?;
+    let mode = if exists {
+        let old = fs::metadata(real).map_err(disk("read", real))?;
+        let own = file.metadata().map_err(disk("read", &path))?;
+        if (old.uid(), old.gid()) != (own.uid(), own.gid()) {
+            fchown(&file, Some(old.uid()), Some(old.gid()))
+                .map_err(disk("given to its owner", &path))?;
+        }
+        old.permissions()
+    } else if real == Path::new(SYSTEM_FILE) {
+        fs::Permissions::from_mode(0o644)
+    } else {
+        fs::Permissions::from_mode(0o600)
+    };
+    file.set_permissions(mode).and_then(|()| file.sync_all()).map_err(disk("written", &path))?;
+    Ok(path)
 }

@@ -40,6 +40,21 @@ impl Former {
     }
 }
 
+/// The sections of 2.9, in its order.
+pub(crate) fn sections() -> impl Iterator<Item = &'static str> {
+    let mut last = None;
+    FORMER.iter().map(|former| former.section).filter(move |name| last.replace(*name) != Some(name))
+}
+
+/// Whether `text` begins as a configuration of 2.9 does: the name of a section, and below it its
+/// bracket.
+pub(crate) fn is_former(text: &str) -> bool {
+    let lines = text.lines().map(str::trim);
+    let mut written = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let is_section = |name: &str| sections().any(|known| known.eq_ignore_ascii_case(name));
+    written.next().is_some_and(is_section) && matches!(written.next(), Some("{" | "["))
+}
+
 const fn is(
     (section, key): (&'static str, &'static str),
     (now, now_key): (&'static str, &'static str),

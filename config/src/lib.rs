@@ -1,21 +1,42 @@
 //! The configuration of wwwoffle: what may be set, what is set, and which URLs a pattern means.
 //!
-//! This crate knows text and files, not HTTP. It turns `wwwoffle.conf` into a [`Config`] whose
-//! values are types, or into [`Faults`]: all that is wrong with the file, each with its line. Who
-//! acts on a value, and when, is for its caller.
+//! This crate handles text and files, not HTTP. It turns `wwwoffle.conf` into a [`Config`] of typed
+//! values, or into [`Faults`]: every fault of the file, each with its line. The caller decides what
+//! to do with a value, and when.
 //!
 //! # One declaration per option
 //!
 //! [`schema`] declares each option once: key, type, default, whether a restart is needed, and one
 //! sentence. The fields of [`Config`], the reader, `docs/options.md` and `wwwoffle.conf.example`
-//! ([`describe`]) follow from it, so they cannot tell different stories; a test holds the two files
-//! to it.
+//! ([`describe`]) follow from it, so they cannot contradict each other. A test compares the two
+//! files with it.
 //!
-//! # What always holds
+//! # Layers
 //!
-//! 1. A [`Config`] is whole: every option has a value of its type, given or default.
-//! 2. A file with any fault gives no [`Config`] at all, and tells every fault it has.
-//! 3. Nothing here reads the environment or the clock, and only the `file` module touches files.
+//! A module imports only modules below it in this table. `tests/layers.rs` reads the table and
+//! checks every import.
+//!
+//! | module | task |
+//! |---|---|
+//! | `describe` | writes the reference of all options, the example file and the JSON schema |
+//! | `import` | converts a configuration of WWWOFFLE 2.9 |
+//! | `file` | loads, replaces and undoes the configuration file; keeps its earlier versions |
+//! | `edit` | edits a text and leaves every other byte alone; compares two texts |
+//! | `config` | reads a whole [`Config`], explains it, and says whom it serves |
+//! | `schema` | declares every option, by section |
+//! | `values` | the types of values |
+//! | `blocklist` | the value of `[dont-get]`: URL patterns and lists of browser rules |
+//! | `source` | takes values, rules and lists from the texts of a configuration |
+//! | `error` | faults and where they are |
+//! | `pattern` | patterns for URLs and hosts, and indexed lists of them |
+//! | `disk` | finds and reads files within bounds |
+//! | `former` | the options of WWWOFFLE 2.9 and their successors |
+//!
+//! # Invariants
+//!
+//! 1. A [`Config`] is complete: every option has a value of its type, given or default.
+//! 2. A file with any fault gives no [`Config`], and all its faults are reported.
+//! 3. Nothing here reads the environment or the clock. Only `disk` and `file` touch files.
 //!
 //! # Examples
 //!
@@ -35,75 +56,49 @@
 //! # Ok::<(), wwwoffle_config::Faults>(())
 //! ```
 
-mod access;
-mod asked;
 mod blocklist;
-mod certificates;
-mod changes;
-mod classic;
+mod config;
 pub mod describe;
-mod domains;
-#[cfg(feature = "easylist")]
-mod easylist;
+mod disk;
 pub mod edit;
 mod error;
-mod explain;
-mod field;
 mod file;
 mod former;
-mod index;
-mod json;
-mod list;
-mod lookup;
-mod nearest;
-mod noise;
-mod origin;
-mod parts;
-mod passed;
-mod password;
-mod place;
-mod reader;
-mod rule;
+mod import;
+mod pattern;
 pub mod schema;
-mod shipped;
 mod source;
-mod spec;
-mod specset;
-mod text;
-mod value;
 mod values;
-mod wildcard;
 
-pub use access::{ClientHosts, Names, OpenListener};
-pub use asked::{Asked, Purpose, Site};
-pub use blocklist::{BlockList, Decided, ListRule, Note};
-pub use certificates::{AllowedCertificate, AllowedCertificates};
-pub use changes::{OptionChange, changes};
-pub use classic::{Imported, LeftOut};
-pub use domains::Domains;
-pub use edit::EditError;
-pub use error::{Fault, Faults};
-pub use explain::Explained;
+pub use blocklist::{
+    BlockList, Decided, ListRule, Note,
+    request::{Asked, Purpose, Site},
+};
+pub use disk::{
+    lookup::{Environment, Lookup, NoDirectory},
+    place::Place,
+    watch::Watch,
+};
+pub use edit::{EditError, OptionChange, changes};
+pub use error::{Fault, Faults, OpenListener};
 pub use file::{
     ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Reach, Stamp, VERSIONS,
-    Version, Watch, load,
+    Version, load,
 };
 pub use former::{FORMER, Former, Now};
-pub use lookup::{Environment, Lookup, NoDirectory};
-pub use noise::Noise;
-pub use parts::UrlParts;
-pub use passed::Passed;
-pub use password::{BadPassword, ControlPassword, PasswordHash, User, Users};
-pub use place::Place;
-pub use rule::Ruled;
+pub use import::{Imported, LeftOut};
+pub use pattern::{
+    host::{HostSpec, ParseHostSpecError},
+    parts::UrlParts,
+    set::{Listed, UrlSpecSet},
+    spec::{ParseSpecError, UrlSpec},
+};
 pub use schema::{
     Alias, AllowedHosts, AllowedUsers, Caching, CensorHeader, Config, DontCache, DontCompress,
     DontGet, FetchOptions, Https, IndexOptions, Link, LocalNames, LocalNet, MimeTypes, ModifyHtml,
     OfflineOptions, OnlineOptions, Options, OwnPages, Protection, Proxy, Purge, Startup, Tunnel,
 };
-pub use spec::{ParseSpecError, UrlSpec};
-pub use specset::{Listed, UrlSpecSet};
-pub use value::{Durability, HostNames, Listen, LogLevel, LogTo, NoStore, SpoolDir};
+pub use source::{explain::Explained, rule::Ruled};
 pub use values::{
     aliases::{Alias as UrlAlias, Aliases},
     amounts::{
@@ -113,11 +108,17 @@ pub use values::{
     arguments::ArgumentNames,
     authorities::ExtraAuthorities,
     censored::{Censor, CensoredFields},
-    hosts::{HostList, HostSpec, ParseHostSpecError},
+    certificates::{AllowedCertificate, AllowedCertificates},
+    clients::{ClientHosts, Names},
+    domains::Domains,
+    hosts::HostList,
     links::{ExpectedStatus, Interfaces, Phrase, ProbeUrl},
     media::{Extensions, MediaType, MediaTypes, TypesByExtension},
     parent::{ParentProxy, Replacement},
+    password::{BadPassword, ControlPassword, PasswordHash, User, Users},
+    plain::{HostNames, Listen, SpoolDir},
     ports::{PortRange, PortRanges},
     texts::{Account, Markup, Program, Secret, UserName},
     times::{Pause, Window, Windows},
+    words::{Durability, LogLevel, LogTo, NoStore},
 };

@@ -4,95 +4,13 @@
 //! wwwoffle-config` to write `docs/options.md` and `wwwoffle.conf.example` anew. A type that rules may
 //! set is a [`Ruled`](crate::Ruled). A new type of value is an implementation of `Value`.
 
+pub use crate::source::declaration::{Effect, OptionInfo, Protection, Section};
+
 use crate::{
-    explain::Explained, noise::Noise, origin::Origins, parts::UrlParts, passed::Passed,
-    source::Source,
+    pattern::{parts::UrlParts, set::UrlSpecSet},
+    source::{Source, explain::Explained, origin::Origins},
+    values::shipped::{NOISE, TUNNELS},
 };
-
-/// A group of options, `[name]` in the file.
-#[derive(Clone, Copy, Debug)]
-pub struct Section {
-    /// As the file writes it, without the brackets.
-    pub name: &'static str,
-    /// What its options are about.
-    pub sentence: &'static str,
-    /// In the order of the documents.
-    pub options: &'static [OptionInfo],
-}
-
-/// What is known of one option before any file is read.
-#[derive(Clone, Copy, Debug)]
-pub struct OptionInfo {
-    /// As the file writes it.
-    pub key: &'static str,
-    /// Its type, in the words of `docs/options.md`.
-    pub kind: &'static str,
-    /// Whether its value is shown to nobody, as that of a password is.
-    pub is_secret: bool,
-    /// How a value of that type is written.
-    pub meaning: &'static str,
-    /// What a JSON schema says of its type.
-    pub json: fn() -> String,
-    /// Its default, as the file would write it.
-    pub default: &'static str,
-    /// Whether rules may set it for some URLs.
-    pub rules: bool,
-    /// When a new value comes into force.
-    pub effect: Effect,
-    /// Who may change it.
-    pub protection: Protection,
-    /// What it does.
-    pub sentence: &'static str,
-}
-
-/// When a new value comes into force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// When the daemon starts.
-    Restart,
-    /// With the first request after the file is read again.
-    Live,
-    /// In a later version: it is read and checked, and changes nothing yet.
-    Later,
-}
-
-/// Who may change an option.
-///
-/// All but [`Ordinary`](Self::Ordinary) options are protected: they can be changed only through the
-/// Unix socket of the daemon, with the control password, or in the file itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protection {
-    /// Whoever may change the configuration at all.
-    Ordinary,
-    /// Names a program that the daemon runs.
-    Program,
-    /// Names a file or directory that the daemon reads or writes.
-    Path,
-    /// Decides who may use or control the proxy, and what they reach through it.
-    Access,
-    /// Decides what browsers receive in the name of other sites.
-    Trust,
-}
-
-impl Protection {
-    /// Whether changing the option takes the Unix socket or the control password.
-    #[must_use]
-    pub fn is_protected(self) -> bool {
-        self != Self::Ordinary
-    }
-
-    /// The word for it in the schema.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ordinary => "ordinary",
-            Self::Program => "program",
-            Self::Path => "path",
-            Self::Access => "access",
-            Self::Trust => "trust",
-        }
-    }
-}
 
 /// What every section has.
 pub(crate) trait Part: Sized {
@@ -130,12 +48,12 @@ macro_rules! section {
                 options: &[$(
                     crate::schema::OptionInfo {
                         key: $key,
-                        kind: <$Type as crate::field::Field>::KIND,
-                        is_secret: <$Type as crate::field::Field>::IS_SECRET,
-                        meaning: <$Type as crate::field::Field>::MEANING,
-                        json: <$Type as crate::field::Field>::json,
+                        kind: <$Type as crate::source::field::Field>::KIND,
+                        is_secret: <$Type as crate::source::field::Field>::IS_SECRET,
+                        meaning: <$Type as crate::source::field::Field>::MEANING,
+                        json: <$Type as crate::source::field::Field>::json,
                         default: $default,
-                        rules: <$Type as crate::field::Field>::RULES,
+                        rules: <$Type as crate::source::field::Field>::RULES,
                         effect: crate::schema::Effect::$effect,
                         protection: crate::schema::Protection::$protection,
                         sentence: concat!($($doc),+),
@@ -144,18 +62,18 @@ macro_rules! section {
             };
 
             fn take(source: &mut crate::source::Source<'_>) -> Self {
-                use crate::field::Field;
+                use crate::source::field::Field;
                 source.begin(&Self::SECTION);
                 Self { $( $name: Field::take(source, $section, $key, $default), )+ }
             }
 
             fn explain(
                 &self,
-                url: &crate::parts::UrlParts<'_>,
-                origins: &crate::origin::Origins,
-                told: &mut Vec<crate::explain::Explained>,
+                url: &crate::pattern::parts::UrlParts<'_>,
+                origins: &crate::source::origin::Origins,
+                told: &mut Vec<crate::source::explain::Explained>,
             ) {
-                use crate::{explain::Explained, field::Field};
+                use crate::source::{explain::Explained, field::Field};
                 let mut options = Self::SECTION.options.iter();
                 $(
                     let found = Field::found(&self.$name, url);
@@ -207,9 +125,9 @@ macro_rules! config {
             $( $(#[doc = $doc])+ pub $field: $Section, )+
             pub(crate) origins: Origins,
             /// Follows from the offline options; made once, because every miss asks it.
-            noise: Noise,
+            noise: UrlSpecSet,
             /// Follows from the options of HTTPS; every CONNECT asks it.
-            passed: Passed,
+            tunnels: UrlSpecSet,
         }
 
         /// Every section with every option.
@@ -221,11 +139,12 @@ macro_rules! config {
                 let mut config = Self {
                     $( $field: $Section::take(source), )+
                     origins: std::mem::take(&mut source.origins),
-                    noise: Noise::default(),
-                    passed: Passed::default(),
+                    noise: UrlSpecSet::default(),
+                    tunnels: UrlSpecSet::default(),
                 };
-                config.noise = Noise::of(&config.offline_options);
-                config.passed = Passed::of(&config.https);
+                let (offline, https) = (&config.offline_options, &config.https);
+                config.noise = NOISE.after(&offline.noise, offline.shipped_noise);
+                config.tunnels = TUNNELS.after(&https.tunnel, https.shipped_tunnel);
                 config
             }
 
@@ -305,17 +224,44 @@ config! {
 impl Eq for Config {}
 
 impl Config {
-    /// What browsers and systems ask for of their own accord, as the offline options have it. It
-    /// follows the options as they were read: changing the field later does not change it.
+    /// URLs that browsers and systems request on their own: `noise` of `[offline-options]`, then the
+    /// shipped list. They follow the options as they were read: changing a field later does not
+    /// change them.
+    ///
+    /// ```
+    /// use wwwoffle_config::Config;
+    /// use wwwoffle_url::{CanonicalUrl, LocalHost};
+    ///
+    /// let config = Config::default();
+    /// let local = LocalHost::default();
+    /// let check = CanonicalUrl::parse("http://detectportal.firefox.com/success.txt", &local)?;
+    /// assert!(config.noise().matches(&check).is_some());
+    /// let page = CanonicalUrl::parse("http://www.example.org/", &local)?;
+    /// assert!(config.noise().matches(&page).is_none());
+    /// # Ok::<(), wwwoffle_url::ParseError>(())
+    /// ```
     #[must_use]
-    pub fn noise(&self) -> &Noise {
+    pub fn noise(&self) -> &UrlSpecSet {
         &self.noise
     }
 
-    /// The HTTPS that passes unread, as the options of HTTPS have it. It follows the options as they
-    /// were read.
+    /// HTTPS that passes through a tunnel: `tunnel` of `[https]`, then the shipped list. It is
+    /// compared with the URL of a host's first page, as no more is known of the requests to come.
+    ///
+    /// ```
+    /// use wwwoffle_config::Config;
+    /// use wwwoffle_url::{CanonicalUrl, LocalHost};
+    ///
+    /// let config = Config::default();
+    /// let local = LocalHost::default();
+    /// let bank = CanonicalUrl::parse("https://www.paypal.com/", &local)?;
+    /// assert!(config.tunnels().matches(&bank).is_some());
+    /// let page = CanonicalUrl::parse("https://www.example.org/", &local)?;
+    /// assert!(config.tunnels().matches(&page).is_none());
+    /// # Ok::<(), wwwoffle_url::ParseError>(())
+    /// ```
     #[must_use]
-    pub fn passed(&self) -> &Passed {
-        &self.passed
+    pub fn tunnels(&self) -> &UrlSpecSet {
+        &self.tunnels
     }
 }

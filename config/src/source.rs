@@ -1,17 +1,25 @@
 //! Where values are taken from: the texts of a configuration, and the rules in them.
 
+pub(crate) mod declaration;
+pub(crate) mod explain;
+pub(crate) mod field;
+pub(crate) mod list;
+pub(crate) mod origin;
+pub(crate) mod rule;
+pub(crate) mod text;
+pub(crate) mod value;
+
 use crate::{
+    disk::place::Place,
     error::{Collected, Fault, Kind},
-    nearest::nearest,
-    origin::{Origin, Origins},
-    place::Place,
-    rule::{FOR, RuleText, SectionRules, URL},
-    schema::{Config, OptionInfo, SECTIONS, Section},
-    text::{INCLUDE, Text},
-    value::Value,
 };
+use declaration::Section;
+use origin::{Origin, Origins};
+use rule::{FOR, RuleText, SectionRules};
 use std::{borrow::Cow, ops::Range, path::Path, sync::Arc};
+use text::Text;
 use toml_edit::{TableLike, Value as Toml};
+use value::Value;
 
 /// Characters of a refused value that its fault quotes.
 const MAX_QUOTED: usize = 80;
@@ -54,6 +62,16 @@ impl<'a> Source<'a> {
         Self::new(&[], Collected::default())
     }
 
+    /// All texts, in order.
+    pub(crate) fn texts(&self) -> &'a [Text] {
+        self.texts
+    }
+
+    /// Names the text that faults and places refer to from here on, by its number.
+    pub(crate) fn select(&mut self, at: usize) {
+        self.at = at;
+    }
+
     fn text(&self) -> Option<&'a Text> {
         self.texts.get(self.at)
     }
@@ -64,7 +82,7 @@ impl<'a> Source<'a> {
     }
 
     /// Each table with options of a section, with the number of its text. The section's own is first.
-    fn tables(
+    pub(crate) fn tables(
         &self,
         section: &'static str,
     ) -> impl Iterator<Item = (usize, &'a dyn TableLike)> + use<'a> {
@@ -167,18 +185,6 @@ impl<'a> Source<'a> {
         None
     }
 
-    /// Records that `config` listens for other machines without the settings that needs.
-    pub(crate) fn refuse_open(&mut self, config: &Config) {
-        let Err(open_listener) = config.may_listen(config.startup.listen.as_slice()) else {
-            return;
-        };
-        let listen = self.tables("startup").find_map(|(at, table)| {
-            Some((at, table.get("listen").and_then(toml_edit::Item::as_value)?))
-        });
-        self.at = listen.map_or(0, |(at, _)| at);
-        self.add(listen.and_then(|(_, value)| value.span()), Kind::Open(open_listener));
-    }
-
     /// Records a fault in a list, which is no text of the configuration.
     pub(crate) fn refuse_line(&mut self, file: &Arc<Path>, line: usize, kind: Kind) {
         self.collected.add(Fault::new(file, Some(line), kind));
@@ -200,85 +206,6 @@ impl<'a> Source<'a> {
     fn quoted(&self, value: &Toml) -> String {
         self.text().map_or_else(String::new, |text| quoted(text, value))
     }
-
-    /// Records each section and option that the schema does not know.
-    pub(crate) fn refuse_unknown(&mut self) {
-        for (at, text) in self.texts.iter().enumerate() {
-            self.at = at;
-            let own = text.section();
-            match own.and_then(|own| SECTIONS.iter().find(|section| section.name == own)) {
-                Some(section) => self.refuse_unknown_options(section, text.root()),
-                None => self.refuse_unknown_sections(text.root()),
-            }
-        }
-    }
-
-    fn refuse_unknown_sections(&mut self, root: &toml_edit::Table) {
-        for (name, item) in root {
-            let span = || root.key(name).and_then(toml_edit::Key::span).or_else(|| item.span());
-            let section = SECTIONS.iter().find(|section| section.name == name);
-            match (section, item.as_table_like()) {
-                (Some(section), Some(options)) => self.refuse_unknown_options(section, options),
-                (Some(section), None) => {
-                    self.add(span(), Kind::NotASection { found: section.name });
-                }
-                (None, options) => self.add(span(), unknown_section(name, options.is_some())),
-            }
-        }
-    }
-
-    fn refuse_unknown_options(&mut self, section: &'static Section, table: &dyn TableLike) {
-        for (name, item) in table.iter() {
-            let span = || table.key(name).and_then(toml_edit::Key::span).or_else(|| item.span());
-            let ruled = section.options.iter().any(|option| option.rules);
-            if name == FOR && ruled {
-                if rules_of(table).is_empty() {
-                    self.add(span(), Kind::NotRules { section: section.name });
-                }
-                for rule in rules_of(table) {
-                    self.refuse_in_rule(section, rule);
-                }
-                continue;
-            }
-            if name == INCLUDE {
-                if !item.is_value() {
-                    self.add(span(), Kind::NotAValue { option: INCLUDE, kind: "file names" });
-                }
-                continue;
-            }
-            let Some(option) = section.options.iter().find(|option| option.key == name) else {
-                self.add(span(), unknown_option(section, name));
-                continue;
-            };
-            if !item.is_value() {
-                let kind = Kind::NotAValue { option: option.key, kind: option.kind };
-                self.add(span(), kind);
-            }
-        }
-    }
-
-    /// Records what a rule sets and may not.
-    fn refuse_in_rule(&mut self, section: &'static Section, rule: &dyn TableLike) {
-        let mut sets = 0;
-        for (name, item) in rule.iter().filter(|(name, _)| *name != URL) {
-            sets += 1;
-            let span = || rule.key(name).and_then(toml_edit::Key::span).or_else(|| item.span());
-            let kind = match section.options.iter().find(|option| option.key == name) {
-                Some(option) if !option.rules => {
-                    Kind::NotInRule { section: section.name, option: option.key }
-                }
-                Some(option) if !item.is_value() => {
-                    Kind::NotAValue { option: option.key, kind: option.kind }
-                }
-                Some(_) => continue,
-                None => unknown_in_rule(section, name),
-            };
-            self.add(span(), kind);
-        }
-        if sets == 0 {
-            self.add(first_span(rule), Kind::EmptyRule { section: section.name });
-        }
-    }
 }
 
 /// Somewhere in a table that has little in it.
@@ -288,7 +215,7 @@ pub(crate) fn first_span(table: &dyn TableLike) -> Option<Range<usize>> {
 }
 
 /// The tables of `for`: `[[section.for]]`, or an array of inline tables.
-fn rules_of(table: &dyn TableLike) -> Vec<&dyn TableLike> {
+pub(crate) fn rules_of(table: &dyn TableLike) -> Vec<&dyn TableLike> {
     match table.get(FOR) {
         Some(toml_edit::Item::ArrayOfTables(tables)) => {
             tables.iter().map(|table| -> &dyn TableLike { table }).collect()
@@ -302,47 +229,6 @@ fn rules_of(table: &dyn TableLike) -> Vec<&dyn TableLike> {
         }
         _ => Vec::new(),
     }
-}
-
-fn unknown_section(name: &str, is_table: bool) -> Kind {
-    let found = shortened(name).into_owned();
-    if is_table {
-        let nearest = nearest(name, SECTIONS.iter().map(|section| section.name));
-        return Kind::UnknownSection { found, nearest };
-    }
-    if let Some(belongs) = home_of(name) {
-        return Kind::Misplaced { option: found, belongs };
-    }
-    let options = SECTIONS.iter().flat_map(|section| section.options);
-    Kind::NoSection { found, nearest: nearest(name, options.map(|option| option.key)) }
-}
-
-fn unknown_option(section: &Section, name: &str) -> Kind {
-    let near = nearest(name, section.options.iter().map(|option| option.key));
-    match home_of(name) {
-        Some(belongs) if near.is_none() => Kind::Misplaced { option: name.to_owned(), belongs },
-        _ => Kind::UnknownOption {
-            section: section.name,
-            found: shortened(name).into_owned(),
-            nearest: near,
-        },
-    }
-}
-
-fn unknown_in_rule(section: &Section, name: &str) -> Kind {
-    let ruled = section.options.iter().filter(|option| option.rules);
-    Kind::UnknownOption {
-        section: section.name,
-        found: shortened(name).into_owned(),
-        nearest: nearest(name, ruled.map(|option: &OptionInfo| option.key)),
-    }
-}
-
-/// The section that an option of this name belongs in, if it is one alone.
-fn home_of(option: &str) -> Option<&'static str> {
-    let has = |section: &&Section| section.options.iter().any(|known| known.key == option);
-    let mut homes = SECTIONS.iter().filter(has).map(|section| section.name);
-    homes.next().filter(|_| homes.next().is_none())
 }
 
 /// A value as a fault shows it: on one line, and not too much of it.

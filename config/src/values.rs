@@ -1,16 +1,22 @@
-//! The types of values beyond the plain ones of [`crate::value`]: how each is written, and what it
-//! becomes.
+//! The types of values: how each is written, and what it becomes.
 
 pub(crate) mod aliases;
 pub(crate) mod amounts;
 pub(crate) mod arguments;
 pub(crate) mod authorities;
 pub(crate) mod censored;
+pub(crate) mod certificates;
+pub(crate) mod clients;
+pub(crate) mod domains;
 pub(crate) mod hosts;
 pub(crate) mod links;
 pub(crate) mod media;
 pub(crate) mod methods;
 pub(crate) mod parent;
+pub(crate) mod password;
+pub(crate) mod plain;
 pub(crate) mod ports;
+pub(crate) mod shipped;
 pub(crate) mod texts;
 pub(crate) mod times;
+pub(crate) mod words;

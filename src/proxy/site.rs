@@ -96,7 +96,7 @@ pub fn plan(config: &Config, site: &Site, cannot: Option<Why>) -> Plan {
         Plan::Ourselves
     } else if !config.https.intercept {
         Plan::Tunnel(Why::Off)
-    } else if config.passed().matches(site.url()).is_some() {
+    } else if config.tunnels().matches(site.url()).is_some() {
         Plan::Tunnel(Why::Listed)
     } else if let Some(why) = cannot {
         Plan::Tunnel(why)

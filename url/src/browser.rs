@@ -18,7 +18,7 @@ mod path;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::resolve::MAX_REFERENCE;
+use crate::reference::MAX_REFERENCE;
 
 pub use host::{Host, HostError, parse_host};
 

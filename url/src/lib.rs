@@ -41,9 +41,9 @@ pub use localhost::LocalHost;
 pub use old_name::{LocalNet, OldName, OldParts, OldRecord, Surroundings, make_hash};
 pub use path::canonicalise_name;
 pub use pdf::{PdfError, pdf_canonical, pdf_identifier};
-pub use reference::Reference;
+pub use reference::{MAX_REFERENCE, Reference};
 pub use repair::fix_html_link_url;
-pub use resolve::{MAX_REFERENCE, ResolveError, Resolved, Rules, resolve};
+pub use resolve::{ResolveError, Resolved, Rules, resolve};
 pub use uri::{
     AuthorityFields, FragmentFields, Grammar, HostField, HostKind, Pair, Part, PathFields, Uri,
     UriError, UriFields,

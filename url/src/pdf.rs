@@ -7,8 +7,8 @@
 
 use md5::{Digest as _, Md5};
 
-use crate::reference::{is_scheme_byte, split_optional};
-use crate::resolve::{MAX_REFERENCE, directory, merge_segments};
+use crate::reference::{MAX_REFERENCE, is_scheme_byte, split_optional};
+use crate::resolve::{directory, merge_segments};
 
 /// Why a URL has no canonical string.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

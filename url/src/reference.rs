@@ -6,6 +6,9 @@
 
 use std::fmt;
 
+/// Longest text that is parsed or resolved, in bytes. A longer one is an error.
+pub const MAX_REFERENCE: usize = 1 << 20;
+
 /// The five components of a URL reference ([RFC 3986 Appendix B]; draft-fielding-url-syntax-02 §4.4
 /// and Appendix B, which call the authority *server*).
 ///

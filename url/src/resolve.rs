@@ -10,12 +10,9 @@ use std::fmt;
 use std::str::FromStr as _;
 
 use crate::browser::{BrowserError, BrowserUrl};
-use crate::reference::Reference;
+use crate::reference::{MAX_REFERENCE, Reference};
 
 pub(crate) use dots::{merge_segments, remove_dot_segments};
-
-/// The longest text that is resolved or parsed, in bytes. Above it there is an error.
-pub const MAX_REFERENCE: usize = 1 << 20;
 
 /// By which document a reference is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -18,8 +18,7 @@ mod grammar;
 
 use std::fmt;
 
-use crate::reference::Reference;
-use crate::resolve::MAX_REFERENCE;
+use crate::reference::{MAX_REFERENCE, Reference};
 
 pub use fields::{AuthorityFields, FragmentFields, HostField, Pair, PathFields, UriFields};
 

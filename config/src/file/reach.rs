@@ -1,6 +1,6 @@
 //! Which options a change of the configuration may touch.
 
-use super::Watch;
+use crate::disk::watch::Watch;
 use crate::schema::Config;
 
 /// Which options a change of the configuration may touch.
@@ -37,7 +37,7 @@ pub(super) fn beyond_guard(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::watch::watching;
+    use crate::disk::watch::watching;
     use std::path::Path;
 
     #[test]

@@ -13,11 +13,8 @@
 //! that user goes on owning all of it.
 #![expect(clippy::disallowed_methods, reason = "this is the part that keeps the versions")]
 
-use super::{
-    MAX_CONFIG,
-    kept::{ChangeError, disk},
-    read,
-};
+use super::{ChangeError, disk};
+use crate::disk::{MAX_CONFIG, read};
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use std::{
     fs,

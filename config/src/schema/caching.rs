@@ -1,9 +1,11 @@
 //! Which answers are used again while online.
 
 use crate::{
-    rule::Ruled,
-    value::NoStore,
-    values::amounts::{Percent, VersionCount},
+    source::rule::Ruled,
+    values::{
+        amounts::{Percent, VersionCount},
+        words::NoStore,
+    },
 };
 use std::time::Duration;
 

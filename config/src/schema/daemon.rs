@@ -1,14 +1,13 @@
 //! How the daemon runs, and what holds for every request.
 
-use crate::{
-    access::ClientHosts,
+use crate::values::{
+    amounts::{Permissions, Size, SizeLimit},
+    clients::ClientHosts,
+    hosts::HostList,
     password::{ControlPassword, Users},
-    value::{Durability, HostNames, Listen, LogLevel, LogTo, SpoolDir},
-    values::{
-        amounts::{Permissions, Size, SizeLimit},
-        hosts::HostList,
-        texts::{Account, LanguageTag, Program},
-    },
+    plain::{HostNames, Listen, SpoolDir},
+    texts::{Account, LanguageTag, Program},
+    words::{Durability, LogLevel, LogTo},
 };
 use std::{num::NonZeroUsize, time::Duration};
 

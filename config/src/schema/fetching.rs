@@ -1,7 +1,7 @@
 //! What is fetched of a page, what is listed, and how long it is kept.
 
 use crate::{
-    rule::Ruled,
+    source::rule::Ruled,
     values::{
         amounts::{AgeLimit, RoomLimit, SizeLimit},
         media::{MediaType, TypesByExtension},

@@ -1,7 +1,7 @@
 //! What is changed in pages on their way to the browser.
 
 use crate::{
-    rule::Ruled,
+    source::rule::Ruled,
     values::{parent::Replacement, texts::Markup},
 };
 

@@ -2,8 +2,8 @@
 
 use crate::{
     blocklist::BlockList,
-    rule::Ruled,
-    specset::UrlSpecSet,
+    pattern::set::UrlSpecSet,
+    source::rule::Ruled,
     values::{
         aliases::Aliases,
         censored::CensoredFields,

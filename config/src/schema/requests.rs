@@ -1,8 +1,8 @@
 //! What happens to requests, online and offline.
 
 use crate::{
-    rule::Ruled,
-    specset::UrlSpecSet,
+    pattern::set::UrlSpecSet,
+    source::rule::Ruled,
     values::{
         amounts::{AskAgain, Percent, Size},
         arguments::ArgumentNames,

@@ -1,10 +1,11 @@
 //! HTTPS, and the tunnels that it passes through otherwise.
 
 use crate::{
-    certificates::AllowedCertificates,
-    domains::Domains,
-    specset::UrlSpecSet,
-    values::{authorities::ExtraAuthorities, ports::PortRanges},
+    pattern::set::UrlSpecSet,
+    values::{
+        authorities::ExtraAuthorities, certificates::AllowedCertificates, domains::Domains,
+        ports::PortRanges,
+    },
 };
 
 section! {

@@ -1,11 +1,13 @@
 //! Aliases: URLs that have moved, and what they are now.
 
 use crate::{
-    explain::Found,
-    parts::UrlParts,
-    place::Place,
-    source::{Given, Source},
-    value::{Value, elements},
+    disk::place::Place,
+    pattern::parts::UrlParts,
+    source::{
+        Given, Source,
+        explain::Found,
+        value::{Value, elements},
+    },
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 

@@ -1,9 +1,6 @@
 //! Ages, sizes, shares and permissions.
 
-use crate::{
-    source::{Given, Source},
-    value::Value,
-};
+use crate::source::{Given, Source, value::Value};
 use std::time::Duration;
 use toml_edit::Value as Toml;
 

@@ -1,7 +1,7 @@
 //! Names of arguments in URLs.
 
-use crate::{
-    source::{Given, Source},
+use crate::source::{
+    Given, Source,
     value::{STRINGS, Value, elements},
 };
 

@@ -1,9 +1,11 @@
 //! Certificate authorities that the configuration adds to those of the system.
 
 use crate::{
-    file::read_list,
-    source::{Given, Source},
-    value::{STRINGS, Value, elements},
+    disk::read_list,
+    source::{
+        Given, Source,
+        value::{STRINGS, Value, elements},
+    },
 };
 use rustls_pki_types::{CertificateDer, pem, pem::PemObject};
 use std::path::{Path, PathBuf};

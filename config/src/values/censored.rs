@@ -1,12 +1,14 @@
 //! Fields of requests and answers that are removed or replaced.
 
 use crate::{
-    explain::Found,
-    field::Field,
-    parts::UrlParts,
-    rule::{self, Ruled},
-    source::{Given, Source},
-    value::Value,
+    pattern::parts::UrlParts,
+    source::{
+        Given, Source,
+        explain::Found,
+        field::Field,
+        rule::{self, Ruled},
+        value::Value,
+    },
 };
 use std::{collections::BTreeMap, fmt};
 

@@ -1,158 +1,21 @@
 //! Lists of hosts: names, names with wildcards, addresses and networks.
 
 use crate::{
+    disk::place::Place,
     error::Kind,
-    explain::Found,
-    list::{Element, element, entries},
-    parts::UrlParts,
-    place::Place,
-    source::{Given, Source, shortened},
-    spec::parse_host,
-    value::{STRINGS_AND_FILES, Value, elements},
-    wildcard::{Shape, Wildcard},
+    pattern::{
+        host::{HostSpec, ParseHostSpecError},
+        parts::UrlParts,
+    },
+    source::{
+        Given, Source,
+        explain::Found,
+        list::{Element, element, entries},
+        shortened,
+        value::{STRINGS_AND_FILES, Value, elements},
+    },
 };
-use std::{collections::HashMap, fmt, net::IpAddr, str::FromStr, sync::Arc};
-
-/// A pattern for hosts: `www.example.org`, `*.example.org`, `192.168.1.1` or `192.168.0.0/16`, with a
-/// `!` before it if it negates.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostSpec {
-    negated: bool,
-    hosts: Hosts,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Hosts {
-    Like(Wildcard),
-    In(Network),
-}
-
-/// Addresses that begin with the same bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Network {
-    first: IpAddr,
-    bits: u8,
-}
-
-/// Why a text is no pattern for hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseHostSpecError {
-    /// Neither a name nor an address.
-    #[error("it is no host; a name may have \"*\" in it, and there is no port")]
-    Host,
-    /// Something with a `/` that is no network.
-    #[error("it is no network, such as \"192.168.0.0/16\" or \"fd00::/8\"")]
-    Network,
-    /// An address and a length that leaves bits of it over.
-    #[error("its address has bits beyond the length of the network")]
-    HostBits,
-}
-
-impl HostSpec {
-    /// Whether `host`, as a canonical URL spells it, is as the pattern says, apart from its `!`.
-    #[must_use]
-    pub fn matches(&self, host: &str) -> bool {
-        match &self.hosts {
-            Hosts::Like(pattern) => pattern.matches(host),
-            Hosts::In(network) => address(host).is_some_and(|address| network.contains(address)),
-        }
-    }
-
-    /// Whether `address` is as the pattern says, apart from its `!`.
-    #[must_use]
-    pub fn matches_address(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        match &self.hosts {
-            Hosts::In(network) => network.contains(address),
-            Hosts::Like(pattern) => match address {
-                IpAddr::V4(address) => pattern.matches(&address.to_string()),
-                IpAddr::V6(address) => pattern.matches(&format!("[{address}]")),
-            },
-        }
-    }
-
-    /// Whether it begins with `!`: what it matches is not meant.
-    #[must_use]
-    pub fn negated(&self) -> bool {
-        self.negated
-    }
-}
-
-impl FromStr for HostSpec {
-    type Err = ParseHostSpecError;
-
-    fn from_str(text: &str) -> Result<Self, ParseHostSpecError> {
-        let (negated, text) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
-        let hosts = if text.contains('/') {
-            Hosts::In(network(text)?)
-        } else if let Ok(IpAddr::V6(address)) = text.parse() {
-            Hosts::Like(Wildcard::new(&format!("[{address}]")))
-        } else if has_port(text) {
-            return Err(ParseHostSpecError::Host);
-        } else {
-            Hosts::Like(parse_host(text).map_err(|_| ParseHostSpecError::Host)?)
-        };
-        Ok(Self { negated, hosts })
-    }
-}
-
-impl fmt::Display for HostSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let negated = if self.negated { "!" } else { "" };
-        match &self.hosts {
-            Hosts::Like(pattern) => write!(f, "{negated}{pattern}"),
-            Hosts::In(network) => write!(f, "{negated}{}/{}", network.first, network.bits),
-        }
-    }
-}
-
-/// Whether there is a colon outside of brackets.
-pub(crate) fn has_port(host: &str) -> bool {
-    host.rsplit(']').next().is_some_and(|rest| rest.contains(':'))
-}
-
-fn network(text: &str) -> Result<Network, ParseHostSpecError> {
-    let (address, bits) = text.split_once('/').ok_or(ParseHostSpecError::Network)?;
-    let address = address.trim_start_matches('[').trim_end_matches(']');
-    let first: IpAddr = address.parse().map_err(|_| ParseHostSpecError::Network)?;
-    let longest = if first.is_ipv4() { 32 } else { 128 };
-    let digits = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
-    let bits = bits.parse().ok().filter(|bits| digits && *bits <= longest);
-    let network = Network { first, bits: bits.ok_or(ParseHostSpecError::Network)? };
-    if network.rest(first) == 0 { Ok(network) } else { Err(ParseHostSpecError::HostBits) }
-}
-
-impl Network {
-    fn contains(&self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.first.is_ipv4()
-            && bits_of(address).checked_shr(self.over()).unwrap_or(0)
-                == bits_of(self.first).checked_shr(self.over()).unwrap_or(0)
-    }
-
-    /// Bits of an address that are not the network's.
-    fn over(&self) -> u32 {
-        let all = if self.first.is_ipv4() { 32 } else { 128 };
-        all - u32::from(self.bits)
-    }
-
-    fn rest(&self, address: IpAddr) -> u128 {
-        let mask = 1_u128.checked_shl(self.over()).map_or(u128::MAX, |bit| bit - 1);
-        bits_of(address) & mask
-    }
-}
-
-fn bits_of(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => u128::from(address.to_bits()),
-        IpAddr::V6(address) => address.to_bits(),
-    }
-}
-
-/// The address that a host of a URL is, if it is one.
-fn address(host: &str) -> Option<IpAddr> {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    bare.unwrap_or(host).parse().ok().map(|address: IpAddr| address.to_canonical())
-}
+use std::{collections::HashMap, fmt, sync::Arc};
 
 /// A list of patterns for hosts, of which the first that matches decides.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -198,14 +61,11 @@ impl HostList {
 
     fn add(&mut self, spec: HostSpec, place: Place) {
         let number = self.listed.len();
-        match &spec.hosts {
-            Hosts::Like(pattern) => match pattern.shape() {
-                Shape::Exactly(host) => {
-                    self.exact.entry(host.into()).or_insert(number);
-                }
-                _ => self.others.push(number),
-            },
-            Hosts::In(_) => self.others.push(number),
+        match spec.exact() {
+            Some(host) => {
+                self.exact.entry(host.into()).or_insert(number);
+            }
+            None => self.others.push(number),
         }
         self.listed.push((spec, place));
     }
@@ -274,57 +134,5 @@ means addresses alone: no name is looked up for it.";
             place: Some(place.clone()),
             rule: None,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{HostSpec, ParseHostSpecError};
-
-    #[test]
-    fn hosts_match_as_the_table_says() {
-        for (spec, host, want) in [
-            ("localhost", "localhost", true),
-            ("LocalHost", "localhost", true),
-            ("*.lan", "nas.lan", true),
-            ("*.lan", "lan", false),
-            ("192.168.1.1", "192.168.1.1", true),
-            ("192.168.0.0/16", "192.168.255.1", true),
-            ("192.168.0.0/16", "192.169.0.1", false),
-            ("0.0.0.0/0", "8.8.8.8", true),
-            ("0.0.0.0/0", "[2001:db8::1]", false),
-            ("10.0.0.1/32", "10.0.0.1", true),
-            ("10.0.0.1/32", "10.0.0.2", false),
-            ("fd00::/8", "[fd12::1]", true),
-            ("fd00::/8", "[fe80::1]", false),
-            ("::/0", "[fe80::1]", true),
-            ("::1", "[::1]", true),
-            ("[::1]", "[::1]", true),
-            ("192.168.0.0/16", "[::ffff:192.168.1.1]", true),
-            ("192.168.0.0/16", "192.168.lan", false),
-        ] {
-            let parsed: HostSpec = spec.parse().expect(spec);
-            assert_eq!(parsed.matches(host), want, "{spec} {host}");
-            if let Some(address) = super::address(host) {
-                assert_eq!(parsed.matches_address(address), want, "{spec} {host}");
-            }
-            assert_eq!(parsed.to_string().parse(), Ok(parsed), "{spec}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_pattern_is_refused_with_the_reason() {
-        for (spec, want) in [
-            ("", ParseHostSpecError::Host),
-            ("a b", ParseHostSpecError::Host),
-            ("h:80", ParseHostSpecError::Host),
-            ("10.0.0.0/33", ParseHostSpecError::Network),
-            ("10.0.0.0/", ParseHostSpecError::Network),
-            ("10.0.0.0/+8", ParseHostSpecError::Network),
-            ("lan/8", ParseHostSpecError::Network),
-            ("10.0.0.1/8", ParseHostSpecError::HostBits),
-        ] {
-            assert_eq!(spec.parse::<HostSpec>(), Err(want), "{spec}");
-        }
     }
 }

@@ -1,9 +1,11 @@
 //! Values that say how a link is found out about.
 
 use crate::{
-    source::{Given, Source},
-    value::{Value, elements},
-    wildcard::Wildcard,
+    pattern::wildcard::Wildcard,
+    source::{
+        Given, Source,
+        value::{Value, elements},
+    },
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 

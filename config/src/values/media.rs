@@ -1,7 +1,7 @@
 //! Media types, and the ends of file names that go with them.
 
-use crate::{
-    source::{Given, Source},
+use crate::source::{
+    Given, Source,
     value::{STRINGS, Value, elements},
 };
 use std::collections::BTreeMap;

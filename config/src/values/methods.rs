@@ -1,7 +1,7 @@
 //! Methods of requests.
 
-use crate::{
-    source::{Given, Source},
+use crate::source::{
+    Given, Source,
     value::{STRINGS, Value, elements},
 };
 

@@ -1,9 +1,8 @@
 //! Parent proxies, and what is served in place of something else.
 
 use crate::{
-    source::{Given, Source},
-    value::Value,
-    values::hosts::has_port,
+    pattern::host::has_port,
+    source::{Given, Source, value::Value},
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
 

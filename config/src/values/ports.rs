@@ -1,7 +1,7 @@
 //! Sets of ports.
 
-use crate::{
-    source::{Given, Source},
+use crate::source::{
+    Given, Source,
     value::{Value, elements},
 };
 use std::{fmt, ops::RangeInclusive};

@@ -1,9 +1,6 @@
 //! Values that are text with a meaning of its own.
 
-use crate::{
-    source::{Given, Source},
-    value::Value,
-};
+use crate::source::{Given, Source, value::Value};
 use std::{
     fmt,
     path::{Path, PathBuf},

@@ -2,8 +2,8 @@
 
 use super::amounts::from_text;
 use crate::{
-    source::{Given, Source},
-    value::{Value, time},
+    source::{Given, Source, value::Value},
+    values::plain::time,
 };
 use std::time::Duration;
 

@@ -1,11 +1,5 @@
 //! Which files a configuration came from, and whether they are still as they were.
 
-use super::{ConfigFile, ConfigText};
-use crate::{
-    error::{Fault, Faults, Kind},
-    lookup::Lookup,
-    schema::Config,
-};
 use std::{
     cell::RefCell,
     collections::BTreeMap,
@@ -67,7 +61,7 @@ thread_local! {
 }
 
 /// Tells whoever wants to know that `file` is about to be read.
-pub(super) fn note(file: &Path) {
+pub(crate) fn note(file: &Path) {
     READING.with_borrow_mut(|watch| {
         if let Some(watch) = watch {
             watch.add(file);
@@ -76,7 +70,7 @@ pub(super) fn note(file: &Path) {
 }
 
 /// Lets `read` read, and says which files that were, besides `places`.
-pub(super) fn watching<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, Watch) {
+pub(crate) fn watching<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, Watch) {
     let mut watch = Watch::default();
     for place in places {
         watch.add(place);
@@ -84,37 +78,4 @@ pub(super) fn watching<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, W
     let outer = READING.replace(Some(watch));
     let read = read();
     (read, READING.replace(outer).unwrap_or_default())
-}
-
-/// A configuration as it was read.
-#[derive(Debug)]
-pub struct Loaded {
-    /// Its file, which need not be there.
-    pub file: ConfigFile,
-    /// The text.
-    pub text: ConfigText,
-    /// What it says.
-    pub config: Config,
-}
-
-/// Reads the configuration that `lookup` finds, and says which files have a say in it, also when
-/// they are faulty.
-///
-/// # Errors
-///
-/// As [`Config::find`].
-pub fn load(lookup: &Lookup) -> (Result<Loaded, Faults>, Watch) {
-    let places = match lookup {
-        Lookup::Named(path) => std::slice::from_ref(path),
-        Lookup::FirstOf(paths) => paths,
-    };
-    watching(places, || {
-        let file = ConfigFile::of(lookup);
-        let path = file.path().to_owned();
-        let text = file.text().map_err(|error| {
-            Faults::from(Fault::new(&path.as_path().into(), None, Kind::File(error)))
-        })?;
-        let config = Config::parse(&text.text, &path)?;
-        Ok(Loaded { file, text, config })
-    })
 }

@@ -9,7 +9,7 @@
 //! What is found only could match: two different things may share a key, and each specification found
 //! is compared as a whole in any case.
 
-use crate::{parts::UrlParts, spec::UrlSpec};
+use crate::pattern::{parts::UrlParts, spec::UrlSpec};
 use std::{
     cell::OnceCell,
     collections::{BTreeSet, HashMap},

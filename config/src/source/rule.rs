@@ -1,15 +1,20 @@
 //! Rules: what an option is for some URLs.
 
-use crate::{
-    error::Kind,
+use super::{
+    Given, Source,
     explain::Found,
+    first_span,
     list::ENTRIES,
     origin::Origin,
-    parts::UrlParts,
-    place::Place,
-    source::{Given, Source, first_span},
-    specset::{Listed, UrlSpecSet},
     value::{Value, elements},
+};
+use crate::{
+    disk::place::Place,
+    error::Kind,
+    pattern::{
+        parts::UrlParts,
+        set::{Listed, UrlSpecSet},
+    },
 };
 use std::{fmt, sync::Arc};
 use toml_edit::{TableLike, Value as Toml};

@@ -1,6 +1,6 @@
 //! The URL-SPECIFICATION: a pattern for URLs, as WWWOFFLE 2.9 has it.
 
-use crate::{
+use crate::pattern::{
     parts::UrlParts,
     wildcard::{self, Wildcard},
 };

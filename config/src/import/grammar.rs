@@ -14,30 +14,7 @@
 //! ]
 //! ```
 
-/// The sections of 2.9, in its order: an abbreviation is the first that begins with it.
-const SECTIONS: [&str; 21] = [
-    "StartUp",
-    "Options",
-    "OnlineOptions",
-    "OfflineOptions",
-    "SSLOptions",
-    "FetchOptions",
-    "IndexOptions",
-    "ModifyHTML",
-    "LocalHost",
-    "LocalNet",
-    "AllowedConnectHosts",
-    "AllowedConnectUsers",
-    "DontCache",
-    "DontGet",
-    "DontCompress",
-    "CensorHeader",
-    "FTPOptions",
-    "MIMETypes",
-    "Proxy",
-    "Alias",
-    "Purge",
-];
+use crate::former::sections;
 
 /// What a line of the main file, or of a file of a section, says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,14 +72,6 @@ pub(super) fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
-/// Whether `text` begins as a main file does: the name of a section, and below it its bracket.
-pub(super) fn is_main(text: &str) -> bool {
-    let lines = text.lines().map(str::trim);
-    let mut written = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let is_section = |name: &str| SECTIONS.iter().any(|known| known.eq_ignore_ascii_case(name));
-    written.next().is_some_and(is_section) && matches!(written.next(), Some("{" | "["))
-}
-
 /// Reads the lines of one section from a file of its own.
 pub(super) fn lines(text: &str) -> Vec<Numbered> {
     (1..).zip(text.lines().map(|line| read(line, item))).collect()
@@ -112,13 +81,13 @@ fn wrong(line: usize, text: &str, because: &'static str) -> Part {
     Part::Outside((line, Line::Wrong { text: text.trim().to_owned(), because }))
 }
 
-/// The section that `name` is, or abbreviates.
+/// The section that `name` is, or else the first that begins with it.
 fn section(name: &str) -> Option<&'static str> {
     let begins = |section: &&str| {
         section.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
     };
-    let exact = SECTIONS.into_iter().find(|section| section.eq_ignore_ascii_case(name));
-    exact.or_else(|| SECTIONS.into_iter().find(begins))
+    let exact = sections().find(|section| section.eq_ignore_ascii_case(name));
+    exact.or_else(|| sections().find(begins))
 }
 
 /// Reads what follows the name of a section.

@@ -1,11 +1,9 @@
 //! The texts of a configuration: the file itself, and the files that its sections include.
 
+use super::{declaration::Section, quoted};
 use crate::{
-    classic::is_classic,
-    error::{Collected, Fault, Faults, Kind},
-    file::read_included,
-    schema::SECTIONS,
-    source::quoted,
+    disk::read_included,
+    error::{Collected, Fault, Kind},
 };
 use std::{ops::Range, path::Path, sync::Arc};
 use toml_edit::{Document, TableLike, TomlError, Value as Toml};
@@ -40,9 +38,6 @@ impl Text {
         let lines = Lines::of(text);
         match Document::parse(text.to_owned()) {
             Ok(document) => Ok(Self { file: Arc::clone(file), document, lines, section }),
-            Err(_) if section.is_none() && is_classic(text) => {
-                Err(Fault::new(file, None, Kind::Classic { file: Arc::clone(file) }))
-            }
             Err(error) => Err(not_toml(file, text, &error)),
         }
     }
@@ -129,11 +124,12 @@ impl Texts {
     pub(crate) fn read(
         text: &str,
         file: &Arc<Path>,
+        sections: &[Section],
         collected: &mut Collected,
-    ) -> Result<Self, Faults> {
+    ) -> Result<Self, Fault> {
         let main = Text::parse(text, file, None)?;
         let mut texts = Self { all: vec![main] };
-        for section in SECTIONS {
+        for section in sections {
             texts.include_all(section.name, &mut vec![0], collected);
         }
         Ok(texts)

@@ -1,6 +1,6 @@
 //! Where each option was set.
 
-use crate::place::Place;
+use crate::disk::place::Place;
 use std::{collections::HashMap, fmt};
 
 /// Where a value was written, and how.

@@ -1,10 +1,11 @@
-//! The types of values: how each is written, and what it becomes.
+//! Switches, counts, times, addresses, directories and names.
 
 use crate::{
-    explain::Found,
-    lookup::{Environment, NoDirectory},
-    parts::UrlParts,
-    source::{Given, Source},
+    disk::lookup::{Environment, NoDirectory},
+    source::{
+        Given, Source,
+        value::{STRINGS, Value, elements},
+    },
 };
 use std::{
     net::SocketAddr,
@@ -20,54 +21,6 @@ const MAX_COUNT: usize = 1_000_000;
 
 /// Longest time, in milliseconds: 52 weeks. Added to any date of this age, it overflows no clock.
 const MAX_TIME_MS: u64 = 52 * 7 * 24 * 60 * 60 * 1_000;
-
-/// What a JSON schema says of text, and of an array of it.
-const STRING: &str = r#"{"type": "string"}"#;
-pub(crate) const STRINGS: &str = r#"{"type": "array", "items": {"type": "string"}}"#;
-
-/// What a JSON schema says of a list whose entries may be files of their own.
-pub(crate) const STRINGS_AND_FILES: &str =
-    r#"{"type": "array", "items": {"type": ["string", "object"]}}"#;
-
-/// The same where a file may have rules for browsers too.
-pub(crate) const LISTS_OF_RULES: &str = r#"{"type": "array", "items": {"type": ["string", "object"], "properties": {"file": {"type": "string"}, "hosts": {"type": "string"}, "easylist": {"type": "string"}}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1}}"#;
-
-/// A type that an option may have.
-pub(crate) trait Value: Sized {
-    /// Its name, under which `docs/options.md` explains it.
-    const KIND: &'static str;
-    /// How it is written, for `docs/options.md`.
-    const MEANING: &'static str;
-    /// What a fault says was expected.
-    const EXPECTED: &'static str;
-    /// Whether a value is shown to nobody, not even in a fault.
-    const IS_SECRET: bool = false;
-    /// What a JSON schema says of it. What more the reader checks is not in it.
-    fn json() -> String {
-        STRING.to_owned()
-    }
-    /// Reads a value, or tells `source` why not.
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self>;
-    /// What of it decides about a URL, for types that are lists of what holds for some URLs.
-    fn found(&self, _: &UrlParts<'_>) -> Option<Found> {
-        None
-    }
-}
-
-/// Reads each element of an array. All are read, so that all their faults are told.
-pub(crate) fn elements<T>(
-    given: &Given<'_>,
-    source: &mut Source<'_>,
-    expected: &'static str,
-    mut one: impl FnMut(&Given<'_>, &mut Source<'_>) -> Option<T>,
-) -> Option<Vec<T>> {
-    let Some(array) = given.value.as_array() else {
-        return source.refuse(given, expected, "");
-    };
-    let option = given.option;
-    let read: Vec<_> = array.iter().map(|value| one(&Given { option, value }, source)).collect();
-    read.into_iter().collect()
-}
 
 impl Value for bool {
     const KIND: &'static str = "yes or no";
@@ -268,101 +221,6 @@ impl Value for HostNames {
         }
         Some(Self(names))
     }
-}
-
-/// A type of a few words: the enum, its words, and how they are read.
-macro_rules! words {
-    (
-        $(#[$meta:meta])* $Name:ident, $kind:literal, $meaning:literal, $expected:literal:
-        $( $(#[$doc:meta])* $Word:ident = $word:literal, )+
-    ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $Name { $( $(#[$doc])* $Word, )+ }
-
-        impl $Name {
-            /// As the file writes it.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $( Self::$Word => $word, )+ }
-            }
-        }
-
-        impl Value for $Name {
-            const KIND: &'static str = $kind;
-            const MEANING: &'static str = $meaning;
-            const EXPECTED: &'static str = $expected;
-
-            fn json() -> String {
-                format!(r#"{{"enum": {:?}}}"#, [$($word),+])
-            }
-
-            fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
-                match given.value.as_str() {
-                    $( Some($word) => Some(Self::$Word), )+
-                    _ => source.refuse(given, Self::EXPECTED, ""),
-                }
-            }
-        }
-    };
-}
-
-words! {
-    /// When what was written is made safe against a power cut.
-    Durability, "durability",
-    "`\"each\"`: each page before it counts as kept. `\"batch\"`: many together, within a second, which
-a power cut can cost. `\"none\"`: when the system gets to it.",
-    "\"each\", \"batch\" or \"none\"":
-    /// Each entry, before it counts as kept.
-    Each = "each",
-    /// Many entries together, within a second.
-    Batch = "batch",
-    /// When the system gets to it.
-    None = "none",
-}
-
-words! {
-    /// How much is logged.
-    LogLevel, "level",
-    "`\"error\"` (someone must act), `\"warn\"` (something failed and was served around), `\"info\"`
-(changes of state), `\"debug\"` (each decision and its reason) or `\"trace\"` (the phases of each
-request).",
-    "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"":
-    /// Someone must act.
-    Error = "error",
-    /// Something failed and was served around.
-    Warn = "warn",
-    /// Changes of state.
-    Info = "info",
-    /// Each decision and its reason.
-    Debug = "debug",
-    /// The phases of each request.
-    Trace = "trace",
-}
-
-words! {
-    /// Where the log goes.
-    LogTo, "log",
-    "`\"stderr\"`: standard error. `\"syslog\"`: the log of the system. `\"journal\"`: the journal of systemd,
-with each field of an event apart.",
-    "\"stderr\", \"syslog\" or \"journal\"":
-    /// To standard error.
-    Stderr = "stderr",
-    /// To the log of the system.
-    Syslog = "syslog",
-    /// To the journal of systemd.
-    Journal = "journal",
-}
-
-words! {
-    /// What becomes of an answer that must not be stored.
-    NoStore, "no-store",
-    "`\"keep\"`: it is kept to be read offline, and never used again online. `\"respect\"`: it is not kept.",
-    "\"keep\" or \"respect\"":
-    /// It is kept, to be read offline alone.
-    Keep = "keep",
-    /// It is passed on and not kept.
-    Respect = "respect",
 }
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ mod table;
 mod values;
 
 use crate::{
+    disk::{read_classic, read_classic_list, write_new},
     error::{Fault, Faults, Kind},
-    file::{read_classic, read_classic_list, write_new},
+    pattern::spec::UrlSpec,
     schema::Config,
-    spec::UrlSpec,
 };
 use grammar::{Item, Line, Numbered, Part};
 use sheet::{Put, Sheet, quoted};
@@ -61,11 +61,6 @@ impl fmt::Display for LeftOut {
         let Self { file, line, text, because } = self;
         write!(f, "{}:{line}: {text:?} is left out: {because}", file.display())
     }
-}
-
-/// Whether `text` is a configuration of 2.9, as far as its beginning tells.
-pub(crate) fn is_classic(text: &str) -> bool {
-    grammar::is_main(text)
 }
 
 impl Imported {

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use wwwoffle_url::canonicalise_host;
 
-use crate::{
-    source::{Given, Source},
+use crate::source::{
+    Given, Source,
     value::{STRINGS, Value, elements},
 };
 

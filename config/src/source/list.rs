@@ -1,15 +1,17 @@
 //! How a list of URL-SPECIFICATIONs is written.
 
-use crate::{
+use super::{
+    Given, Source,
     explain::Found,
-    file::read_list,
-    parts::UrlParts,
-    source::{Given, Source},
-    spec::UrlSpec,
-    specset::UrlSpecSet,
+    shortened,
     value::{STRINGS_AND_FILES, Value, elements},
 };
-use std::{path::Path, sync::Arc};
+use crate::{
+    disk::{place::Place, read_list},
+    error::Kind,
+    pattern::{parts::UrlParts, set::UrlSpecSet, spec::UrlSpec},
+};
+use std::{net::IpAddr, path::Path, sync::Arc};
 use toml_edit::Value as Toml;
 
 /// How a list and the specifications in it are written.
@@ -76,6 +78,55 @@ impl Value for UrlSpecSet {
 }
 
 impl UrlSpecSet {
+    /// Reads a list, one specification to a line. What is wrong with a line is told to `fault`, with
+    /// its number.
+    pub(crate) fn add_lines(
+        &mut self,
+        text: &str,
+        file: &Arc<Path>,
+        mut fault: impl FnMut(usize, Kind),
+    ) {
+        for (line, spec) in entries(text) {
+            match UrlSpec::parse(spec) {
+                Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
+                Err(because) => {
+                    let found = shortened(spec).into_owned();
+                    fault(line, Kind::BadLine { found, because });
+                }
+            }
+        }
+    }
+
+    /// Reads a file of the form of `/etc/hosts`: an address and names to a line. Every page of each name
+    /// is meant. Names of this machine and its networks, which such files begin with, are not.
+    pub(crate) fn add_hosts(
+        &mut self,
+        text: &str,
+        file: &Arc<Path>,
+        mut fault: impl FnMut(usize, Kind),
+    ) {
+        for (line, entry) in entries(text) {
+            let mut words = entry.split_whitespace();
+            let address = words.next().and_then(|word| word.parse::<IpAddr>().ok());
+            let names: Vec<&str> = words.collect();
+            if address.is_none() || names.is_empty() {
+                fault(line, Kind::BadHostsLine { found: shortened(entry).into_owned() });
+                continue;
+            }
+            let is_address = |name: &str| name.parse::<IpAddr>().is_ok();
+            let own = |name: &str| !name.contains('.') || name.starts_with("localhost.");
+            for name in names.into_iter().filter(|name| !own(name) && !is_address(name)) {
+                match UrlSpec::parse(&format!("*://{name}/*")) {
+                    Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
+                    Err(because) => {
+                        let found = shortened(name).into_owned();
+                        fault(line, Kind::BadLine { found, because });
+                    }
+                }
+            }
+        }
+    }
+
     /// Reads an element of the array: a specification, or the file of a list.
     pub(crate) fn read_one(
         &mut self,

@@ -10,11 +10,13 @@
 mod rule;
 
 use crate::{
-    asked::{Asked, Purpose},
-    blocklist::{ListRule, Note},
+    blocklist::{
+        ListRule, Note,
+        request::{Asked, Purpose},
+    },
+    disk::place::Place,
     error::Kind,
-    parts::UrlParts,
-    place::Place,
+    pattern::parts::UrlParts,
     source::shortened,
 };
 use adblock::{Engine, FilterSet, request::Request, sourcemap::FilterRuleDebugInfo};

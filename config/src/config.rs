@@ -1,12 +1,18 @@
 //! The text of a configuration becomes a [`Config`], or all of its faults.
 
+mod access;
+mod explain;
+pub(crate) mod nearest;
+mod unknown;
+
 use crate::{
-    error::{Collected, Faults},
-    schema::Config,
-    source::Source,
-    text::Texts,
+    error::{Collected, Fault, Faults, Kind},
+    former::is_former,
+    schema::{Config, SECTIONS},
+    source::{Source, text::Texts},
 };
 use std::{path::Path, sync::Arc};
+use unknown::{refuse_open, refuse_unknown};
 
 impl Default for Config {
     /// What holds without any file.
@@ -26,11 +32,16 @@ impl Config {
     pub fn parse(text: &str, file: &Path) -> Result<Self, Faults> {
         let file: Arc<Path> = file.into();
         let mut collected = Collected::default();
-        let texts = Texts::read(text, &file, &mut collected)?;
+        let texts = Texts::read(text, &file, SECTIONS, &mut collected).map_err(|fault| {
+            if is_former(text) {
+                return Fault::new(&file, None, Kind::Former { file: Arc::clone(&file) });
+            }
+            fault
+        })?;
         let mut source = Source::new(texts.as_slice(), collected);
-        source.refuse_unknown();
+        refuse_unknown(&mut source);
         let config = Self::take(&mut source);
-        source.refuse_open(&config);
+        refuse_open(&mut source, &config);
         source.collected.or(&file, config)
     }
 }

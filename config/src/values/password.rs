@@ -1,7 +1,7 @@
 //! Passwords, as hashes: the file never holds one that could be read.
 
-use crate::{
-    source::{Given, Source},
+use crate::source::{
+    Given, Source,
     value::{STRINGS, Value, elements},
 };
 use argon2::{Algorithm, Argon2, Block, Params, PasswordHasher as _, Version, password_hash::phc};

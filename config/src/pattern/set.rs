@@ -1,10 +1,8 @@
 //! Lists of URL-SPECIFICATIONs, in which the first that matches decides.
 
-use crate::{
-    error::Kind, index::Index, list::entries, parts::UrlParts, place::Place, source::shortened,
-    spec::UrlSpec,
-};
-use std::{fmt, net::IpAddr, path::Path, sync::Arc};
+use super::{index::Index, parts::UrlParts, spec::UrlSpec};
+use crate::disk::place::Place;
+use std::fmt;
 use wwwoffle_url::CanonicalUrl;
 
 /// One specification of a list.
@@ -88,55 +86,6 @@ impl UrlSpecSet {
     /// Every specification, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Listed> {
         self.listed.iter()
-    }
-
-    /// Reads a list, one specification to a line. What is wrong with a line is told to `fault`, with
-    /// its number.
-    pub(crate) fn add_lines(
-        &mut self,
-        text: &str,
-        file: &Arc<Path>,
-        mut fault: impl FnMut(usize, Kind),
-    ) {
-        for (line, spec) in entries(text) {
-            match UrlSpec::parse(spec) {
-                Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
-                Err(because) => {
-                    let found = shortened(spec).into_owned();
-                    fault(line, Kind::BadLine { found, because });
-                }
-            }
-        }
-    }
-
-    /// Reads a file of the form of `/etc/hosts`: an address and names to a line. Every page of each name
-    /// is meant. Names of this machine and its networks, which such files begin with, are not.
-    pub(crate) fn add_hosts(
-        &mut self,
-        text: &str,
-        file: &Arc<Path>,
-        mut fault: impl FnMut(usize, Kind),
-    ) {
-        for (line, entry) in entries(text) {
-            let mut words = entry.split_whitespace();
-            let address = words.next().and_then(|word| word.parse::<IpAddr>().ok());
-            let names: Vec<&str> = words.collect();
-            if address.is_none() || names.is_empty() {
-                fault(line, Kind::BadHostsLine { found: shortened(entry).into_owned() });
-                continue;
-            }
-            let is_address = |name: &str| name.parse::<IpAddr>().is_ok();
-            let own = |name: &str| !name.contains('.') || name.starts_with("localhost.");
-            for name in names.into_iter().filter(|name| !own(name) && !is_address(name)) {
-                match UrlSpec::parse(&format!("*://{name}/*")) {
-                    Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
-                    Err(because) => {
-                        let found = shortened(name).into_owned();
-                        fault(line, Kind::BadLine { found, because });
-                    }
-                }
-            }
-        }
     }
 
     /// Adds the specifications of `other` after those already there.

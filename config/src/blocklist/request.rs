@@ -1,6 +1,6 @@
 //! What lists of rules for browsers want to know of a request besides its URL.
 
-use crate::parts::UrlParts;
+use crate::pattern::parts::UrlParts;
 use std::net::Ipv4Addr;
 use wwwoffle_url::CanonicalUrl;
 

@@ -1,12 +1,12 @@
 //! What the schema can have as an option: a value, or one that rules apply to.
 
-use crate::{
+use super::{
+    Source,
     explain::Found,
-    parts::UrlParts,
     rule::{self, Ruled},
-    source::Source,
     value::Value,
 };
+use crate::pattern::parts::UrlParts;
 
 /// The type of an option.
 pub(crate) trait Field: Sized {

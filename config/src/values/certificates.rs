@@ -1,7 +1,7 @@
 //! Certificates of origins that are allowed one by one, whatever else speaks against them.
 
-use crate::{
-    source::{Given, Source},
+use crate::source::{
+    Given, Source,
     value::{Value, elements},
 };
 use std::fmt;

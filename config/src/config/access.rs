@@ -1,0 +1,132 @@
+//! Which listeners are safe, and which clients are served.
+
+use crate::{error::OpenListener, schema::Config, values::clients::Names};
+use std::net::{IpAddr, SocketAddr};
+
+impl Config {
+    /// Checks that it is safe to listen on these addresses: only this machine reaches them, or the
+    /// configuration says who may use the proxy and who may control it.
+    ///
+    /// ```
+    /// let config = wwwoffle_config::Config::default();
+    /// assert!(config.may_listen(&["127.0.0.1:8080".parse()?]).is_ok());
+    /// assert!(config.may_listen(&["0.0.0.0:8080".parse()?]).is_err());
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`OpenListener`] names the first address that is not safe, and the remedy.
+    pub fn may_listen(&self, addresses: &[SocketAddr]) -> Result<(), OpenListener> {
+        let is_open = |address: &&SocketAddr| !address.ip().to_canonical().is_loopback();
+        let Some(&open) = addresses.iter().find(is_open) else { return Ok(()) };
+        if self.allowed_hosts.hosts.is_empty() && self.allowed_users.users.is_empty() {
+            return Err(OpenListener::NoClients(open));
+        }
+        if self.startup.password.hash().is_none() && !self.startup.share_without_password {
+            return Err(OpenListener::NoPassword(open));
+        }
+        Ok(())
+    }
+
+    /// Whether a client may use the proxy, by its address alone; `ours` is the address at which it
+    /// reached us, `names` what names are known to mean.
+    ///
+    /// This machine always may, as in 2.9: from 127.0.0.1 and `::1`, or from the very address that
+    /// it connects to.
+    #[must_use]
+    pub fn serves(&self, client: IpAddr, ours: IpAddr, names: &Names) -> bool {
+        let (client, ours) = (client.to_canonical(), ours.to_canonical());
+        let hosts = &self.allowed_hosts.hosts;
+        let is_us = client == ours || client == LOCALHOST_V4 || client == LOCALHOST_V6;
+        if is_us || !hosts.is_empty() {
+            return is_us || hosts.allows(client, names);
+        }
+        // The file may have changed since the listening was found safe.
+        client.is_loopback() || !self.allowed_users.users.is_empty()
+    }
+}
+
+const LOCALHOST_V4: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+const LOCALHOST_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
+
+#[cfg(test)]
+mod tests {
+    use super::{IpAddr, Names};
+    use crate::Config;
+    use std::path::Path;
+
+    fn config(text: &str) -> Config {
+        Config::parse(text, Path::new("test.conf")).unwrap()
+    }
+
+    fn hosts(hosts: &[&str]) -> Config {
+        config(&format!("[allowed-connect-hosts]\nhosts = {hosts:?}"))
+    }
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_first_entry_that_matches_decides() {
+        let names = Names::from([("laptop.lan".to_owned(), vec![ip("10.1.1.1"), ip("fd00::7")])]);
+        for (entries, client, want) in [
+            (&["192.168.1.5"][..], "192.168.1.5", true),
+            (&["192.168.1.5"], "192.168.1.6", false),
+            (&["192.168.1.5"], "::ffff:192.168.1.5", true),
+            (&["::ffff:192.168.1.5"], "192.168.1.5", true),
+            (&["192.168.0.0/16"], "192.168.255.255", true),
+            (&["192.168.0.0/16"], "192.169.0.0", false),
+            (&["192.168.7.9/24"], "192.168.7.1", true),
+            (&["0.0.0.0/0"], "8.8.8.8", true),
+            (&["0.0.0.0/0"], "fd00::1", false),
+            (&["fd00::/8"], "fd12::1", true),
+            (&["[fd00::1]"], "fd00::1", true),
+            (&["*"], "2001:db8::1", true),
+            (&["192.168.*"], "192.168.3.4", true),
+            (&["192.168.*"], "192.16.8.3", false),
+            (&["1*.2"], "fd00::1", false),
+            (&["!192.168.1.5", "192.168.1.0/24"], "192.168.1.5", false),
+            (&["!192.168.1.5", "192.168.1.0/24"], "192.168.1.4", true),
+            (&["192.168.1.0/24", "!192.168.1.5"], "192.168.1.5", true),
+            (&["!192.168.1.5"], "192.168.1.4", false),
+            (&["Laptop.LAN"], "10.1.1.1", true),
+            (&["laptop.lan"], "fd00::7", true),
+            (&["laptop.lan"], "10.1.1.2", false),
+            (&["unknown.lan"], "10.1.1.1", false),
+            (&["127.0.0.8/32"], "127.0.0.2", false),
+        ] {
+            let config = hosts(entries);
+            assert_eq!(
+                config.allowed_hosts.hosts.allows(ip(client), &names),
+                want,
+                "{entries:?} {client}"
+            );
+        }
+    }
+
+    #[test]
+    fn this_machine_is_always_served_and_others_when_someone_says_so() {
+        let hash = crate::values::password::tests::HASH;
+        let none = config("");
+        let users = config(&format!("[allowed-connect-users]\nusers = [\"ada:{hash}\"]"));
+        let network = hosts(&["!127.0.0.0/8", "10.0.0.0/8"]);
+        for (config, client, ours, want) in [
+            (&none, "127.0.0.1", "127.0.0.1", true),
+            (&none, "127.0.0.2", "127.0.0.1", true),
+            (&none, "::1", "::1", true),
+            (&none, "10.0.0.1", "10.0.0.2", false),
+            (&users, "10.0.0.1", "10.0.0.2", true),
+            (&network, "10.0.0.1", "10.0.0.2", true),
+            (&network, "11.0.0.1", "10.0.0.2", false),
+            (&network, "11.0.0.1", "11.0.0.1", true),
+            (&network, "::ffff:127.0.0.1", "127.0.0.1", true),
+            (&network, "127.0.0.1", "127.0.0.1", true),
+            (&network, "::1", "::1", true),
+            (&network, "127.0.0.2", "127.0.0.1", false),
+        ] {
+            assert_eq!(config.serves(ip(client), ip(ours), &Names::new()), want, "{client} {ours}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Finds and reads files, each within a bound, and notes which were read.
+
+pub(crate) mod lookup;
+pub(crate) mod place;
+pub(crate) mod watch;
+
+use std::{
+    fmt, fs,
+    io::{self, Read, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
+
+/// Largest configuration, in bytes.
+pub(crate) const MAX_CONFIG: u64 = 1 << 20;
+
+/// Largest list that a configuration names, in bytes: some 200,000 URL-SPECIFICATIONs.
+const MAX_LIST: u64 = 16 << 20;
+
+/// Reads a list that the configuration names.
+pub(crate) fn read_list(file: &Path) -> Result<String, FileError> {
+    read(file, MAX_LIST)
+}
+
+/// Reads a file that a section includes.
+pub(crate) fn read_included(file: &Path) -> Result<String, FileError> {
+    read(file, MAX_CONFIG)
+}
+
+/// Reads a configuration of 2.9.
+pub(crate) fn read_classic(file: &Path) -> Result<String, FileError> {
+    read_bytes(file, MAX_CONFIG).map(from_either)
+}
+
+/// Reads a section of 2.9 that is in a file of its own.
+pub(crate) fn read_classic_list(file: &Path) -> Result<String, FileError> {
+    read_bytes(file, MAX_LIST).map(from_either)
+}
+
+/// Files of 2.9's time are often in Latin-1, of which each byte is a character.
+fn from_either(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect())
+}
+
+/// Writes a file that is not there yet, for its owner alone.
+#[expect(clippy::disallowed_methods, reason = "this is the one file that makes any")]
+pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), FileError> {
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let mut made = made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => FileError::Exists,
+        _ => FileError::Unwritable(error),
+    })?;
+    let written = made.write_all(text.as_bytes()).and_then(|()| made.sync_all());
+    written.map_err(|error| {
+        // A part of a configuration is none.
+        let _removed = fs::remove_file(file);
+        FileError::Unwritable(error)
+    })
+}
+
+/// Why a file gave no text, or took none.
+#[derive(Debug)]
+pub(crate) enum FileError {
+    Io(io::Error),
+    NotRegular,
+    TooLarge { limit: u64 },
+    NotText { line: usize },
+    Exists,
+    Unwritable(io::Error),
+}
+
+impl FileError {
+    /// Whether there is no such file, rather than one that could not be read.
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self, Self::Io(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            _ if self.is_absent() => write!(f, "there is no such file"),
+            Self::Io(error) => write!(f, "cannot be read: {error}"),
+            Self::NotRegular => write!(f, "not a regular file"),
+            Self::TooLarge { limit } => write!(f, "larger than {limit} bytes, the most allowed"),
+            Self::Exists => write!(f, "is there already: name another file, or remove it first"),
+            Self::Unwritable(error) => write!(f, "cannot be written: {error}"),
+            Self::NotText { line } => write!(f, "not UTF-8, first in line {line}"),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one file that opens any")]
+fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+    watch::note(file);
+    // Asked before opening, because opening a named pipe waits for someone to write to it.
+    if !fs::metadata(file).map_err(FileError::Io)?.is_file() {
+        return Err(FileError::NotRegular);
+    }
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(file).map_err(FileError::Io)?;
+    // One byte more than allowed tells a file that grew meanwhile as well as a large one.
+    let length = opened.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;
+    if u64::try_from(length).is_ok_and(|length| length > limit) {
+        return Err(FileError::TooLarge { limit });
+    }
+    Ok(bytes)
+}
+
+pub(crate) fn read(file: &Path, limit: u64) -> Result<String, FileError> {
+    String::from_utf8(read_bytes(file, limit)?).map_err(|error| {
+        let valid = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
+        FileError::NotText { line: 1 + valid.filter(|byte| **byte == b'\n').count() }
+    })
+}

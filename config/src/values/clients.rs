@@ -1,0 +1,171 @@
+//! Which clients may use the proxy, by their addresses.
+//!
+//! A client shows its address and nothing else. What an address is called (a reverse look-up) is
+//! said by whoever it belongs to, who can say any name; so a name is looked up the other way round,
+//! for which somebody has to ask beforehand ([`Names`]), and a name with a `*` is no use at all.
+
+use crate::{
+    pattern::wildcard::Wildcard,
+    source::{
+        Given, Source,
+        value::{STRINGS, Value, elements},
+    },
+};
+use ipnet::IpNet;
+use std::{collections::HashMap, net::IpAddr};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+/// The addresses of names, as they were looked up last.
+pub type Names = HashMap<String, Vec<IpAddr>>;
+
+/// Clients, told by address, network or name: the first entry that matches decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientHosts(Vec<Entry>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    allows: bool,
+    clients: Clients,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Clients {
+    Network(IpNet),
+    /// `*`, or an IPv4 address with stars.
+    Like(Wildcard),
+    Named(String),
+}
+
+impl ClientHosts {
+    /// Whether there is no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The names in it, which are compared only once they are looked up.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|entry| match &entry.clients {
+            Clients::Named(name) => Some(name.as_str()),
+            Clients::Network(_) | Clients::Like(_) => None,
+        })
+    }
+
+    /// Whether the first entry that matches `client` allows it. Without a match it is not allowed,
+    /// and so it is with a name that is not in `names`.
+    #[must_use]
+    pub fn allows(&self, client: IpAddr, names: &Names) -> bool {
+        let client = client.to_canonical();
+        let first = self.0.iter().find(|entry| match &entry.clients {
+            Clients::Network(network) => network.contains(&client),
+            Clients::Like(pattern) => {
+                pattern.as_str() == "*" || client.is_ipv4() && pattern.matches(&client.to_string())
+            }
+            Clients::Named(name) => names
+                .get(name)
+                .is_some_and(|found| found.iter().any(|address| address.to_canonical() == client)),
+        });
+        first.is_some_and(|entry| entry.allows)
+    }
+}
+
+impl Entry {
+    /// Reads an entry; the error says what to write instead.
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let (allows, host) = match text.strip_prefix('!') {
+            Some(host) => (false, host),
+            None => (true, text),
+        };
+        let clients = Clients::parse(host)?;
+        if !allows && matches!(clients, Clients::Named(_)) {
+            return Err("a look-up that fails would let it in; write its address or network");
+        }
+        Ok(Self { allows, clients })
+    }
+}
+
+impl Clients {
+    fn parse(host: &str) -> Result<Self, &'static str> {
+        const NO_CLIENT: &str = "it is no address, network or name";
+        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+        if let Ok(address) = bare.parse::<IpAddr>() {
+            return Ok(Self::Network(address.to_canonical().into()));
+        }
+        if host.contains('/') {
+            let network: IpNet = host.parse().map_err(|_| "it is no network")?;
+            return Ok(Self::Network(network.trunc()));
+        }
+        if host.contains('*') {
+            let is_address = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'*');
+            if host == "*" || (host.contains('.') && host.bytes().all(is_address)) {
+                return Ok(Self::Like(Wildcard::new(host)));
+            }
+            return Err("what a client is called cannot be known; write its network");
+        }
+        let url = CanonicalUrl::parse(&format!("http://{host}/"), &LocalHost::default());
+        let url = url.map_err(|_| NO_CLIENT)?;
+        if host.contains([':', '@', '?', '#', '\\']) {
+            return Err(NO_CLIENT);
+        }
+        match url.host().parse::<IpAddr>() {
+            Ok(address) => Ok(Self::Network(address.into())),
+            Err(_) => Ok(Self::Named(url.host().to_owned())),
+        }
+    }
+}
+
+impl Value for ClientHosts {
+    const KIND: &'static str = "clients";
+    const MEANING: &'static str = "\
+An array of addresses, networks and names: `\"192.168.1.5\"`, `\"192.168.0.0/16\"`, `\"192.168.*\"`,
+`\"fd00::/8\"`, `\"laptop.lan\"`, or `\"*\"` for all. `!` before one excludes it; the first match
+decides. A name stands for the addresses that it was last looked up to have, which is done every
+minute and not while offline; so it cannot have a `*` or `!`. Addresses are safer.";
+    const EXPECTED: &'static str =
+        "an array of addresses, networks and names, such as [\"192.168.0.0/16\", \"fd00::/8\"]";
+
+    fn json() -> String {
+        STRINGS.to_owned()
+    }
+
+    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let entries = elements(given, source, Self::EXPECTED, |one, source| {
+            let expected = "addresses, networks and names, such as \"192.168.0.0/16\"";
+            match one.value.as_str().map(Entry::parse) {
+                Some(Ok(entry)) => Some(entry),
+                Some(Err(because)) => source.refuse(one, expected, because),
+                None => source.refuse(one, expected, ""),
+            }
+        })?;
+        Some(Self(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Entry;
+
+    #[test]
+    fn what_cannot_be_compared_is_refused() {
+        for text in [
+            "",
+            "!",
+            "*.lan",
+            "lap*",
+            "fd00::*",
+            "1.2.3.4/33",
+            "1.2.3.4:80",
+            "a b",
+            "lan:80",
+            "!laptop.lan",
+            "u@h",
+            "a/b",
+            "http://a/",
+            "1*",
+            "[::1",
+            "a?b",
+        ] {
+            assert!(Entry::parse(text).is_err(), "{text:?}");
+        }
+    }
+}

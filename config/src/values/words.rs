@@ -1,0 +1,98 @@
+//! Values that are one of a few words.
+
+use crate::source::{Given, Source, value::Value};
+
+/// A type of a few words: the enum, its words, and how they are read.
+macro_rules! words {
+    (
+        $(#[$meta:meta])* $Name:ident, $kind:literal, $meaning:literal, $expected:literal:
+        $( $(#[$doc:meta])* $Word:ident = $word:literal, )+
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $Name { $( $(#[$doc])* $Word, )+ }
+
+        impl $Name {
+            /// As the file writes it.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $( Self::$Word => $word, )+ }
+            }
+        }
+
+        impl Value for $Name {
+            const KIND: &'static str = $kind;
+            const MEANING: &'static str = $meaning;
+            const EXPECTED: &'static str = $expected;
+
+            fn json() -> String {
+                format!(r#"{{"enum": {:?}}}"#, [$($word),+])
+            }
+
+            fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+                match given.value.as_str() {
+                    $( Some($word) => Some(Self::$Word), )+
+                    _ => source.refuse(given, Self::EXPECTED, ""),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// When what was written is made safe against a power cut.
+    Durability, "durability",
+    "`\"each\"`: each page before it counts as kept. `\"batch\"`: many together, within a second, which
+a power cut can cost. `\"none\"`: when the system gets to it.",
+    "\"each\", \"batch\" or \"none\"":
+    /// Each entry, before it counts as kept.
+    Each = "each",
+    /// Many entries together, within a second.
+    Batch = "batch",
+    /// When the system gets to it.
+    None = "none",
+}
+
+words! {
+    /// How much is logged.
+    LogLevel, "level",
+    "`\"error\"` (someone must act), `\"warn\"` (something failed and was served around), `\"info\"`
+(changes of state), `\"debug\"` (each decision and its reason) or `\"trace\"` (the phases of each
+request).",
+    "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"":
+    /// Someone must act.
+    Error = "error",
+    /// Something failed and was served around.
+    Warn = "warn",
+    /// Changes of state.
+    Info = "info",
+    /// Each decision and its reason.
+    Debug = "debug",
+    /// The phases of each request.
+    Trace = "trace",
+}
+
+words! {
+    /// Where the log goes.
+    LogTo, "log",
+    "`\"stderr\"`: standard error. `\"syslog\"`: the log of the system. `\"journal\"`: the journal of systemd,
+with each field of an event apart.",
+    "\"stderr\", \"syslog\" or \"journal\"":
+    /// To standard error.
+    Stderr = "stderr",
+    /// To the log of the system.
+    Syslog = "syslog",
+    /// To the journal of systemd.
+    Journal = "journal",
+}
+
+words! {
+    /// What becomes of an answer that must not be stored.
+    NoStore, "no-store",
+    "`\"keep\"`: it is kept to be read offline, and never used again online. `\"respect\"`: it is not kept.",
+    "\"keep\" or \"respect\"":
+    /// It is kept, to be read offline alone.
+    Keep = "keep",
+    /// It is passed on and not kept.
+    Respect = "respect",
+}
