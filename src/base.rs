@@ -2,6 +2,7 @@
 
 pub mod basic;
 pub mod clock;
+pub mod context;
 pub mod control_path;
 pub mod error_chain;
 pub mod escape;
@@ -10,9 +11,11 @@ pub mod hooks;
 pub mod live;
 pub mod log;
 pub mod mode;
+pub mod observer;
 pub mod owner;
 pub mod pace;
 pub mod process_group;
+pub mod reload;
 pub mod shown;
 pub mod small_file;
 pub mod spelling;

@@ -1,128 +1,75 @@
-//! What is built once and lives as long as the program.
+//! Builds every room, wires them, starts and stops. No other room imports this one.
 
 pub mod identity;
-pub mod reload;
 pub mod run;
 pub mod tending;
 
+use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::sync::Arc;
 
-use hyper::header::{ACCEPT_LANGUAGE, HeaderMap, HeaderValue};
-use jiff::tz::TimeZone;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{info, warn};
-use wwwoffle_config::Config;
+use wwwoffle_config::OptionChange;
+use wwwoffle_config::schema::Effect;
 use wwwoffle_index::Index;
 use wwwoffle_spool::OwnPages;
-use wwwoffle_url::LocalHost;
 
 use crate::base::clock;
+use crate::base::context::BaseContext;
 use crate::base::error_chain::error_chain;
 use crate::base::hooks::{Hook, Hooks};
-use crate::base::live::Live;
+use crate::base::live::{Applied, Live};
+use crate::base::log;
 use crate::base::mode::{Choice, Mode, ModeSwitch};
 use crate::base::tasks::Tasks;
 use crate::fetch::Fetcher;
+use crate::fetch::context::FetchContext;
 use crate::fetch::monitor::Timer;
+use crate::net::context::NetContext;
 use crate::net::link::Link;
 use crate::net::upstream::{Dialer, Limits, Tls, Upstream};
+use crate::page::context::PageContext;
 use crate::page::token::Tokens;
-use crate::page::{LocalOrigin, Shell, Templates};
-use crate::proxy::download::Downloads;
-use crate::proxy::gateway::Posted;
-use crate::proxy::last::LastAnswers;
+use crate::page::{LocalOrigin, Templates};
+use crate::proxy::context::{ClientSecurity, Confirmations, ProxyContext, QueueWorker, Traffic};
 use crate::server::access::Access;
-use crate::server::access::crowd::Guest;
+use crate::server::context::ServerContext;
 use crate::server::places::Places;
 use crate::server::repeat::Repeats;
-use crate::site;
-use crate::site::tickets::Tickets;
-use crate::storage::lists;
-use crate::storage::lists::deletions::Deletions;
+use crate::site::context::{PageLimits, SiteContext};
+use crate::storage::context::StorageContext;
 use crate::storage::lists::describe::Pages;
-use crate::storage::lists::sessions::{self, Online};
-use crate::storage::purge::Purging;
+use crate::storage::lists::sessions;
 use crate::storage::statistics::Statistics;
 use crate::storage::store::Store;
 use crate::tls::Faces;
 use crate::tls::ca::Authority;
 
+/// The port in our own addresses before one is known.
+const DEFAULT_PORT: u16 = 8080;
+
 /// Of what is held of the spool in memory, the answers that are ready may take this part besides.
 const REPEATED: usize = 4;
 
-/// The daemon: everything a request may need.
+/// The daemon: the context of each room.
 #[derive(Debug)]
 pub struct Daemon {
-    /// The configuration in force, and its file.
-    pub live: Live,
-    /// Who may use the proxy.
-    pub access: Access,
-    /// The names and the port of our own pages.
-    pub local: LocalHost,
-    /// Where our own pages are, for links on pages of ours that stand in for others.
-    pub origin: LocalOrigin,
-    /// The spool.
-    pub store: Store,
-    /// What is in the spool, as lists and by the words of its pages.
-    pub index: Index,
-    /// Who asks the index now.
-    pub index_readers: Semaphore,
-    /// Held by each export from a list.
-    pub exports: Arc<Semaphore>,
-    /// The sources of pages that are shown at once, each in memory as a whole.
-    pub sources: Arc<Semaphore>,
-    /// The deletion of all of a list, if one is under way.
-    pub deletions: Deletions,
-    /// The times online, which some of these lists go by.
-    pub online: Mutex<Online>,
-    /// Online, offline or autodial.
-    pub mode: ModeSwitch,
-    /// Whether there is a link.
-    pub link: Link,
+    /// What all rooms share.
+    pub base: Arc<BaseContext>,
     /// The way out.
-    pub upstream: Arc<Upstream>,
-    /// The answers on their way in.
-    pub downloads: Downloads,
-    /// Works the outgoing queue off.
-    pub fetcher: Fetcher,
-    /// Puts what is monitored on the queue.
-    pub monitor: Timer,
-    /// What is removed for its age.
-    pub purging: Purging,
-    /// POSTs that wait for a person's confirmation.
-    pub tickets: Tickets,
-    /// Forms sent in the gateway that a person has not confirmed yet.
-    pub(crate) posted: Tickets<Posted>,
-    /// Programs that are run when something has happened.
-    pub hooks: Hooks,
-    /// TLS towards clients.
-    pub faces: Faces,
-    /// The pages.
-    pub templates: Templates,
-    /// What cannot be used of the user's own templates and texts, in words.
-    pub template_faults: Vec<String>,
-    /// What makes a form ours.
-    pub tokens: Tokens,
-    /// Every task.
-    pub tasks: Tasks,
-    /// Our name in `Via`, different for each start, so that a chain of two is no loop.
-    pub pseudonym: String,
-    /// When the daemon started.
-    pub since: SystemTime,
-    /// The addresses it listens on.
-    pub listening: Vec<SocketAddr>,
-    /// The streams under way.
-    pub places: Places,
-    /// Answers that are ready for who asks the same again.
-    pub repeats: Repeats,
-    /// What was done with the last requests.
-    pub last: LastAnswers,
-    /// What is counted.
-    pub statistics: Arc<Statistics>,
-    connections: AtomicUsize,
+    pub net: Arc<NetContext>,
+    /// The spool and its index.
+    pub storage: Arc<StorageContext>,
+    /// Templates and form tokens.
+    pub pages: Arc<PageContext>,
+    /// Proxied requests.
+    pub proxy: Arc<ProxyContext>,
+    /// The queue's fetching.
+    pub fetch: Arc<FetchContext>,
+    /// Our own web site.
+    pub site: Arc<SiteContext>,
+    /// Client connections.
+    pub server: Arc<ServerContext>,
 }
 
 /// What a daemon is built from.
@@ -142,15 +89,6 @@ pub struct Parts {
     pub templates: OwnPages,
 }
 
-/// Who a page is made for.
-#[derive(Clone, Debug)]
-pub struct Reader {
-    /// The mode that their request began under.
-    pub mode: Mode,
-    /// What they say of languages: `Accept-Language`.
-    accepted: Option<HeaderValue>,
-}
-
 /// The pages with the user's own over them, and what cannot be used of those.
 fn own_templates(own: OwnPages) -> (Templates, Vec<String>) {
     let (templates, faults) = Templates::new(own.pages);
@@ -164,166 +102,180 @@ fn own_templates(own: OwnPages) -> (Templates, Vec<String>) {
     (templates, not_read.chain(faults.iter().map(ToString::to_string)).collect())
 }
 
-impl Reader {
-    /// Who sent a request with these fields.
-    #[must_use]
-    pub fn of(mode: Mode, fields: &HeaderMap) -> Self {
-        Self { mode, accepted: fields.get(ACCEPT_LANGUAGE).cloned() }
-    }
-
-    fn accepted(&self) -> Option<&str> {
-        self.accepted.as_ref().and_then(|accepted| accepted.to_str().ok())
-    }
-}
-
 impl Daemon {
-    /// Builds the daemon; it does nothing yet but keep its connections in order.
+    /// Builds the rooms. Nothing runs yet.
     ///
     /// # Errors
     ///
-    /// When a name of ours is no host name, a template of the user's is faulty, or the system has
-    /// no randomness.
+    /// When a name of ours is not a host name, or the system has no randomness.
     pub fn build(parts: Parts) -> anyhow::Result<Arc<Self>> {
         let Parts { live, store, authority, mode, listening, templates } = parts;
-        let config = live.config();
-        let port = listening.first().map_or(8080, SocketAddr::port);
-        let local = config.local_host.names.at(port, Some(port)).listening_on(&listening);
-        let origin = LocalOrigin::parse("http", &format!("{}:{port}", local.name()))?;
-        store.spool().queue().set_share(config.startup.queue_share.get());
-        let (mode, tasks) = (ModeSwitch::new(mode), Tasks::new());
-        let places = Places::new(config.startup.max_connections.get());
-        let repeats = Repeats::new(store.holds() / REPEATED);
-        let options = &config.options;
-        let dialer = Dialer::new(mode.clone(), options.dns_timeout, options.connect_timeout);
-        let (link, reports) = Link::new();
-        let dialer = dialer.following(live.in_force()).telling(reports);
+        store.spool().queue().set_share(live.config().startup.queue_share.get());
+        let base = Arc::new(base(live, mode, listening, &store)?);
         let statistics = Arc::<Statistics>::default();
-        let dialer = dialer.guarding(listening.clone()).counting(Arc::clone(&statistics));
-        let tls = Tls::new(config.https.extra_ca.certificates(), options.connect_timeout)?;
-        let limits = Limits::of(options);
-        let (templates, template_faults) = own_templates(templates);
-        let pages = Arc::new(Pages { local: local.clone() });
-        let index = Index::open(store.spool(), Some(pages))?;
-        let mut name = [0; 4];
-        getrandom::fill(&mut name)?;
-        Ok(Arc::new(Self {
-            upstream: Upstream::new(dialer, tls.following(live.in_force()), tasks.clone(), limits),
-            access: Access::new()?,
-            fetcher: Fetcher::new(),
+        let net = Arc::new(net(&base, &statistics)?);
+        let index_pages = Arc::new(Pages { local: base.local.clone() });
+        let index = Index::open(store.spool(), Some(index_pages))?;
+        let storage = Arc::new(StorageContext::new(Arc::clone(&base), store, index, statistics));
+        let pages = Arc::new(pages(&base, templates)?);
+        let fetcher = Arc::new(Fetcher::new());
+        let worker: Arc<dyn QueueWorker> = Arc::<Fetcher>::clone(&fetcher);
+        let proxy = Arc::new(ProxyContext {
+            base: Arc::clone(&base),
+            net: Arc::clone(&net),
+            storage: Arc::clone(&storage),
+            pages: Arc::clone(&pages),
+            clients: ClientSecurity { access: Access::new()?, faces: Faces::new(authority)? },
+            traffic: Traffic::default(),
+            confirmations: Confirmations::default(),
+            worker,
+        });
+        let fetch = Arc::new(FetchContext {
+            base: Arc::clone(&base),
+            net: Arc::clone(&net),
+            storage: Arc::clone(&storage),
+            proxy: Arc::clone(&proxy),
+            fetcher,
             monitor: Timer::default(),
-            purging: Purging::default(),
-            hooks: Hooks::default(),
-            tickets: Tickets::new(),
-            posted: Tickets::new(),
-            downloads: Downloads::default(),
-            faces: Faces::new(authority)?,
-            templates,
-            template_faults,
-            tokens: Tokens::new()?,
-            pseudonym: format!("wwwoffle-{}", hex::encode(name)),
-            since: clock::now(),
-            live,
-            places,
-            repeats,
-            last: LastAnswers::default(),
-            statistics,
-            connections: AtomicUsize::new(0),
-            local,
-            origin,
-            store,
-            index,
-            index_readers: Semaphore::new(lists::READERS),
-            deletions: Deletions::default(),
-            exports: Arc::new(Semaphore::new(site::export::AT_ONCE)),
-            sources: Arc::new(Semaphore::new(site::source::AT_ONCE)),
-            online: Mutex::default(),
-            mode,
-            link,
-            tasks,
-            listening,
-        }))
+        });
+        let site = Arc::new(SiteContext {
+            base: Arc::clone(&base),
+            net: Arc::clone(&net),
+            storage: Arc::clone(&storage),
+            pages: Arc::clone(&pages),
+            proxy: Arc::clone(&proxy),
+            fetch: Arc::clone(&fetch),
+            limits: PageLimits::default(),
+            connections: Arc::default(),
+        });
+        let server = Arc::new(ServerContext {
+            base: Arc::clone(&base),
+            storage: Arc::clone(&storage),
+            proxy: Arc::clone(&proxy),
+            site: Arc::clone(&site),
+            places: Places::new(base.config().startup.max_connections.get()),
+            repeats: Repeats::new(storage.store.holds() / REPEATED),
+        });
+        let daemon = Arc::new(Self { base, net, storage, pages, proxy, fetch, site, server });
+        daemon.observe();
+        Ok(daemon)
     }
 
-    /// The configuration in force now. What acts on several options takes it once and keeps it, so
-    /// that a change of the file does not split what is under way.
-    #[must_use]
-    pub fn config(&self) -> Arc<Config> {
-        self.live.config()
+    /// Has changes of mode and configuration take effect in all rooms.
+    fn observe(self: &Arc<Self>) {
+        let daemon = Arc::downgrade(self);
+        self.base.mode.observer.set(move |was| {
+            if let Some(daemon) = daemon.upgrade() {
+                daemon.mode_was_set(*was);
+            }
+        });
+        let daemon = Arc::downgrade(self);
+        self.base.live.observer.set(move |applied| {
+            if let Some(daemon) = daemon.upgrade() {
+                daemon.config_was_applied(applied);
+            }
+        });
     }
 
-    /// What the pages for `reader` share, at the address that is good for every page.
-    #[must_use]
-    pub fn shell(&self, reader: &Reader) -> Shell {
-        let config = self.config();
-        let language = self.templates.language(config.pages.language.as_str(), reader.accepted());
-        let (origin, mode) = (self.origin.clone(), reader.mode);
-        let (reader, path) = (String::new(), String::new());
-        Shell { origin, mode, zone: TimeZone::system(), language, reader, path }
-    }
-
-    /// Changes the mode and remembers it for the next start. Returns what was chosen before.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails: the mode has changed all the same, and the next start will not know.
-    pub async fn switch(&self, choice: Choice) -> Result<Choice, wwwoffle_spool::Error> {
-        let (chosen, was) = self.mode.set(choice);
-        if chosen != choice {
-            info!(mode = %choice, was = %chosen, "the mode has changed");
-        }
-        self.has_changed(was);
-        self.store.save_mode(&self.mode).await?;
-        Ok(chosen)
-    }
-
-    /// Does what follows from a change of the mode, which was another one.
-    pub(crate) fn has_changed(&self, was: Mode) {
-        let mode = self.mode.now();
+    /// Does what follows from a change of the mode.
+    fn mode_was_set(&self, was: Mode) {
+        let mode = self.base.mode.now();
         if !mode.may_dial() {
-            self.upstream.close_idle();
+            self.net.upstream.close_idle();
         }
         if mode != was {
-            // Before what waits is worked off.
-            let asked = mode.may_dial().then(|| sessions::on_queue(self.store.spool()));
-            self.lock_online().changed(asked);
-            self.happened(Hook::Mode(mode));
+            // Before the queue is worked off.
+            let asked = mode.may_dial().then(|| sessions::on_queue(self.storage.store.spool()));
+            self.storage.lock_online().changed(asked);
+            self.base.happened(Hook::Mode(mode));
         }
     }
 
-    /// What is known of the times online.
-    pub(crate) fn lock_online(&self) -> MutexGuard<'_, Online> {
-        self.online.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs the program that the configuration has for what has happened, if any; nobody waits for it.
-    pub fn happened(&self, hook: Hook) {
-        let (config, spool) = (self.config(), self.store.spool().root().to_owned());
-        self.hooks.run(hook, &config.options, self.mode.now(), spool, &self.tasks);
-    }
-
-    /// How many clients are connected.
-    #[must_use]
-    pub fn connections(&self) -> usize {
-        self.connections.load(Ordering::Relaxed)
-    }
-
-    /// Counts a client for as long as the guard lives, and holds its `place` so long.
-    #[must_use]
-    pub fn count_connection(self: &Arc<Self>, place: (OwnedSemaphorePermit, Guest)) -> Connected {
-        self.connections.fetch_add(1, Ordering::Relaxed);
-        Connected { daemon: Arc::clone(self), _place: place }
+    /// Does what follows from a new configuration.
+    fn config_was_applied(&self, applied: &Applied) {
+        let is_new = |section: &str, key: &str| {
+            applied.options.iter().any(|change| (change.section, change.key) == (section, key))
+        };
+        let config = self.base.config();
+        let options = &config.options;
+        self.storage.store.spool().queue().set_share(config.startup.queue_share.get());
+        if is_new("options", "log-level") {
+            log::set_level(options.log_level);
+        }
+        let (dns_timeout, connect_timeout) = (options.dns_timeout, options.connect_timeout);
+        self.net.upstream.set_limits(Limits::of(options), dns_timeout, connect_timeout);
+        self.net.link.nudge();
+        // More may be fetched at once than before.
+        self.fetch.fetcher.nudge();
+        if !applied.options.is_empty() {
+            info!(options = %OptionNames(&applied.options), "the configuration has changed");
+            self.base.happened(Hook::Changed);
+        }
+        if applied.options.iter().any(|change| change.effect == Effect::Restart) {
+            let options = OptionNames(&applied.restart);
+            warn!(%options, "a restart is needed for some options");
+        }
     }
 }
 
-/// One connected client.
-#[derive(Debug)]
-pub struct Connected {
-    daemon: Arc<Daemon>,
-    _place: (OwnedSemaphorePermit, Guest),
+fn base(
+    live: Live,
+    mode: Choice,
+    listening: Vec<SocketAddr>,
+    store: &Store,
+) -> anyhow::Result<BaseContext> {
+    let port = listening.first().map_or(DEFAULT_PORT, SocketAddr::port);
+    let local = live.config().local_host.names.at(port, Some(port)).listening_on(&listening);
+    let mut name = [0; 4];
+    getrandom::fill(&mut name)?;
+    Ok(BaseContext {
+        live,
+        mode: ModeSwitch::new(mode),
+        tasks: Tasks::new(),
+        hooks: Hooks::new(store.spool().root().to_owned()),
+        local,
+        pseudonym: format!("wwwoffle-{}", hex::encode(name)),
+        listening,
+        since: clock::now(),
+    })
 }
 
-impl Drop for Connected {
-    fn drop(&mut self) {
-        self.daemon.connections.fetch_sub(1, Ordering::Relaxed);
+fn net(base: &Arc<BaseContext>, statistics: &Arc<Statistics>) -> anyhow::Result<NetContext> {
+    let config = base.config();
+    let options = &config.options;
+    let (link, reports) = Link::new();
+    let dialer = Dialer::new(base.mode.clone(), options.dns_timeout, options.connect_timeout)
+        .following(base.live.in_force())
+        .telling(reports)
+        .guarding(base.listening.clone())
+        .counting(Arc::clone(statistics));
+    let tls = Tls::new(config.https.extra_ca.certificates(), options.connect_timeout)?
+        .following(base.live.in_force());
+    let upstream = Upstream::new(dialer, tls, base.tasks.clone(), Limits::of(options));
+    Ok(NetContext { base: Arc::clone(base), link, upstream })
+}
+
+fn pages(base: &Arc<BaseContext>, templates: OwnPages) -> anyhow::Result<PageContext> {
+    let port = base.listening.first().map_or(DEFAULT_PORT, SocketAddr::port);
+    let (templates, template_faults) = own_templates(templates);
+    Ok(PageContext {
+        base: Arc::clone(base),
+        origin: LocalOrigin::parse("http", &format!("{}:{port}", base.local.name()))?,
+        templates,
+        template_faults,
+        tokens: Tokens::new()?,
+    })
+}
+
+/// Names of options, as the log has them.
+struct OptionNames<'a>(&'a [OptionChange]);
+
+impl fmt::Display for OptionNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, OptionChange { section, key, .. }) in self.0.iter().enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            write!(f, "{comma}{section}.{key}")?;
+        }
+        Ok(())
     }
 }

@@ -13,6 +13,7 @@ mod browser;
 pub mod chromium;
 pub(crate) use self::browser::remove_leftovers;
 mod budget;
+pub mod context;
 mod follow;
 pub mod gauge;
 pub mod held;
@@ -51,6 +52,7 @@ use crate::api::{Event, Held, Whole};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::daemon::Daemon;
+use crate::proxy::context::QueueWorker;
 use crate::proxy::download::Meter;
 use crate::storage::store::timestamp;
 use budget::{Budget, Spent};
@@ -113,7 +115,7 @@ impl Fetcher {
         }));
     }
 
-    /// Makes the worker look at the queue now: something was added or changed.
+    /// Makes the worker look at the queue now, because something was added or changed.
     pub fn nudge(&self) {
         self.news.notify_one();
     }
@@ -246,6 +248,16 @@ impl Fetcher {
     }
 }
 
+impl QueueWorker for Fetcher {
+    fn nudge(&self) {
+        Fetcher::nudge(self);
+    }
+
+    fn is_active(&self, key: &Key) -> bool {
+        Fetcher::is_active(self, key)
+    }
+}
+
 /// Each change under these locks is one call.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -263,7 +275,7 @@ pub async fn retry(
     only: Option<&[Key]>,
     is_theirs: impl Fn(&Place) -> bool,
 ) -> Result<u64, Error> {
-    let queue = daemon.store.spool().queue();
+    let queue = daemon.storage.store.spool().queue();
     let is_meant = only.is_some();
     let rests = move |state: &RequestState, not_before: Option<Timestamp>| match state {
         RequestState::Waiting => not_before.is_some(),
@@ -288,18 +300,18 @@ pub async fn retry(
         }),
     }
     let mut count = 0;
-    for key in chosen.into_iter().filter(|key| !daemon.fetcher.is_active(key)) {
-        daemon.fetcher.open(&key);
+    for key in chosen.into_iter().filter(|key| !daemon.fetch.fetcher.is_active(key)) {
+        daemon.fetch.fetcher.open(&key);
         let own = Arc::clone(daemon);
         // It may begin just now; and a form that is on its way rests: to wake it is to send it twice.
         let wake = move |known: Outgoing| {
-            let may = !own.fetcher.is_active(&key) && rests(&known.state, known.not_before);
+            let may = !own.fetch.fetcher.is_active(&key) && rests(&known.state, known.not_before);
             may.then(|| want::awake(known))
         };
-        let woken = daemon.store.run(move |spool| spool.queue().change_if(&key, wake));
+        let woken = daemon.storage.store.run(move |spool| spool.queue().change_if(&key, wake));
         count += u64::from(woken.await?);
     }
-    daemon.fetcher.nudge();
+    daemon.fetch.fetcher.nudge();
     Ok(count)
 }
 

@@ -11,6 +11,7 @@
 //! every link and form in them names the whole local address.
 
 pub mod bar;
+pub mod context;
 pub mod fault;
 pub mod form;
 pub mod guard;

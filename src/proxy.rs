@@ -22,6 +22,7 @@ mod buffers;
 pub(crate) mod censor;
 pub mod choose;
 pub mod conditional;
+pub mod context;
 pub mod decide;
 pub mod download;
 mod forwards;
@@ -93,8 +94,9 @@ use crate::base::basic::Login;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::daemon::{Daemon, Reader};
+use crate::daemon::Daemon;
 use crate::net::upstream::Interim;
+use crate::page::context::PageReader;
 use crate::page::message::{Message, OriginFailure, Ruled};
 use crate::server::client_io::Interims;
 use crate::server::connection::Visitor;
@@ -169,22 +171,22 @@ async fn answer(
     mut client: Client,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let mode = daemon.mode.now();
+    let mode = daemon.base.mode.now();
     let (mut parts, incoming) = request.into_parts();
-    let reader = Reader::of(mode, &parts.headers);
+    let reader = PageReader::of(mode, &parts.headers);
     let audience = Audience::of(&parts.method, &parts.headers);
     // From here on no part of the program has it: it cannot be kept, queued, logged or sent on.
     let login = Login::take(&mut parts.headers, &PROXY_AUTHORIZATION);
     if !admit::still_served(&daemon, &client.visitor) {
         return admit::end(&daemon, &reader, audience);
     }
-    let target = match target::read(&parts, &daemon.local, &client.visitor.door) {
+    let target = match target::read(&parts, &daemon.base.local, &client.visitor.door) {
         Ok(target) => target,
         Err(error) => return bad_target(&daemon, &reader, audience, &error),
     };
     match target {
         Target::Own(url) => {
-            if gateway::is_meant(&daemon.config(), &parts.uri) {
+            if gateway::is_meant(&daemon.base.config(), &parts.uri) {
                 let (own, request) = ((&url, login), (parts, incoming));
                 return Box::pin(gateway::answer(&daemon, client, mode, own, request)).await;
             }
@@ -199,7 +201,7 @@ async fn answer(
         {
             admit::refuse(&daemon, mode, &parts, denied)
         }
-        Target::Tunnel(origin) if has_passed(&parts.headers, &daemon.pseudonym) => {
+        Target::Tunnel(origin) if has_passed(&parts.headers, &daemon.base.pseudonym) => {
             let url = format!("https://{origin}/");
             reply::message(&daemon, &reader, &Message::Loop { url: &url })
         }
@@ -208,7 +210,7 @@ async fn answer(
             Box::pin(tunnel::open(&daemon, &client, mode, origin, request)).await
         }
         Target::Resource(resource) => {
-            if has_passed(&parts.headers, &daemon.pseudonym) {
+            if has_passed(&parts.headers, &daemon.base.pseudonym) {
                 let told = Message::Loop { url: resource.url.as_str() };
                 return reply::told(&daemon, &reader, audience, &told);
             }
@@ -235,7 +237,7 @@ async fn resource_of(
     }
     let (upgrade, handshake) = (upgrade_of(&mut parts), parts.extensions.remove());
     let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
-        match Box::pin(read_whole(incoming, daemon.config().options.socket_timeout)).await {
+        match Box::pin(read_whole(incoming, daemon.base.config().options.socket_timeout)).await {
             Ok(whole) => (Some(whole), None),
             Err(Unread::Broken) => return reply::plain(400, "the request's body ended early"),
             Err(Unread::Stalled) => return reply::plain(408, "the request's body did not come"),
@@ -256,12 +258,12 @@ fn inward(
     parts: &Parts,
 ) -> Option<Response<Body>> {
     resource.origin.reach = client.visitor.reach();
-    if daemon.upstream.dialer().may_reach(&resource.origin) {
+    if daemon.net.upstream.dialer().may_reach(&resource.origin) {
         return None;
     }
     let (url, failure) = (resource.url.as_str(), OriginFailure::Inward);
     let told = Message::OriginFailed { url, failure, kept: None };
-    let reader = Reader::of(mode, &parts.headers);
+    let reader = PageReader::of(mode, &parts.headers);
     let audience = Audience::of(&parts.method, &parts.headers);
     Some(reply::told(daemon, &reader, audience, &told))
 }
@@ -277,12 +279,12 @@ async fn decided(
 ) -> Response<Body> {
     let owner = client.visitor.owner();
     let ask = Ask::new(daemon, owner, resource, parts, post, mode, clock::now());
-    let account = daemon.statistics.account(ask.bare.host());
+    let account = daemon.storage.statistics.account(ask.bare.host());
     let (asked, method) = (Asked::of(&ask), ask.method.clone());
     let mut response = answer_to(daemon, client, ask, rest).await;
     if let Some(&status) = response.extensions().get::<CacheStatus>() {
         let last = Last { at: clock::now(), method, answer: response.status(), status };
-        daemon.last.note(asked, last);
+        daemon.proxy.traffic.last.note(asked, last);
         let given = Given::begin(account, Outcome::of(status));
         response.extensions_mut().insert(given);
     }
@@ -349,7 +351,7 @@ async fn answer_to(
 }
 
 /// The answer in place of one that is kept and cannot be decoded for its client.
-fn instead_of(daemon: &Daemon, reader: &Reader, undecodable: &Undecodable) -> Response<Body> {
+fn instead_of(daemon: &Daemon, reader: &PageReader, undecodable: &Undecodable) -> Response<Body> {
     let Undecodable { fault, audience, url } = undecodable;
     let detail = fault.to_string();
     debug!(url, error = detail, "the stored body cannot be decoded");
@@ -494,7 +496,7 @@ fn reused(ask: &Ask) -> Why {
 
 fn bad_target(
     daemon: &Daemon,
-    reader: &Reader,
+    reader: &PageReader,
     audience: Audience,
     error: &BadTarget,
 ) -> Response<Body> {

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod client_io;
 pub mod connection;
+pub mod context;
 pub mod control;
 pub(crate) mod front;
 mod http2;

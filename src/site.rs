@@ -17,6 +17,7 @@ mod api;
 mod caller;
 mod certificate;
 mod configuration;
+pub mod context;
 mod control;
 mod entry;
 pub mod entry_info;

@@ -1,5 +1,6 @@
-//! TODO.
+//! Asynchronous access to spool and index, and their upkeep.
 
+pub mod context;
 pub mod edit;
 pub mod lists;
 pub mod purge;

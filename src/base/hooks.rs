@@ -43,6 +43,7 @@ pub enum Hook {
 /// The programs that run, by their kinds.
 #[derive(Debug)]
 pub struct Hooks {
+    spool: PathBuf,
     kinds: [Arc<Kind>; 5],
 }
 
@@ -53,13 +54,15 @@ struct Kind {
     waiting: Arc<Semaphore>,
 }
 
-impl Default for Hooks {
-    fn default() -> Self {
+impl Hooks {
+    /// No program runs. `spool` is the root of the spool, in which no program may lie.
+    #[must_use]
+    pub fn new(spool: PathBuf) -> Self {
         let kind = || {
             let waiting = Arc::new(Semaphore::new(MAX_WAITING));
             Arc::new(Kind { turn: Mutex::new(()), waiting })
         };
-        Self { kinds: std::array::from_fn(|_| kind()) }
+        Self { spool, kinds: std::array::from_fn(|_| kind()) }
     }
 }
 
@@ -74,7 +77,7 @@ struct Run {
 
 impl Hooks {
     /// Runs what `options` name for `hook`, in a task of its own.
-    pub fn run(&self, hook: Hook, options: &Options, mode: Mode, spool: PathBuf, tasks: &Tasks) {
+    pub fn run(&self, hook: Hook, options: &Options, mode: Mode, tasks: &Tasks) {
         let (kind, program, arguments) = match hook {
             Hook::Mode(Mode::Online) => (0, &options.run_online, vec!["online"]),
             Hook::Mode(Mode::Offline) => (1, &options.run_offline, vec!["offline"]),
@@ -88,6 +91,7 @@ impl Hooks {
         let Ok(place) = Arc::clone(&kind.waiting).try_acquire_owned() else {
             return warn!(?program, "too many wait for this program already; it is not run again");
         };
+        let spool = self.spool.clone();
         let run = Run { program, arguments, mode, spool, patience };
         let (kind, stop) = (Arc::clone(kind), tasks.clone());
         tasks.spawn(async move {

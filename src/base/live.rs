@@ -10,6 +10,8 @@ use wwwoffle_config::{
     Config, ConfigFile, ConfigText, Faults, Lookup, OptionChange, Version, Watch, changes,
 };
 
+use super::observer::Observer;
+
 /// The configuration of a daemon.
 #[derive(Debug)]
 pub struct Live {
@@ -17,6 +19,8 @@ pub struct Live {
     pub(crate) config: Arc<ArcSwap<Config>>,
     /// Held by whoever reads or changes the file, until what it says is in force.
     pub(crate) state: Mutex<State>,
+    /// Is told of each new configuration once it is in force.
+    pub(crate) observer: Observer<Applied>,
 }
 
 #[derive(Debug)]
@@ -81,7 +85,8 @@ impl Live {
     #[must_use]
     pub fn new(lookup: Lookup, config: Config, text: String, watch: Watch) -> Self {
         let state = State { first: text.clone(), text, faults: None, watch };
-        Self { lookup, config: Arc::new(ArcSwap::from_pointee(config)), state: Mutex::new(state) }
+        let config = Arc::new(ArcSwap::from_pointee(config));
+        Self { lookup, config, state: Mutex::new(state), observer: Observer::default() }
     }
 
     /// `config` in force, from no file.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::base::clock;
+use crate::base::observer::Observer;
 
 /// How many hosts of a captive portal are reached while offline.
 const MAX_PORTAL_HOSTS: usize = 4;
@@ -132,6 +133,8 @@ pub struct ModeSwitch {
     chosen: watch::Sender<Choice>,
     mode: watch::Sender<Mode>,
     shared: Arc<Mutex<Shared>>,
+    /// Is told the previous mode whenever the mode was set.
+    pub(crate) observer: Arc<Observer<Mode>>,
 }
 
 /// What is changed together with the mode. Whoever changes anything of a switch holds it.
@@ -155,6 +158,7 @@ impl ModeSwitch {
             chosen: watch::Sender::new(choice),
             mode: watch::Sender::new(mode),
             shared: Arc::new(Mutex::new(shared)),
+            observer: Arc::default(),
         }
     }
 
@@ -183,7 +187,10 @@ impl ModeSwitch {
             (None, Mode::Autodial) => Mode::Online,
             (None, now) => now,
         };
-        (chosen, self.put(&mut shared, mode))
+        let was = self.put(&mut shared, mode);
+        drop(shared);
+        self.observer.tell(&was);
+        (chosen, was)
     }
 
     /// What the link turned out to allow. Returns what the mode was, or `None` if it is not for the
@@ -195,7 +202,10 @@ impl ModeSwitch {
             return None;
         }
         shared.portal = portal.iter().take(MAX_PORTAL_HOSTS).cloned().collect();
-        Some(self.put(&mut shared, mode))
+        let was = self.put(&mut shared, mode);
+        drop(shared);
+        self.observer.tell(&was);
+        Some(was)
     }
 
     /// Whether `host`, as a canonical URL spells it, is reached although the mode is offline: a

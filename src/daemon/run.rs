@@ -21,7 +21,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
 use crate::base::mode::Choice;
-use crate::daemon::reload;
+use crate::base::reload;
 use crate::daemon::{Daemon, Parts};
 use crate::fetch;
 use crate::fetch::monitor;
@@ -187,12 +187,12 @@ async fn serve(
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
     if start.mode.is_some()
-        && let Err(error) = daemon.store.save_mode(&daemon.mode).await
+        && let Err(error) = daemon.storage.store.save_mode(&daemon.base.mode).await
     {
         warn!(error = error_chain(&error), "the next start will not know the mode");
     }
-    daemon.tasks.spawn(link::work(Arc::clone(&daemon)));
-    daemon.link.has_begun().await;
+    daemon.base.tasks.spawn(link::work(Arc::clone(&daemon)));
+    daemon.net.link.has_begun().await;
     // The first page that anybody sees tells of before as well.
     fetch::begin(&daemon).await;
     statistics::keep::begin(&daemon).await;
@@ -206,9 +206,9 @@ async fn serve(
     ready(&ready_line(&daemon, &spool));
     let why = wait_for_the_end(&daemon, signals).await;
     info!(why, "stopping");
-    daemon.tasks.stop();
-    daemon.upstream.close_idle();
-    let left = daemon.tasks.wait(STOP_WITHIN).await;
+    daemon.base.tasks.stop();
+    daemon.net.upstream.close_idle();
+    let left = daemon.base.tasks.wait(STOP_WITHIN).await;
     if left > 0 {
         warn!(left, "not everything ended in time");
     }
@@ -255,14 +255,14 @@ fn authority(spool: &Path, domains: &[String]) -> Result<Authority, Refusal> {
 }
 
 fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles), rest: Duration) {
-    daemon.tasks.spawn(control::accept(Arc::clone(daemon), socket, files.programs()));
-    daemon.tasks.spawn(monitor::work(Arc::clone(daemon)));
-    daemon.tasks.spawn(purge::work(Arc::clone(daemon), rest));
-    daemon.tasks.spawn(names::keep(Arc::clone(daemon)));
-    daemon.tasks.spawn(tell_failures(Arc::clone(daemon)));
-    daemon.tasks.spawn(tending::tend(Arc::clone(daemon), rest));
-    daemon.tasks.spawn(lists::work(Arc::clone(daemon)));
-    daemon.tasks.spawn(reload::watch(Arc::clone(daemon)));
+    daemon.base.tasks.spawn(control::accept(Arc::clone(daemon), socket, files.programs()));
+    daemon.base.tasks.spawn(monitor::work(Arc::clone(daemon)));
+    daemon.base.tasks.spawn(purge::work(Arc::clone(daemon), rest));
+    daemon.base.tasks.spawn(names::keep(Arc::clone(daemon)));
+    daemon.base.tasks.spawn(tell_failures(Arc::clone(daemon)));
+    daemon.base.tasks.spawn(tending::tend(Arc::clone(daemon), rest));
+    daemon.base.tasks.spawn(lists::work(Arc::clone(daemon)));
+    daemon.base.tasks.spawn(reload::watch(Arc::clone(&daemon.base)));
 }
 
 /// Says in the log which pages the disk refused after they had been served: under the durability
@@ -271,13 +271,13 @@ async fn tell_failures(daemon: Arc<Daemon>) {
     let mut tick = tokio::time::interval(LOOK_FOR_FAILURES);
     loop {
         tokio::select! {
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
             _ = tick.tick() => {}
         }
-        for failure in daemon.store.spool().failures() {
+        for failure in daemon.storage.store.spool().failures() {
             let error = error_chain(&failure);
             if failure.is_full() {
-                daemon.store.set_full(true);
+                daemon.storage.store.set_full(true);
                 error!(error, "pages have no place on the disk yet");
             } else {
                 error!(error, "a page could not be kept");
@@ -305,11 +305,15 @@ fn addresses(sockets: &[Socket]) -> Result<Vec<SocketAddr>, Refusal> {
 
 /// Listens on all sockets, and accepts clients of each.
 fn listen(daemon: &Arc<Daemon>, sockets: Vec<Socket>, files: OpenFiles) -> Result<(), Refusal> {
-    let most = daemon.config().startup.max_connections.get().min(files.clients());
+    let most = daemon.base.config().startup.max_connections.get().min(files.clients());
     let places = Arc::new(Semaphore::new(most));
-    for (socket, address) in sockets.into_iter().zip(&daemon.listening) {
+    for (socket, address) in sockets.into_iter().zip(&daemon.base.listening) {
         let listener = listener::listen(socket).map_err(|e| cannot_listen(*address, &e))?;
-        daemon.tasks.spawn(listener::accept(Arc::clone(daemon), listener, Arc::clone(&places)));
+        daemon.base.tasks.spawn(listener::accept(
+            Arc::clone(daemon),
+            listener,
+            Arc::clone(&places),
+        ));
     }
     Ok(())
 }
@@ -330,11 +334,11 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Refusal {
 
 fn ready_line(daemon: &Daemon, spool: &Path) -> String {
     let mut line = String::from("wwwoffle: listening on ");
-    for (count, address) in daemon.listening.iter().enumerate() {
+    for (count, address) in daemon.base.listening.iter().enumerate() {
         // Writing to a string does not fail.
         let _written = write!(line, "{}{address}", if count == 0 { "" } else { " and " });
     }
-    let _written = write!(line, ", mode {}, spool {}", daemon.mode.chosen(), spool.display());
+    let _written = write!(line, ", mode {}, spool {}", daemon.base.mode.chosen(), spool.display());
     line
 }
 
@@ -366,9 +370,9 @@ async fn wait_for_the_end(daemon: &Arc<Daemon>, mut signals: Signals) -> &'stati
             _received = signals.hang_up.recv() => {
                 info!("SIGHUP: the configuration is read again");
                 // What is wrong with it is in the log.
-                let _in_force_or_not = daemon.reload().await;
+                let _in_force_or_not = daemon.base.reload().await;
             }
-            () = daemon.tasks.stopping() => return "told to",
+            () = daemon.base.tasks.stopping() => return "told to",
         }
     }
 }

@@ -31,12 +31,12 @@ pub(crate) async fn tend(daemon: Arc<Daemon>, rest: Duration) {
     let mut forget = tokio::time::interval(FORGET_EVERY);
     loop {
         tokio::select! {
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
             _ = tick.tick() => trim(&daemon).await,
             _ = forget.tick() => {
                 forget_removed(&daemon).await;
                 let keep = |spool: &Spool| { keep_reserve(spool); Ok(()) };
-                let _never_fails = daemon.store.run(keep).await;
+                let _never_fails = daemon.storage.store.run(keep).await;
             }
         }
     }
@@ -56,8 +56,8 @@ pub(crate) fn keep_reserve(spool: &Spool) {
 /// Looks at what came last, if the daemon before did not stop in order.
 async fn check_recent(daemon: &Arc<Daemon>) {
     let asked = Arc::clone(daemon);
-    let goes_on = move || !asked.tasks.is_stopping();
-    match daemon.store.run(move |spool| Ok(spool.check_recent(&goes_on))).await {
+    let goes_on = move || !asked.base.tasks.is_stopping();
+    match daemon.storage.store.run(move |spool| Ok(spool.check_recent(&goes_on))).await {
         Ok(checked) => {
             for damage in &checked.damaged {
                 warn!(%damage, "a page that came last was set aside and will be fetched again");
@@ -77,12 +77,13 @@ async fn check_recent(daemon: &Arc<Daemon>) {
 
 /// Removes for good what was removed too long ago; all of it where the room is needed.
 async fn forget_removed(daemon: &Arc<Daemon>) {
-    let needed = NEEDED.max(min_free_at(&daemon.config(), daemon.store.spool().root()));
+    let needed =
+        NEEDED.max(min_free_at(&daemon.base.config(), daemon.storage.store.spool().root()));
     let forget = move |spool: &Spool| {
         let is_short = space(spool.root()).is_ok_and(|space| space.free < needed);
         spool.forget_removed(if is_short { 0 } else { MAX_REMOVED_BYTES })
     };
-    match daemon.store.run(forget).await {
+    match daemon.storage.store.run(forget).await {
         Ok(0) => {}
         Ok(bytes) => debug!(bytes, "what was removed cannot be had back any more"),
         Err(error) => {
@@ -95,7 +96,7 @@ async fn forget_removed(daemon: &Arc<Daemon>) {
 }
 
 async fn trim(daemon: &Arc<Daemon>) {
-    let trimmed = match daemon.store.run(wwwoffle_spool::Spool::trim).await {
+    let trimmed = match daemon.storage.store.run(wwwoffle_spool::Spool::trim).await {
         Ok(trimmed) => trimmed,
         Err(error) => {
             warn!(error = error_chain(&error), "what is too old cannot be removed");

@@ -141,7 +141,7 @@ async fn done(
     how: Brought,
 ) -> Verdict {
     let status = answered.status;
-    let followed = follow(daemon, daemon.fetcher.runs(), outgoing, answered).await;
+    let followed = follow(daemon, daemon.fetch.fetcher.runs(), outgoing, answered).await;
     outcome::ended(daemon, outgoing);
     match followed {
         Ok(led) => match browser::open(daemon, outgoing, answered).await {
@@ -165,7 +165,7 @@ fn is_answered(daemon: &Daemon, outgoing: &Outgoing, kept: &Kept) -> Option<Brou
         return None;
     }
     if !outgoing.wishes.is_empty() {
-        let begun = |wish: &Wish| daemon.fetcher.runs().look(wish.run, |run| run.begun);
+        let begun = |wish: &Wish| daemon.fetch.fetcher.runs().look(wish.run, |run| run.begun);
         if outgoing
             .wishes
             .iter()
@@ -188,7 +188,7 @@ fn is_answered(daemon: &Daemon, outgoing: &Outgoing, kept: &Kept) -> Option<Brou
 
 /// Whether an answer may be used again without asking its origin (RFC 9111 §4.2).
 fn is_fresh(daemon: &Daemon, outgoing: &Outgoing, kept: &Kept) -> bool {
-    let Ok(url) = CanonicalUrl::parse(base(outgoing), &daemon.local) else { return false };
+    let Ok(url) = CanonicalUrl::parse(base(outgoing), &daemon.base.local) else { return false };
     let credentials = url.user().is_some() || !matches!(outgoing.secrets, Secrets::None);
     verdict::is_fresh(daemon, &url.without_credentials(), kept, credentials)
 }
@@ -200,7 +200,7 @@ async fn carry_out(
     fields: &HeaderMap,
     job: Job,
 ) -> (Arc<Download>, Outcome, Option<Duration>) {
-    let downloads = &daemon.downloads;
+    let downloads = &daemon.proxy.traffic.downloads;
     if outgoing.kind != RequestKind::Post {
         let about = job.about.identities();
         match downloads.join(&job.places, fields, about, clock::now(), false) {
@@ -235,7 +235,7 @@ async fn run_ours(
     job: Job,
     download: Arc<Download>,
 ) -> (Arc<Download>, Outcome, Option<Duration>) {
-    daemon.tasks.spawn(run(Arc::clone(daemon), job, Arc::clone(&download)));
+    daemon.base.tasks.spawn(run(Arc::clone(daemon), job, Arc::clone(&download)));
     let (download, outcome) = download.outcome().await;
     // An answer that is not kept is nobody's; one that a client asked for is the client's.
     let answer = download.take();
@@ -248,16 +248,18 @@ async fn run_ours(
 async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
     let failed = |error: &str| Some(Verdict::Failed { error: error.to_owned(), status: None });
     // What is no URL fails for that reason, later.
-    let url = CanonicalUrl::parse(base(outgoing), &daemon.local).ok()?;
+    let url = CanonicalUrl::parse(base(outgoing), &daemon.base.local).ok()?;
     if url.is_form_answer() {
         return failed("it is the answer to a form; only sending the form again brings a new one");
     }
     // One whose secrets are lost fails for that reason, later.
     let asker = recorded(outgoing).map_or_else(
         |_| Asker::default(),
-        |request| Asker::of_recorded(&request.headers, outgoing.page.as_deref(), &daemon.local),
+        |request| {
+            Asker::of_recorded(&request.headers, outgoing.page.as_deref(), &daemon.base.local)
+        },
     );
-    let to = match ruled(&daemon.config(), &url, &asker) {
+    let to = match ruled(&daemon.base.config(), &url, &asker) {
         Ruling::Usual(Standing::Usual) => return None,
         Ruling::Usual(Standing::NeverKept | Standing::Nearby) => {
             return failed("the configuration says that it is never kept");
@@ -292,20 +294,21 @@ async fn prepare(
     let request = recorded(outgoing)?;
     // The port is all that is needed of it: path and fields are as they were recorded.
     let mut resource =
-        of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
-    let places = Places::of_queued(&outgoing.place, &daemon.local).ok_or(UNKNOWN_OWNER)?;
+        of_url(base(outgoing), &daemon.base.local).map_err(|error| error_chain(&error))?;
+    let places = Places::of_queued(&outgoing.place, &daemon.base.local).ok_or(UNKNOWN_OWNER)?;
     let mut sent = Request::from_parts(request.clone(), ());
-    let url = CanonicalUrl::parse(base(outgoing), &daemon.local)
+    let url = CanonicalUrl::parse(base(outgoing), &daemon.base.local)
         .map_err(|error| error_chain(&error))?
         .without_credentials();
     let target = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let places = Arc::new(places.spelled(&Spelling::of(target, &url)));
-    let (config, parts) = (daemon.config(), UrlParts::of(&url));
+    let (config, parts) = (daemon.base.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
-    resource.origin.via = parent(&config, &url, &daemon.pseudonym);
+    resource.origin.via = parent(&config, &url, &daemon.base.pseudonym);
     resource.origin.reach = outgoing.asked_from.into();
     let selecting = || sent.headers().clone();
-    let found = choose::find(&daemon.store, &places, config.caching.shared, selecting).await;
+    let found =
+        choose::find(&daemon.storage.store, &places, config.caching.shared, selecting).await;
     let found = found.map_err(|error| error_chain(&error))?;
     let personal = !matches!(outgoing.secrets, Secrets::None);
     let is_form = outgoing.kind == RequestKind::Post;
@@ -331,11 +334,11 @@ fn allowance(daemon: &Daemon, outgoing: &Outgoing, url: &UrlParts<'_>) -> Allowa
     if outgoing.kind == RequestKind::Post {
         return Allowance { is_unbounded: true, ..Allowance::default() };
     }
-    let ceiling = match *daemon.config().fetch_options.ask_above.of(url) {
+    let ceiling = match *daemon.base.config().fetch_options.ask_above.of(url) {
         SizeLimit::At(size) if !outgoing.any_length => Some(size.bytes()),
         SizeLimit::At(_) | SizeLimit::None => None,
     };
-    let meter = Some(daemon.fetcher.meter());
+    let meter = Some(daemon.fetch.fetcher.meter());
     Allowance { ceiling, meter, is_unbounded: outgoing.any_length }
 }
 

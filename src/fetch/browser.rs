@@ -80,9 +80,9 @@ pub(super) async fn open(
     if !is_page(outgoing, answered) {
         return Opened::Over;
     }
-    let Ok(resource) = of_url(base(outgoing), &daemon.local) else { return Opened::Over };
+    let Ok(resource) = of_url(base(outgoing), &daemon.base.local) else { return Opened::Over };
     let url = resource.url.without_credentials();
-    let config = daemon.config();
+    let config = daemon.base.config();
     let options = &config.fetch_options;
     let Some(program) = options.browser.of(&UrlParts::of(&url)).path() else { return Opened::Over };
     let request = answered.request;
@@ -90,12 +90,12 @@ pub(super) async fn open(
     let protocol = if resource.origin.scheme == Scheme::Https { "https" } else { "http" };
     let spelled = format!("{protocol}://{}{path}", resource.origin);
     // It waits for its turn, and then asks through the proxy as anybody does.
-    daemon.fetcher.step_aside(&outgoing.place.key());
-    let mut mode = daemon.mode.watch();
+    daemon.fetch.fetcher.step_aside(&outgoing.place.key());
+    let mut mode = daemon.base.mode.watch();
     let opened = async {
         let proxy = proxy_for(daemon, outgoing, answered)?;
-        let most = || daemon.config().fetch_options.browsers_at_once.get();
-        let _turn = daemon.fetcher.browsers.take(most).await;
+        let most = || daemon.base.config().fetch_options.browsers_at_once.get();
+        let _turn = daemon.fetch.fetcher.browsers.take(most).await;
         if !is_program(program) {
             let program = program.display();
             return Err(format!(
@@ -103,14 +103,14 @@ pub(super) async fn open(
                  browser to where it is"
             ));
         }
-        let key = daemon.faces.authority.spki_hash();
+        let key = daemon.proxy.clients.faces.authority.spki_hash();
         let width = options.window_width.get();
         let told = Told { program, request, proxy, key: &key, width };
         let visit = Visit::begin(spelled, cookies(&request.headers), Instant::now());
         browse(daemon, &told, visit, options.browser_time).await
     };
     let opened = tokio::select! {
-        () = daemon.tasks.stopping() => return Opened::Interrupted,
+        () = daemon.base.tasks.stopping() => return Opened::Interrupted,
         _gone = mode.wait_for(|mode| !mode.may_dial()) => return Opened::Interrupted,
         opened = opened => opened,
     };
@@ -119,7 +119,7 @@ pub(super) async fn open(
         Ok(ended) => debug!(url, ?ended, "opened in the browser"),
         Err(error) => {
             warn!(url, error, "a page was fetched, but not opened in the browser");
-            daemon.fetcher.tell(Event::Browser { url, error });
+            daemon.fetch.fetcher.tell(Event::Browser { url, error });
         }
     }
     Opened::Over
@@ -159,13 +159,13 @@ fn proxy_for(
             "{owner} has asked for it, and the browser is that of who sits at this machine"
         ));
     }
-    if !daemon.config().allowed_users.users.is_empty() {
+    if !daemon.base.config().allowed_users.users.is_empty() {
         return Err("the proxy asks for passwords, and the browser has none".to_owned());
     }
     if answered.places.credentials {
         return Err("it is asked for with a password, which the browser is not told".to_owned());
     }
-    here(&daemon.listening).ok_or_else(|| {
+    here(&daemon.base.listening).ok_or_else(|| {
         "the proxy listens on no address of this machine's own, such as 127.0.0.1".to_owned()
     })
 }
@@ -238,7 +238,7 @@ async fn browse(
     visit: (Visit, Next),
     time: std::time::Duration,
 ) -> Result<Ended, String> {
-    if lies_in(told.program, daemon.store.spool().root()) {
+    if lies_in(told.program, daemon.storage.store.spool().root()) {
         return Err(format!("the browser cannot be started: {IN_SPOOL}"));
     }
     let profile = Profile::make().map_err(|error| format!("no profile can be made: {error}"))?;
@@ -271,7 +271,7 @@ async fn converse(
     (mut visit, mut next): (Visit, Next),
 ) -> Option<Result<Ended, String>> {
     let (mut framing, mut piece) = (Framing::default(), vec![0; 64 << 10]);
-    let meter = daemon.fetcher.meter();
+    let meter = daemon.fetch.fetcher.meter();
     loop {
         if meter.count(next.bytes) {
             return Some(Ok(Ended::OverBudget));

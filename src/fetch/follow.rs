@@ -51,9 +51,9 @@ impl Answered<'_> {
         if let Some(kept) = &self.known {
             return Ok(Some(Arc::clone(kept)));
         }
-        let shared = daemon.config().caching.shared;
+        let shared = daemon.base.config().caching.shared;
         let request = || self.request.headers.clone();
-        let found = choose::find(&daemon.store, self.places, shared, request).await?;
+        let found = choose::find(&daemon.storage.store, self.places, shared, request).await?;
         Ok(found.own().or(found.near()).map(Arc::clone))
     }
 }

@@ -33,11 +33,11 @@ impl<'a> Holder<'a> {
     pub fn new(daemon: &'a Daemon) -> Self {
         Self {
             daemon,
-            config: daemon.config(),
+            config: daemon.base.config(),
             zone: TimeZone::system(),
             now: timestamp(clock::now()),
-            may_dial: daemon.mode.now().may_dial(),
-            spent: daemon.fetcher.spent(),
+            may_dial: daemon.base.mode.now().may_dial(),
+            spent: daemon.fetch.fetcher.spent(),
         }
     }
 
@@ -45,7 +45,7 @@ impl<'a> Holder<'a> {
     #[must_use]
     pub fn held(&self, request: &OutgoingSummary) -> Option<Held> {
         let key = request.place.key();
-        if self.daemon.fetcher.is_active(&key) {
+        if self.daemon.fetch.fetcher.is_active(&key) {
             return None;
         }
         let attempts = u64::from(request.attempts);
@@ -57,7 +57,7 @@ impl<'a> Holder<'a> {
                 may_dial: self.may_dial,
                 spent: self.spent,
                 window: may_start(self.daemon, &self.config, &self.zone, request, self.now).err(),
-                rests: self.daemon.fetcher.rests(&key),
+                rests: self.daemon.fetch.fetcher.rests(&key),
                 not_before: request.not_before,
                 is_last: attempts >= most,
             },
@@ -125,7 +125,7 @@ pub fn all_rest<'a>(
     places: impl Iterator<Item = &'a Place>,
 ) -> Option<Vec<(Held, u64)>> {
     let (holder, mut causes) = (Holder::new(daemon), BTreeMap::<Held, u64>::new());
-    let queue = daemon.store.spool().queue();
+    let queue = daemon.storage.store.spool().queue();
     for place in places {
         // What has left the queue is told of soon.
         let held = queue.summary(&place.key()).and_then(|request| holder.held(&request))?;

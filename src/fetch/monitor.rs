@@ -88,13 +88,13 @@ impl Wish {
 
 /// Puts what is due on the queue until the daemon stops. One task of each daemon.
 pub async fn work(daemon: Arc<Daemon>) {
-    let mut mode = daemon.mode.watch();
+    let mut mode = daemon.base.mode.watch();
     loop {
         let may_dial = mode.borrow_and_update().may_dial();
         let pause = if may_dial { start_due(&daemon).await } else { LOOK_AGAIN };
         tokio::select! {
-            () = daemon.tasks.stopping() => return,
-            () = daemon.monitor.news.notified() => {}
+            () = daemon.base.tasks.stopping() => return,
+            () = daemon.fetch.monitor.news.notified() => {}
             // The switch is in the daemon, so the mode never ends.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
@@ -107,7 +107,7 @@ async fn start_due(daemon: &Arc<Daemon>) -> Duration {
     let now = timestamp(clock::now());
     let mut next = Vec::new();
     let zone = TimeZone::system();
-    daemon.store.spool().monitors().visit(|one| {
+    daemon.storage.store.spool().monitors().visit(|one| {
         next.extend(one.next_run(now, &zone).map(|time| (time, one.place.key())));
     });
     next.sort_unstable();
@@ -125,7 +125,7 @@ async fn start_due(daemon: &Arc<Daemon>) -> Duration {
 
 /// Puts a page on the queue, and notes that it was.
 async fn start(daemon: &Arc<Daemon>, key: Key, now: Timestamp) -> Result<(), Error> {
-    let read = daemon.store.run(move |spool| spool.monitors().get(&key)).await;
+    let read = daemon.storage.store.run(move |spool| spool.monitors().get(&key)).await;
     let monitor = match read {
         Ok(Some(monitor)) => monitor,
         Ok(None) => return Ok(()),
@@ -152,8 +152,8 @@ async fn start(daemon: &Arc<Daemon>, key: Key, now: Timestamp) -> Result<(), Err
 }
 
 async fn noted(daemon: &Daemon, key: Key, now: Timestamp) -> Result<(), Error> {
-    daemon.store.run(move |spool| spool.monitors().ran(&key, now)).await?;
-    daemon.fetcher.nudge();
+    daemon.storage.store.run(move |spool| spool.monitors().ran(&key, now)).await?;
+    daemon.fetch.fetcher.nudge();
     Ok(())
 }
 
@@ -177,7 +177,7 @@ pub async fn set(
     request.options = wish.aim.and_then(|aim| serde_json::to_string(&aim).ok());
     let versions = wish.versions.min(MAX_VERSIONS);
     let schedule = wish.schedule;
-    let done = daemon.store.run(move |spool| {
+    let done = daemon.storage.store.run(move |spool| {
         let key = request.place.key();
         let known = spool.monitors().summary(&key);
         let last_run = known.and_then(|known| known.last_run);
@@ -186,7 +186,7 @@ pub async fn set(
         Ok((monitor.summary(), set))
     });
     let done = done.await?;
-    daemon.monitor.nudge();
+    daemon.fetch.monitor.nudge();
     Ok(done)
 }
 
@@ -196,13 +196,13 @@ pub async fn set(
 ///
 /// When the disk fails.
 pub async fn remove(daemon: &Arc<Daemon>, key: Key) -> Result<bool, Error> {
-    daemon.store.run(move |spool| spool.monitors().remove(&key)).await
+    daemon.storage.store.run(move |spool| spool.monitors().remove(&key)).await
 }
 
 /// What is monitored, by URL, as far as `may_see` says.
 #[must_use]
 pub fn list(daemon: &Daemon, may_see: impl Fn(&Place) -> bool) -> Vec<MonitorSummary> {
-    let mut list = daemon.store.spool().monitors().list();
+    let mut list = daemon.storage.store.spool().monitors().list();
     list.retain(|one| may_see(&one.place));
     list
 }

@@ -40,10 +40,10 @@ async fn fetch_queued(daemon: &Arc<Daemon>, key: Key) -> Result<Option<Event>, E
     let Some(outgoing) = queued(daemon, key).await? else { return Ok(None) };
     let url = outgoing.place.url().to_owned();
     let is_form = outgoing.kind == RequestKind::Post;
-    if is_form && !daemon.store.requeue(on_its_way(&outgoing)).await? {
+    if is_form && !daemon.storage.store.requeue(on_its_way(&outgoing)).await? {
         return Ok(None);
     }
-    daemon.fetcher.tell(Event::Start { url: url.clone() });
+    daemon.fetch.fetcher.tell(Event::Start { url: url.clone() });
     let verdict = attempt(daemon, &outgoing).await;
     debug!(url, ?verdict, "fetched");
     match verdict {
@@ -54,7 +54,7 @@ async fn fetch_queued(daemon: &Arc<Daemon>, key: Key) -> Result<Option<Event>, E
             Ok(is_gone.then_some(done))
         }
         Verdict::LeftAlone => {
-            daemon.store.dequeue(key).await?;
+            daemon.storage.store.dequeue(key).await?;
             recurse::outcome::left_alone(daemon, &outgoing);
             Ok(None)
         }
@@ -69,7 +69,7 @@ async fn fetch_queued(daemon: &Arc<Daemon>, key: Key) -> Result<Option<Event>, E
         Verdict::Failed { error, status } => fail(daemon, outgoing, error, status).await,
         Verdict::Untried => {
             if is_form {
-                daemon.store.requeue(outgoing).await?;
+                daemon.storage.store.requeue(outgoing).await?;
             }
             Ok(None)
         }
@@ -78,7 +78,7 @@ async fn fetch_queued(daemon: &Arc<Daemon>, key: Key) -> Result<Option<Event>, E
 
 /// The request of this key. If an import says that a recursive fetch begins with it, begins that first.
 async fn queued(daemon: &Arc<Daemon>, key: Key) -> Result<Option<Outgoing>, Error> {
-    let Some(mut outgoing) = daemon.store.queued(key).await? else { return Ok(None) };
+    let Some(mut outgoing) = daemon.storage.store.queued(key).await? else { return Ok(None) };
     let Some(aim) = monitor::aim(&outgoing) else { return Ok(Some(outgoing)) };
     outgoing.options = None;
     match recurse::begin_at(daemon, outgoing.clone(), &aim).await {
@@ -88,9 +88,9 @@ async fn queued(daemon: &Arc<Daemon>, key: Key) -> Result<Option<Outgoing>, Erro
         Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
     }
     // What the run wants of it is on the queue.
-    let Some(mut begun) = daemon.store.queued(key).await? else { return Ok(None) };
+    let Some(mut begun) = daemon.storage.store.queued(key).await? else { return Ok(None) };
     begun.options = None;
-    let is_there = daemon.store.requeue(begun.clone()).await?;
+    let is_there = daemon.storage.store.requeue(begun.clone()).await?;
     Ok(is_there.then_some(begun))
 }
 
@@ -100,8 +100,8 @@ async fn finish(daemon: &Daemon, outgoing: &Outgoing, led: Following) -> Result<
     if !led.next.is_empty() {
         enqueue(daemon, led.next).await?;
     }
-    led.events.into_iter().for_each(|event| daemon.fetcher.tell(event));
-    let finished = daemon.store.finish_queued(outgoing.clone()).await?;
+    led.events.into_iter().for_each(|event| daemon.fetch.fetcher.tell(event));
+    let finished = daemon.storage.store.finish_queued(outgoing.clone()).await?;
     // What is wanted again is looked at again, and then there may be nothing to ask its origin.
     Ok(matches!(finished, Finished::Gone))
 }
@@ -119,7 +119,7 @@ async fn enqueue(daemon: &Daemon, next: Vec<Outgoing>) -> Result<(), Error> {
     let taken = recurse::outcome::taken_by(&waiting);
     let told = given_up.clone();
     let all = waiting.into_iter().chain(given_up).collect();
-    let unqueued = match daemon.store.enqueue_next(all).await {
+    let unqueued = match daemon.storage.store.enqueue_next(all).await {
         Ok(unqueued) => unqueued,
         Err(error) => {
             recurse::outcome::untake(daemon, taken);
@@ -144,16 +144,16 @@ async fn enqueue(daemon: &Daemon, next: Vec<Outgoing>) -> Result<(), Error> {
 
 /// A request that runs want may have been on the queue already, and rest there.
 async fn wake(daemon: &Daemon, key: Key) -> Result<(), Error> {
-    let state = daemon.store.spool().queue().summary(&key).map(|known| known.state);
+    let state = daemon.storage.store.spool().queue().summary(&key).map(|known| known.state);
     if matches!(state, None | Some(RequestState::Waiting)) {
         return Ok(());
     }
-    let Some(known) = daemon.store.queued(key).await? else { return Ok(()) };
+    let Some(known) = daemon.storage.store.queued(key).await? else { return Ok(()) };
     match why_it_rests(&known.state) {
         Some((reason, _)) if matches!(known.state, RequestState::Asking { .. }) => {
             recurse::outcome::failed(daemon, &known, &reason, false);
         }
-        Some(_) => drop(daemon.store.requeue(awake(known)).await?),
+        Some(_) => drop(daemon.storage.store.requeue(awake(known)).await?),
         None => {}
     }
     Ok(())
@@ -195,7 +195,7 @@ async fn rest(daemon: &Daemon, error: &Error) {
     spool_failed(error);
     tokio::select! {
         () = tokio::time::sleep(AFTER_SPOOL_FAILURE) => {}
-        () = daemon.tasks.stopping() => {}
+        () = daemon.base.tasks.stopping() => {}
     }
 }
 
@@ -207,11 +207,11 @@ async fn again(
     status: Option<u16>,
     wait: Option<Duration>,
 ) -> Result<Option<Event>, Error> {
-    let options = &daemon.config().fetch_options;
+    let options = &daemon.base.config().fetch_options;
     outgoing.attempts = outgoing.attempts.saturating_add(1);
     let now = timestamp(clock::now());
     if let Some(wait) = wait {
-        daemon.fetcher.close(&outgoing.place.key(), after(now, wait));
+        daemon.fetch.fetcher.close(&outgoing.place.key(), after(now, wait));
     }
     let Some(delay) = delay(options, outgoing.attempts) else {
         return fail(daemon, outgoing, error, status).await;
@@ -220,7 +220,7 @@ async fn again(
     outgoing.not_before = Some(next);
     outgoing.last_error = Some(error.clone());
     let url = outgoing.place.url().to_owned();
-    let is_there = daemon.store.requeue(outgoing).await?;
+    let is_there = daemon.storage.store.requeue(outgoing).await?;
     Ok(is_there.then_some(Event::Retry { url, error, next }))
 }
 
@@ -238,7 +238,7 @@ async fn ask(
     let Some((error, status)) = told else { return Ok(None) };
     // For those who follow links it is one that did not come, until a person lets it.
     recurse::outcome::failed(daemon, &outgoing, &error, false);
-    let is_there = daemon.store.requeue(outgoing).await?;
+    let is_there = daemon.storage.store.requeue(outgoing).await?;
     Ok(is_there.then_some(Event::Failed { url, status, error }))
 }
 
@@ -254,6 +254,6 @@ async fn fail(
     outgoing.last_error = Some(error.clone());
     outgoing.state = RequestState::Failed { reason: error.clone(), status };
     recurse::outcome::failed(daemon, &outgoing, &error, matches!(status, Some(404 | 410)));
-    let is_there = daemon.store.requeue(outgoing).await?;
+    let is_there = daemon.storage.store.requeue(outgoing).await?;
     Ok(is_there.then_some(Event::Failed { url, status, error }))
 }

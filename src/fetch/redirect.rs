@@ -25,7 +25,7 @@ pub(crate) fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Op
 
 /// A location as it may be shown: without the credentials it may have. `None` for what is no URL.
 pub(crate) fn shown(daemon: &Daemon, location: &str) -> Option<String> {
-    let url = CanonicalUrl::parse(location, &daemon.local).ok()?;
+    let url = CanonicalUrl::parse(location, &daemon.base.local).ok()?;
     Some(url.as_str().to_owned())
 }
 

@@ -70,7 +70,8 @@ pub(super) async fn of(
         next.last_error = Some(reason.clone());
         next.state = RequestState::Failed { reason, status: None };
     }
-    let found = look_up(&daemon.store, &places).await.map_err(|error| error_chain(&error))?;
+    let found =
+        look_up(&daemon.storage.store, &places).await.map_err(|error| error_chain(&error))?;
     let kept = found.choose(Mode::Offline);
     if kept.is_none() || outgoing.renew || !outgoing.wishes.is_empty() {
         following.next.push(next);
@@ -93,10 +94,10 @@ fn successor(
         RequestKind::Post => RequestKind::Page,
         kind => kind,
     };
-    let resource = match of_url(target, &daemon.local) {
+    let resource = match of_url(target, &daemon.base.local) {
         Ok(resource) => resource,
         Err(error) => {
-            let mut url = CanonicalUrl::parse(target, &daemon.local).ok()?;
+            let mut url = CanonicalUrl::parse(target, &daemon.base.local).ok()?;
             let places = Places::of(&mut url, &HeaderMap::new(), &owner);
             let head = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", url.host_port());
             let mut failed = Outgoing::new(
@@ -111,13 +112,13 @@ fn successor(
             return (!url.is_local()).then_some((failed, Arc::new(places)));
         }
     };
-    let old = of_url(base(outgoing), &daemon.local).ok()?;
+    let old = of_url(base(outgoing), &daemon.base.local).ok()?;
     let parts = redirected(request, status, &old.origin, &resource.origin);
     let keeps_body = parts.method == hyper::Method::POST;
     let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
     let mut parts = parts;
     parts.headers = without_hop(parts.headers);
-    let ask = Ask::new(daemon, owner, resource, parts, body, daemon.mode.now(), clock::now());
+    let ask = Ask::new(daemon, owner, resource, parts, body, daemon.base.mode.now(), clock::now());
     let mut next = want::outgoing(daemon, &ask, if keeps_body { RequestKind::Post } else { kind });
     next.body = if keeps_body { outgoing.body.clone() } else { Vec::new() };
     next.page.clone_from(&outgoing.page);
@@ -144,6 +145,6 @@ fn without_hop(mut fields: HeaderMap) -> HeaderMap {
 
 /// Whether a URL may be got because another page leads there.
 fn is_recursive(daemon: &Daemon, url: &str) -> bool {
-    CanonicalUrl::parse(url, &daemon.local)
-        .is_ok_and(|url| *daemon.config().dont_get.get_recursive.of(&UrlParts::of(&url)))
+    CanonicalUrl::parse(url, &daemon.base.local)
+        .is_ok_and(|url| *daemon.base.config().dont_get.get_recursive.of(&UrlParts::of(&url)))
 }

@@ -26,7 +26,7 @@ fn daemon(root: &tempfile::TempDir) -> Arc<Daemon> {
         templates: OwnPages::default(),
     })
     .unwrap();
-    daemon.fetcher.watch(daemon.store.spool().queue());
+    daemon.fetch.fetcher.watch(daemon.storage.store.spool().queue());
     daemon
 }
 
@@ -40,7 +40,7 @@ fn form(not_before: Option<Timestamp>) -> Outgoing {
 /// The worker takes what goes next.
 fn next(daemon: &Daemon) -> Option<Key> {
     let limits = Limits { per_host: 1, at_once: 1 };
-    lock(&daemon.fetcher.schedule).next(limits, timestamp(clock::now()))
+    lock(&daemon.fetch.fetcher.schedule).next(limits, timestamp(clock::now()))
 }
 
 #[test]
@@ -50,7 +50,8 @@ fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
     runtime.block_on(async {
         let root = tempfile::tempdir().unwrap();
         let daemon = daemon(&root);
-        let (queue, form) = (daemon.store.spool().queue(), form(Some(Timestamp::UNIX_EPOCH)));
+        let (queue, form) =
+            (daemon.storage.store.spool().queue(), form(Some(Timestamp::UNIX_EPOCH)));
         let key = form.place.key();
         queue.add(&form).unwrap();
         // Nothing touches the spool meanwhile.
@@ -67,7 +68,7 @@ fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
         assert!(matches!(state, RequestState::Failed { .. }), "it waits once more: {state:?}");
 
         // Once that is over it can be sent again.
-        lock(&daemon.fetcher.schedule).ends(&key);
+        lock(&daemon.fetch.fetcher.schedule).ends(&key);
         assert_eq!(retry(&daemon, Some(&[key]), |_| true).await.unwrap(), 1);
         assert_eq!(next(&daemon), Some(key));
     });

@@ -80,9 +80,9 @@ pub async fn want(
     url: &str,
     refresh: bool,
 ) -> Result<Wanted, WantError> {
-    let ask = follow_aliases(daemon, requester, of_url(url, &daemon.local)?)?;
+    let ask = follow_aliases(daemon, requester, of_url(url, &daemon.base.local)?)?;
     let shown = ask.places.queued.url().to_owned();
-    let kept = look_up(&daemon.store, &ask.places).await?.choose(Mode::Offline);
+    let kept = look_up(&daemon.storage.store, &ask.places).await?.choose(Mode::Offline);
     if let Some(kept) = kept.as_ref().filter(|_| !refresh) {
         let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
         return Ok(Wanted::Kept { url: shown, place: ask.places.queued.clone(), status, bytes });
@@ -90,7 +90,7 @@ pub async fn want(
     let ask = unless_form_answer(ask)?;
     let kind = if kept.is_some() { RequestKind::Refresh } else { RequestKind::Page };
     put(daemon, outgoing(daemon, &ask, kind)).await?;
-    daemon.fetcher.nudge();
+    daemon.fetch.fetcher.nudge();
     Ok(Wanted::Queued { place: ask.places.queued.clone(), url: shown })
 }
 
@@ -98,17 +98,17 @@ pub async fn want(
 /// tried; but only a person says that something very long may come, a schedule does not.
 pub(crate) async fn put(daemon: &Daemon, outgoing: Outgoing) -> Result<(), Error> {
     let (key, is_by_person) = (outgoing.place.key(), outgoing.kind != RequestKind::Monitored);
-    if daemon.store.enqueue(outgoing).await? == Added::New {
+    if daemon.storage.store.enqueue(outgoing).await? == Added::New {
         return Ok(());
     }
-    let Some(known) = daemon.store.queued(key).await? else { return Ok(()) };
+    let Some(known) = daemon.storage.store.queued(key).await? else { return Ok(()) };
     let rests = match known.state {
         RequestState::Waiting => false,
         RequestState::Failed { .. } => true,
         RequestState::Asking { .. } => is_by_person,
     };
     if rests {
-        daemon.store.requeue(awake(known)).await?;
+        daemon.storage.store.requeue(awake(known)).await?;
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ pub(crate) fn request(
     url: &str,
     kind: RequestKind,
 ) -> Result<Outgoing, WantError> {
-    let ask = follow_aliases(daemon, requester, of_url(url, &daemon.local)?)?;
+    let ask = follow_aliases(daemon, requester, of_url(url, &daemon.base.local)?)?;
     Ok(outgoing(daemon, &unless_form_answer(ask)?, kind))
 }
 
@@ -162,7 +162,7 @@ pub(super) fn follow_aliases(
             }
             Ruling::Usual(Standing::Usual) => return Ok(ask),
         };
-        ask = self::ask(daemon, requester, of_url(to, &daemon.local)?);
+        ask = self::ask(daemon, requester, of_url(to, &daemon.base.local)?);
     }
     Err(WantError::Circle(ask.bare.as_str().to_owned()))
 }
@@ -176,13 +176,13 @@ pub(super) fn ask(daemon: &Daemon, requester: &Requester, mut resource: Resource
     fields.insert(ACCEPT, HeaderValue::from_static("text/html,application/xhtml+xml,*/*;q=0.8"));
     fields.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
     let (parts, ()) = request.into_parts();
-    let (owner, mode) = (requester.owner.clone(), daemon.mode.now());
+    let (owner, mode) = (requester.owner.clone(), daemon.base.mode.now());
     Ask::new(daemon, owner, resource, parts, None, mode, clock::now())
 }
 
 /// The request of `ask` as it waits on the queue.
 pub(super) fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
-    let (parts, ()) = ask.wire(&daemon.pseudonym).into_parts();
+    let (parts, ()) = ask.wire(&daemon.base.pseudonym).into_parts();
     let secrets = head::write_secrets(&parts.headers);
     let head = head::write_request(&parts);
     let mut outgoing = Outgoing::new(ask.places.queued.clone(), head, kind, timestamp(ask.now));

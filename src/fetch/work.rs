@@ -43,8 +43,8 @@ struct Active {
 
 impl Drop for Active {
     fn drop(&mut self) {
-        lock(&self.daemon.fetcher.schedule).ends(&self.key);
-        self.daemon.fetcher.nudge();
+        lock(&self.daemon.fetch.fetcher.schedule).ends(&self.key);
+        self.daemon.fetch.fetcher.nudge();
     }
 }
 
@@ -63,30 +63,30 @@ struct Worker {
 pub async fn begin(daemon: &Arc<Daemon>) {
     recurse::keep::load(daemon).await;
     let worker = Worker::new(Arc::clone(daemon)).await;
-    daemon.tasks.spawn(recurse::keep::keep(Arc::clone(daemon)));
-    daemon.tasks.spawn(work(worker));
+    daemon.base.tasks.spawn(recurse::keep::keep(Arc::clone(daemon)));
+    daemon.base.tasks.spawn(work(worker));
 }
 
 async fn work(mut worker: Worker) {
     let daemon = Arc::clone(&worker.daemon);
-    let mut mode = daemon.mode.watch();
+    let mut mode = daemon.base.mode.watch();
     let (mut is_fetching, mut could_dial) = (false, false);
     loop {
         let may_dial = mode.borrow_and_update().may_dial();
         if may_dial && !could_dial {
-            daemon.fetcher.begin(None);
+            daemon.fetch.fetcher.begin(None);
         }
         could_dial = may_dial;
         let pause = if may_dial { worker.start_due() } else { LOOK_AGAIN };
-        let is_active = daemon.fetcher.active_count() > 0;
+        let is_active = daemon.fetch.fetcher.active_count() > 0;
         if is_active != is_fetching {
             is_fetching = is_active;
-            daemon.happened(if is_fetching { Hook::FetchStart } else { Hook::FetchStop });
+            daemon.base.happened(if is_fetching { Hook::FetchStart } else { Hook::FetchStop });
         }
         worker.remember(!is_fetching).await;
         tokio::select! {
-            () = daemon.tasks.stopping() => break,
-            () = daemon.fetcher.news.notified() => {}
+            () = daemon.base.tasks.stopping() => break,
+            () = daemon.fetch.fetcher.news.notified() => {}
             // The switch is in the daemon, so the mode never ends.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
@@ -97,24 +97,24 @@ async fn work(mut worker: Worker) {
 
 impl Worker {
     async fn new(daemon: Arc<Daemon>) -> Self {
-        daemon.fetcher.watch(daemon.store.spool().queue());
+        daemon.fetch.fetcher.watch(daemon.storage.store.spool().queue());
         let today = read(&daemon, budget::STATE, TODAY).await;
-        lock(&daemon.fetcher.budget).remember(&today);
+        lock(&daemon.fetch.fetcher.budget).remember(&today);
         let last = read(&daemon, last::STATE, LAST).await;
-        lock(&daemon.fetcher.last).remember(&last);
+        lock(&daemon.fetch.fetcher.last).remember(&last);
         let rests = read(&daemon, rests::STATE, LEFT_ALONE).await;
         for (host, until) in rests::of_text(&rests, timestamp(clock::now())) {
-            lock(&daemon.fetcher.schedule).close_host(&host, until);
+            lock(&daemon.fetch.fetcher.schedule).close_host(&host, until);
         }
-        let config = daemon.config();
+        let config = daemon.base.config();
         let (zone, remembered) = (TimeZone::system(), Instant::now());
         Self { daemon, config, zone, spent: None, remembered }
     }
 
     /// Starts what is due and fits; returns how long nothing more will be due.
     fn start_due(&mut self) -> Duration {
-        let config = self.daemon.config();
-        let schedule = Arc::clone(&self.daemon.fetcher.schedule);
+        let config = self.daemon.base.config();
+        let schedule = Arc::clone(&self.daemon.fetch.fetcher.schedule);
         if !Arc::ptr_eq(&config, &self.config) {
             lock(&schedule).let_in();
             self.config = config;
@@ -137,9 +137,9 @@ impl Worker {
 
     /// Judges what is left of the budget, and says once when it is spent.
     fn settle(&mut self, now: Timestamp) -> Option<Spent> {
-        let class = self.daemon.link.class(&self.config);
+        let class = self.daemon.net.link.class(&self.config);
         let allowed = Allowed::of(&self.config.fetch_options, class);
-        let spent = lock(&self.daemon.fetcher.budget).settle(allowed, now, &self.zone);
+        let spent = lock(&self.daemon.fetch.fetcher.budget).settle(allowed, now, &self.zone);
         if spent != self.spent {
             match spent {
                 Some(Spent { until: None, metered }) => {
@@ -157,8 +157,8 @@ impl Worker {
 
     /// Starts a request that was chosen, or puts it off.
     fn start(&self, key: Key, now: Timestamp) {
-        let schedule = &self.daemon.fetcher.schedule;
-        let Some(summary) = self.daemon.store.spool().queue().summary(&key) else {
+        let schedule = &self.daemon.fetch.fetcher.schedule;
+        let Some(summary) = self.daemon.storage.store.spool().queue().summary(&key) else {
             return lock(schedule).ends(&key);
         };
         match may_start(&self.daemon, &self.config, &self.zone, &summary, now) {
@@ -167,11 +167,11 @@ impl Worker {
         }
         let active = Active { daemon: Arc::clone(&self.daemon), key };
         let daemon = Arc::clone(&self.daemon);
-        self.daemon.tasks.spawn(async move {
+        self.daemon.base.tasks.spawn(async move {
             let event = one::fetch(&daemon, key).await;
             drop(active);
             if let Some(event) = event {
-                daemon.fetcher.tell(event);
+                daemon.fetch.fetcher.tell(event);
             }
         });
     }
@@ -179,19 +179,20 @@ impl Worker {
     /// Writes down what was fetched today: now and then, and when fetching `is_over`. Which origins want to
     /// be left alone is written down at once: it is seldom said.
     async fn remember(&mut self, is_over: bool) {
-        let rests = lock(&self.daemon.fetcher.schedule).changed_rests(timestamp(clock::now()));
+        let rests =
+            lock(&self.daemon.fetch.fetcher.schedule).changed_rests(timestamp(clock::now()));
         if let Some(rests) = rests {
             write(&self.daemon, rests::STATE, rests::to_text(rests), LEFT_ALONE).await;
         }
         if !is_over && self.remembered.elapsed() < REMEMBER_EVERY {
             return;
         }
-        let last = lock(&self.daemon.fetcher.last).changed();
+        let last = lock(&self.daemon.fetch.fetcher.last).changed();
         if let Some(text) = last {
             self.remembered = Instant::now();
             write(&self.daemon, last::STATE, text, LAST).await;
         }
-        let Some(text) = lock(&self.daemon.fetcher.budget).changed() else { return };
+        let Some(text) = lock(&self.daemon.fetch.fetcher.budget).changed() else { return };
         self.remembered = Instant::now();
         write(&self.daemon, budget::STATE, text, TODAY).await;
     }
@@ -199,7 +200,7 @@ impl Worker {
 
 /// What is remembered under a key of the state; where it cannot be read that is told, and it is nothing.
 async fn read(daemon: &Daemon, key: &'static str, what: &str) -> String {
-    let text = daemon.store.remembered(key).await.unwrap_or_else(|error| {
+    let text = daemon.storage.store.remembered(key).await.unwrap_or_else(|error| {
         let error = error_chain(&error);
         warn!(error, "{what} cannot be read, and counts as nothing");
         None
@@ -209,7 +210,7 @@ async fn read(daemon: &Daemon, key: &'static str, what: &str) -> String {
 
 /// Remembers `text` under a key of the state; where it cannot be written that is told.
 async fn write(daemon: &Daemon, key: &'static str, text: String, what: &str) {
-    if let Err(error) = daemon.store.remember(key, text).await {
+    if let Err(error) = daemon.storage.store.remember(key, text).await {
         let error = error_chain(&error);
         warn!(error, "{what} cannot be written down");
     }
@@ -228,7 +229,8 @@ pub(super) fn may_start(
     now: Timestamp,
 ) -> Result<Duration, Timestamp> {
     // What is no URL fails for that reason, later.
-    let Ok(url) = CanonicalUrl::parse(base_of(request.kind, request.place.url()), &daemon.local)
+    let Ok(url) =
+        CanonicalUrl::parse(base_of(request.kind, request.place.url()), &daemon.base.local)
     else {
         return Ok(Duration::ZERO);
     };

@@ -218,25 +218,25 @@ struct Work {
 
 /// Judges the link until the daemon stops, whenever the mode auto is chosen. One task of each daemon.
 pub async fn work(daemon: Arc<Daemon>) {
-    let reports = daemon.link.reports.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let reports = daemon.net.link.reports.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut reports) = reports else { return };
-    let mut chosen = daemon.mode.watch_choice();
+    let mut chosen = daemon.base.mode.watch_choice();
     let mut kernel = Kernel { changes: None, is_watched: false, is_told: false, changed: None };
     let mut work = Work { daemon: Arc::clone(&daemon), judge: None, probe: None, shown: None };
     loop {
-        let config = daemon.config();
+        let config = daemon.base.config();
         if kernel.follow(&config) {
             work.heard(kernel.standing().await);
         }
         let is_auto = *chosen.borrow_and_update() == Choice::Auto;
         work.judge(is_auto, &config);
-        daemon.link.begun.send_replace(true);
+        daemon.net.link.begun.send_replace(true);
         let next = work.next();
         tokio::select! {
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
             // The switch is in the daemon, so the choice never ends.
             _changed = chosen.changed() => while reports.try_recv().is_ok() {},
-            () = daemon.link.news.notified() => {}
+            () = daemon.net.link.news.notified() => {}
             Some(report) = reports.recv() => work.reported(report),
             () = kernel.next() => {
                 let standing = kernel.standing().await;
@@ -256,7 +256,7 @@ impl Work {
             return;
         }
         let now = Instant::now();
-        let standing = &self.daemon.link.standing;
+        let standing = &self.daemon.net.link.standing;
         let judge = self.judge.get_or_insert_with(|| {
             let mut judge = Judge::new(terms(config), now);
             judge.take(News::Kernel(Standing::clone(&standing.load())), now);
@@ -283,7 +283,11 @@ impl Work {
     fn probed(&mut self, finding: Finding) {
         self.probe = None;
         debug!(?finding, "the link was probed");
-        self.daemon.link.told.rcu(|told| Told { probed: Some(clock::now()), ..Told::clone(told) });
+        self.daemon
+            .net
+            .link
+            .told
+            .rcu(|told| Told { probed: Some(clock::now()), ..Told::clone(told) });
         self.take(News::Probed(finding));
     }
 
@@ -292,11 +296,11 @@ impl Work {
     }
 
     fn heard(&mut self, standing: Standing) {
-        let was = self.daemon.link.standing.swap(Arc::new(standing.clone()));
+        let was = self.daemon.net.link.standing.swap(Arc::new(standing.clone()));
         if *was != standing {
             debug!(?standing, "the ways out have changed");
             // Another budget may hold from now on.
-            self.daemon.fetcher.nudge();
+            self.daemon.fetch.fetcher.nudge();
         }
         self.take(News::Kernel(standing));
     }
@@ -327,18 +331,17 @@ impl Work {
         };
         // Told first: who sees the mode sees why.
         self.tell(reason.clone());
-        if let Some(was) = self.daemon.mode.judged(mode, portal) {
+        if let Some(was) = self.daemon.base.mode.judged(mode, portal) {
             if was == mode {
                 debug!(%mode, %reason, "the link is as it was");
             } else {
                 info!(%mode, %was, %reason, "the link has changed the mode");
             }
-            self.daemon.has_changed(was);
         }
     }
 
     fn tell(&self, reason: Reason) {
-        let link = &self.daemon.link;
+        let link = &self.daemon.net.link;
         let told = link.told();
         if told.reason != reason {
             link.told.store(Arc::new(Told { reason, since: clock::now(), probed: told.probed }));

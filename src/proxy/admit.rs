@@ -13,7 +13,8 @@ use super::reply;
 use super::site::Door;
 use crate::base::basic::Login;
 use crate::base::mode::Mode;
-use crate::daemon::{Daemon, Reader};
+use crate::daemon::Daemon;
+use crate::page::context::PageReader;
 use crate::page::message::{Denied, Message};
 use crate::server::access::{Candidate, Refused};
 use crate::server::connection::Visitor;
@@ -28,8 +29,8 @@ const FOR_CONTROL: HeaderValue =
 /// Whether the connection is still one that is served: the configuration may have changed since it
 /// was opened, and a connection that is answered in the place of a site belongs to a user.
 pub(crate) fn still_served(daemon: &Daemon, visitor: &Visitor) -> bool {
-    let config = daemon.config();
-    daemon.access.serves(&config, visitor.peer.ip(), visitor.ours)
+    let config = daemon.base.config();
+    daemon.proxy.clients.access.serves(&config, visitor.peer.ip(), visitor.ours)
         && (!is_inside(visitor) || is_let_in(&config.allowed_users.users, visitor))
 }
 
@@ -46,7 +47,7 @@ fn is_let_in(users: &Users, visitor: &Visitor) -> bool {
 }
 
 /// The answer to a connection that is not served any more.
-pub(super) fn end(daemon: &Daemon, reader: &Reader, audience: Audience) -> Response<Body> {
+pub(super) fn end(daemon: &Daemon, reader: &PageReader, audience: Audience) -> Response<Body> {
     let told = Message::Denied(Denied::Machine);
     let mut response = reply::unless_part(daemon, reader, audience, &told);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -61,7 +62,7 @@ pub(super) async fn as_user(
     login: Option<&Login>,
     control: Option<PasswordHash>,
 ) -> Result<(), Denied> {
-    let config = daemon.config();
+    let config = daemon.base.config();
     let users = &config.allowed_users.users;
     if users.is_empty() || (is_inside(visitor) && is_let_in(users, visitor)) {
         return Ok(());
@@ -69,7 +70,14 @@ pub(super) async fn as_user(
     let login = login.ok_or(Denied::ProxyLogin)?;
     let user = candidate(&config, login).ok_or(Denied::ProxyLogin)?;
     let candidates: Vec<_> = [user].into_iter().chain(control.map(Candidate::Hash)).collect();
-    match daemon.access.logins.check(visitor.peer.ip(), &login.password, &candidates).await {
+    match daemon
+        .proxy
+        .clients
+        .access
+        .logins
+        .check(visitor.peer.ip(), &login.password, &candidates)
+        .await
+    {
         Ok(0) => {
             visitor.user = users.named(&login.user).cloned();
             Ok(())
@@ -109,7 +117,7 @@ pub(super) fn refuse(
     denied: Denied,
 ) -> Response<Body> {
     let told = Message::Denied(denied);
-    let reader = Reader::of(mode, &request.headers);
+    let reader = PageReader::of(mode, &request.headers);
     let audience = Audience::of(&request.method, &request.headers);
     with_challenge(reply::told(daemon, &reader, audience, &told), denied)
 }

@@ -14,15 +14,16 @@ use super::censor;
 use super::reply;
 use super::rules::is_blocked;
 use super::status::CacheStatus;
-use crate::daemon::{Daemon, Reader};
+use crate::daemon::Daemon;
 use crate::fetch::location;
+use crate::page::context::PageReader;
 use crate::page::message::{Message, Ruled};
 
 /// What changes the answers to one request.
 pub(super) struct Amendment {
     config: Arc<Config>,
     url: CanonicalUrl,
-    reader: Reader,
+    reader: PageReader,
     audience: Audience,
     location_error: bool,
     censors: bool,

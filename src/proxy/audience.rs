@@ -160,7 +160,8 @@ mod tests {
     use crate::base::clock;
     use crate::base::live::Live;
     use crate::base::mode::Mode;
-    use crate::daemon::{Daemon, Parts, Reader};
+    use crate::daemon::{Daemon, Parts};
+    use crate::page::context::PageReader;
     use crate::page::message::tests::all;
     use crate::proxy::reply;
     use crate::storage::store::Store;
@@ -246,7 +247,7 @@ mod tests {
             templates: wwwoffle_spool::OwnPages::default(),
         })
         .unwrap();
-        let reader = Reader::of(Mode::Offline, &HeaderMap::new());
+        let reader = PageReader::of(Mode::Offline, &HeaderMap::new());
         let chain = Chain::default();
         for dest in destinations().chain(["what else"]) {
             let (audience, mut ways) = (asking(dest), 0);

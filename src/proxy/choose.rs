@@ -222,8 +222,9 @@ pub(super) async fn look_up(daemon: &Daemon, ask: &Ask) -> Result<Found, Error> 
     if ask.asked.method == MethodKind::Other || is_never_kept {
         return Ok(Found::default());
     }
-    let selecting = || ask.wire(&daemon.pseudonym).into_parts().0.headers;
-    let found = find(&daemon.store, &ask.places, ask.config.caching.shared, selecting).await?;
+    let selecting = || ask.wire(&daemon.base.pseudonym).into_parts().0.headers;
+    let found =
+        find(&daemon.storage.store, &ask.places, ask.config.caching.shared, selecting).await?;
     // Online it is a miss: the origin may mean something else by the spelling that was asked for.
     let found = if ask.mode == Mode::Offline { found } else { found.without_respelled() };
     let is_withheld = |kept: &Kept| matches!(verdict(daemon, ask, kept).reuse, Reuse::Withheld(_));

@@ -40,7 +40,8 @@ use super::{Client, Rest, admit, decided, inward, reply};
 use crate::base::basic::Login;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::daemon::{Daemon, Reader};
+use crate::daemon::Daemon;
+use crate::page::context::PageReader;
 use crate::page::guard::Refusal;
 use crate::page::message::{Denied, Message};
 use crate::page::{LocalOrigin, Shell};
@@ -103,7 +104,7 @@ struct Wanted {
 struct Guest {
     daemon: Arc<Daemon>,
     client: Client,
-    reader: Reader,
+    reader: PageReader,
     shell: Shell,
 }
 
@@ -126,14 +127,14 @@ pub(super) async fn answer(
     (own, login): (&CanonicalUrl, Option<Login>),
     (mut parts, incoming): (Parts, Incoming),
 ) -> Response<Body> {
-    let reader = Reader::of(mode, &parts.headers);
+    let reader = PageReader::of(mode, &parts.headers);
     let scheme = if own.protocol() == "https" { "https" } else { "http" };
     let Ok(origin) = LocalOrigin::parse(scheme, own.host_port()) else {
         return reply::message(daemon, &reader, &Message::Forbidden(Refusal::ForeignHost));
     };
     // What an origin says ahead of its answer is not led inside.
     client.interims = None;
-    let shell = Shell { origin, ..daemon.shell(&reader) };
+    let shell = Shell { origin, ..daemon.pages.shell(&reader) };
     let to_us = Login::take(&mut parts.headers, &AUTHORIZATION);
     let login = login.or(to_us);
     let mut guest = Guest { daemon: Arc::clone(daemon), client, reader, shell };
@@ -147,14 +148,14 @@ pub(super) async fn answer(
 impl Guest {
     /// What is said to who may not.
     async fn is_refused(&mut self, parts: &Parts, login: Option<&Login>) -> Option<Response<Body>> {
-        if has_passed(&parts.headers, &self.daemon.pseudonym) {
+        if has_passed(&parts.headers, &self.daemon.base.pseudonym) {
             return Some(self.told(&Message::Loop { url: target_of(&parts.uri) }));
         }
         if !fields::is_of_a_page(&parts.headers) {
             return Some(reply::plain(403, "only pages without scripts are read here"));
         }
         // A browser sends to all our addresses the login with which somebody has commanded at one.
-        let control = self.daemon.config().startup.password.hash().cloned();
+        let control = self.daemon.base.config().startup.password.hash().cloned();
         let visitor = &mut self.client.visitor;
         let admitted = admit::as_user(&self.daemon, visitor, login, control).await;
         let denied = match admitted.err()? {
@@ -202,11 +203,11 @@ impl Guest {
     /// Asks for it as through the proxy.
     async fn fetch(&self, mut parts: Parts, wanted: Wanted) -> Response<Body> {
         let (daemon, mode) = (&self.daemon, self.reader.mode);
-        let local = CanonicalUrl::parse(&wanted.url, &daemon.local);
+        let local = CanonicalUrl::parse(&wanted.url, &daemon.base.local);
         if local.is_ok_and(|url| url.is_local()) {
             return self.told(&Message::Loop { url: &wanted.url });
         }
-        let mut resource = match target::of_url(&wanted.url, &daemon.local) {
+        let mut resource = match target::of_url(&wanted.url, &daemon.base.local) {
             Ok(resource) => resource,
             Err(BadTarget::Protocol(_)) => {
                 return self.told(&Message::NoLonger { path: &wanted.url });
@@ -221,8 +222,8 @@ impl Guest {
         if let Some(refused) = inward(daemon, &self.client, mode, &mut resource, &parts) {
             return refused;
         }
-        let onward = pages::onward(&daemon.templates, &self.shell);
-        let gateway = Gateway { local: daemon.local.clone(), is_ours: false, onward };
+        let onward = pages::onward(&daemon.pages.templates, &self.shell);
+        let gateway = Gateway { local: daemon.base.local.clone(), is_ours: false, onward };
         let (shell, is_unasked) = (self.shell.clone(), wanted.is_unasked);
         parts.extensions.insert(Arc::new(Gate { url, shell, gateway, is_unasked }));
         let rest = Rest { incoming: None, upgrade: None, handshake: None };
@@ -252,7 +253,7 @@ impl Guest {
             head.headers.insert(CONTENT_SECURITY_POLICY, policy);
         }
         let gateway =
-            Gateway { local: self.daemon.local.clone(), is_ours: true, onward: String::new() };
+            Gateway { local: self.daemon.base.local.clone(), is_ours: true, onward: String::new() };
         let to = head.headers.get(LOCATION).and_then(|to| to.to_str().ok());
         if let Some(Ok(url)) = to.map(|to| BrowserUrl::parse(to, None))
             && head.extensions.get::<Elsewhere>().is_none()
@@ -268,7 +269,7 @@ impl Guest {
         let Some(whole) = whole(body).await else {
             return reply::plain(500, "this page cannot be shown");
         };
-        let Ok(base) = BrowserUrl::parse(self.daemon.origin.as_str(), None) else {
+        let Ok(base) = BrowserUrl::parse(self.daemon.pages.origin.as_str(), None) else {
             return reply::plain(500, "this page cannot be shown");
         };
         let changes = Changes { gateway: Some(gateway), ..Changes::default() };

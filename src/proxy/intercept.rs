@@ -58,7 +58,7 @@ impl Intercepted {
     async fn open(self, mut client: TokioIo<Upgraded>) {
         let opening = tokio::select! {
             opening = hello::read(&mut client) => opening,
-            () = self.daemon.tasks.stopping() => return,
+            () = self.daemon.base.tasks.stopping() => return,
         };
         let Opening { bytes, hello } = match opening {
             Ok(opening) => opening,
@@ -78,13 +78,13 @@ impl Intercepted {
     /// CONNECT, which some clients make from an address. Then it is this name that is planned for.
     fn course(&self, hello: Accepted) -> Course {
         let site = match hello::name(&hello) {
-            Some(name) => Site::of(&name, self.site.port(), &self.daemon.local),
+            Some(name) => Site::of(&name, self.site.port(), &self.daemon.base.local),
             None => Ok(self.site.clone()),
         };
         let Ok(site) = site else { return Course::Close };
-        let mode = self.daemon.mode.now();
+        let mode = self.daemon.base.mode.now();
         let cannot = tunnel::cannot_answer(&self.daemon, mode, self.visitor.peer, &site);
-        match plan(&self.daemon.config(), &site, cannot) {
+        match plan(&self.daemon.base.config(), &site, cannot) {
             Plan::Intercept => {}
             Plan::Ourselves | Plan::Tunnel(_) => return Course::PassOn,
             Plan::Refuse => return Course::Close,
@@ -97,10 +97,10 @@ impl Intercepted {
         // requests will have it.
         let is_same = self.site.host().strip_suffix('.') == Some(site.host());
         let site = if is_same { self.site.clone() } else { site };
-        match self.daemon.faces.leaves.config(site.host(), clock::now()) {
+        match self.daemon.proxy.clients.faces.leaves.config(site.host(), clock::now()) {
             Ok(config) => Course::Answer(site, Box::new(hello), config),
             Err(error) => {
-                if self.daemon.faces.is_news(&error) {
+                if self.daemon.proxy.clients.faces.is_news(&error) {
                     warn!(
                         error = error_chain(&error),
                         "HTTPS passes unread and is not kept; is the clock right? If it is, \
@@ -116,10 +116,10 @@ impl Intercepted {
     async fn answer(self, handshake: Accept<TokioIo<Upgraded>>, site: Site) {
         let Self { daemon, visitor, .. } = self;
         let (peer, host) = (visitor.peer, site.host().to_owned());
-        let patience = daemon.config().options.idle_timeout;
+        let patience = daemon.base.config().options.idle_timeout;
         let shaken = tokio::select! {
             shaken = timeout(patience, handshake) => shaken,
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
         };
         let stream = match shaken {
             Ok(Ok(stream)) => stream,
@@ -140,7 +140,7 @@ impl Intercepted {
 }
 
 fn rejected(daemon: &Daemon, client: std::net::IpAddr, host: &str) {
-    daemon.faces.rejections.remember(client, host, clock::now());
+    daemon.proxy.clients.faces.rejections.remember(client, host, clock::now());
     info!(
         %client,
         host,

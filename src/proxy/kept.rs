@@ -86,11 +86,11 @@ fn unmarked(
     mut fields: HeaderMap,
     conditions: &Conditions,
 ) -> Response<Body> {
-    daemon.index.used(kept.entry.place(), timestamp(clock::now()));
+    daemon.storage.index.used(kept.entry.place(), timestamp(clock::now()));
     let delivery = ask.codings.deliver(kept.status, &fields);
     delivery.amend(&mut fields);
     set_age(&mut fields, exchange(kept), clock::now());
-    add_via(&mut fields, Version::HTTP_11, &daemon.pseudonym);
+    add_via(&mut fields, Version::HTTP_11, &daemon.base.pseudonym);
     if conditions.are_met_by(kept.status, &fields) {
         conditional::not_modified(&mut fields);
         return without_body(StatusCode::NOT_MODIFIED, fields);
@@ -131,7 +131,7 @@ fn unmarked(
         return response;
     }
     let mut response = respond(kept.status, fields, body::empty());
-    recode::put(&mut response, ask, delivery, body::kept(&daemon.store, kept, trailers));
+    recode::put(&mut response, ask, delivery, body::kept(&daemon.storage.store, kept, trailers));
     response
 }
 

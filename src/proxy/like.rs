@@ -79,8 +79,12 @@ pub(crate) async fn has_versions(daemon: &Daemon, places: &Places) -> Result<boo
 }
 
 fn guessed(daemon: &Daemon, url: &CanonicalUrl) -> Vec<CanonicalUrl> {
-    let config = daemon.config();
-    guess_urls(url, &daemon.local, config.offline_options.near_arguments.of(&UrlParts::of(url)))
+    let config = daemon.base.config();
+    guess_urls(
+        url,
+        &daemon.base.local,
+        config.offline_options.near_arguments.of(&UrlParts::of(url)),
+    )
 }
 
 /// What is kept at one URL, if it is like the other.
@@ -90,7 +94,7 @@ async fn at(
     asked: &CanonicalUrl,
     mut url: CanonicalUrl,
 ) -> Result<Option<Like>, Error> {
-    let config = daemon.config();
+    let config = daemon.base.config();
     let added = config.offline_options.near_arguments.of(&UrlParts::of(asked));
     let Some(likeness) = likeness(asked.as_str(), url.as_str(), added) else { return Ok(None) };
     if config.dont_get.urls.matches(&url).is_some() {
@@ -98,7 +102,7 @@ async fn at(
         return Ok(None);
     }
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
-    let kept = look_up(&daemon.store, &places).await?.choose(Mode::Offline);
+    let kept = look_up(&daemon.storage.store, &places).await?.choose(Mode::Offline);
     Ok(kept.filter(|kept| kept.status.is_success()).map(|kept| Like {
         likeness,
         url: places.public.url().to_owned(),
@@ -112,7 +116,7 @@ async fn listed(
     owner: &Owner,
     url: &CanonicalUrl,
 ) -> Result<Vec<CanonicalUrl>, Error> {
-    let config = daemon.config();
+    let config = daemon.base.config();
     let added = config.offline_options.near_arguments.of(&UrlParts::of(url)).clone();
     let (asked, owner) = (url.as_str().to_owned(), owner.clone());
     let host = url.host_port().to_owned();
@@ -120,7 +124,7 @@ async fn listed(
         Some(bare) => bare.to_owned(),
         None => format!("www.{host}"),
     };
-    let found = daemon.store.run(move |spool| {
+    let found = daemon.storage.store.run(move |spool| {
         let mut found = Vec::new();
         for scheme in ["https", "http"] {
             for host in [&host, &other] {

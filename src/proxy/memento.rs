@@ -85,7 +85,7 @@ pub(super) async fn choose(
     };
     let mut states: Vec<State> =
         present.iter().map(|kept| State::Present(Arc::clone(kept))).collect();
-    for older in daemon.store.run(all).await?.into_iter().flatten() {
+    for older in daemon.storage.store.run(all).await?.into_iter().flatten() {
         let is_present = present
             .iter()
             .any(|kept| kept.entry.stored() == older.stored && *kept.entry.place() == older.place);
@@ -175,7 +175,7 @@ pub(super) fn serve(daemon: &Daemon, ask: &Ask, kept: &Arc<Kept>) -> Response<Bo
     let mut response = kept::answer(daemon, ask, kept, fields, &conditions, status);
     let entry = &kept.entry;
     let (url, stored, came) = (entry.url(), entry.stored(), entry.when());
-    let origin = daemon.origin.as_str();
+    let origin = daemon.pages.origin.as_str();
     let not_modified = response.status() == StatusCode::NOT_MODIFIED;
     let fields = response.headers_mut();
     fields.append(VARY, HeaderValue::from_static("accept-datetime"));

@@ -46,13 +46,14 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
     let response = if ask.asked.intent == Intent::Person {
         let (likes, has_versions) = around(daemon, ask).await;
         let (url, fetch_token) = offered(daemon, ask);
-        let shell = daemon.shell(&ask.reader());
-        let queue = daemon.store.spool().queue();
+        let shell = daemon.pages.shell(&ask.reader());
+        let queue = daemon.storage.store.spool().queue();
         let waiting = queue.summary(&key).filter(|_| added == Added::Already);
         let known = waiting.as_ref().map(|waiting| Priority::from(waiting.priority));
         let priority = known.unwrap_or_default();
         let key = key.to_string();
-        let (token, priority_token) = (daemon.tokens.undo(&key), daemon.tokens.priority(&key));
+        let (token, priority_token) =
+            (daemon.pages.tokens.undo(&key), daemon.pages.tokens.priority(&key));
         let will_get = WillGet {
             url: ask.resource.url.as_str(),
             key: &key,
@@ -66,7 +67,7 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
             likes: &likes,
             has_versions,
         };
-        reply::from_page(&shell, will_get::page(&daemon.templates, &shell, &will_get))
+        reply::from_page(&shell, will_get::page(&daemon.pages.templates, &shell, &will_get))
     } else if part.is_some() {
         reply::plain(
             504,
@@ -80,8 +81,8 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
 
 /// Puts a request on the queue. The link may have come back since it began offline: then it goes now.
 async fn enqueue(daemon: &Daemon, outgoing: Outgoing) -> Result<Added, SpoolError> {
-    let added = daemon.store.enqueue(outgoing).await;
-    daemon.fetcher.nudge();
+    let added = daemon.storage.store.enqueue(outgoing).await;
+    daemon.proxy.worker.nudge();
     added
 }
 
@@ -103,14 +104,14 @@ pub(super) fn offered(daemon: &Daemon, ask: &Ask) -> (String, Option<String>) {
         && ask.asked.standing == Standing::Usual
         && !ask.has_credentials()
         && ask.upgrade.is_none();
-    let token = may.then(|| daemon.tokens.fetch(&url));
+    let token = may.then(|| daemon.pages.tokens.fetch(&url));
     (url, token)
 }
 
 /// How much of it is kept in part, and how much it has in all if that is known.
 async fn kept_in_part(daemon: &Daemon, ask: &Ask) -> Option<(u64, Option<u64>)> {
     for place in [&ask.places.own, &ask.places.public] {
-        match daemon.store.partial(place).await {
+        match daemon.storage.store.partial(place).await {
             Ok(Some(partial)) => {
                 let ranges = partial.ranges().iter();
                 let bytes = ranges.map(|range| range.end - range.start).sum();
@@ -130,7 +131,7 @@ pub(super) async fn part(daemon: &Daemon, ask: &Ask) -> Response<Body> {
     let mut outgoing = outgoing(daemon, ask, RequestKind::Part);
     outgoing.page = ask.page(daemon).map(|page| page.as_str().to_owned());
     let page = outgoing.page.as_deref().unwrap_or_default();
-    if daemon.store.spool().queue().parts_of(page) >= MAX_PARTS_OF_A_PAGE {
+    if daemon.storage.store.spool().queue().parts_of(page) >= MAX_PARTS_OF_A_PAGE {
         debug!(page, "too many parts of this page wait already");
         return refuse(daemon, ask, Refusal::OnlyOnline);
     }
@@ -163,14 +164,18 @@ pub(super) fn confirm(daemon: &Daemon, ask: &Ask, is_kept: bool) -> Response<Bod
     let content_type = ask.fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let bytes = u64::try_from(outgoing.body.len()).unwrap_or(u64::MAX);
     let url = ask.resource.url.as_str();
-    let ticket = match daemon.tickets.issue(Ticket { outgoing }, ask.owner.clone(), ask.now) {
+    let ticket = match daemon.proxy.confirmations.tickets.issue(
+        Ticket { outgoing },
+        ask.owner.clone(),
+        ask.now,
+    ) {
         Ok(ticket) => ticket,
         Err(error) => {
             tracing::error!(%error, "no ticket can be made");
             return reply::instead(daemon, ask, CacheStatus::Asking, &Message::Internal);
         }
     };
-    let token = daemon.tokens.confirm(&ticket);
+    let token = daemon.pages.tokens.confirm(&ticket);
     let question = Confirm {
         method: ask.method.as_str(),
         url: url.split("?!POST:").next().unwrap_or(url),
@@ -180,8 +185,8 @@ pub(super) fn confirm(daemon: &Daemon, ask: &Ask, is_kept: bool) -> Response<Bod
         token: &token,
         kept: is_kept.then_some(url),
     };
-    let shell = daemon.shell(&ask.reader());
-    let page = confirm::page(&daemon.templates, &shell, &question);
+    let shell = daemon.pages.shell(&ask.reader());
+    let page = confirm::page(&daemon.pages.templates, &shell, &question);
     reply::with_status(reply::from_page(&shell, page), CacheStatus::Asking)
 }
 
@@ -219,7 +224,7 @@ pub(super) fn refuse(daemon: &Daemon, ask: &Ask, refusal: Refusal) -> Response<B
 
 /// The request as it will be sent when the line is back: nothing in it that was meant for now.
 fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
-    let mut request = ask.wire(&daemon.pseudonym);
+    let mut request = ask.wire(&daemon.base.pseudonym);
     if ask.method == Method::HEAD {
         *request.method_mut() = Method::GET;
     }
@@ -272,7 +277,7 @@ mod tests {
 
     /// A request that has begun offline.
     fn ask(daemon: &Daemon, url: &str) -> Ask {
-        let (resource, owner) = (of_url(url, &daemon.local).unwrap(), Owner::Local);
+        let (resource, owner) = (of_url(url, &daemon.base.local).unwrap(), Owner::Local);
         let request = Request::new(()).into_parts().0;
         Ask::new(daemon, owner, resource, request, None, Mode::Offline, clock::now())
     }
@@ -282,23 +287,23 @@ mod tests {
         let (head, request) = (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), b"GET / HTTP/1.1\r\n\r\n");
         let (asked, when) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
         let new = NewEntry { asked, when, head, request: request.to_vec(), connection: None };
-        daemon.store.spool().begin(place, new).unwrap().finish(None).unwrap();
-        Arc::new(daemon.store.kept(place).await.unwrap().unwrap())
+        daemon.storage.store.spool().begin(place, new).unwrap().finish(None).unwrap();
+        Arc::new(daemon.storage.store.kept(place).await.unwrap().unwrap())
     }
 
     #[tokio::test]
     async fn what_is_queued_while_the_link_comes_back_goes_at_once() {
         let root = tempfile::tempdir().unwrap();
         let daemon = daemon(&root);
-        assert!(!daemon.fetcher.is_nudged());
+        assert!(!daemon.fetch.fetcher.is_nudged());
         page(&daemon, &ask(&daemon, "http://h.example/page")).await;
-        assert!(daemon.fetcher.is_nudged(), "a page");
+        assert!(daemon.fetch.fetcher.is_nudged(), "a page");
         part(&daemon, &ask(&daemon, "http://h.example/part")).await;
-        assert!(daemon.fetcher.is_nudged(), "a part of one");
+        assert!(daemon.fetch.fetcher.is_nudged(), "a part of one");
         let old = ask(&daemon, "http://h.example/old");
         let kept = keep(&daemon, &old).await;
         refresh(&daemon, &old, &kept).await;
-        assert!(daemon.fetcher.is_nudged(), "what is kept");
-        assert_eq!(daemon.store.spool().queue().len(), 3);
+        assert!(daemon.fetch.fetcher.is_nudged(), "what is kept");
+        assert_eq!(daemon.storage.store.spool().queue().len(), 3);
     }
 }

@@ -30,9 +30,10 @@ use super::intent::{Intent, SEC_FETCH_DEST};
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
-use crate::daemon::{Daemon, Reader};
+use crate::daemon::Daemon;
 use crate::page::Shell;
 use crate::page::bar::bar;
+use crate::page::context::PageReader;
 use crate::storage::store::timestamp;
 use wwwoffle_html::rewrite::csp::{NO_SCRIPTS, allow_style};
 use wwwoffle_html::rewrite::{Bar, Changes, Cut, FirstFrame, Mark, Marks, Mend, Rewriter};
@@ -67,7 +68,7 @@ pub(super) struct Modification {
     url: CanonicalUrl,
     owner: Owner,
     config: Arc<Config>,
-    reader: Reader,
+    reader: PageReader,
     /// The answer is read in the gateway.
     gate: Option<Arc<Gate>>,
 }
@@ -105,7 +106,7 @@ impl Modification {
         let changes = changes.filter(|changes| has_bar || !changes.are_none());
         let is_still = *options.disable_animated_gif.of(&parts);
         let (owner, config) = (owner.clone(), Arc::clone(config));
-        let reader = Reader::of(mode, fields);
+        let reader = PageReader::of(mode, fields);
         let is_any = changes.is_some() || is_still;
         let (url, gate) = (url.clone(), None);
         is_any.then(|| Self { changes, has_bar, is_still, url, owner, config, reader, gate })
@@ -134,7 +135,7 @@ impl Modification {
                 url: url.clone(),
                 owner: owner.clone(),
                 config: Arc::clone(config),
-                reader: Reader::of(mode, fields),
+                reader: PageReader::of(mode, fields),
                 gate,
             },
         }
@@ -170,14 +171,14 @@ impl Modification {
         match (essence(content_type).as_str(), &self.changes) {
             ("text/html", Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
-                let shell = daemon.shell(&self.reader);
+                let shell = daemon.pages.shell(&self.reader);
                 changes.bar = self.bar(daemon, &shell, kept, &answer);
                 own_images(&mut changes, &shell);
                 let Ok(url) = BrowserUrl::parse(self.url.as_str(), None) else { return answer };
                 amend(answer.headers_mut(), &changes);
                 let known = SpoolKnown::new(daemon, &self.config, &self.owner);
                 let page = Rewriter::new(changes.into(), Arc::new(known), url, content_type);
-                changed(answer, |body| body::page(daemon.store.clone(), body, page))
+                changed(answer, |body| body::page(daemon.storage.store.clone(), body, page))
             }
             ("image/gif", _) if self.is_still && may_change(&answer) => {
                 amend(answer.headers_mut(), &Changes::default());
@@ -203,7 +204,7 @@ impl Modification {
     ) -> Option<Bar> {
         let kept = kept.filter(|_| is_from_spool(answer.headers()));
         let (now, url) = (timestamp(clock::now()), self.url.as_str());
-        self.has_bar.then(|| bar(&daemon.templates, shell, url, kept, now))
+        self.has_bar.then(|| bar(&daemon.pages.templates, shell, url, kept, now))
     }
 }
 

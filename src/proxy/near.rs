@@ -57,7 +57,7 @@ pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Nearness,
         return Ok(None);
     }
     let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare));
-    for (near, url) in near_urls(&ask.bare, &daemon.local, added) {
+    for (near, url) in near_urls(&ask.bare, &daemon.base.local, added) {
         if let Some(kept) = at(daemon, ask, near, url).await? {
             return Ok(Some((near, kept)));
         }
@@ -90,8 +90,9 @@ async fn at(
         return Ok(None);
     }
     let places = Places::of(&mut url, &HeaderMap::new(), &ask.owner);
-    let selecting = || ask.wire(&daemon.pseudonym).into_parts().0.headers;
-    let found = choose::find(&daemon.store, &places, ask.config.caching.shared, selecting).await?;
+    let selecting = || ask.wire(&daemon.base.pseudonym).into_parts().0.headers;
+    let found =
+        choose::find(&daemon.storage.store, &places, ask.config.caching.shared, selecting).await?;
     let kept = found.near().filter(|kept| kept.status.is_success());
     Ok(kept.map(|kept| guarded(ask, near, Kept::clone(kept))))
 }
@@ -99,12 +100,12 @@ async fn at(
 /// The spellings of a directory or its index for which something is stored. The spool itself is asked:
 /// the store would remember each that is missing.
 async fn index_pages(daemon: &Daemon, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
-    let urls = index_spellings(&ask.bare, &daemon.local);
+    let urls = index_spellings(&ask.bare, &daemon.base.local);
     if urls.is_empty() {
         return Ok(urls);
     }
     let owner = ask.owner.clone();
-    let stored = daemon.store.run(move |spool| {
+    let stored = daemon.storage.store.run(move |spool| {
         let mut stored = Vec::new();
         for mut url in urls {
             let Places { own, public, .. } = Places::of(&mut url, &HeaderMap::new(), &owner);
@@ -123,7 +124,8 @@ async fn index_pages(daemon: &Daemon, ask: &Ask) -> Result<Vec<CanonicalUrl>, Er
 async fn says_it_is(daemon: &Daemon, kept: &Arc<Kept>, url: &CanonicalUrl) -> bool {
     let Ok(base) = BrowserUrl::parse(kept.entry.url(), None) else { return false };
     let is_it = |text: &str| {
-        CanonicalUrl::parse(text, &daemon.local).is_ok_and(|named| named.as_str() == url.as_str())
+        CanonicalUrl::parse(text, &daemon.base.local)
+            .is_ok_and(|named| named.as_str() == url.as_str())
     };
     let field = |name| kept.fields.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let location =
@@ -136,7 +138,7 @@ async fn says_it_is(daemon: &Daemon, kept: &Arc<Kept>, url: &CanonicalUrl) -> bo
         link.to_str().into_iter().for_each(|link| finder.link_field(link));
     }
     if field(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"))
-        && let Ok(page) = beginning(&daemon.store, kept, MAX_HEAD).await
+        && let Ok(page) = beginning(&daemon.storage.store, kept, MAX_HEAD).await
     {
         finder.write(&page);
     }
@@ -148,7 +150,7 @@ async fn says_it_is(daemon: &Daemon, kept: &Arc<Kept>, url: &CanonicalUrl) -> bo
 async fn noisy(daemon: &Daemon, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
     let asked = ask.bare.as_str().to_owned();
     let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare)).clone();
-    let found = daemon.store.run(move |spool| {
+    let found = daemon.storage.store.run(move |spool| {
         let Some((scheme, rest)) = asked.split_once("://") else { return Ok(Vec::new()) };
         let host = rest.split(['/', '?']).next().unwrap_or_default();
         let mut found = Vec::new();
@@ -172,7 +174,7 @@ pub(super) fn newest(
 ) -> Vec<CanonicalUrl> {
     found.sort_unstable_by(|one, other| other.cmp(one));
     found.dedup_by(|one, other| one.1 == other.1);
-    let read = |(_, url): (_, String)| CanonicalUrl::parse(&url, &daemon.local).ok();
+    let read = |(_, url): (_, String)| CanonicalUrl::parse(&url, &daemon.base.local).ok();
     found.into_iter().filter_map(read).take(most).collect()
 }
 

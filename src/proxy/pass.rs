@@ -44,12 +44,12 @@ pub(super) async fn pass(
         (None, _) => Outbound::Empty,
     };
     let (interim, mut interims) = mpsc::channel::<Interim>(MAX_INTERIMS);
-    let head = ask.wire(&daemon.pseudonym);
+    let head = ask.wire(&daemon.base.pseudonym);
     let origin = &ask.resource.origin;
     // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
     let interim = (ask.version > Version::HTTP_10).then_some(interim);
     let sent = clock::now();
-    let mut exchange = std::pin::pin!(daemon.upstream.send(origin, head, body, interim));
+    let mut exchange = std::pin::pin!(daemon.net.upstream.send(origin, head, body, interim));
     let answer = loop {
         tokio::select! {
             biased;
@@ -90,10 +90,11 @@ async fn see(daemon: &Daemon, ask: &Ask, found: &Found, answer: &Answer, asked: 
     let (status, fields) = (answer.status(), answer.headers());
     if ask.method == Method::HEAD {
         let personal = ask.is_personal();
-        freshen::headed(&daemon.store, found, personal, (status, fields), asked).await;
+        freshen::headed(&daemon.storage.store, found, personal, (status, fields), asked).await;
     }
     let sent = Sent { method: &ask.method, url: &ask.bare, fields: &ask.fields, owner: &ask.owner };
-    let (store, local, downloads) = (&daemon.store, &daemon.local, &daemon.downloads);
+    let (store, local, downloads) =
+        (&daemon.storage.store, &daemon.base.local, &daemon.proxy.traffic.downloads);
     let of = Of { store, local, downloads, by: None };
     unsafe_methods::answered(of, sent, (status, fields), asked.received).await;
 }
@@ -110,7 +111,7 @@ pub(super) fn respond(
 ) -> Response<Body> {
     let (mut parts, incoming) = answer.into_parts();
     complete_date(&mut parts.headers, clock::now());
-    add_via(&mut parts.headers, parts.version, &daemon.pseudonym);
+    add_via(&mut parts.headers, parts.version, &daemon.base.pseudonym);
     let status = CacheStatus::Passed { forward, status: parts.status, why };
     let delivery = if ask.codings.asks_ours() {
         ask.codings.deliver(parts.status, &parts.headers)
@@ -157,7 +158,7 @@ fn switch(
     *response.headers_mut() = fields;
     let (inside, visitor) = (Arc::clone(daemon), client.visitor.clone());
     let to = ask.resource.origin.clone();
-    daemon.tasks.spawn(async move {
+    daemon.base.tasks.spawn(async move {
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };

@@ -49,9 +49,9 @@ impl Rehearsal {
         url: &CanonicalUrl,
         fields: HeaderMap,
     ) -> Option<Self> {
-        let mut resource = target::of_url(url.as_str(), &daemon.local).ok()?;
+        let mut resource = target::of_url(url.as_str(), &daemon.base.local).ok()?;
         resource.origin.reach = reach;
-        let may_reach = daemon.upstream.dialer().may_reach(&resource.origin);
+        let may_reach = daemon.net.upstream.dialer().may_reach(&resource.origin);
         let mut request = Request::new(());
         *request.method_mut() = Method::GET;
         *request.headers_mut() = fields;
@@ -69,7 +69,7 @@ impl Rehearsal {
     /// What its origin would be sent, if it was asked.
     #[must_use]
     pub fn wire(&self, daemon: &Daemon) -> Request<()> {
-        self.ask.wire(&daemon.pseudonym)
+        self.ask.wire(&daemon.base.pseudonym)
     }
 
     /// What would be done. `None` where the spool cannot tell.

@@ -39,7 +39,7 @@ pub(super) fn grounds(
     Some(Grounds {
         config: ask.config.clone(),
         mode: ask.mode,
-        dials_since: daemon.mode.dials_since(),
+        dials_since: daemon.base.mode.dials_since(),
         shelves: shelves.clone(),
         made: ask.now,
         until: same_age_until(age, ask.now),

@@ -13,8 +13,9 @@ use super::missing;
 use super::status::CacheStatus;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::{Daemon, Reader};
+use crate::daemon::Daemon;
 use crate::net::upstream::{CertificateFault, Failure, TlsFault};
+use crate::page::context::PageReader;
 use crate::page::message::{
     Aid, BadCertificate, Kept as KeptCopy, Message, NoTls, OriginFailure, Phase, page, page_with,
 };
@@ -41,9 +42,9 @@ pub fn from_page(shell: &Shell, page: Page) -> Response<Body> {
 
 /// A message page, whoever asked.
 #[must_use]
-pub fn message(daemon: &Daemon, reader: &Reader, message: &Message<'_>) -> Response<Body> {
-    let shell = daemon.shell(reader);
-    from_page(&shell, page(&daemon.templates, &shell, message))
+pub fn message(daemon: &Daemon, reader: &PageReader, message: &Message<'_>) -> Response<Body> {
+    let shell = daemon.pages.shell(reader);
+    from_page(&shell, page(&daemon.pages.templates, &shell, message))
 }
 
 /// A message in place of an answer, in the form that fits who asked: a part of a page never gets a
@@ -62,7 +63,7 @@ pub fn instead(
 #[must_use]
 pub fn told(
     daemon: &Daemon,
-    reader: &Reader,
+    reader: &PageReader,
     audience: Audience,
     told: &Message<'_>,
 ) -> Response<Body> {
@@ -77,7 +78,7 @@ pub fn told(
 #[must_use]
 pub fn unless_part(
     daemon: &Daemon,
-    reader: &Reader,
+    reader: &PageReader,
     audience: Audience,
     told: &Message<'_>,
 ) -> Response<Body> {
@@ -156,8 +157,8 @@ fn with_aid(daemon: &Daemon, ask: &Ask, status: CacheStatus, told: &Message<'_>)
     let (url, token) = missing::offered(daemon, ask);
     let token = token.filter(|_| can_be_had_later);
     let fetch = token.as_deref().map(|token| Fetch { url: &url, token });
-    let shell = daemon.shell(&ask.reader());
-    let page = page_with(&daemon.templates, &shell, told, &Aid { fetch, likes: &[] });
+    let shell = daemon.pages.shell(&ask.reader());
+    let page = page_with(&daemon.pages.templates, &shell, told, &Aid { fetch, likes: &[] });
     with_status(from_page(&shell, page), status)
 }
 

@@ -32,7 +32,7 @@ pub(super) fn blocked(
     let url = ask.resource.url.as_str();
     debug!(url, %by, replacement, "blocked");
     if let Some(with) = replacement.filter(|_| is_safe(&ask.method)) {
-        let own = || format!("{}{with}", daemon.origin);
+        let own = || format!("{}{with}", daemon.pages.origin);
         let to = if with.starts_with('/') { own() } else { with.to_owned() };
         return redirect(daemon, ask, 302, &to, CacheStatus::Blocked);
     }

@@ -69,7 +69,7 @@ pub(super) async fn fetch(
 /// would be a moment later.
 async fn or_queued(daemon: &Daemon, ask: &Ask, response: Response<Body>) -> Response<Body> {
     let went = response.extensions().get::<WentOffline>().is_some();
-    if !went || daemon.mode.chosen() != Choice::Auto {
+    if !went || daemon.base.mode.chosen() != Choice::Auto {
         return response;
     }
     match decide(Mode::Offline, KeptFor::Nothing, Online::default(), ask.asked) {
@@ -85,13 +85,18 @@ pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, fo
     conditional::strip(&mut ask.fields);
     let turn = Turn { daemon, client, ask: &ask, found, conditions: &Conditions::default() };
     let about = turn.about();
-    let joined =
-        daemon.downloads.join(&ask.places, &ask.fields, about.identities(), ask.now, false);
+    let joined = daemon.proxy.traffic.downloads.join(
+        &ask.places,
+        &ask.fields,
+        about.identities(),
+        ask.now,
+        false,
+    );
     if let Joined::New(download) = joined {
         let job = turn.job(about, None);
         let leaving = Leaving { finishes: true, ..job.leaving };
         let job = Job { leaving, ..job };
-        daemon.tasks.spawn(run(Arc::clone(daemon), job, download));
+        daemon.base.tasks.spawn(run(Arc::clone(daemon), job, download));
     }
 }
 
@@ -114,7 +119,7 @@ impl Turn<'_> {
             return self.lead(self.alone(), self.about()).await;
         }
         let about = self.about();
-        let downloads = &self.daemon.downloads;
+        let downloads = &self.daemon.proxy.traffic.downloads;
         match downloads.join(
             &ask.places,
             &ask.fields,
@@ -137,7 +142,7 @@ impl Turn<'_> {
 
     /// A download that nobody can join.
     fn alone(self) -> Arc<Download> {
-        self.daemon.downloads.alone(&self.ask.places, &self.ask.fields, self.ask.now)
+        self.daemon.proxy.traffic.downloads.alone(&self.ask.places, &self.ask.fields, self.ask.now)
     }
 
     /// Whether the client can read an answer, or nothing better is to be had: it asked for it itself.
@@ -153,7 +158,7 @@ impl Turn<'_> {
         // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
         let job = self.job(about, (self.ask.version > Version::HTTP_10).then_some(interim));
         let task = run(Arc::clone(self.daemon), job, Arc::clone(&download));
-        self.daemon.tasks.spawn(task);
+        self.daemon.base.tasks.spawn(task);
         Some(match self.headed(&download, Some(interims)).await {
             Headed::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
             Headed::Keeping(head) => self.keeping(&head, reader, false),
@@ -222,7 +227,7 @@ impl Turn<'_> {
         Job {
             places: self.ask.places.clone(),
             origin: self.ask.resource.origin.clone(),
-            head: self.ask.wire(&self.daemon.pseudonym),
+            head: self.ask.wire(&self.daemon.base.pseudonym),
             body: self.ask.post.clone(),
             kept: self.found.spelled_alike().map(|kept| kept.status),
             keeping: Keeping::of(config, &url, &self.ask.fields),
@@ -267,7 +272,7 @@ impl Turn<'_> {
         let mut fields = head.fields.clone();
         let delivery = self.ask.codings.deliver(head.status, &fields);
         delivery.amend(&mut fields);
-        add_via(&mut fields, head.version, &self.daemon.pseudonym);
+        add_via(&mut fields, head.version, &self.daemon.base.pseudonym);
         let status = if head.resumed {
             CacheStatus::Resumed { collapsed }
         } else {
@@ -388,7 +393,7 @@ impl Turn<'_> {
                 self.instead(kept, CacheStatus::Unreachable(Some(by)))
             }
             // What the origin does decides whether we are online: no page is lost for its silence.
-            Unreachable::Forbidden if self.daemon.mode.chosen() == Choice::Auto => {
+            Unreachable::Forbidden if self.daemon.base.mode.chosen() == Choice::Auto => {
                 self.instead(kept, CacheStatus::Unreachable(Some("auto")))
             }
             Unreachable::Forbidden if matches!(verdict.reuse, Reuse::Withheld(_)) => {

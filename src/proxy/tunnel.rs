@@ -21,8 +21,9 @@ use super::site::{Plan, Site, Why, plan};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::daemon::{Daemon, Reader};
+use crate::daemon::Daemon;
 use crate::net::upstream::{Failure, Origin};
+use crate::page::context::PageReader;
 use crate::page::message::{Message, Ruled};
 use crate::server::client_io::ClientIo;
 use crate::server::front;
@@ -37,12 +38,12 @@ pub(super) async fn open(
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let host_port = origin.to_string();
-    let reader = Reader::of(mode, request.headers());
-    let config = daemon.config();
+    let reader = PageReader::of(mode, request.headers());
+    let config = daemon.base.config();
     let is_open = config.tunnel.ports.contains(origin.port);
     let blocked =
         || reply::message(daemon, &reader, &Message::PortBlocked { host_port: &host_port });
-    let site = match Site::of(&origin.host, origin.port, &daemon.local) {
+    let site = match Site::of(&origin.host, origin.port, &daemon.base.local) {
         Ok(site) => site,
         Err(_) if !is_open => return blocked(),
         Err(error) => {
@@ -50,7 +51,7 @@ pub(super) async fn open(
             return reply::message(daemon, &reader, &Message::BadRequest { detail: &detail });
         }
     };
-    origin.via = parent(&config, site.url(), &daemon.pseudonym);
+    origin.via = parent(&config, site.url(), &daemon.base.pseudonym);
     origin.reach = client.visitor.reach();
     let visitor = client.visitor.clone();
     let plan = plan(&config, &site, cannot_answer(daemon, mode, visitor.peer, &site));
@@ -62,13 +63,13 @@ pub(super) async fn open(
         }
         Plan::Ourselves => {
             let (upgrade, host) = (hyper::upgrade::on(&mut request), site.host().to_owned());
-            daemon.tasks.spawn(front::open_nested(Arc::clone(daemon), upgrade, visitor, host));
+            daemon.base.tasks.spawn(front::open_nested(Arc::clone(daemon), upgrade, visitor, host));
             return Response::new(body::empty());
         }
         _ if !is_open => return blocked(),
         Plan::Intercept => {
             let intercepted = Intercepted { daemon: Arc::clone(daemon), visitor, origin, site };
-            daemon.tasks.spawn(intercepted.run(hyper::upgrade::on(&mut request)));
+            daemon.base.tasks.spawn(intercepted.run(hyper::upgrade::on(&mut request)));
             return Response::new(body::empty());
         }
         Plan::Tunnel(_) => {}
@@ -86,13 +87,13 @@ pub(super) async fn open(
         let told = Message::Ruled { url, ruled: Ruled::Blocked, place: None };
         return reply::message(daemon, &reader, &told);
     }
-    let upstream = match daemon.upstream.dialer().dial(&origin).await {
+    let upstream = match daemon.net.upstream.dialer().dial(&origin).await {
         Ok(stream) => stream,
         Err(failure) => return refuse(daemon, &reader, &host_port, &failure),
     };
     let upgrade = hyper::upgrade::on(&mut request);
     let inside = Arc::clone(daemon);
-    daemon.tasks.spawn(async move {
+    daemon.base.tasks.spawn(async move {
         let client = match upgrade.await {
             Ok(client) => client,
             Err(error) => return debug!(%error, "the client left before its tunnel stood"),
@@ -110,7 +111,7 @@ pub(super) fn cannot_answer(
     client: SocketAddr,
     site: &Site,
 ) -> Option<Why> {
-    if !daemon.faces.authority.permits(site.host()) {
+    if !daemon.proxy.clients.faces.authority.permits(site.host()) {
         Some(Why::Outside)
     } else if has_rejected(daemon, mode, client, site) {
         Some(Why::Rejected)
@@ -122,9 +123,9 @@ pub(super) fn cannot_answer(
 /// Whether the client has lately rejected our certificate for `site`, and so gets a tunnel. Offline
 /// there is none to get: then ours is offered again, and a browser that trusts us by now has its page.
 fn has_rejected(daemon: &Daemon, mode: Mode, client: SocketAddr, site: &Site) -> bool {
-    let is_near = || daemon.config().local_net.hosts.contains(site.host());
-    (mode.may_dial() || is_near() || daemon.mode.passes(site.host()))
-        && daemon.faces.rejections.has(client.ip(), site.host(), clock::now())
+    let is_near = || daemon.base.config().local_net.hosts.contains(site.host());
+    (mode.may_dial() || is_near() || daemon.base.mode.passes(site.host()))
+        && daemon.proxy.clients.faces.rejections.has(client.ip(), site.host(), clock::now())
 }
 
 /// Makes a tunnel of a connection whose client has said `first` already, and has been told that it
@@ -135,13 +136,13 @@ pub(super) async fn pass_on(
     client: impl AsyncRead + AsyncWrite + Unpin,
     first: &[u8],
 ) {
-    let site = Site::of(&origin.host, origin.port, &daemon.local);
-    if site.is_ok_and(|site| daemon.config().dont_get.urls.matches(site.url()).is_some()) {
+    let site = Site::of(&origin.host, origin.port, &daemon.base.local);
+    if site.is_ok_and(|site| daemon.base.config().dont_get.urls.matches(site.url()).is_some()) {
         return debug!(%origin, "blocked");
     }
     let dialled = tokio::select! {
-        dialled = daemon.upstream.dialer().dial(origin) => dialled,
-        () = daemon.tasks.stopping() => return,
+        dialled = daemon.net.upstream.dialer().dial(origin) => dialled,
+        () = daemon.base.tasks.stopping() => return,
     };
     match dialled {
         Ok(upstream) => {
@@ -211,17 +212,17 @@ async fn splice_after(
     client: impl AsyncRead + AsyncWrite + Unpin,
     origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
-    let mut origin = Metered::new(origin, daemon.statistics.account(&to.host));
+    let mut origin = Metered::new(origin, daemon.storage.statistics.account(&to.host));
     // A stream of HTTP/2 has no clock of its own for a client that does not read.
-    let mut client = ClientIo::new(client, daemon.config().options.socket_timeout);
+    let mut client = ClientIo::new(client, daemon.base.config().options.socket_timeout);
     let copy = async {
         origin.write_all(first).await?;
         copy_bidirectional(&mut client, &mut origin).await
     };
     tokio::select! {
         biased;
-        () = daemon.upstream.dialer().until_shut(to) => {}
-        () = daemon.tasks.stopping() => {}
+        () = daemon.net.upstream.dialer().until_shut(to) => {}
+        () = daemon.base.tasks.stopping() => {}
         copied = copy => {
             if let Err(error) = copied {
                 debug!(%error, "a tunnel broke off");
@@ -230,7 +231,12 @@ async fn splice_after(
     }
 }
 
-fn refuse(daemon: &Daemon, reader: &Reader, host_port: &str, failure: &Failure) -> Response<Body> {
+fn refuse(
+    daemon: &Daemon,
+    reader: &PageReader,
+    host_port: &str,
+    failure: &Failure,
+) -> Response<Body> {
     let chain = failure.chain();
     let told = match reply::origin_failure(failure, &chain) {
         Some(failure) => Message::OriginFailed { url: host_port, failure, kept: None },
@@ -284,9 +290,9 @@ mod tests {
                 accepted = listener.accept() => accepted.unwrap(),
             };
             if stop {
-                daemon.tasks.stop();
+                daemon.base.tasks.stop();
             } else {
-                daemon.mode.set(Mode::Offline);
+                daemon.base.mode.set(Mode::Offline);
             }
             tokio::time::timeout(std::time::Duration::from_secs(10), passed).await.unwrap();
         }

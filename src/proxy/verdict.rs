@@ -20,7 +20,7 @@ use wwwoffle_http::caching::storing::RequestFacts;
 
 /// What may be done with a kept answer for a request.
 pub(super) fn verdict(daemon: &Daemon, ask: &Ask, kept: &Kept) -> Verdict {
-    let policy = policy(&ask.config, &UrlParts::of(&ask.bare), daemon.mode.dials_since());
+    let policy = policy(&ask.config, &UrlParts::of(&ask.bare), daemon.base.mode.dials_since());
     let mut verdict =
         decide_reuse(&stored(kept, ask.has_credentials()), &ask.control, &policy, ask.now);
     // What is learned of parts is not written down: each client would have them asked about once more.
@@ -37,7 +37,7 @@ pub(crate) fn is_fresh(
     kept: &Kept,
     credentials: bool,
 ) -> bool {
-    let policy = policy(&daemon.config(), &UrlParts::of(url), daemon.mode.dials_since());
+    let policy = policy(&daemon.base.config(), &UrlParts::of(url), daemon.base.mode.dials_since());
     let stored = stored(kept, credentials);
     let verdict = decide_reuse(&stored, &RequestControl::default(), &policy, clock::now());
     verdict.reuse == Reuse::Fresh

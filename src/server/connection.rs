@@ -20,11 +20,12 @@ use super::places::Place;
 use super::repeat::{Counted, Repeater};
 use super::{front, http2};
 use crate::base::owner::Owner;
-use crate::daemon::{Connected, Daemon};
+use crate::daemon::Daemon;
 use crate::net::upstream::Reach;
 use crate::proxy::site::{Door, Site};
 use crate::proxy::{self, Client};
 use crate::server::access::crowd::Guest;
+use crate::server::context::Connected;
 use crate::storage::statistics::Given;
 use crate::tls::leaf::HTTP_2;
 
@@ -116,7 +117,7 @@ pub(super) async fn serve(
     peer: SocketAddr,
     place: (OwnedSemaphorePermit, Guest),
 ) {
-    let connected = Arc::new(daemon.count_connection(place));
+    let connected = Arc::new(daemon.server.count_connection(place));
     if let Err(error) = stream.set_nodelay(true) {
         return debug!(%peer, %error, "the client has left already");
     }
@@ -155,7 +156,7 @@ async fn speak_http1<T>(daemon: &Arc<Daemon>, stream: T, visitor: Visitor) -> hy
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let options = &daemon.config().options;
+    let options = &daemon.base.config().options;
     let repeater = Repeater::new(Arc::clone(daemon), visitor.clone());
     let (whence, exchange) = repeater.exchange();
     let io = ClientIo::new(stream, options.socket_timeout).gated().repeating(repeater);
@@ -171,7 +172,7 @@ where
             let mut response = answering.await;
             let given = response.extensions_mut().remove::<Given>();
             if let Some(asked) = asked {
-                daemon.repeats.remember(&whence, asked, given.as_ref(), &mut response);
+                daemon.server.repeats.remember(&whence, asked, given.as_ref(), &mut response);
             }
             Ok::<_, Infallible>(response.map(|body| Counted::new(body, exchange, given)))
         }
@@ -187,7 +188,7 @@ where
     let mut connection = pin!(connection);
     tokio::select! {
         served = connection.as_mut() => return served,
-        () = daemon.tasks.stopping() => connection.as_mut().graceful_shutdown(),
+        () = daemon.base.tasks.stopping() => connection.as_mut().graceful_shutdown(),
     }
     connection.await
 }

@@ -78,22 +78,22 @@ pub async fn accept(daemon: Arc<Daemon>, socket: ControlSocket, most: usize) {
     loop {
         let accepted = tokio::select! {
             accepted = socket.listener.accept() => accepted,
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
         };
         match accepted {
             Ok((stream, _)) => {
                 let place = tokio::select! {
                     place = place(&places, &wanted) => place,
-                    () = daemon.tasks.stopping() => return,
+                    () = daemon.base.tasks.stopping() => return,
                 };
                 let served = serve(Arc::clone(&daemon), stream, Arc::clone(&wanted));
-                daemon.tasks.spawn(async move {
+                daemon.base.tasks.spawn(async move {
                     served.await;
                     drop(place);
                 });
             }
             Err(error) => {
-                daemon.store.close_files().await;
+                daemon.storage.store.close_files().await;
                 warn!(%error, "a program cannot be accepted on the control socket");
                 tokio::time::sleep(AFTER_FAILURE).await;
             }
@@ -116,7 +116,7 @@ async fn place(places: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphor
 /// Serves one program until it leaves, stays silent for too long or while its place is `wanted`, or the
 /// daemon stops and its request under way is answered.
 async fn serve(daemon: Arc<Daemon>, stream: UnixStream, wanted: Arc<Notify>) {
-    let options = &daemon.config().options;
+    let options = &daemon.base.config().options;
     let io = ClientIo::new(stream, options.socket_timeout);
     let (handler, has_asked) = (Arc::clone(&daemon), Arc::new(AtomicBool::new(false)));
     let asks = Arc::clone(&has_asked);
@@ -138,7 +138,7 @@ async fn serve(daemon: Arc<Daemon>, stream: UnixStream, wanted: Arc<Notify>) {
                     return Ok(());
                 }
             }
-            () = daemon.tasks.stopping() => {}
+            () = daemon.base.tasks.stopping() => {}
         }
         // A request under way is answered first.
         connection.as_mut().graceful_shutdown();

@@ -35,10 +35,10 @@ const HANDSHAKE: u8 = 22;
 /// Serves a client that has come to our port, to its end.
 pub(super) async fn open(daemon: &Arc<Daemon>, stream: TcpStream, visitor: Visitor) {
     let mut first = [0];
-    let patience = daemon.config().options.idle_timeout;
+    let patience = daemon.base.config().options.idle_timeout;
     let peeked = tokio::select! {
         peeked = timeout(patience, stream.peek(&mut first)) => peeked,
-        () = daemon.tasks.stopping() => return,
+        () = daemon.base.tasks.stopping() => return,
     };
     match peeked {
         Ok(Ok(1..)) => {}
@@ -80,7 +80,7 @@ where
 {
     let opening = tokio::select! {
         opening = hello::read(&mut stream) => opening,
-        () = daemon.tasks.stopping() => return,
+        () = daemon.base.tasks.stopping() => return,
     };
     let Opening { bytes, hello } = match opening {
         Ok(opening) => opening,
@@ -96,10 +96,10 @@ where
     };
     let Some(config) = face(daemon, &hello, host) else { return };
     let handshake = StartHandshake::from_parts(hello, stream).into_stream(config);
-    let patience = daemon.config().options.idle_timeout;
+    let patience = daemon.base.config().options.idle_timeout;
     let shaken = tokio::select! {
         shaken = timeout(patience, handshake) => shaken,
-        () = daemon.tasks.stopping() => return,
+        () = daemon.base.tasks.stopping() => return,
     };
     match shaken {
         Ok(Ok(stream)) => {
@@ -114,12 +114,12 @@ where
 /// How to speak TLS with a client: as the name of ours that it asks for, or as the address it has
 /// connected to, and as nobody else.
 fn face(daemon: &Daemon, hello: &Accepted, host: &str) -> Option<Arc<ServerConfig>> {
-    let port = daemon.local.http_port();
+    let port = daemon.base.local.http_port();
     let name = hello::name(hello);
-    let site = Site::of(name.as_deref().unwrap_or(host), port, &daemon.local);
+    let site = Site::of(name.as_deref().unwrap_or(host), port, &daemon.base.local);
     let made = match site {
-        Ok(site) if name.is_none() || daemon.local.has_name(site.host()) => {
-            daemon.faces.leaves.config(site.host(), clock::now())
+        Ok(site) if name.is_none() || daemon.base.local.has_name(site.host()) => {
+            daemon.proxy.clients.faces.leaves.config(site.host(), clock::now())
         }
         _ => {
             debug!(name, "the client asks our port for TLS under a name that is not ours");
@@ -130,7 +130,7 @@ fn face(daemon: &Daemon, hello: &Accepted, host: &str) -> Option<Arc<ServerConfi
         Ok(config) => Some(config),
         Err(error) => {
             let error_text = error_chain(&error);
-            if daemon.faces.is_news(&error) {
+            if daemon.proxy.clients.faces.is_news(&error) {
                 warn!(error = error_text, "our own pages are not there over TLS");
             }
             debug!(error = error_text, "no certificate for a name of ours");

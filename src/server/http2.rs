@@ -69,8 +69,8 @@ pub(super) async fn serve<T>(daemon: &Arc<Daemon>, stream: T, visitor: Visitor) 
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let config = daemon.config();
-    let streams = Streams::new(daemon.tasks.clone(), config.options.socket_timeout);
+    let config = daemon.base.config();
+    let streams = Streams::new(daemon.base.tasks.clone(), config.options.socket_timeout);
     let resets = ResetCounter::new(streams.clone());
     let io = ClientIo::new(stream, config.options.socket_timeout).counting(resets);
     let (handler, counted) = (Arc::clone(daemon), streams.clone());
@@ -95,7 +95,7 @@ where
         served = connection.as_mut() => return served,
         () = streams.abused() => return given_up(),
         () = streams.idle(config.options.idle_timeout) => {}
-        () = daemon.tasks.stopping() => {}
+        () = daemon.base.tasks.stopping() => {}
     }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
@@ -122,8 +122,8 @@ async fn answer(
         let refused = reply::plain(431, "the request has more fields than are taken");
         return Ok(refused.map(|body| Paced::new(body, visitor, None)));
     }
-    let patience = daemon.config().options.head_timeout;
-    let (visitor, mut response) = match daemon.places.take(&request, patience).await {
+    let patience = daemon.base.config().options.head_timeout;
+    let (visitor, mut response) = match daemon.server.places.take(&request, patience).await {
         Some(place) => {
             let place = Arc::new(place);
             hold(&place);

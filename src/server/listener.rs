@@ -52,30 +52,39 @@ pub async fn accept(daemon: Arc<Daemon>, listener: TcpListener, places: Arc<Sema
     loop {
         let place = tokio::select! {
             place = Arc::clone(&places).acquire_owned() => place,
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
         };
         let Ok(place) = place else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
         };
         match accepted {
             Ok((stream, peer)) => {
                 if !is_served(&daemon, &stream, peer) {
-                    daemon.access.strangers.refuse(&daemon.tasks, stream, peer);
+                    daemon.proxy.clients.access.strangers.refuse(&daemon.base.tasks, stream, peer);
                     continue;
                 }
-                let most = daemon.config().startup.max_connections_per_client.get();
-                let Some(guest) = daemon.access.crowd.enter(peer.ip(), most) else {
-                    daemon.access.strangers.refuse_one_more(&daemon.tasks, stream, peer);
+                let most = daemon.base.config().startup.max_connections_per_client.get();
+                let Some(guest) = daemon.proxy.clients.access.crowd.enter(peer.ip(), most) else {
+                    daemon.proxy.clients.access.strangers.refuse_one_more(
+                        &daemon.base.tasks,
+                        stream,
+                        peer,
+                    );
                     continue;
                 };
                 let place = (place, guest);
-                daemon.tasks.spawn(connection::serve(Arc::clone(&daemon), stream, peer, place));
+                daemon.base.tasks.spawn(connection::serve(
+                    Arc::clone(&daemon),
+                    stream,
+                    peer,
+                    place,
+                ));
             }
             Err(error) if is_the_clients(&error) => {}
             Err(error) => {
-                daemon.store.close_files().await;
+                daemon.storage.store.close_files().await;
                 warn!(%error, "a client cannot be accepted");
                 tokio::time::sleep(AFTER_FAILURE).await;
             }
@@ -87,9 +96,9 @@ pub async fn accept(daemon: Arc<Daemon>, listener: TcpListener, places: Arc<Sema
 /// configuration may change meanwhile.
 fn is_served(daemon: &Daemon, stream: &TcpStream, peer: SocketAddr) -> bool {
     // Without an address of ours the client has left already.
-    stream
-        .local_addr()
-        .is_ok_and(|ours| daemon.access.serves(&daemon.config(), peer.ip(), ours.ip()))
+    stream.local_addr().is_ok_and(|ours| {
+        daemon.proxy.clients.access.serves(&daemon.base.config(), peer.ip(), ours.ip())
+    })
 }
 
 /// Whether the client alone is the cause: it left before it was accepted.

@@ -312,7 +312,7 @@ async fn carry_out(
         Call::Get => get(caller, call_body.read().await?)?,
         Call::Fetch => fetch(caller, call_body.read().await?)?,
         Call::Forget => json(caller, &by_hand::forget(caller, call_body.read().await?).await?),
-        Call::Purge if reads => json(caller, &caller.daemon.purging.told()),
+        Call::Purge if reads => json(caller, &caller.daemon.storage.purging.told()),
         Call::Purge => lines(caller, purge::start(caller, call_body.read().await?)?),
         Call::Pins if reads => json(caller, &purge::pins(caller).await?),
         Call::Pins => json(caller, &purge::pin(caller, call_body.read().await?).await?),
@@ -346,7 +346,7 @@ async fn carry_out(
         Call::ConfigReload => config::reload(caller).await,
         Call::Stop => {
             // The answer is still sent: a connection ends only after what it is answering.
-            daemon.tasks.stop();
+            daemon.base.tasks.stop();
             json(caller, &Stopping { stopping: true })
         }
     })
@@ -354,7 +354,7 @@ async fn carry_out(
 
 /// Gives every kept page its name on the disk, for whoever reads the spool beside the daemon.
 async fn flush(caller: &Caller) -> Result<Flushed, Fault> {
-    match caller.daemon.store.run(wwwoffle_spool::Spool::flush).await {
+    match caller.daemon.storage.store.run(wwwoffle_spool::Spool::flush).await {
         Ok(()) => Ok(Flushed { flushed: true }),
         Err(error) => Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error_chain(&error))),
     }
@@ -386,7 +386,7 @@ impl CallBody<'_> {
 
 async fn mode(caller: &Caller, wanted: ModeRequest) -> Result<ModeChange, Fault> {
     let mode = wanted.mode;
-    match caller.daemon.switch(mode).await {
+    match caller.daemon.storage.switch(mode).await {
         Ok(was) => Ok(ModeChange { mode, was }),
         Err(error) => Err(Fault::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -420,7 +420,8 @@ async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, Fault> 
 fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
-        target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
+        target::of_url(text, &caller.daemon.base.local)
+            .map_err(|error| Fault::url(text, &error))?;
     }
     Ok(lines(caller, stream::get(&caller.daemon, caller.requester(), wanted.urls, wanted.refresh)))
 }
@@ -436,7 +437,7 @@ fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault>
     if wanted.wait {
         return Ok(lines(caller, stream::fetch(daemon, wanted.budget)));
     }
-    daemon.fetcher.begin(wanted.budget);
+    daemon.fetch.fetcher.begin(wanted.budget);
     let queue = status::counts(daemon);
     Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
 }

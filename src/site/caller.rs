@@ -18,8 +18,9 @@ use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Requester};
 use crate::base::shown;
-use crate::daemon::{Daemon, Reader};
+use crate::daemon::Daemon;
 use crate::net::upstream;
+use crate::page::context::PageReader;
 use crate::page::guard::{Asked, OtherSites, Over, Refusal, Scope, Token, Verdict, guard};
 use crate::page::message::{self, Denied, Message};
 use crate::page::token::Purpose;
@@ -116,7 +117,7 @@ impl Caller {
         visit: &Visit,
         request: &Request<B>,
     ) -> Self {
-        let mut shell = daemon.shell(&Reader::of(mode, request.headers()));
+        let mut shell = daemon.pages.shell(&PageReader::of(mode, request.headers()));
         let scheme = if url.protocol() == "https" { "https" } else { "http" };
         let used = LocalOrigin::parse(scheme, url.host_port());
         let host_is_ours = url.is_local() && used.is_ok();
@@ -151,7 +152,7 @@ impl Caller {
 
     /// Someone on the control socket.
     pub(super) fn over_socket(daemon: Arc<Daemon>) -> Self {
-        let shell = daemon.shell(&Reader::of(daemon.mode.now(), &HeaderMap::new()));
+        let shell = daemon.pages.shell(&PageReader::of(daemon.base.mode.now(), &HeaderMap::new()));
         let over = Over::UnixSocket;
         Self {
             daemon,
@@ -204,7 +205,7 @@ impl Caller {
     fn lacks(&self, needed: Permission) -> Option<Refusal> {
         if self.permission >= needed {
             None
-        } else if self.daemon.config().startup.password.hash().is_some() {
+        } else if self.daemon.base.config().startup.password.hash().is_some() {
             Some(Refusal::NoPassword)
         } else if self.is_here() {
             Some(Refusal::NotAdministrator)
@@ -284,14 +285,15 @@ impl Caller {
 
     /// The token in the forms of pages that are for them.
     pub(super) fn token(&self) -> String {
-        self.daemon.tokens.of_page(&self.owner.to_string())
+        self.daemon.pages.tokens.of_page(&self.owner.to_string())
     }
 
     /// The same, as whom the page was for that a form with this token came from. The control password is everyone's who
     /// knows it: it lets them do it, and tells not who it is that does.
     pub(super) fn for_page(&self, token: Option<&str>) -> Self {
         let has_told = self.administers() && !self.is_on_socket();
-        let told = token.filter(|_| has_told).and_then(|token| self.daemon.tokens.owner(token));
+        let told =
+            token.filter(|_| has_told).and_then(|token| self.daemon.pages.tokens.owner(token));
         let owner = told.and_then(|owner| owner.parse().ok());
         Self { owner: owner.unwrap_or_else(|| self.owner.clone()), ..self.clone() }
     }
@@ -300,14 +302,14 @@ impl Caller {
     pub(super) fn worth(&self, purpose: Purpose<'_>, presented: Option<&str>) -> Token {
         match presented {
             None | Some("") => Token::Absent,
-            Some(token) if self.daemon.tokens.check(purpose, token) => Token::Right,
+            Some(token) if self.daemon.pages.tokens.check(purpose, token) => Token::Right,
             Some(_) => Token::Wrong,
         }
     }
 
     /// Reads a body of at most `limit` bytes, in at most the time in which one must move at all.
     pub(super) async fn read(&self, body: Incoming, limit: usize) -> Result<Bytes, BadBody> {
-        let patience = self.daemon.config().options.socket_timeout;
+        let patience = self.daemon.base.config().options.socket_timeout;
         match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
             Ok(Ok(whole)) => Ok(whole.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BadBody::TooLong(limit)),
@@ -326,14 +328,14 @@ impl Caller {
         if let Some(audience) = self.audience.filter(|audience| audience.is_part()) {
             return audience.nothing(told.status());
         }
-        self.page(message::page(&self.daemon.templates, &self.shell, told))
+        self.page(message::page(&self.daemon.pages.templates, &self.shell, told))
     }
 
     /// The form in place of the page about an address, where it is not said which; `typed` is what was said that
     /// is none.
     pub(super) fn ask_for_address(&self, about: About, typed: &str) -> Response<Body> {
         let typed = Some(typed).filter(|typed| !typed.is_empty());
-        self.page(address::page(&self.daemon.templates, &self.shell, about, typed))
+        self.page(address::page(&self.daemon.pages.templates, &self.shell, about, typed))
     }
 
     /// The message page for an address of ours that says what its page cannot use.

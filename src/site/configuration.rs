@@ -129,7 +129,7 @@ async fn show(
             let settings = seen.settings(section);
             let rules = seen.rules(section);
             let part = Part { section, settings: &settings, rules: &rules, url: about };
-            part::page(&caller.daemon.templates, &caller.shell, &part)
+            part::page(&caller.daemon.pages.templates, &caller.shell, &part)
         }
         Where::Item(item) => {
             let seen = Seen::of(caller).await?;
@@ -159,15 +159,15 @@ struct Seen {
 impl Seen {
     async fn of(caller: &Caller) -> Result<Self, ChangeError> {
         let daemon = &caller.daemon;
-        let standing = daemon.config_standing().await?;
+        let standing = daemon.base.config_standing().await?;
         let (standing, told) = blocking(move || {
             // A text that is not TOML sets nothing; its fault is on the page of the file.
             let told = overview(&standing.text.text).or_else(|_| overview(""));
             (standing, told)
         })
         .await;
-        let file = daemon.live.file().path().display().to_string();
-        Ok(Self { standing, told: told?, config: daemon.config(), file })
+        let file = daemon.base.live.file().path().display().to_string();
+        Ok(Self { standing, told: told?, config: daemon.base.config(), file })
     }
 
     fn in_force(&self) -> bool {
@@ -239,10 +239,10 @@ fn option(
         stamp: &stamp,
         url: about,
         refused,
-        token: &daemon.tokens.general(),
+        token: &daemon.pages.tokens.general(),
     };
     let status = if refused.is_some() { 422 } else { 200 };
-    item::page(&daemon.templates, &caller.shell, status, &page)
+    item::page(&daemon.pages.templates, &caller.shell, status, &page)
 }
 
 /// How many lines of comment are directly above a line.
@@ -296,9 +296,9 @@ async fn index(
         set: &set,
         later: &later,
         url: about,
-        token: &daemon.tokens.general(),
+        token: &daemon.pages.tokens.general(),
     };
-    Ok(index::page(&daemon.templates, &caller.shell, status.as_u16(), &index))
+    Ok(index::page(&daemon.pages.templates, &caller.shell, status.as_u16(), &index))
 }
 
 fn until(version: &Version) -> Timestamp {
@@ -331,36 +331,36 @@ async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError>
         stamp: &stamp,
         file: &seen.file,
         was_so,
-        token: &daemon.tokens.general(),
+        token: &daemon.pages.tokens.general(),
     };
-    Ok(changed::page(&daemon.templates, &caller.shell, &change))
+    Ok(changed::page(&daemon.pages.templates, &caller.shell, &change))
 }
 
 fn url_page(caller: &Caller, text: &str) -> Page {
     let (daemon, shell) = (&caller.daemon, &caller.shell);
-    let parsed = CanonicalUrl::parse(text, &daemon.local);
+    let parsed = CanonicalUrl::parse(text, &daemon.base.local);
     let is_pattern = text.contains('*') || text.starts_with(['!', '~']);
     let (url, told, fault) = match (parsed, UrlSpec::parse(text)) {
         _ if text.is_empty() => (String::new(), None, None),
         (_, Ok(_)) if is_pattern => (text.to_owned(), None, None),
         (Ok(url), _) => {
-            let told = daemon.config().explain(&url);
+            let told = daemon.base.config().explain(&url);
             (url.without_credentials().as_str().to_owned(), Some(told), None)
         }
         (Err(error), _) => (text.to_owned(), None, Some(error_chain(&error))),
     };
     let page = UrlPage { url: &url, told: told.as_deref(), fault: fault.as_deref() };
-    url::page(&daemon.templates, shell, &page)
+    url::page(&daemon.pages.templates, shell, &page)
 }
 
 /// The page on which a URL-SPECIFICATION is put together.
 fn builder(caller: &Caller, about: Option<&str>, refused: Option<(&str, &str)>) -> Page {
     let daemon = &caller.daemon;
-    let url = about.and_then(|about| CanonicalUrl::parse(about, &daemon.local).ok());
+    let url = about.and_then(|about| CanonicalUrl::parse(about, &daemon.base.local).ok());
     let url = url.as_ref().map(CanonicalUrl::without_credentials);
-    let token = daemon.tokens.general();
+    let token = daemon.pages.tokens.general();
     let builder = Builder { url: url.as_ref(), refused, token: &token };
-    specification::page(&daemon.templates, &caller.shell, &builder)
+    specification::page(&daemon.pages.templates, &caller.shell, &builder)
 }
 
 /// Says why nothing can be told or done that is no fault of what was asked.

@@ -38,9 +38,9 @@ pub(super) fn show(caller: &Caller) -> Response<Body> {
     let daemon = &caller.daemon;
     let counts = status::own_counts(caller);
     let told =
-        page::Told { chosen: daemon.mode.chosen(), link: status::link_shown(daemon), counts };
+        page::Told { chosen: daemon.base.mode.chosen(), link: status::link_shown(daemon), counts };
     let token = caller.token();
-    caller.page(page::page(&daemon.templates, &caller.shell, &told, &token))
+    caller.page(page::page(&daemon.pages.templates, &caller.shell, &told, &token))
 }
 
 /// Whether a link to this address of a form leads to a page that asks.
@@ -57,7 +57,7 @@ pub(super) async fn confirm(
     let daemon = &caller.daemon;
     if let Some(action) = Action::at(path) {
         let token = caller.token();
-        return caller.page(page::confirm(&daemon.templates, &caller.shell, action, &token));
+        return caller.page(page::confirm(&daemon.pages.templates, &caller.shell, action, &token));
     }
     let text = arguments.unwrap_or_default().replace(';', "&");
     let form = Form::parse(Some("application/x-www-form-urlencoded"), text.as_bytes());
@@ -79,13 +79,13 @@ pub(super) async fn confirm(
 
 fn ask(caller: &Caller, doomed: &Doomed<'_>) -> Response<Body> {
     let (daemon, token) = (&caller.daemon, caller.token());
-    caller.page(question::page(&daemon.templates, &caller.shell, doomed, &token))
+    caller.page(question::page(&daemon.pages.templates, &caller.shell, doomed, &token))
 }
 
 /// Tells what would go if the caller emptied the queue.
 fn all_requests(caller: &Caller) -> Response<Body> {
     let (daemon, mut counts, mut forms) = (&caller.daemon, QueueCounts::default(), 0_u64);
-    daemon.store.spool().queue().visit(|request| {
+    daemon.storage.store.spool().queue().visit(|request| {
         if caller.may_see_queued(&request.place) {
             counts.add(status::state(daemon, request));
             forms += u64::from(request.kind == RequestKind::Post);
@@ -104,7 +104,7 @@ fn request(caller: &Caller, form: &Form) -> Response<Body> {
         (None, Some(url)) => forms::key_of(caller, url).ok(),
         (None, None) => None,
     };
-    let queue = caller.daemon.store.spool().queue();
+    let queue = caller.daemon.storage.store.spool().queue();
     let known = key.and_then(|key| queue.summary(&key));
     match known.filter(|known| caller.may_see_queued(&known.place)) {
         Some(known) => {
@@ -132,7 +132,7 @@ fn monitored(caller: &Caller, form: &Form) -> Response<Body> {
 /// What is kept of the argument `url`; without one the lists.
 fn entry(caller: &Caller, form: &Form) -> Response<Body> {
     let url = form.value("url").unwrap_or_default().trim();
-    match CanonicalUrl::parse(url, &caller.daemon.local) {
+    match CanonicalUrl::parse(url, &caller.daemon.base.local) {
         Ok(known) if !known.is_local() => ask(caller, &Doomed::Entry { url }),
         _ => caller.see_other(ROOT),
     }

@@ -96,7 +96,7 @@ pub(super) async fn admit<B>(
     visit: &Visit,
     request: &mut Request<B>,
 ) -> Result<(), Denied> {
-    let config = caller.daemon.config();
+    let config = caller.daemon.base.config();
     let to_us = Login::take(request.headers_mut(), &AUTHORIZATION);
     // In HTTP/2 every request has a scheme; whoever asks through us takes a 401 of ours as well.
     let is_proxied = request.uri().scheme().is_some() && request.version() < Version::HTTP_2;
@@ -117,7 +117,11 @@ pub(super) async fn admit<B>(
     let control = control.cloned().map(Candidate::Hash);
     let is_control = |place: usize| control.is_some() && place == 0;
     let candidates: Vec<Candidate> = control.clone().into_iter().chain(user).collect();
-    let checked = caller.daemon.access.logins.check(visit.peer.ip(), &login.password, &candidates);
+    let checked = caller.daemon.proxy.clients.access.logins.check(
+        visit.peer.ip(),
+        &login.password,
+        &candidates,
+    );
     let place = checked.await.map_err(|refused| denied(refused, wrong))?;
     if is_control(place) {
         caller.permission = Permission::Administer;

@@ -342,20 +342,20 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::StopFetch => Ok(refresh::stop(caller, form).await?),
         Act::EndDownload => Ok(refresh::end_download(caller, form)),
         Act::Mode(choice) => {
-            daemon.switch(choice).await?;
+            daemon.storage.switch(choice).await?;
             Ok(caller.see_other("/"))
         }
         Act::Fetch => {
-            daemon.fetcher.begin(None);
+            daemon.fetch.fetcher.begin(None);
             Ok(caller.see_other("/queue/"))
         }
         Act::Hold => {
-            daemon.fetcher.hold();
+            daemon.fetch.fetcher.hold();
             Ok(caller.see_other("/queue/"))
         }
         Act::Reload => {
             // What is wrong with the file, its page tells.
-            let _in_force_or_not = daemon.reload().await;
+            let _in_force_or_not = daemon.base.reload().await;
             Ok(caller.see_other("/configuration/"))
         }
         Act::Retry => {
@@ -449,7 +449,7 @@ async fn delete(
         dequeue(caller, key).await?;
         return Ok(caller.see_other(&queue::back(form)));
     }
-    let store = &caller.daemon.store;
+    let store = &caller.daemon.storage.store;
     let known = store.spool().queue().summary(&key);
     let removed = store.dequeue(key).await?;
     let url = known.as_ref().map_or("", |known| known.place.url());
@@ -458,7 +458,7 @@ async fn delete(
 
 /// The key under which a page is queued for the caller.
 pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
-    let mut url = CanonicalUrl::parse(url, &caller.daemon.local)?;
+    let mut url = CanonicalUrl::parse(url, &caller.daemon.base.local)?;
     Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
@@ -467,7 +467,7 @@ async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone>
     let daemon = &caller.daemon;
     let name = form.value("ticket").unwrap_or_default();
     tickets::queue(daemon, name).await?.ok_or(Undone::Gone)?;
-    daemon.fetcher.nudge();
+    daemon.fetch.fetcher.nudge();
     Ok(caller.see_other("/queue/"))
 }
 
@@ -477,7 +477,7 @@ async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone>
 ///
 /// When the disk fails.
 pub(super) async fn dequeue(caller: &Caller, key: Key) -> Result<bool, Error> {
-    let store = &caller.daemon.store;
+    let store = &caller.daemon.storage.store;
     let known = store.spool().queue().summary(&key);
     if !known.is_some_and(|known| caller.may_see_queued(&known.place)) {
         return Ok(false);
@@ -492,7 +492,7 @@ pub(super) async fn dequeue(caller: &Caller, key: Key) -> Result<bool, Error> {
 /// When the disk fails; those before it are gone.
 pub(super) async fn empty_queue(caller: &Caller) -> Result<u64, Error> {
     let mut keys = Vec::new();
-    caller.daemon.store.spool().queue().visit(|request| {
+    caller.daemon.storage.store.spool().queue().visit(|request| {
         if caller.may_see_queued(&request.place) {
             keys.push(request.place.key());
         }
@@ -505,7 +505,7 @@ pub(super) async fn empty_queue(caller: &Caller) -> Result<u64, Error> {
         }
         Ok(deleted)
     };
-    caller.daemon.store.run(empty).await
+    caller.daemon.storage.store.run(empty).await
 }
 
 fn key(text: &str) -> Result<Key, Undone> {

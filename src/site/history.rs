@@ -87,7 +87,7 @@ pub(super) async fn find(
     owner: &Owner,
     url: &str,
 ) -> Result<(String, Option<Versions>), NoInfo> {
-    let mut url = CanonicalUrl::parse(url, &daemon.local)?;
+    let mut url = CanonicalUrl::parse(url, &daemon.base.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
     Ok((places.public.url().to_owned(), versions::of(daemon, &places).await?))
 }
@@ -102,7 +102,13 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
                 None => Vec::new(),
             };
             let token = caller.token();
-            caller.page(pages::page(&daemon.templates, &caller.shell, &history, &lines, &token))
+            caller.page(pages::page(
+                &daemon.pages.templates,
+                &caller.shell,
+                &history,
+                &lines,
+                &token,
+            ))
         }
         Err(NotTold::NoUrl) => caller.ask_for_address(About::History, ""),
         Err(NotTold::Url(_)) => {
@@ -187,7 +193,7 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     let mut theirs = kept.fields.clone();
     delivery.amend(&mut theirs);
     let url = kept.entry.url();
-    let mut body = recode::body(delivery, body::kept(&caller.daemon.store, kept, None));
+    let mut body = recode::body(delivery, body::kept(&caller.daemon.storage.store, kept, None));
     if is_page(&theirs) {
         body = base::put(body, url).await;
     }
@@ -237,7 +243,7 @@ pub(super) async fn restore(
 ) -> Result<(), NotDone> {
     let (_, found) = find(daemon, owner, url).await?;
     let place = found.ok_or(NotDone::Missing)?.current.entry.place().clone();
-    let restored = daemon.store.run(move |spool| spool.restore(&place, stored)).await;
+    let restored = daemon.storage.store.run(move |spool| spool.restore(&place, stored)).await;
     match restored.map_err(NoInfo::from)? {
         Restored::Done | Restored::Same => Ok(()),
         Restored::Missing => Err(NotDone::Missing),
@@ -258,7 +264,7 @@ pub(super) async fn remove(
         return Err(NotDone::Missing);
     }
     let place = found.current.entry.place().clone();
-    let removed = daemon.store.run(move |spool| spool.remove_version(&place, stored)).await;
+    let removed = daemon.storage.store.run(move |spool| spool.remove_version(&place, stored)).await;
     if removed.map_err(NoInfo::from)? { Ok(()) } else { Err(NotDone::Missing) }
 }
 

@@ -33,25 +33,25 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let kept = kept(caller).await;
     let is_ready = kept.is_ok();
     let (total, recent) = kept.unwrap_or_default();
-    let standing = daemon.config_standing().await;
+    let standing = daemon.base.config_standing().await;
     let asked = arguments.unwrap_or_default().as_bytes();
     let asked = Form::parse(Some("application/x-www-form-urlencoded"), asked).unwrap_or_default();
     let home = Home {
         status: status::own_status(caller),
         link: status::link_shown(daemon),
-        last: daemon.fetcher.last(),
+        last: daemon.fetch.fetcher.last(),
         recent,
         is_ready,
         space: space(caller, total),
-        was_full: daemon.store.was_full(),
+        was_full: daemon.storage.store.was_full(),
         refused: refused(caller),
         config_faults: standing.is_ok_and(|standing| standing.faults.is_some()),
-        template_faults: daemon.template_faults.len(),
+        template_faults: daemon.pages.template_faults.len(),
         help: (is_ready && total.entries == 0) || asked.value("help").is_some(),
         now: timestamp(clock::now()),
     };
     let token = caller.token();
-    caller.page(welcome::page(&daemon.templates, &caller.shell, &home, &token))
+    caller.page(welcome::page(&daemon.pages.templates, &caller.shell, &home, &token))
 }
 
 /// How much is kept of what the caller may see, and the pages that were kept last.
@@ -78,7 +78,7 @@ async fn kept(caller: &Caller) -> Result<(KeptSum, Vec<Recent>), Error> {
             index: source.index,
             viewer: source.viewer,
             owner: &owner,
-            local: &daemon.local,
+            local: &daemon.base.local,
         };
         Ok((total, with_icons(items, &icons)))
     })
@@ -99,7 +99,7 @@ fn with_icons(items: Vec<IndexItem>, icons: &Icons<'_>) -> Vec<Recent> {
 /// The room on the disk, if it tells.
 fn space(caller: &Caller, kept: KeptSum) -> Option<Space> {
     let daemon = &caller.daemon;
-    let (config, disk) = (daemon.config(), room(daemon.store.spool().root()).ok()?);
+    let (config, disk) = (daemon.base.config(), room(daemon.storage.store.spool().root()).ok()?);
     Some(Space {
         entries: kept.entries,
         kept: kept.bytes,
@@ -113,6 +113,7 @@ fn space(caller: &Caller, kept: KeptSum) -> Option<Space> {
 /// Who was sent away of late, to whoever may open the way to them.
 fn refused(caller: &Caller) -> Option<Refused> {
     let is_here = caller.administers() || caller.owner == Owner::Local;
-    let refused = caller.daemon.access.strangers.sent_away(clock::now()).filter(|_| is_here)?;
+    let refused =
+        caller.daemon.proxy.clients.access.strangers.sent_away(clock::now()).filter(|_| is_here)?;
     Some(Refused { count: refused.count, client: refused.client, at: timestamp(refused.at) })
 }

@@ -43,9 +43,9 @@ pub(super) enum NoInfo {
 
 /// What is known of a URL: the answer of `owner`, else everyone's.
 pub(super) async fn of(daemon: &Daemon, owner: &Owner, url: &str) -> Result<Info, NoInfo> {
-    let mut url = CanonicalUrl::parse(url, &daemon.local)?;
+    let mut url = CanonicalUrl::parse(url, &daemon.base.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
-    let kept = look_up(&daemon.store, &places).await?.choose(Mode::Offline);
+    let kept = look_up(&daemon.storage.store, &places).await?.choose(Mode::Offline);
     let entry = kept.map(|kept| kept.entry);
     let parts = match &entry {
         Some(entry) => complete::look_at(daemon, url, entry.clone(), owner.clone()).await?,
@@ -55,7 +55,7 @@ pub(super) async fn of(daemon: &Daemon, owner: &Owner, url: &str) -> Result<Info
     if let (Some(kept), Some(entry)) = (&mut told.kept, entry.filter(Entry::shares_body)) {
         kept.sharing = sharing(daemon, entry).await;
     }
-    let pins = daemon.store.run(wwwoffle_spool::Spool::pins).await?;
+    let pins = daemon.storage.store.run(wwwoffle_spool::Spool::pins).await?;
     Ok(Info { pinned: pins.contains(&told.url), ..told })
 }
 
@@ -88,7 +88,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             let token = caller.token();
             let done = own_lists::told(caller, done).await;
             let more = More { told: done, ..more(caller, &url, &told).await };
-            caller.page(info::page(&daemon.templates, &caller.shell, &told, &more, &token))
+            caller.page(info::page(&daemon.pages.templates, &caller.shell, &told, &more, &token))
         }
         Err(NoInfo::Url(_)) => caller.ask_for_address(About::Info, &url),
         Err(NoInfo::Spool(error)) => caller.spool_failed(&error),
@@ -113,11 +113,11 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> More {
         Ok((_, Some(found))) => Some(found.older.len() + 1),
         _ => None,
     };
-    let Ok(mut url) = CanonicalUrl::parse(url, &daemon.local) else { return More::default() };
+    let Ok(mut url) = CanonicalUrl::parse(url, &daemon.base.local) else { return More::default() };
     let queued = Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued;
-    let queued = daemon.store.spool().queue().summary(&queued.key()).is_some();
+    let queued = daemon.storage.store.spool().queue().summary(&queued.key()).is_some();
     let key = url.without_credentials().key();
-    let last = daemon.last.of(&Asked::new(key, caller.owner.clone()));
+    let last = daemon.proxy.traffic.last.of(&Asked::new(key, caller.owner.clone()));
     let who = (caller.owner.clone(), caller.reaches());
     let fields = Rehearsal::of_a_person();
     let would = match Rehearsal::new(daemon, who, caller.mode(), &url, fields) {
@@ -135,7 +135,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     };
     let typed = url_in(arguments);
     let typed = if typed.is_empty() { EXAMPLE } else { &typed };
-    let Ok(url) = CanonicalUrl::parse(typed, &daemon.local) else {
+    let Ok(url) = CanonicalUrl::parse(typed, &daemon.base.local) else {
         return caller.ask_for_address(About::Request, typed);
     };
     let mut fields = sent.fields.clone();
@@ -160,5 +160,5 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
             crate::site::entry_info::open_fields(wire.headers()),
         ),
     };
-    caller.page(info::request_page(&daemon.templates, &caller.shell, &told))
+    caller.page(info::request_page(&daemon.pages.templates, &caller.shell, &told))
 }

@@ -55,7 +55,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         let sessions = sessions::sessions(daemon).await;
         let resting = removed::resting(caller).await;
         let (told, token) = ((sessions.began(), &*resting), caller.token());
-        return caller.page(pages::root(&daemon.templates, shell, told, &token));
+        return caller.page(pages::root(&daemon.pages.templates, shell, told, &token));
     }
     if name == "url" || name == "url/" {
         return caller.see_other(&of_url(caller, arguments));
@@ -104,10 +104,10 @@ fn answer(
     outcome: (Outcome, Option<Told>, Option<u64>),
 ) -> Response<Body> {
     let owner = caller.owner.to_string();
-    let is_going_on = caller.daemon.deletions.is_by(&owner);
+    let is_going_on = caller.daemon.storage.deletions.is_by(&owner);
     let shown = &Shown { is_going_on, owner, ..shown.clone() };
     let (daemon, token) = (&caller.daemon, caller.token());
-    caller.page(pages::page(&daemon.templates, &caller.shell, shown, outcome, &token))
+    caller.page(pages::page(&daemon.pages.templates, &caller.shell, shown, outcome, &token))
 }
 
 /// The list of what is kept of the host of a URL: `/index/url?<URL>`.
@@ -117,7 +117,7 @@ fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
 }
 
 fn of_host(caller: &Caller, url: &str) -> String {
-    match CanonicalUrl::parse(url, &caller.daemon.local) {
+    match CanonicalUrl::parse(url, &caller.daemon.base.local) {
         Ok(url) if !url.is_local() => {
             let path = format!("{}/{}", url.protocol(), url.host_port());
             Shown { path, ..Shown::default() }.address()
@@ -225,7 +225,7 @@ pub(super) async fn submit(
     }
     let texts = form.fields().filter(|(name, _)| *name == "url").map(|(_, text)| text);
     // All of them before anything is done with one.
-    let urls = texts.map(|text| CanonicalUrl::parse(text, &caller.daemon.local));
+    let urls = texts.map(|text| CanonicalUrl::parse(text, &caller.daemon.base.local));
     let urls = urls.collect::<Result<Vec<_>, _>>()?;
     if urls.is_empty() {
         return Err(NotDone::Nothing);

@@ -227,11 +227,11 @@ pub(super) async fn answer(
         Local::RefreshRecurse => refresh::recurse(caller, arguments).await,
         Local::Authority => trust(caller),
         Local::AuthorityPem => {
-            let pem = body::whole(daemon.faces.authority.pem());
+            let pem = body::whole(daemon.proxy.clients.faces.authority.pem());
             caller.other(StatusCode::OK, Some(CERTIFICATE), pem)
         }
         Local::AuthorityDer => {
-            let der = body::whole(daemon.faces.authority.der().to_vec());
+            let der = body::whole(daemon.proxy.clients.faces.authority.der().to_vec());
             caller.other(StatusCode::OK, Some(CERTIFICATE), der)
         }
         Local::AuthorityTest => caller.page(authority::test()),
@@ -251,9 +251,9 @@ pub(super) async fn answer(
         Local::SearchDescription => caller.page(search_page::description(shell)),
         Local::Gateway => gate::show(caller, arguments),
         Local::GatewayElsewhere => caller.see_other(gateway::PATH),
-        Local::Style => caller.page(style(&daemon.templates)),
+        Local::Style => caller.page(style(&daemon.pages.templates)),
         Local::ProxySettings => {
-            let config = daemon.config();
+            let config = daemon.base.config();
             let names = config.local_host.names.as_slice().iter().map(String::as_str);
             caller.page(pac::page(&shell.origin, names))
         }
@@ -267,12 +267,12 @@ pub(super) async fn answer(
 
 fn trust(caller: &Caller) -> Response<Body> {
     let (daemon, shell) = (&caller.daemon, &caller.shell);
-    let config = daemon.config();
-    let (authority, used) = (&daemon.faces.authority, &shell.origin);
+    let config = daemon.base.config();
+    let (authority, used) = (&daemon.proxy.clients.faces.authority, &shell.origin);
     let secure = secured(used).unwrap_or_else(|| used.clone());
     let timestamp = |time| Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
     let names = config.local_host.names.as_slice();
-    let phone = authority::for_phones(used, names, &daemon.listening);
+    let phone = authority::for_phones(used, names, &daemon.base.listening);
     let trust = Trust {
         name: authority.name(),
         fingerprint: &authority.fingerprint(),
@@ -284,7 +284,7 @@ fn trust(caller: &Caller) -> Response<Body> {
         phone: phone.as_deref(),
         rejected: &status::rejections(daemon),
     };
-    let mut response = caller.page(authority::page(&daemon.templates, shell, &trust));
+    let mut response = caller.page(authority::page(&daemon.pages.templates, shell, &trust));
     // This page alone loads something: its test.
     if let Ok(policy) = HeaderValue::from_str(&shell.policy(&format!(" {secure}"))) {
         response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);

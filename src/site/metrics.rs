@@ -34,7 +34,7 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
 }
 
 fn requests(daemon: &Daemon, text: &mut Exposition) {
-    let counts = daemon.statistics.books(clock::now()).since_start().clone();
+    let counts = daemon.storage.statistics.books(clock::now()).since_start().clone();
     let mut family = text.family(
         "wwwoffle_requests_total",
         Kind::Counter,
@@ -58,9 +58,9 @@ fn requests(daemon: &Daemon, text: &mut Exposition) {
 
 fn work(daemon: &Daemon, text: &mut Exposition) {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let clients = count(daemon.connections());
+    let clients = count(daemon.site.connected());
     text.one("wwwoffle_client_connections", Kind::Gauge, "Clients connected.", clients);
-    let downloads = count(daemon.downloads.list().len());
+    let downloads = count(daemon.proxy.traffic.downloads.list().len());
     text.one("wwwoffle_downloads", Kind::Gauge, "Bodies on their way in.", downloads);
     let queue = status::counts(daemon);
     let help = "Requests on the outgoing queue.";
@@ -73,7 +73,7 @@ fn work(daemon: &Daemon, text: &mut Exposition) {
     ] {
         family.with("state", state, count);
     }
-    let dialer = daemon.upstream.dialer();
+    let dialer = daemon.net.upstream.dialer();
     text.one(
         "wwwoffle_outward_refused_total",
         Kind::Counter,
@@ -89,13 +89,13 @@ fn state(caller: &Caller, text: &mut Exposition) {
     let modes = [Mode::Online, Mode::Offline, Mode::Autodial].map(Mode::as_str);
     let help = "Which mode is in force.";
     text.state(("wwwoffle_mode", "mode"), help, &modes, caller.mode().as_str());
-    let is_auto = u64::from(daemon.mode.chosen() == Choice::Auto);
+    let is_auto = u64::from(daemon.base.mode.chosen() == Choice::Auto);
     let help = "Whether the mode follows from the link.";
     text.one("wwwoffle_mode_auto", Kind::Gauge, help, is_auto);
-    let link = link(&daemon.link.told().reason);
+    let link = link(&daemon.net.link.told().reason);
     let help = "How the link was judged last; unknown while the mode does not follow from it.";
     text.state(("wwwoffle_link", "state"), help, &["unknown", "up", "down", "portal"], link);
-    let up = clock::now().duration_since(daemon.since).map_or(0, |up| up.as_secs());
+    let up = clock::now().duration_since(daemon.base.since).map_or(0, |up| up.as_secs());
     text.one("wwwoffle_uptime_seconds", Kind::Gauge, "Seconds since the start.", up);
     let version = env!("CARGO_PKG_VERSION");
     let help = "1, with the version of the program.";

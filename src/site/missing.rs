@@ -20,7 +20,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let url = String::from_utf8_lossy(&url);
     let url = url.trim();
     let parsed = Some(url).filter(|url| !url.is_empty());
-    let parsed = parsed.and_then(|url| CanonicalUrl::parse(url, &caller.daemon.local).ok());
+    let parsed = parsed.and_then(|url| CanonicalUrl::parse(url, &caller.daemon.base.local).ok());
     let Some(url) = parsed.filter(|url| !url.is_local()).map(|url| url.without_credentials())
     else {
         return caller.ask_for_address(About::Missing, url);
@@ -34,7 +34,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 async fn told(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Error> {
     let (daemon, owner) = (&caller.daemon, &caller.owner);
     let places = Places::of(&mut url.clone(), &HeaderMap::new(), owner);
-    let kept = look_up(&daemon.store, &places).await?.choose(Mode::Offline);
+    let kept = look_up(&daemon.storage.store, &places).await?.choose(Mode::Offline);
     let likes = like::all(daemon, owner, url).await?;
     let page = Missing {
         url: url.as_str(),
@@ -43,5 +43,5 @@ async fn told(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Err
         likes: &likes,
         token: &caller.token(),
     };
-    Ok(caller.page(missing::page(&daemon.templates, &caller.shell, &page)))
+    Ok(caller.page(missing::page(&daemon.pages.templates, &caller.shell, &page)))
 }

@@ -45,27 +45,27 @@ pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
 
 /// The key under which a page of the caller's is monitored.
 pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
-    let mut url = CanonicalUrl::parse(url, &caller.daemon.local)?;
+    let mut url = CanonicalUrl::parse(url, &caller.daemon.base.local)?;
     Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
 /// The list, as far as the configuration lets pages be in it.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let daemon = &caller.daemon;
-    let (token, config) = (caller.token(), daemon.config());
+    let (token, config) = (caller.token(), daemon.base.config());
     let mut items = list(caller);
     items.retain(|item| Kind::Monitored.has(&config, &item.url));
     let mut changed = Vec::new();
     for item in items.iter().take(pages::SHOWN_PAGES) {
         changed.push(has_changed(caller, &item.url).await);
     }
-    caller.page(pages::page(&daemon.templates, &caller.shell, &items, &changed, &token))
+    caller.page(pages::page(&daemon.pages.templates, &caller.shell, &items, &changed, &token))
 }
 
 /// Whether there is anything to compare what is kept with. That it cannot be told is no reason not to show the list.
 async fn has_changed(caller: &Caller, url: &str) -> bool {
     let daemon = &caller.daemon;
-    let Ok(mut url) = CanonicalUrl::parse(url, &daemon.local) else { return false };
+    let Ok(mut url) = CanonicalUrl::parse(url, &daemon.base.local) else { return false };
     let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
     like::has_versions(daemon, &places).await.unwrap_or_default()
 }
@@ -79,7 +79,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
     let url = url.trim();
     let known = match key_of(caller, url) {
         _ if url.is_empty() => Ok(None),
-        Ok(key) => caller.daemon.store.run(move |spool| spool.monitors().get(&key)).await,
+        Ok(key) => caller.daemon.storage.store.run(move |spool| spool.monitors().get(&key)).await,
         // The form says so when it is sent.
         Err(_) => Ok(None),
     };
@@ -98,7 +98,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         aim: known.as_ref().and_then(|known| monitor::aim(&known.request)),
         token: &token,
     };
-    caller.page(pages::options(&caller.daemon.templates, &caller.shell, &form))
+    caller.page(pages::options(&caller.daemon.pages.templates, &caller.shell, &form))
 }
 
 /// The form of 2.9 as a link: it is shown for the page that the link names.
@@ -113,7 +113,7 @@ pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, 
         Ok(wish) => wish,
         Err(mut faults) => {
             let url = form.value("url").unwrap_or_default().trim();
-            if target::of_url(url, &caller.daemon.local).is_err() {
+            if target::of_url(url, &caller.daemon.base.local).is_err() {
                 faults.push(Fault::new("url", no_url()));
             }
             return Ok(again(caller, form, &faults));
@@ -131,7 +131,7 @@ pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, 
 fn again(caller: &Caller, form: &Form, faults: &[Fault]) -> Response<Body> {
     let (daemon, token) = (&caller.daemon, caller.token());
     let given = (monitor::MAX_VERSIONS, token.as_str());
-    caller.page(pages::options_again(&daemon.templates, &caller.shell, form, faults, given))
+    caller.page(pages::options_again(&daemon.pages.templates, &caller.shell, form, faults, given))
 }
 
 /// What the form says, or what is wrong with its fields but for the URL.
@@ -167,7 +167,7 @@ fn wish(form: &Form) -> Result<Wish, Vec<Fault>> {
 
 /// Has a page looked at once a day, unless it is monitored already.
 pub(super) async fn daily(caller: &Caller, url: &str) -> Result<(), WantError> {
-    let monitors = caller.daemon.store.spool().monitors();
+    let monitors = caller.daemon.storage.store.spool().monitors();
     let known = key_of(caller, url).is_ok_and(|key| monitors.summary(&key).is_some());
     let schedule = if known { None } else { "@daily".parse().ok() };
     if let Some(schedule) = schedule {
@@ -222,7 +222,7 @@ pub(super) async fn delete(
         (None, Some(url)) => key_of(caller, url).ok(),
         (None, None) => None,
     };
-    let monitors = caller.daemon.store.spool().monitors();
+    let monitors = caller.daemon.storage.store.spool().monitors();
     let known = key.and_then(|key| monitors.summary(&key));
     if let Some(known) = known.filter(|known| caller.may_see_queued(&known.place)) {
         monitor::remove(&caller.daemon, known.place.key()).await?;

@@ -31,21 +31,23 @@ const WAITS: Duration = Duration::from_secs(5);
 /// that is a walk over the whole spool.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let daemon = &caller.daemon;
-    let mut told = daemon.purging.told();
+    let mut told = daemon.storage.purging.told();
     if !told.running && !has_plan(&told) && !caller.is_sent_by_another_site() {
         // Where another has begun meanwhile, its plan is waited for.
         let _begun_or_not = begin(daemon, What::Plan);
         let planned = async {
-            while !has_plan(&daemon.purging.told()) && daemon.purging.told().failure.is_none() {
+            while !has_plan(&daemon.storage.purging.told())
+                && daemon.storage.purging.told().failure.is_none()
+            {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
         // Whether it has come or not, the page says.
         let _in_time = timeout(WAITS, planned).await;
-        told = daemon.purging.told();
+        told = daemon.storage.purging.told();
     }
-    let token = daemon.tokens.general();
-    caller.page(pages::page(&daemon.templates, &caller.shell, &told, &token))
+    let token = daemon.pages.tokens.general();
+    caller.page(pages::page(&daemon.pages.templates, &caller.shell, &told, &token))
 }
 
 fn has_plan(told: &Purging) -> bool {
@@ -56,8 +58,8 @@ fn has_plan(told: &Purging) -> bool {
 /// Begins it in a task of its own; what comes of it is remembered. It has its turn before this returns, so
 /// that nothing else comes between; [`NotPurged::Busy`] where another has it.
 fn begin(daemon: &Arc<Daemon>, what: What) -> Result<(), NotPurged> {
-    let (own, turn) = (Arc::clone(daemon), daemon.purging.turn()?);
-    daemon.tasks.spawn(async move {
+    let (own, turn) = (Arc::clone(daemon), daemon.storage.purging.turn()?);
+    daemon.base.tasks.spawn(async move {
         // Why not is remembered too.
         if let Err(NotPurged::Spool(error)) = purge::run_in(&own, turn, what).await {
             tracing::error!(
@@ -78,7 +80,7 @@ pub(super) fn submit(caller: &Caller) -> Result<Response<Body>, NotPurged> {
 /// Pins the page of the field `url`, or unpins it.
 pub(super) async fn pin(caller: &Caller, form: &Form, pinned: bool) -> Result<Response<Body>, Pin> {
     let daemon = &caller.daemon;
-    let url = purge::pinned_url(form.value("url").unwrap_or_default().trim(), &daemon.local);
+    let url = purge::pinned_url(form.value("url").unwrap_or_default().trim(), &daemon.base.local);
     let url = url.map_err(Pin::Url)?;
     set_pinned(daemon, url.clone(), pinned).await.map_err(Pin::Spool)?;
     Ok(caller.see_other(&links::info(&url)))
@@ -92,7 +94,7 @@ pub(super) enum Pin {
 
 /// Pins a URL, or unpins it.
 pub(super) async fn set_pinned(daemon: &Daemon, url: String, pinned: bool) -> Result<bool, Error> {
-    daemon.store.run(move |spool| spool.set_pinned(&url, pinned)).await
+    daemon.storage.store.run(move |spool| spool.set_pinned(&url, pinned)).await
 }
 
 #[cfg(test)]
@@ -124,7 +126,7 @@ mod tests {
     async fn a_purge_that_is_promised_has_its_turn() {
         let root = tempfile::tempdir().unwrap();
         let caller = Caller::over_socket(daemon(&root));
-        let purging = &caller.daemon.purging;
+        let purging = &caller.daemon.storage.purging;
         let turn = purging.turn().unwrap();
         assert!(matches!(submit(&caller), Err(NotPurged::Busy)), "another is under way");
         drop(turn);

@@ -73,10 +73,10 @@ impl Stand {
 /// the list.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (daemon, now) = (&caller.daemon, timestamp(clock::now()));
-    let config = daemon.config();
+    let config = daemon.base.config();
     let mut asked = Asked::parse(arguments);
     let (mut counts, mut stands) = (QueueCounts::default(), Vec::new());
-    daemon.store.spool().queue().visit(|request| {
+    daemon.storage.store.spool().queue().visit(|request| {
         let place = &request.place;
         if caller.may_see_queued(place) && Kind::Outgoing.has(&config, place.url()) {
             let state = status::state(daemon, request);
@@ -89,7 +89,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let total = stands.len();
     asked.page = asked.page.min(total.div_ceil(ROWS)).max(1);
     let from = (asked.page - 1).saturating_mul(ROWS);
-    let (holder, queue) = (Holder::new(daemon), daemon.store.spool().queue());
+    let (holder, queue) = (Holder::new(daemon), daemon.storage.store.spool().queue());
     // One that has gone meanwhile is missing.
     let found =
         some_of(stands, from).into_iter().filter_map(|stand| queue.summary(&stand.turn.key));
@@ -101,7 +101,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     });
     let shown = Shown { items: items.collect(), asked, total, counts };
     let token = caller.token();
-    caller.page(page::page(&daemon.templates, &caller.shell, &shown, &token))
+    caller.page(page::page(&daemon.pages.templates, &caller.shell, &shown, &token))
 }
 
 /// Those of a page, in order, without putting in order all others.
@@ -146,7 +146,7 @@ pub(super) async fn submit(
         match name {
             "chosen" => keys.push(value.parse().map_err(|_| NotDone::Key)?),
             "url" => {
-                let mut url = CanonicalUrl::parse(value, &caller.daemon.local)?;
+                let mut url = CanonicalUrl::parse(value, &caller.daemon.base.local)?;
                 let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
                 keys.push(places.queued.key());
             }
@@ -188,11 +188,12 @@ pub(super) async fn prioritize(
     mut keys: Vec<Key>,
     priority: Priority,
 ) -> Result<u64, Error> {
-    let queue = caller.daemon.store.spool().queue();
+    let queue = caller.daemon.storage.store.spool().queue();
     keys.retain(|key| queue.summary(key).is_some_and(|known| caller.may_see_queued(&known.place)));
-    let count = caller.daemon.store.run(move |spool| spool.queue().prioritize(&keys, priority));
+    let count =
+        caller.daemon.storage.store.run(move |spool| spool.queue().prioritize(&keys, priority));
     let count = count.await?;
-    caller.daemon.fetcher.nudge();
+    caller.daemon.fetch.fetcher.nudge();
     Ok(count)
 }
 
@@ -200,7 +201,7 @@ pub(super) async fn prioritize(
 pub(super) fn with_urls(caller: &Caller, urls: &[String]) -> HashMap<String, Vec<Key>> {
     let wanted: HashSet<&str> = urls.iter().map(String::as_str).collect();
     let mut found = HashMap::<String, Vec<Key>>::new();
-    caller.daemon.store.spool().queue().visit(|request| {
+    caller.daemon.storage.store.spool().queue().visit(|request| {
         let url = request.place.url();
         if wanted.contains(url) && caller.may_see_queued(&request.place) {
             found.entry(url.to_owned()).or_default().push(request.place.key());

@@ -37,38 +37,38 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         mode,
-        chosen: daemon.mode.chosen(),
+        chosen: daemon.base.mode.chosen(),
         link: link(daemon),
-        metered: daemon.link.class(&daemon.config()) == Class::Metered,
+        metered: daemon.net.link.class(&daemon.base.config()) == Class::Metered,
         pid: std::process::id(),
-        spool: daemon.store.spool().root().display().to_string(),
-        listen: daemon.listening.iter().map(ToString::to_string).collect(),
-        since: timestamp(daemon.since),
+        spool: daemon.storage.store.spool().root().display().to_string(),
+        listen: daemon.base.listening.iter().map(ToString::to_string).collect(),
+        since: timestamp(daemon.base.since),
         queue,
         downloads: downloads(caller),
-        connections: u64::try_from(daemon.connections()).unwrap_or(u64::MAX),
-        outward_refused: daemon.upstream.dialer().refused(),
+        connections: u64::try_from(daemon.site.connected()).unwrap_or(u64::MAX),
+        outward_refused: daemon.net.upstream.dialer().refused(),
         rejections: rejections(daemon),
     }
 }
 
 /// What is known of the link, if that decides.
 fn link(daemon: &Daemon) -> Option<LinkStatus> {
-    let told = daemon.link.told();
-    (daemon.mode.chosen() == Choice::Auto).then(|| LinkStatus {
+    let told = daemon.net.link.told();
+    (daemon.base.mode.chosen() == Choice::Auto).then(|| LinkStatus {
         reason: told.reason.to_string(),
         since: timestamp(told.since),
         portal: told.portal().map(|portal| portal.url.clone()),
         probed: told.probed.map(timestamp),
-        probes: daemon.upstream.dialer().probes(),
+        probes: daemon.net.upstream.dialer().probes(),
     })
 }
 
 /// What pages tell of it in every mode: how it was judged, or else what the system says.
 pub(super) fn link_shown(daemon: &Daemon) -> Link {
-    let told = daemon.link.told();
-    if daemon.mode.chosen() != Choice::Auto {
-        return Link { reason: daemon.link.standing().text(), decides: None, portal: None };
+    let told = daemon.net.link.told();
+    if daemon.base.mode.chosen() != Choice::Auto {
+        return Link { reason: daemon.net.link.standing().text(), decides: None, portal: None };
     }
     Link {
         reason: told.reason.text(),
@@ -79,7 +79,8 @@ pub(super) fn link_shown(daemon: &Daemon) -> Link {
 
 /// Who does not take our certificates.
 pub(super) fn rejections(daemon: &Daemon) -> Vec<Rejection> {
-    let list = daemon.faces.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
+    let list =
+        daemon.proxy.clients.faces.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
     list.map(|one| Rejection {
         host: one.host,
         client: one.client.to_string(),
@@ -91,7 +92,7 @@ pub(super) fn rejections(daemon: &Daemon) -> Vec<Rejection> {
 /// The outgoing queue, oldest first, as far as the caller may see it.
 pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
     let (daemon, now) = (&caller.daemon, timestamp(clock::now()));
-    let mut list = daemon.store.spool().queue().list();
+    let mut list = daemon.storage.store.spool().queue().list();
     list.retain(|request| caller.may_see_queued(&request.place));
     let states: Vec<_> = list.iter().map(|request| state(daemon, request)).collect();
     let mut line: Vec<_> = (list.iter().zip(&states))
@@ -111,14 +112,14 @@ pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
 /// The outgoing queue in numbers.
 pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
     let mut counts = QueueCounts::default();
-    daemon.store.spool().queue().visit(|request| counts.add(state(daemon, request)));
+    daemon.storage.store.spool().queue().visit(|request| counts.add(state(daemon, request)));
     counts
 }
 
 /// The same of what the caller may see.
 pub(super) fn own_counts(caller: &Caller) -> QueueCounts {
     let (daemon, mut counts) = (&caller.daemon, QueueCounts::default());
-    daemon.store.spool().queue().visit(|request| {
+    daemon.storage.store.spool().queue().visit(|request| {
         if caller.may_see_queued(&request.place) {
             counts.add(state(daemon, request));
         }
@@ -128,7 +129,7 @@ pub(super) fn own_counts(caller: &Caller) -> QueueCounts {
 
 /// What comes in now, as far as the caller may see it.
 pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
-    let list = caller.daemon.downloads.list();
+    let list = caller.daemon.proxy.traffic.downloads.list();
     list.iter()
         .filter(|download| may_see(caller, download))
         .map(|download| shown(download.id(), download.url(), download.progress()))
@@ -137,7 +138,7 @@ pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
 
 /// Ends the download of that number, if the caller may see it and nobody has ended it before; returns its URL.
 pub(super) fn end_download(caller: &Caller, id: u64) -> Option<String> {
-    let list = caller.daemon.downloads.list();
+    let list = caller.daemon.proxy.traffic.downloads.list();
     let download = list.iter().find(|download| download.id() == id)?;
     (may_see(caller, download) && download.stop()).then(|| download.url().to_owned())
 }
@@ -168,7 +169,7 @@ fn shown(id: u64, url: &str, progress: Shown) -> Download {
 
 pub(super) fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {
     match request.state {
-        _ if daemon.fetcher.is_active(&request.place.key()) => ItemState::Active,
+        _ if daemon.fetch.fetcher.is_active(&request.place.key()) => ItemState::Active,
         RequestState::Waiting => ItemState::Waiting,
         RequestState::Failed { .. } => ItemState::Failed,
         RequestState::Asking { .. } => ItemState::Asking,

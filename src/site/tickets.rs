@@ -121,9 +121,9 @@ pub(super) async fn queue(daemon: &Arc<Daemon>, name: &str) -> Result<Option<Add
     // In one call, which goes on to its end even if whoever asked for it has left.
     let call = move |spool: &Spool| {
         let add = |ticket: &Ticket| spool.queue().add(&ticket.outgoing);
-        own.tickets.redeem_by(&name, clock::now(), add).transpose()
+        own.proxy.confirmations.tickets.redeem_by(&name, clock::now(), add).transpose()
     };
-    daemon.store.run(call).await
+    daemon.storage.store.run(call).await
 }
 
 /// The form that makes room.

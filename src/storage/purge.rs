@@ -311,7 +311,7 @@ fn name_of_stay(because: Because) -> &'static str {
 ///
 /// [`NotPurged`] says why not.
 pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> {
-    run_in(daemon, daemon.purging.turn()?, what).await
+    run_in(daemon, daemon.storage.purging.turn()?, what).await
 }
 
 /// The same for who has the `turn`.
@@ -320,10 +320,10 @@ pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> 
 ///
 /// [`NotPurged`] says why not; never that another is under way.
 pub async fn run_in(daemon: &Daemon, turn: Turn, what: What) -> Result<PurgeReport, NotPurged> {
-    let purging = &daemon.purging;
+    let purging = &daemon.storage.purging;
     let (looked, last) = (Arc::clone(&purging.looked), Arc::clone(&purging.last));
-    let parts = (daemon.config(), daemon.local.clone());
-    let (tasks, index) = (daemon.tasks.clone(), daemon.index.clone());
+    let parts = (daemon.base.config(), daemon.base.local.clone());
+    let (tasks, index) = (daemon.base.tasks.clone(), daemon.storage.index.clone());
     let work = move |spool: &Spool| {
         let go_on = |count| {
             looked.store(count, Ordering::Relaxed);
@@ -348,7 +348,7 @@ pub async fn run_in(daemon: &Daemon, turn: Turn, what: What) -> Result<PurgeRepo
         drop(last);
         Ok(done)
     };
-    let done = daemon.store.run(work).await?;
+    let done = daemon.storage.store.run(work).await?;
     if let Ok(report) = &done {
         compress::remember(daemon, report).await;
         share::log(report);

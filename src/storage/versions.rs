@@ -98,10 +98,10 @@ pub struct Compared {
 ///
 /// When the disk fails.
 pub async fn of(daemon: &Daemon, places: &Places) -> Result<Option<Versions>, Error> {
-    let found = look_up(&daemon.store, places).await?.choose(Mode::Offline);
+    let found = look_up(&daemon.storage.store, places).await?.choose(Mode::Offline);
     let Some(current) = found.map(Arc::new) else { return left_over(daemon, places).await };
     let place = current.entry.place().clone();
-    let mut older = daemon.store.run(move |spool| spool.versions(&place)).await?;
+    let mut older = daemon.storage.store.run(move |spool| spool.versions(&place)).await?;
     // A crash while it was to be replaced leaves it the name of a version besides.
     older.retain(|version| version.stored != current.entry.stored());
     Ok(Some(Versions { current, older, left_over: None }))
@@ -111,7 +111,7 @@ pub async fn of(daemon: &Daemon, places: &Places) -> Result<Option<Versions>, Er
 async fn left_over(daemon: &Daemon, places: &Places) -> Result<Option<Versions>, Error> {
     for place in [&places.own, &places.public] {
         let at = place.clone();
-        let mut older = daemon.store.run(move |spool| spool.versions(&at)).await?;
+        let mut older = daemon.storage.store.run(move |spool| spool.versions(&at)).await?;
         if older.is_empty() {
             continue;
         }
@@ -147,7 +147,7 @@ pub async fn compare(
         (text(daemon, &kept(from).await?).await?, text(daemon, &kept(to).await?).await?);
     let title = new.title.clone();
     // It may take a moment, which others do not wait for.
-    let diff = daemon.store.run(move |_| Ok(Diff::of(&old, &new))).await?;
+    let diff = daemon.storage.store.run(move |_| Ok(Diff::of(&old, &new))).await?;
     Ok(Compared { from, to, title, diff })
 }
 
@@ -162,13 +162,13 @@ pub async fn read(
     stored: Timestamp,
 ) -> Result<Option<Arc<Kept>>, Error> {
     let place = place.clone();
-    let found = daemon.store.run(move |spool| spool.version(&place, stored)).await?.found();
+    let found = daemon.storage.store.run(move |spool| spool.version(&place, stored)).await?.found();
     Ok(found.and_then(Kept::read).map(Arc::new))
 }
 
 /// The title of a kept page, if it has one near its beginning.
 pub async fn title(daemon: &Daemon, kept: &Arc<Kept>) -> Option<String> {
-    let mut body = beginning(&daemon.store, kept, TITLE_WITHIN).await.ok()?;
+    let mut body = beginning(&daemon.storage.store, kept, TITLE_WITHIN).await.ok()?;
     body.truncate(TITLE_WITHIN);
     extract(content_type(kept), kept.entry.url(), &body)?.title
 }
@@ -179,14 +179,14 @@ fn content_type(kept: &Kept) -> Option<&str> {
 
 /// The text of a kept answer.
 async fn text(daemon: &Daemon, kept: &Arc<Kept>) -> Result<Text, NotCompared> {
-    let mut body = beginning(&daemon.store, kept, READ + 1)
+    let mut body = beginning(&daemon.storage.store, kept, READ + 1)
         .await
         .map_err(|error| NotCompared::Unread(crate::base::error_chain::error_chain(&error)))?;
     let is_longer = body.len() > READ;
     body.truncate(READ);
     let content_type = content_type(kept).map(str::to_owned);
     let url = kept.entry.url().to_owned();
-    let text = daemon.store.run(move |_| Ok(extract(content_type.as_deref(), &url, &body)));
+    let text = daemon.storage.store.run(move |_| Ok(extract(content_type.as_deref(), &url, &body)));
     let mut text = text.await?.ok_or(NotCompared::NoText)?;
     text.is_cut |= is_longer;
     Ok(text)

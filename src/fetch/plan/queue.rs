@@ -42,10 +42,11 @@ pub async fn plan(
     daemon: &Arc<Daemon>,
     is_theirs: impl Fn(&Place) -> bool,
 ) -> Result<QueuePlan, NotPlanned> {
-    let _turn = daemon.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
-    let mut plan = QueuePlan { may_fetch: daemon.mode.now().may_dial(), ..QueuePlan::default() };
+    let _turn = daemon.fetch.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
+    let mut plan =
+        QueuePlan { may_fetch: daemon.base.mode.now().may_dial(), ..QueuePlan::default() };
     let mut waiting = Vec::new();
-    daemon.store.spool().queue().visit(|request| {
+    daemon.storage.store.spool().queue().visit(|request| {
         if !is_theirs(&request.place) {
             return;
         }
@@ -93,7 +94,7 @@ impl<'a> Look<'a> {
     fn new(daemon: &'a Arc<Daemon>) -> Self {
         Self {
             daemon,
-            config: daemon.config(),
+            config: daemon.base.config(),
             zone: TimeZone::system(),
             now: timestamp(clock::now()),
             until: Instant::now() + MAX_TIME,
@@ -107,7 +108,7 @@ impl<'a> Look<'a> {
     /// Looks at one request, and what is kept for it while there is time for that.
     async fn at(&mut self, key: Key) {
         // It may have left the queue meanwhile.
-        let Some(request) = self.daemon.store.spool().queue().summary(&key) else { return };
+        let Some(request) = self.daemon.storage.store.spool().queue().summary(&key) else { return };
         let name: Box<str> = host(request.place.url()).into();
         self.count(&name, &request);
         if Instant::now() >= self.until {
@@ -121,7 +122,7 @@ impl<'a> Look<'a> {
 
     /// Counts what is known of its answer; `None` where nothing is.
     async fn look(&mut self, name: &str, request: &OutgoingSummary) -> Option<()> {
-        let outgoing = self.daemon.store.queued(request.place.key()).await.ok()??;
+        let outgoing = self.daemon.storage.store.queued(request.place.key()).await.ok()??;
         let found = match foresee(self.daemon, &outgoing).await {
             Ok(found) => found,
             Err(Verdict::Failed { .. }) => {
@@ -175,7 +176,7 @@ impl<'a> Look<'a> {
                 host.plan.expected.new.add(count, bytes);
             }
         }
-        let schedule = Arc::clone(&self.daemon.fetcher.schedule);
+        let schedule = Arc::clone(&self.daemon.fetch.fetcher.schedule);
         let new = std::mem::take(&mut plan.all.new);
         for (name, host) in self.hosts {
             let manners = lock(&schedule).manners(&name);
@@ -221,9 +222,9 @@ fn class_of(request: &OutgoingSummary) -> super::sizes::Class {
 
 /// What may come. A fetch that a person begins has all of its budget before it.
 fn budget(daemon: &Daemon, config: &Config, now: Timestamp, zone: &TimeZone) -> PlanBudget {
-    let allowed = Allowed::of(&config.fetch_options, daemon.link.class(config));
+    let allowed = Allowed::of(&config.fetch_options, daemon.net.link.class(config));
     let metered = allowed.over_metered.and_then(|most| most.fetch);
-    let mut budget = lock(&daemon.fetcher.budget);
+    let mut budget = lock(&daemon.fetch.fetcher.budget);
     PlanBudget {
         fetch: [allowed.all.fetch, metered].into_iter().flatten().min(),
         until: budget.settle(allowed, now, zone).and_then(|spent| spent.until),

@@ -46,7 +46,7 @@ pub async fn plan(
     requester: &Requester,
     asked: &[Asked],
 ) -> Result<Vec<RunPlan>, NotPlanned> {
-    let _turn = daemon.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
+    let _turn = daemon.fetch.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
     let until = Instant::now() + MAX_TIME;
     let mut plans = Vec::with_capacity(asked.len());
     for asked in asked {
@@ -267,7 +267,7 @@ fn leads_on(class: Class) -> bool {
 /// How much is missing of what is kept in part, if its origin has told how long it is.
 pub(super) async fn rest(daemon: &Daemon, places: &Places) -> Option<u64> {
     for place in [&places.own, &places.public] {
-        let Ok(found) = daemon.store.partials_of(place).await else { continue };
+        let Ok(found) = daemon.storage.store.partials_of(place).await else { continue };
         let rest = found.iter().filter_map(|partial| {
             let whole = 0..partial.complete_length()?;
             let missing = partial.missing(&whole).into_iter();

@@ -100,13 +100,13 @@ impl Known {
 
 /// Whether those who want `outgoing` leave it alone because its site asks for that.
 pub(in crate::fetch) async fn is_refused(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> bool {
-    let runs = daemon.fetcher.runs();
+    let runs = daemon.fetch.fetcher.runs();
     let Some(url) = heeded(daemon, runs, outgoing) else { return false };
     let place = place(&url);
     let ask = fetch(daemon, outgoing, &place);
-    let robots = daemon.fetcher.robots().find_or(place.clone(), ask).await;
+    let robots = daemon.fetch.fetcher.robots().find_or(place.clone(), ask).await;
     if let Some(delay) = robots.crawl_delay() {
-        daemon.fetcher.keep_distance(url.host_port(), delay);
+        daemon.fetch.fetcher.keep_distance(url.host_port(), delay);
     }
     !robots.allows(url.path_and_arguments())
 }
@@ -122,8 +122,8 @@ pub(in crate::fetch) fn heeded(
     if outgoing.wishes.is_empty() || outgoing.class.is_some() {
         return None;
     }
-    let url = CanonicalUrl::parse(base(outgoing), &daemon.local).ok()?;
-    let config = daemon.config();
+    let url = CanonicalUrl::parse(base(outgoing), &daemon.base.local).ok()?;
+    let config = daemon.base.config();
     let heeds = |wish: &Wish| {
         runs.look(wish.run, |run| {
             !run.is_start(&url) && robots::are_heeded(&config, &url, &run.aim)
@@ -140,7 +140,7 @@ pub(in crate::fetch) async fn as_kept(
     url: &CanonicalUrl,
 ) -> Option<Arc<Robots>> {
     let place = place(url);
-    if let Some(known) = daemon.fetcher.robots().find(&place, clock::now()) {
+    if let Some(known) = daemon.fetch.fetcher.robots().find(&place, clock::now()) {
         return Some(known);
     }
     let request = request(daemon, outgoing, &place).ok()?;
@@ -159,7 +159,7 @@ fn place(url: &CanonicalUrl) -> String {
 fn request(daemon: &Daemon, outgoing: &Outgoing, place: &str) -> Result<Outgoing, Robots> {
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
     let requester = Requester::of_queued(outgoing).ok_or_else(nothing)?;
-    let resource = of_url(place, &daemon.local).map_err(|_| nothing())?;
+    let resource = of_url(place, &daemon.base.local).map_err(|_| nothing())?;
     let ask = want::ask(daemon, &requester, resource);
     // What the configuration never gets is not there to be read.
     if ask.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
@@ -192,13 +192,13 @@ async fn fetch(daemon: &Arc<Daemon>, outgoing: &Outgoing, place: &str) -> Robots
 
 /// Reads a `robots.txt` that is kept; where it has moved is nothing that it says itself.
 async fn kept(daemon: &Daemon, outgoing: &Outgoing) -> Option<Robots> {
-    let places = Places::of_queued(&outgoing.place, &daemon.local)?;
-    let found = look_up(&daemon.store, &places).await.ok()?;
+    let places = Places::of_queued(&outgoing.place, &daemon.base.local)?;
+    let found = look_up(&daemon.storage.store, &places).await.ok()?;
     let kept = found.choose(Mode::Online).map(Arc::new)?;
     if kept.status.is_redirection() {
         return None;
     }
-    let body = super::read::beginning(&daemon.store, &kept, MAX_ROBOTS).await.ok()?;
+    let body = super::read::beginning(&daemon.storage.store, &kept, MAX_ROBOTS).await.ok()?;
     Some(Robots::of_answer(Some(kept.status.as_u16()), &body, PRODUCT))
 }
 

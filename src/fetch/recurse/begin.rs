@@ -56,26 +56,26 @@ pub(crate) async fn begin_at(
     outgoing: Outgoing,
     aim: &Aim,
 ) -> Result<RunId, NotBegun> {
-    let url = of_url(outgoing.place.url(), &daemon.local).map_err(WantError::from)?.url;
+    let url = of_url(outgoing.place.url(), &daemon.base.local).map_err(WantError::from)?.url;
     let (run, outgoing) = run_at(url, outgoing, aim)?;
     start(daemon, run, outgoing).await
 }
 
 async fn start(daemon: &Arc<Daemon>, run: Run, outgoing: Outgoing) -> Result<RunId, NotBegun> {
     let (id, text) = (run.id, run.to_text());
-    if !daemon.fetcher.runs().add(run) {
+    if !daemon.fetch.fetcher.runs().add(run) {
         return Err(NotBegun::TooMany);
     }
     // A request on the queue never names a run that a crash would make unknown.
     let begun = async {
-        daemon.store.set_run(id, text).await?;
+        daemon.storage.store.set_run(id, text).await?;
         want::put(daemon, outgoing).await
     };
     if let Err(error) = begun.await {
-        daemon.fetcher.runs().forget(id);
+        daemon.fetch.fetcher.runs().forget(id);
         return Err(WantError::from(error).into());
     }
-    daemon.fetcher.nudge();
+    daemon.fetch.fetcher.nudge();
     Ok(id)
 }
 
@@ -90,7 +90,7 @@ pub(in crate::fetch) fn first(
     asked: &Asked,
     kind: RequestKind,
 ) -> Result<(Run, Outgoing), NotBegun> {
-    let resource = of_url(&asked.url, &daemon.local).map_err(WantError::from)?;
+    let resource = of_url(&asked.url, &daemon.base.local).map_err(WantError::from)?;
     let ask = want::follow_aliases(daemon, requester, resource)?;
     let ask = want::unless_form_answer(ask)?;
     run_at(ask.bare.clone(), want::outgoing(daemon, &ask, kind), &asked.aim)

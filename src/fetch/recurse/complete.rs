@@ -189,16 +189,16 @@ pub(crate) async fn look_at(
     entry: Entry,
     owner: Owner,
 ) -> Result<Option<Parts>, Error> {
-    let turns = Arc::clone(&daemon.fetcher.complete.0);
+    let turns = Arc::clone(&daemon.fetch.fetcher.complete.0);
     let Ok(Ok(turn)) = timeout(MAX_WAIT, turns.acquire_owned()).await else {
         let cut = Some(say("too many other pages are looked at now"));
         return Ok(Some(Parts { cut, ..Parts::default() }));
     };
-    let (config, local) = (daemon.config(), daemon.local.clone());
+    let (config, local) = (daemon.base.config(), daemon.base.local.clone());
     let look = move |spool: &Spool| {
         let _turn = turn;
         let (url, entry, owner, config, local) = (&url, &entry, &owner, &*config, &local);
         look(spool, &Page { url, entry, owner, config, local })
     };
-    daemon.store.run(look).await
+    daemon.storage.store.run(look).await
 }

@@ -79,10 +79,10 @@ pub(in crate::fetch) async fn follow(
     let aims: Vec<_> = document.wishes.iter().map(|wanting| &wanting.aim).collect();
     // Which parts a page has is a matter of the page, also where a style sheet names them.
     let page = outgoing.page.as_deref().filter(|_| outgoing.class.is_some());
-    let page = page.and_then(|page| CanonicalUrl::parse(page, &daemon.local).ok());
+    let page = page.and_then(|page| CanonicalUrl::parse(page, &daemon.base.local).ok());
     let wanted = Wanted::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
     let mut next = Vec::new();
-    for chosen in choose(&found, &document.url, &wanted, &daemon.local) {
+    for chosen in choose(&found, &document.url, &wanted, &daemon.base.local) {
         next.extend(document.consider(&found, &chosen).await?);
     }
     Ok(next)
@@ -107,8 +107,8 @@ impl<'a> Document<'a> {
         request: &'a Parts,
     ) -> Result<Self, String> {
         let resource =
-            of_url(base(outgoing), &daemon.local).map_err(|error| error_chain(&error))?;
-        let config = daemon.config();
+            of_url(base(outgoing), &daemon.base.local).map_err(|error| error_chain(&error))?;
+        let config = daemon.base.config();
         let mut since = outgoing.queued;
         let mut wishes = Vec::new();
         for wish in &outgoing.wishes {
@@ -138,7 +138,7 @@ impl<'a> Document<'a> {
     /// What it refers to, if it is of a kind that does. It is kept whatever can be read of it; but what
     /// cannot is told.
     async fn read(&self, kept: &Arc<Kept>) -> Option<Found> {
-        let (url, store) = (self.url.as_str(), &self.daemon.store);
+        let (url, store) = (self.url.as_str(), &self.daemon.storage.store);
         let (found, why) = match read(store, kept, &browser(&self.config)).await {
             Ok(None) => return None,
             Ok(Some(Contents { found, broken_off: None })) => {
@@ -342,7 +342,7 @@ impl<'a> Document<'a> {
 
     /// What is kept of it.
     async fn kept(&self, sub: &Sub) -> Result<Option<Kept>, String> {
-        let found = look_up(&self.daemon.store, &sub.places).await;
+        let found = look_up(&self.daemon.storage.store, &sub.places).await;
         Ok(found.map_err(|error| error_chain(&error))?.choose(Mode::Offline))
     }
 }

@@ -19,37 +19,37 @@ const WRITTEN_AFTER: Duration = Duration::from_secs(2);
 
 /// Reads the runs of before. A text that is none is set aside, and its requests go on without it.
 pub(in crate::fetch) async fn load(daemon: &Daemon) {
-    let texts = match daemon.store.runs().await {
+    let texts = match daemon.storage.store.runs().await {
         Ok(texts) => texts,
         Err(error) => return warn!(error = error_chain(&error), "the runs cannot be read"),
     };
     let mut known = Vec::new();
     for (id, text) in texts {
-        match Run::parse(&text, &daemon.local) {
+        match Run::parse(&text, &daemon.base.local) {
             Ok(run) if run.id == id => known.push(run),
             Ok(_) => set_aside(daemon, id, "it is called by another name".to_owned()).await,
             Err(error) => set_aside(daemon, id, error_chain(&error)).await,
         }
     }
-    let taken = daemon.fetcher.runs().take_in(known);
+    let taken = daemon.fetch.fetcher.runs().take_in(known);
     reconcile(daemon, taken);
 }
 
 async fn set_aside(daemon: &Daemon, id: RunId, reason: String) {
     warn!(%id, reason, "the text of a fetch cannot be read, and was set aside");
-    daemon.store.set_run_aside(id, reason).await;
+    daemon.storage.store.set_run_aside(id, reason).await;
 }
 
 /// The queue is the truth of what waits: a text may be some seconds older.
 fn reconcile(daemon: &Daemon, taken: Vec<RunId>) {
     let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
-    daemon.store.spool().queue().visit(|request| {
+    daemon.storage.store.spool().queue().visit(|request| {
         for wish in request.wishes.iter().filter(|_| request.state == RequestState::Waiting) {
             let left = links_left(request.class.is_some(), wish.depth);
             queued.entry(wish.run).or_default().insert(request.place.key(), left);
         }
     });
-    let runs = daemon.fetcher.runs();
+    let runs = daemon.fetch.fetcher.runs();
     for id in taken {
         let queued = queued.remove(&id).unwrap_or_default();
         runs.change(id, |run| run.waits_for(queued));
@@ -61,11 +61,11 @@ fn reconcile(daemon: &Daemon, taken: Vec<RunId>) {
 pub(in crate::fetch) async fn keep(daemon: Arc<Daemon>) {
     loop {
         tokio::select! {
-            () = daemon.tasks.stopping() => break,
-            () = daemon.fetcher.runs().changed() => {}
+            () = daemon.base.tasks.stopping() => break,
+            () = daemon.fetch.fetcher.runs().changed() => {}
         }
         tokio::select! {
-            () = daemon.tasks.stopping() => break,
+            () = daemon.base.tasks.stopping() => break,
             () = tokio::time::sleep(WRITTEN_AFTER) => {}
         }
         write(&daemon).await;
@@ -74,12 +74,12 @@ pub(in crate::fetch) async fn keep(daemon: Arc<Daemon>) {
 }
 
 async fn write(daemon: &Daemon) {
-    let runs = daemon.fetcher.runs();
+    let runs = daemon.fetch.fetcher.runs();
     for id in runs.take_changed() {
         let text = runs.look(id, Run::to_text);
         let written = match text {
-            Some(text) => daemon.store.set_run(id, text).await,
-            None => daemon.store.remove_run(id).await.map(drop),
+            Some(text) => daemon.storage.store.set_run(id, text).await,
+            None => daemon.storage.store.remove_run(id).await.map(drop),
         };
         if let Err(error) = written {
             // It is tried again with the next change; what is not written is found in the spool.

@@ -12,19 +12,19 @@ use crate::storage::store::timestamp;
 
 /// Records what came of a request for all who want it, and ends those that have nothing left.
 pub(in crate::fetch) fn came(daemon: &Daemon, outgoing: &Outgoing, outcome: Outcome, bytes: u64) {
-    daemon.fetcher.runs().came(outgoing, outcome, bytes);
+    daemon.fetch.fetcher.runs().came(outgoing, outcome, bytes);
     ended(daemon, outgoing);
 }
 
 /// The same for what was not to be had.
 pub(in crate::fetch) fn failed(daemon: &Daemon, outgoing: &Outgoing, reason: &str, dead: bool) {
-    daemon.fetcher.runs().failed(outgoing, reason, dead);
+    daemon.fetch.fetcher.runs().failed(outgoing, reason, dead);
     ended(daemon, outgoing);
 }
 
 /// Records that a request has left the queue because its site asks programs to leave it alone.
 pub(in crate::fetch) fn left_alone(daemon: &Daemon, outgoing: &Outgoing) {
-    daemon.fetcher.runs().leave_alone(outgoing);
+    daemon.fetch.fetcher.runs().leave_alone(outgoing);
     ended(daemon, outgoing);
 }
 
@@ -40,7 +40,7 @@ pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
 /// Takes back what did not get onto the queue: it is considered again with the page that leads there.
 pub(in crate::fetch) fn untake(daemon: &Daemon, taken: Vec<(RunId, Key)>) {
     for (id, key) in taken {
-        daemon.fetcher.runs().change(id, |run| run.untake(&key));
+        daemon.fetch.fetcher.runs().change(id, |run| run.untake(&key));
     }
 }
 
@@ -55,7 +55,7 @@ pub(in crate::fetch) fn redirected(
     if from.wishes.is_empty() {
         return true;
     }
-    let parse = |outgoing: &Outgoing| CanonicalUrl::parse(outgoing.place.url(), &daemon.local);
+    let parse = |outgoing: &Outgoing| CanonicalUrl::parse(outgoing.place.url(), &daemon.base.local);
     let (Ok(old), Ok(new)) = (parse(from), parse(to)) else { return false };
     let now = timestamp(clock::now());
     runs.redirected(from, to, [&old, &new], now)
@@ -64,7 +64,7 @@ pub(in crate::fetch) fn redirected(
 /// Ends those of the runs that want a request that have nothing left to do.
 pub(in crate::fetch) fn ended(daemon: &Daemon, outgoing: &Outgoing) {
     for id in outgoing.wishes.iter().map(|wish| wish.run) {
-        if let Some(report) = daemon.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
+        if let Some(report) = daemon.fetch.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
             let Counts { pages, parts, failed, .. } = report.counts;
             info!(%id, pages, parts, failed, "a fetch is done");
         }
@@ -78,10 +78,10 @@ pub(in crate::fetch) fn ended(daemon: &Daemon, outgoing: &Outgoing) {
 ///
 /// When the disk fails; the run is ended all the same.
 pub async fn stop(daemon: &Daemon, id: RunId) -> Result<Option<u64>, Error> {
-    let runs = daemon.fetcher.runs();
+    let runs = daemon.fetch.fetcher.runs();
     let now = timestamp(clock::now());
     if runs.change(id, |run| run.end(now)).is_none() {
         return Ok(None);
     }
-    daemon.store.forget_run(id).await.map(Some)
+    daemon.storage.store.forget_run(id).await.map(Some)
 }

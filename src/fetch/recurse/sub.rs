@@ -32,7 +32,7 @@ pub(super) struct Sub {
 impl Sub {
     /// What `chosen` of `document` leads to; `None` for what cannot be fetched.
     pub(super) fn of(document: &Document<'_>, chosen: &Chosen<'_>) -> Option<Self> {
-        let resource = of_url(&chosen.link.url, &document.daemon.local).ok()?;
+        let resource = of_url(&chosen.link.url, &document.daemon.base.local).ok()?;
         let secrets = secrets(document, &resource.origin);
         let places = Places::of(&mut resource.url.clone(), &secrets, &document.owner);
         Some(Self { resource, secrets, places })
@@ -47,7 +47,7 @@ impl Sub {
     pub(super) fn request(&self, document: &Document<'_>, class: Class) -> Option<Outgoing> {
         let daemon = document.daemon;
         let (owner, resource) = (document.owner.clone(), self.resource.clone());
-        let (parts, mode) = (self.parts(document, class), daemon.mode.now());
+        let (parts, mode) = (self.parts(document, class), daemon.base.mode.now());
         let ask = Ask::new(daemon, owner, resource, parts, None, mode, clock::now());
         let is_usual = ask.ruling == Ruling::Usual(Standing::Usual)
             || matches!(ask.ruling, Ruling::Moved { .. });

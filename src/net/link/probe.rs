@@ -29,7 +29,7 @@ const MAX_HOSTS: usize = 4;
 
 /// Probes once, with the `hosts` that are known where there is no URL to ask for.
 pub(super) async fn run(daemon: Arc<Daemon>, hosts: Vec<Origin>) -> Finding {
-    let config = daemon.config();
+    let config = daemon.base.config();
     let patience = config.link.probe_timeout;
     let probing = async {
         match config.link.probe_url.url() {
@@ -45,11 +45,11 @@ pub(super) async fn run(daemon: Arc<Daemon>, hosts: Vec<Origin>) -> Finding {
 }
 
 async fn ask(daemon: &Arc<Daemon>, config: &Config, url: &str) -> Finding {
-    let mut resource = match target::of_url(url, &daemon.local) {
+    let mut resource = match target::of_url(url, &daemon.base.local) {
         Ok(resource) => resource,
         Err(error) => return Finding::Failed(told(&error.to_string())),
     };
-    resource.origin.via = rules::parent(config, &resource.url, &daemon.pseudonym);
+    resource.origin.via = rules::parent(config, &resource.url, &daemon.base.pseudonym);
     // It is the configuration that names it.
     resource.origin.reach = Reach::All;
     let head = Builder::new()
@@ -64,7 +64,7 @@ async fn ask(daemon: &Arc<Daemon>, config: &Config, url: &str) -> Finding {
         Ok(head) => head,
         Err(error) => return Finding::Failed(told(&error.to_string())),
     };
-    match daemon.upstream.probe(&resource.origin, head).await {
+    match daemon.net.upstream.probe(&resource.origin, head).await {
         Ok(answer) => {
             let expected = Expected {
                 status: config.link.probe_status,
@@ -126,7 +126,7 @@ async fn reach(daemon: &Daemon, config: &Config, mut hosts: Vec<Origin>) -> Find
     if hosts.len() < MAX_HOSTS {
         wanted(daemon, config, &mut hosts);
     }
-    let dialer = daemon.upstream.dialer();
+    let dialer = daemon.net.upstream.dialer();
     let mut dials: FuturesUnordered<_> =
         hosts.iter().map(|host| async move { (host, dialer.probe(host).await) }).collect();
     while let Some((host, dialled)) = dials.next().await {
@@ -151,13 +151,13 @@ async fn reach(daemon: &Daemon, config: &Config, mut hosts: Vec<Origin>) -> Find
 
 /// Adds hosts of which something waits on the queue.
 fn wanted(daemon: &Daemon, config: &Config, hosts: &mut Vec<Origin>) {
-    daemon.store.spool().queue().visit(|request| {
+    daemon.storage.store.spool().queue().visit(|request| {
         if hosts.len() >= MAX_HOSTS || request.state != RequestState::Waiting {
             return;
         }
-        let Ok(resource) = target::of_url(request.place.url(), &daemon.local) else { return };
+        let Ok(resource) = target::of_url(request.place.url(), &daemon.base.local) else { return };
         let mut origin = resource.origin;
-        origin.via = rules::parent(config, &resource.url, &daemon.pseudonym);
+        origin.via = rules::parent(config, &resource.url, &daemon.base.pseudonym);
         if !hosts.iter().any(|known| known.host == origin.host) {
             hosts.push(origin);
         }

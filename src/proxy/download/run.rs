@@ -92,24 +92,24 @@ impl Patience {
 pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
     let key = job.places.queued.key();
     let ground = Ground {
-        asks: &daemon.upstream,
-        store: &daemon.store,
-        local: &daemon.local,
-        downloads: &daemon.downloads,
-        mode: &daemon.mode,
-        tasks: &daemon.tasks,
-        patience: Patience::of(&daemon.config()),
+        asks: &daemon.net.upstream,
+        store: &daemon.storage.store,
+        local: &daemon.base.local,
+        downloads: &daemon.proxy.traffic.downloads,
+        mode: &daemon.base.mode,
+        tasks: &daemon.base.tasks,
+        patience: Patience::of(&daemon.base.config()),
     };
     let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
     let download = &watch.download;
-    daemon.downloads.leave(download);
+    daemon.proxy.traffic.downloads.leave(download);
     debug!(url = download.url(), ?outcome, "download ended");
     match &outcome {
         Outcome::Kept(_) => {
-            daemon.store.set_full(false);
+            daemon.storage.store.set_full(false);
             settle(&daemon, key, timestamp(download.started())).await;
         }
-        Outcome::Unkeepable(error) if error.is_full() => daemon.store.set_full(true),
+        Outcome::Unkeepable(error) if error.is_full() => daemon.storage.store.set_full(true),
         _ => {}
     }
     download.end(outcome);
@@ -123,13 +123,14 @@ async fn settle(daemon: &Daemon, key: Key, started: Timestamp) {
     let is_answered = move |queued: &OutgoingSummary| {
         queued.kind != RequestKind::Post && queued.wishes.is_empty() && queued.queued <= started
     };
-    let queued = daemon.store.spool().queue().summary(&key);
-    if queued.is_some_and(|queued| is_answered(&queued)) && !daemon.fetcher.is_active(&key) {
+    let queued = daemon.storage.store.spool().queue().summary(&key);
+    if queued.is_some_and(|queued| is_answered(&queued)) && !daemon.proxy.worker.is_active(&key) {
         // Somebody may ask for it just now.
-        let removed = daemon.store.run(move |spool| spool.queue().remove_if(&key, is_answered));
+        let removed =
+            daemon.storage.store.run(move |spool| spool.queue().remove_if(&key, is_answered));
         if let Err(error) = removed.await {
             warn!(error = error_chain(&error), "a request that is answered stays on the queue");
         }
-        daemon.fetcher.nudge();
+        daemon.proxy.worker.nudge();
     }
 }

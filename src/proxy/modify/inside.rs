@@ -71,7 +71,7 @@ impl Modification {
                 let known = SpoolKnown::new(daemon, &self.config, &self.owner);
                 let url = gate.url.clone();
                 let page = Rewriter::new(Arc::new(changes), Arc::new(known), url, content_type);
-                changed(answer, |body| body::page(daemon.store.clone(), body, page))
+                changed(answer, |body| body::page(daemon.storage.store.clone(), body, page))
             }
             Shape::Sheet => {
                 amend(answer.headers_mut(), &Changes::default());

@@ -22,8 +22,8 @@ pub(super) struct SpoolKnown {
 
 impl SpoolKnown {
     pub(super) fn new(daemon: &Daemon, config: &Arc<Config>, owner: &Owner) -> Self {
-        let (config, spool) = (Arc::clone(config), daemon.store.spool().clone());
-        Self { config, spool, local: daemon.local.clone(), owner: owner.clone() }
+        let (config, spool) = (Arc::clone(config), daemon.storage.store.spool().clone());
+        Self { config, spool, local: daemon.base.local.clone(), owner: owner.clone() }
     }
 }
 

@@ -76,11 +76,11 @@ pub(in crate::proxy) async fn pass(
             return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
         }
     };
-    let sent = ask.wire(&daemon.pseudonym).into_parts().0;
+    let sent = ask.wire(&daemon.base.pseudonym).into_parts().0;
     let told = WhoAsks::of(&sent.headers, false);
     let whose = Whose::of_answer(told, answer.headers(), ask.config.caching.shared);
     let place = ask.places.of_answer(whose).clone();
-    let (writer, tail) = match daemon.store.begin_segment(&place, new).await {
+    let (writer, tail) = match daemon.storage.store.begin_segment(&place, new).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(error = error_chain(&error), "a part of a page cannot be kept");
@@ -93,7 +93,7 @@ pub(in crate::proxy) async fn pass(
         return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
     };
     let mut fields = std::mem::take(answer.headers_mut());
-    add_via(&mut fields, answer.version(), &daemon.pseudonym);
+    add_via(&mut fields, answer.version(), &daemon.base.pseudonym);
     let mut response = Response::new(bodies::empty());
     if conditions.are_met_by(StatusCode::OK, &fields) {
         conditional::not_modified(&mut fields);
@@ -101,7 +101,7 @@ pub(in crate::proxy) async fn pass(
     } else {
         let receiving = Receiving { writer, expected: part.span.len(), feed };
         let task = receiving.run(Arc::clone(daemon), place, answer.into_body());
-        daemon.tasks.spawn(task);
+        daemon.base.tasks.spawn(task);
         *response.body_mut() = bodies::download(reader);
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
@@ -161,7 +161,7 @@ fn new_segment(
     part: ReceivedRange,
 ) -> Result<NewSegment, getrandom::Error> {
     let fields = answer.headers();
-    let request = ask.wire(&daemon.pseudonym).into_parts().0;
+    let request = ask.wire(&daemon.base.pseudonym).into_parts().0;
     // A date names no one among the answers to several persons.
     let is_told = fields.contains_key(ETAG) || !ask.is_personal();
     let is_known = is_told && !part.doubtful;
@@ -212,7 +212,7 @@ impl Receiving {
             };
             let Gathered { stretch, end } = self.with_end(gathered, &mut body).await;
             if !stretch.is_empty() {
-                match daemon.store.write(self.writer, stretch).await {
+                match daemon.storage.store.write(self.writer, stretch).await {
                     Ok((writer, stretch)) => {
                         self.writer = writer;
                         if let Some(end) = end {
@@ -268,7 +268,7 @@ impl Receiving {
             }
             complete(spool, &place)
         };
-        let finished = daemon.store.run(finish).await;
+        let finished = daemon.storage.store.run(finish).await;
         if !last.is_empty() {
             feed.written(last);
         }

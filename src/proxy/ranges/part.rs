@@ -54,7 +54,7 @@ pub(in crate::proxy) async fn find(
 
 /// The parts at `place` that hold what is asked for.
 async fn at(daemon: &Daemon, ask: &Ask, ranges: &Ranges, place: &Place) -> Option<Kept> {
-    match daemon.store.partial(place).await {
+    match daemon.storage.store.partial(place).await {
         Ok(partial) => parts(ask, ranges, partial?),
         Err(error) => {
             warn!(error = error_chain(&error), "what is kept in part cannot be read");

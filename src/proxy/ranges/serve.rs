@@ -81,7 +81,7 @@ fn answer(
     if let Some(content_type) = multipart {
         fields.insert(CONTENT_TYPE, content_type);
     }
-    let mut response = Response::new(body(&daemon.store, kept, stretches));
+    let mut response = Response::new(body(&daemon.storage.store, kept, stretches));
     *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     *response.headers_mut() = fields;
     response.extensions_mut().insert(Foreign);

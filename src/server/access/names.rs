@@ -25,10 +25,10 @@ pub async fn keep(daemon: Arc<Daemon>) {
     let mut last: Option<(Instant, Vec<String>)> = None;
     loop {
         tokio::select! {
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
             _ = tick.tick() => {}
         }
-        let config = daemon.config();
+        let config = daemon.base.config();
         let wanted: Vec<String> =
             config.allowed_hosts.hosts.names().take(MAX_NAMES).map(str::to_owned).collect();
         let is_good =
@@ -36,11 +36,11 @@ pub async fn keep(daemon: Arc<Daemon>) {
         if last.as_ref().is_some_and(is_good) || (wanted.is_empty() && last.is_none()) {
             continue;
         }
-        if !wanted.is_empty() && !daemon.mode.now().may_dial() {
+        if !wanted.is_empty() && !daemon.base.mode.now().may_dial() {
             continue;
         }
         tokio::select! {
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
             () = look_up(&daemon, &wanted) => {}
         }
         last = Some((Instant::now(), wanted));
@@ -48,10 +48,10 @@ pub async fn keep(daemon: Arc<Daemon>) {
 }
 
 async fn look_up(daemon: &Daemon, wanted: &[String]) {
-    let before = daemon.access.names.load_full();
+    let before = daemon.proxy.clients.access.names.load_full();
     let mut names = Names::new();
     for name in wanted {
-        let found = match daemon.upstream.dialer().addresses_of(name).await {
+        let found = match daemon.net.upstream.dialer().addresses_of(name).await {
             Ok(found) => found,
             Err(failure) => {
                 let known = before.get(name).cloned().unwrap_or_default();
@@ -70,5 +70,5 @@ async fn look_up(daemon: &Daemon, wanted: &[String]) {
         }
         names.insert(name.clone(), found);
     }
-    daemon.access.names.store(Arc::new(names));
+    daemon.proxy.clients.access.names.store(Arc::new(names));
 }

@@ -72,10 +72,10 @@ impl Grounds {
     pub fn hold(&self, daemon: &Daemon, now: SystemTime) -> bool {
         self.made <= now
             && now < self.until
-            && Arc::ptr_eq(&self.config, &daemon.config())
-            && self.mode == daemon.mode.now()
-            && self.dials_since == daemon.mode.dials_since()
-            && self.shelves.iter().all(|one| daemon.store.is_current(one))
+            && Arc::ptr_eq(&self.config, &daemon.base.config())
+            && self.mode == daemon.base.mode.now()
+            && self.dials_since == daemon.base.mode.dials_since()
+            && self.shelves.iter().all(|one| daemon.storage.store.is_current(one))
     }
 }
 

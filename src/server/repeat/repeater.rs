@@ -54,7 +54,7 @@ impl Repeater {
     /// That of a new connection.
     pub(in crate::server) fn new(daemon: Arc<Daemon>, visitor: Visitor) -> Self {
         let whence = Whence::of(&visitor);
-        let patience = daemon.config().options.idle_timeout / 4;
+        let patience = daemon.base.config().options.idle_timeout / 4;
         let (exchange, passed) = (Arc::default(), Instant::now());
         let (flushed, answering, turn) = (0, None, 0);
         Self { daemon, visitor, whence, exchange, flushed, passed, patience, answering, turn }
@@ -88,7 +88,7 @@ impl Repeater {
         }
         if self.passed.elapsed() < self.patience
             && let Some(ready) =
-                self.daemon.repeats.get(&self.daemon, &self.whence, fresh, clock::now())
+                self.daemon.server.repeats.get(&self.daemon, &self.whence, fresh, clock::now())
             && admit::still_served(&self.daemon, &self.visitor)
         {
             ready.count();

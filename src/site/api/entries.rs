@@ -37,7 +37,7 @@ pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Bod
             let (scheme, host) = (scheme.map(str::to_owned), host.map(str::to_owned));
             let start = move |spool: &Spool| spool.list(scheme.as_deref(), host.as_deref());
             let daemon = &caller.daemon;
-            let list = daemon.store.run(start).await?;
+            let list = daemon.storage.store.run(start).await?;
             let viewer = (!caller.administers()).then(|| caller.owner.clone());
             Ok(walk(Arc::clone(daemon), viewer, list))
         }
@@ -91,11 +91,11 @@ fn walk(daemon: Arc<Daemon>, viewer: Option<Owner>, list: List) -> Body {
         let (daemon, viewer) = (Arc::clone(&daemon), viewer.clone());
         async move {
             let mut list = list?;
-            if daemon.tasks.is_stopping() {
+            if daemon.base.tasks.is_stopping() {
                 let error = BoxError::from("the daemon stops");
                 return Some((Err(error), None));
             }
-            let read = daemon.store.run(move |_| {
+            let read = daemon.storage.store.run(move |_| {
                 let lines = some(&mut list, viewer.as_ref())?;
                 Ok((lines, list))
             });
@@ -128,7 +128,8 @@ fn some(list: &mut List, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Erro
 
 fn outgoing(caller: &Caller) -> Body {
     let mut lines = Vec::new();
-    let (list, holder) = (caller.daemon.store.spool().queue().list(), Holder::new(&caller.daemon));
+    let (list, holder) =
+        (caller.daemon.storage.store.spool().queue().list(), Holder::new(&caller.daemon));
     for request in list.iter().filter(|request| caller.may_see_queued(&request.place)) {
         push_line(&mut lines, &EntryItem::of_waiting(request, holder.held(request)));
     }

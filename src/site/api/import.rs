@@ -39,7 +39,7 @@ pub(super) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, Faul
         return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
     let daemon = Arc::clone(&caller.daemon);
-    let options = options(&wanted, daemon.local.clone(), timestamp(clock::now()))
+    let options = options(&wanted, daemon.base.local.clone(), timestamp(clock::now()))
         .map_err(|error| Fault::bad(error.to_string()))?;
     let (tell, told) = mpsc::channel(LINES_AHEAD);
     let path = PathBuf::from(wanted.path);
@@ -60,7 +60,7 @@ fn run(
 ) {
     let mut last = Instant::now();
     let mut watch = |report: &Report| {
-        if daemon.tasks.is_stopping() {
+        if daemon.base.tasks.is_stopping() {
             return Go::NoFurther;
         }
         if last.elapsed() < TELL_EVERY {
@@ -72,9 +72,9 @@ fn run(
             Err(_) => Go::NoFurther,
         }
     };
-    let done = import(daemon.store.spool(), path, options, &Placer, &mut watch);
+    let done = import(daemon.storage.store.spool(), path, options, &Placer, &mut watch);
     if done.as_ref().is_ok_and(|report| report.queued > 0) {
-        daemon.fetcher.nudge();
+        daemon.fetch.fetcher.nudge();
     }
     // Whoever has left needs no end.
     let _told = tell.blocking_send(line(&end(done)));

@@ -75,7 +75,7 @@ pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
     // What is in no list is so for everybody but who commands the spool.
     let wanted = Wanted { all: wanted.all && caller.administers(), ..wanted };
     let sessions: Sessions = sessions::sessions(daemon).await;
-    let (spool, config) = (daemon.store.spool().clone(), daemon.config());
+    let (spool, config) = (daemon.storage.store.spool().clone(), daemon.base.config());
     let now = timestamp(crate::base::clock::now());
     lists::ask(daemon, move |index| {
         let (spool, config, sessions, viewer) = (&spool, &*config, &sessions, &viewer);
@@ -93,11 +93,11 @@ pub(super) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Result<Body, 
         return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
     let what = if wanted.changed { Reindex::Changed } else { Reindex::All };
-    let ((tell, done), index) = (oneshot::channel(), caller.daemon.index.clone());
+    let ((tell, done), index) = (oneshot::channel(), caller.daemon.storage.index.clone());
     let daemon = Arc::clone(&caller.daemon);
-    caller.daemon.tasks.spawn(async move {
+    caller.daemon.base.tasks.spawn(async move {
         let outcome = tokio::select! {
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
             outcome = lists::remake(&daemon, what) => outcome,
         };
         // Whoever asked may have left.

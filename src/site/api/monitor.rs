@@ -29,7 +29,8 @@ pub(super) async fn set(caller: &Caller, wanted: MonitorRequest) -> Result<Monit
         None => Scope::default(),
     };
     for text in &wanted.urls {
-        target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
+        target::of_url(text, &caller.daemon.base.local)
+            .map_err(|error| Fault::url(text, &error))?;
     }
     let mut set = Vec::new();
     for url in wanted.urls {

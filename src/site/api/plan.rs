@@ -24,7 +24,8 @@ impl From<NotPlanned> for Fault {
 pub(super) async fn runs(caller: &Caller, wanted: RunPlanRequest) -> Result<RunPlans, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
-        target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
+        target::of_url(text, &caller.daemon.base.local)
+            .map_err(|error| Fault::url(text, &error))?;
     }
     let asked = |url| Asked { url, aim: wanted.aim.clone() };
     let asked: Vec<_> = wanted.urls.into_iter().map(asked).collect();

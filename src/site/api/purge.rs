@@ -27,7 +27,7 @@ impl From<NotPurged> for Fault {
 
 /// Begins a purge, or a plan of one. The answer is one line, which comes when it is done: that may take long.
 pub(super) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault> {
-    if caller.daemon.purging.told().running {
+    if caller.daemon.storage.purging.told().running {
         return Err(NotPurged::Busy.into());
     }
     let what = if wanted.dry_run { What::Plan } else { What::Purge };
@@ -50,14 +50,14 @@ pub(super) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
         let error = "what is pinned is shown to the command line, and with the control password";
         return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
-    let pins = caller.daemon.store.run(wwwoffle_spool::Spool::pins).await?;
+    let pins = caller.daemon.storage.store.run(wwwoffle_spool::Spool::pins).await?;
     Ok(Pins { pins: pins.into_iter().collect() })
 }
 
 /// Pins URLs, or unpins them. Each is looked at first, so that a mistake in one leaves nothing half done.
 pub(super) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, Fault> {
     not_too_many(&wanted.urls)?;
-    let local = &caller.daemon.local;
+    let local = &caller.daemon.base.local;
     let mut urls = Vec::new();
     for text in &wanted.urls {
         urls.push(purge::pinned_url(text, local).map_err(|error| Fault::url(text, &error))?);

@@ -38,7 +38,7 @@ impl From<runs::Told> for RunItem {
 
 /// All that the caller may see.
 pub(in crate::site) fn all(caller: &Caller) -> RunList {
-    let list = caller.daemon.fetcher.runs().list();
+    let list = caller.daemon.fetch.fetcher.runs().list();
     let may_see = |told: &runs::Told| caller.may_see_owned(told.owner.as_deref());
     RunList { runs: list.into_iter().filter(may_see).map(RunItem::from).collect() }
 }
@@ -48,7 +48,8 @@ pub(in crate::site) fn all(caller: &Caller) -> RunList {
 pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Response<Body>, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
-        target::of_url(text, &caller.daemon.local).map_err(|error| Fault::url(text, &error))?;
+        target::of_url(text, &caller.daemon.base.local)
+            .map_err(|error| Fault::url(text, &error))?;
     }
     let mut follow = Follow::new(&caller.daemon);
     for url in wanted.urls {
@@ -61,7 +62,7 @@ pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Respons
     if let Some(Event::Failed { error, .. }) = follow.teller.ready.pop_front() {
         return Err(Fault::new(StatusCode::CONFLICT, error));
     }
-    let runs = caller.daemon.fetcher.runs();
+    let runs = caller.daemon.fetch.fetcher.runs();
     let begun = follow.ids.iter().filter_map(|id| runs.told(*id)).map(RunItem::from);
     Ok(json(caller, &RunList { runs: begun.collect() }))
 }
@@ -84,7 +85,7 @@ pub(in crate::site) async fn stop_for(
     caller: &Caller,
     id: RunId,
 ) -> Result<Option<u64>, wwwoffle_spool::Error> {
-    let told = caller.daemon.fetcher.runs().told(id);
+    let told = caller.daemon.fetch.fetcher.runs().told(id);
     if !told.is_some_and(|told| caller.may_see_owned(told.owner.as_deref())) {
         return Ok(None);
     }
@@ -142,7 +143,7 @@ impl Follow {
         while let Some(event) = self.teller.event() {
             self.teller.ready.push_back(event);
         }
-        let runs = self.teller.daemon.fetcher.runs();
+        let runs = self.teller.daemon.fetch.fetcher.runs();
         let told: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
         let is_over = told.iter().all(|told| told.ended.is_some()) || self.nothing_moves();
         if is_over {
@@ -160,7 +161,7 @@ impl Follow {
     fn tell_progress(&mut self, items: &[RunItem]) {
         let wanted = self.under_way();
         let mut under_way = 0_u64;
-        for download in self.teller.daemon.downloads.list() {
+        for download in self.teller.daemon.proxy.traffic.downloads.list() {
             let (url, shown) = (download.url(), download.progress());
             if !wanted.contains(url) {
                 continue;
@@ -179,8 +180,8 @@ impl Follow {
 
     /// What of the runs is on its way.
     fn under_way(&self) -> HashSet<String> {
-        let (fetcher, mut urls) = (&self.teller.daemon.fetcher, HashSet::new());
-        self.teller.daemon.store.spool().queue().visit(|request| {
+        let (fetcher, mut urls) = (&self.teller.daemon.fetch.fetcher, HashSet::new());
+        self.teller.daemon.storage.store.spool().queue().visit(|request| {
             if self.wants(request) && fetcher.is_active(&request.place.key()) {
                 urls.insert(request.place.url().to_owned());
             }
@@ -195,7 +196,7 @@ impl Follow {
     /// Whether nothing more happens for now: all that waits is held back for long, or a person has to be
     /// asked.
     fn nothing_moves(&self) -> bool {
-        let fetcher = &self.teller.daemon.fetcher;
+        let fetcher = &self.teller.daemon.fetch.fetcher;
         if fetcher.active_count() > 0 {
             return false;
         }
@@ -206,7 +207,7 @@ impl Follow {
     /// Where what the runs want waits.
     fn waiting(&self) -> Vec<Place> {
         let mut places = Vec::new();
-        self.teller.daemon.store.spool().queue().visit(|request| {
+        self.teller.daemon.storage.store.spool().queue().visit(|request| {
             if self.wants(request) && request.state == RequestState::Waiting {
                 places.push(request.place.clone());
             }

@@ -47,7 +47,7 @@ pub(super) fn fetch(daemon: &Arc<Daemon>, budget: Option<u64>) -> Body {
     let mut follow = Follow::new(daemon, Task::WorkOff);
     // Before anything leaves the queue, so that all of it is told of.
     follow.look_at_queue();
-    daemon.fetcher.begin(budget);
+    daemon.fetch.fetcher.begin(budget);
     body(follow)
 }
 
@@ -124,7 +124,7 @@ impl Follow {
     }
 
     async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
-        let Ok(url) = CanonicalUrl::parse(text, &self.teller.daemon.local) else { return };
+        let Ok(url) = CanonicalUrl::parse(text, &self.teller.daemon.base.local) else { return };
         if self.is_known(url.as_str()) {
             return;
         }
@@ -217,14 +217,16 @@ impl Follow {
 
     /// Follows a redirect, which the fetcher has put on the queue if it is to be fetched.
     fn redirect(&mut self, location: &str) {
-        let Ok(mut url) = CanonicalUrl::parse(location, &self.teller.daemon.local) else { return };
+        let Ok(mut url) = CanonicalUrl::parse(location, &self.teller.daemon.base.local) else {
+            return;
+        };
         let shown = url.as_str().to_owned();
         if self.is_full() || self.is_known(&shown) {
             return;
         }
         // It may be there under another key, with the credentials of who asked.
         let mut found = None;
-        self.teller.daemon.store.spool().queue().visit(|request| {
+        self.teller.daemon.storage.store.spool().queue().visit(|request| {
             if request.place.url() == shown {
                 found = Some((request.place.clone(), request.state.clone()));
             }
@@ -263,7 +265,7 @@ impl Follow {
             return true;
         }
         let may_dial = self.teller.may_dial();
-        let fetcher = &self.teller.daemon.fetcher;
+        let fetcher = &self.teller.daemon.fetch.fetcher;
         if may_dial && fetcher.active_count() > 0 {
             return false;
         }
@@ -293,11 +295,12 @@ impl Follow {
     fn look_at_queue(&mut self) -> OnQueue {
         let (open, task, daemon) = (&mut self.open, &self.task, &self.teller.daemon);
         let mut on_queue = OnQueue::new();
-        daemon.store.spool().queue().visit(|request| {
+        daemon.storage.store.spool().queue().visit(|request| {
             let (url, key) = (request.place.url(), request.place.key());
             let is_open = open.contains_key(url);
             // A form that is under way counts as failed on the queue, so that it is not sent twice.
-            let waits = request.state == RequestState::Waiting || daemon.fetcher.is_active(&key);
+            let waits =
+                request.state == RequestState::Waiting || daemon.fetch.fetcher.is_active(&key);
             if !is_open && !waits {
                 return;
             }
@@ -315,7 +318,7 @@ impl Follow {
     async fn look(&mut self) {
         self.tell_progress();
         let mut on_queue = self.look_at_queue();
-        let fetcher = &self.teller.daemon.fetcher;
+        let fetcher = &self.teller.daemon.fetch.fetcher;
         let mut settled = Vec::new();
         for (url, open) in &mut self.open {
             let key = open.place.key();
@@ -364,10 +367,10 @@ impl Follow {
 
     /// What is kept for a request that was queued for `place`.
     async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
-        let Some(places) = Places::of_queued(place, &self.teller.daemon.local) else {
+        let Some(places) = Places::of_queued(place, &self.teller.daemon.base.local) else {
             return Ok(None);
         };
-        Ok(look_up(&self.teller.daemon.store, &places).await?.choose(Mode::Online))
+        Ok(look_up(&self.teller.daemon.storage.store, &places).await?.choose(Mode::Online))
     }
 
     /// Where a kept redirect leads is wanted too: the fetcher, which follows the others, has nothing
@@ -388,7 +391,7 @@ impl Follow {
     }
 
     fn tell_progress(&mut self) {
-        for download in self.teller.daemon.downloads.list() {
+        for download in self.teller.daemon.proxy.traffic.downloads.list() {
             let shown = download.progress();
             if let Some(open) = self.open.get_mut(download.url())
                 && shown.bytes != open.bytes

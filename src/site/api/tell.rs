@@ -66,7 +66,7 @@ pub(super) fn body(what: impl Tell) -> Body {
 /// The next lines; `None` after the last, or when the daemon stops.
 async fn lines(what: &mut impl Tell) -> Option<Bytes> {
     while what.teller().ready.is_empty() {
-        if what.teller().ended || what.teller().daemon.tasks.is_stopping() {
+        if what.teller().ended || what.teller().daemon.base.tasks.is_stopping() {
             return None;
         }
         what.go_on().await;
@@ -84,8 +84,8 @@ impl Teller {
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            events: daemon.fetcher.events(),
-            mode: daemon.mode.watch(),
+            events: daemon.fetch.fetcher.events(),
+            mode: daemon.base.mode.watch(),
             daemon: Arc::clone(daemon),
             look,
             ready: VecDeque::new(),
@@ -96,7 +96,7 @@ impl Teller {
     /// Waits for news.
     pub(super) async fn news(&mut self) -> News {
         tokio::select! {
-            () = self.daemon.tasks.stopping() => News::Other,
+            () = self.daemon.base.tasks.stopping() => News::Other,
             // The switch is in the daemon, so the mode never ends.
             _changed = self.mode.changed() => News::Other,
             // What was missed is learned by looking. The fetcher itself never ends.
@@ -117,7 +117,7 @@ impl Teller {
 
     /// What was told to be in the spool is there for whoever looks now; `false` when it cannot be.
     pub(super) async fn flush(&self) -> bool {
-        let flushed = self.daemon.store.run(Spool::flush).await;
+        let flushed = self.daemon.storage.store.run(Spool::flush).await;
         if let Err(error) = &flushed {
             tracing::error!(error = error_chain(error), "fetched pages are not kept");
         }

@@ -62,7 +62,7 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
                 until: now.to_string(),
             };
             let (daemon, token) = (&caller.daemon, caller.token());
-            caller.page(page::page(&daemon.templates, &caller.shell, &shown, &found, &token))
+            caller.page(page::page(&daemon.pages.templates, &caller.shell, &shown, &found, &token))
         }
         // The list says that it is empty, or why it is none.
         _ => caller.see_other(list),
@@ -80,7 +80,7 @@ pub(in crate::site) async fn delete(
         form.value(UNTIL).and_then(|text| text.parse().ok()).ok_or(NotDone::Nothing)?;
     until(&mut wanted, asked);
     let removal = removed::begin(caller);
-    let turn = caller.daemon.deletions.begin(removal).ok_or(NotDone::Deleting)?;
+    let turn = caller.daemon.storage.deletions.begin(removal).ok_or(NotDone::Deleting)?;
     let (gathered, _) = match gather(caller, &wanted, None).await {
         Ok(gathered) => gathered,
         Err(error) => return Err(NotDone::Index(error_chain(&error))),
@@ -92,7 +92,7 @@ pub(in crate::site) async fn delete(
     let gone = Arc::new(AtomicU64::new(0));
     begin(caller, gathered.places, (turn, removal, for_good), Arc::clone(&gone));
     let began = Instant::now();
-    while caller.daemon.deletions.is_this(removal) && began.elapsed() < WAITS {
+    while caller.daemon.storage.deletions.is_this(removal) && began.elapsed() < WAITS {
         tokio::time::sleep(LOOK).await;
     }
     lists::level(&caller.daemon).await;
@@ -154,15 +154,15 @@ fn begin(
     gone: Arc<AtomicU64>,
 ) {
     let daemon = Arc::clone(&caller.daemon);
-    caller.daemon.tasks.spawn(async move {
+    caller.daemon.base.tasks.spawn(async move {
         for place in places {
-            if turn.is_stopped() || daemon.tasks.is_stopping() {
+            if turn.is_stopped() || daemon.base.tasks.is_stopping() {
                 return;
             }
             let removed = if for_good {
-                daemon.store.remove(&place).await
+                daemon.storage.store.remove(&place).await
             } else {
-                removed::aside(&daemon.store, &place, removal).await
+                removed::aside(&daemon.storage.store, &place, removal).await
             };
             match removed {
                 Ok(is_gone) => _ = gone.fetch_add(u64::from(is_gone), Ordering::Relaxed),

@@ -41,7 +41,7 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
     let item = status::item(request, state, None);
     let about = (&item, bring.as_ref().map(|bring| &bring.aim));
     let back = list::Asked::parse(arguments).address();
-    caller.page(page::page(&daemon.templates, shell, about, &back, &caller.token()))
+    caller.page(page::page(&daemon.pages.templates, shell, about, &back, &caller.token()))
 }
 
 /// Changes the request of the field `key` to what the form says; what it does not say stays.
@@ -72,7 +72,7 @@ async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<()
     let daemon = &caller.daemon;
     if is_other(aim, &now.usual) {
         // As it was recorded, with its secrets. Whoever began to fetch it meanwhile goes on with both.
-        let Some(mut outgoing) = daemon.store.queued(key).await? else { return Ok(()) };
+        let Some(mut outgoing) = daemon.storage.store.queued(key).await? else { return Ok(()) };
         outgoing.wishes.clear();
         begin_at(daemon, outgoing, aim).await?;
     }
@@ -91,12 +91,12 @@ fn is_other(aim: &Aim, than: &Aim) -> bool {
 /// The request of the field `key`, if it is there and the caller's.
 fn named(caller: &Caller, form: &Form) -> Option<OutgoingSummary> {
     let key = form.value("key")?.parse().ok()?;
-    let known = caller.daemon.store.spool().queue().summary(&key)?;
+    let known = caller.daemon.storage.store.spool().queue().summary(&key)?;
     caller.may_see_queued(&known.place).then_some(known)
 }
 
 fn gone(caller: &Caller) -> Response<Body> {
-    caller.page(undone::page(&caller.daemon.templates, &caller.shell, "", false))
+    caller.page(undone::page(&caller.daemon.pages.templates, &caller.shell, "", false))
 }
 
 /// What a page that a person asked for is to bring; `None` for what is sent or comes as it is, or as others say.
@@ -105,8 +105,8 @@ fn bring(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
     if !is_page || request.class.is_some() || request.method != "GET" {
         return None;
     }
-    let url = target::of_url(request.place.url(), &caller.daemon.local).ok()?.url;
-    let runs = caller.daemon.fetcher.runs();
+    let url = target::of_url(request.place.url(), &caller.daemon.base.local).ok()?.url;
+    let runs = caller.daemon.fetch.fetcher.runs();
     let begins = request.wishes.iter().filter_map(|wish| {
         let aim = runs.look(wish.run, |run| {
             (run.ended.is_none() && run.starts().contains(&url)).then(|| run.aim.clone())

@@ -47,16 +47,16 @@ pub async fn work(daemon: Arc<Daemon>, rest: Duration) {
     let mut pause = rest.min(LOOK);
     loop {
         tokio::select! {
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
             () = sleep(pause) => pause = LOOK,
         }
-        let (now, space) = (Instant::now(), space(daemon.store.spool().root()).ok());
+        let (now, space) = (Instant::now(), space(daemon.storage.store.spool().root()).ok());
         let free = space.map(|space| space.free);
         if !clock.may_be_trusted(now, timestamp(clock::now())) {
             continue;
         }
         let is_short =
-            room.is_to_be_made(free, min_free(&daemon.config(), space)) && rests_until <= now;
+            room.is_to_be_made(free, min_free(&daemon.base.config(), space)) && rests_until <= now;
         if !is_short && !is_time(&daemon).await {
             continue;
         }
@@ -174,9 +174,9 @@ fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> Due {
 
 /// Whether it has been as long as the configuration says since the last purge by itself.
 async fn is_time(daemon: &Daemon) -> bool {
-    let AgeLimit::At(every) = daemon.config().purge.every else { return false };
+    let AgeLimit::At(every) = daemon.base.config().purge.every else { return false };
     // What cannot be read is not written over.
-    let Ok(last) = daemon.store.remembered(LAST).await else { return false };
+    let Ok(last) = daemon.storage.store.remembered(LAST).await else { return false };
     let last = last.and_then(|last| last.parse().ok());
     match due(last, every.as_duration(), timestamp(clock::now())) {
         Due::Now => true,
@@ -195,11 +195,11 @@ async fn is_time(daemon: &Daemon) -> bool {
 /// Remembers that it was purged now; not over a time that is still to come.
 async fn remember(daemon: &Daemon) {
     let now = timestamp(clock::now());
-    let last = daemon.store.remembered(LAST).await.ok().flatten();
+    let last = daemon.storage.store.remembered(LAST).await.ok().flatten();
     if last.and_then(|last| last.parse::<Timestamp>().ok()).is_some_and(|last| last > now) {
         return;
     }
-    if let Err(failure) = daemon.store.remember(LAST, now.to_string()).await {
+    if let Err(failure) = daemon.storage.store.remember(LAST, now.to_string()).await {
         debug!(error = error_chain(&failure), "when it was purged is not remembered");
     }
 }

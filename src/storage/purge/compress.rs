@@ -189,7 +189,7 @@ fn tried(report: &PurgeReport) -> Option<String> {
 /// Remembers in the daemon what was tried.
 pub(super) async fn remember(daemon: &Daemon, report: &PurgeReport) {
     let Some(tried) = tried(report) else { return };
-    if let Err(failure) = daemon.store.remember(TRIED, tried).await {
+    if let Err(failure) = daemon.storage.store.remember(TRIED, tried).await {
         debug!(error = error_chain(&failure), "what was compressed is not remembered");
     }
 }

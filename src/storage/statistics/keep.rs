@@ -21,12 +21,12 @@ const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Reads what was counted before, and has what is counted booked and written until the daemon stops.
 pub async fn begin(daemon: &Arc<Daemon>) {
-    match daemon.store.run(wwwoffle_spool::Spool::statistics).await {
+    match daemon.storage.store.run(wwwoffle_spool::Spool::statistics).await {
         Ok((kept, damage)) => {
             if let Some(damage) = damage {
                 warn!(%damage, "what was counted was set aside; counting begins anew");
             }
-            daemon.statistics.books(clock::now()).go_on(kept);
+            daemon.storage.statistics.books(clock::now()).go_on(kept);
         }
         // Writing would put less in the place of what cannot be read now.
         Err(error) => {
@@ -36,8 +36,8 @@ pub async fn begin(daemon: &Arc<Daemon>) {
             );
         }
     }
-    daemon.statistics.begin_writing();
-    daemon.tasks.spawn(work(Arc::clone(daemon)));
+    daemon.storage.statistics.begin_writing();
+    daemon.base.tasks.spawn(work(Arc::clone(daemon)));
 }
 
 async fn work(daemon: Arc<Daemon>) {
@@ -45,10 +45,10 @@ async fn work(daemon: Arc<Daemon>) {
     tick.tick().await;
     loop {
         tokio::select! {
-            () = daemon.tasks.stopping() => return,
+            () = daemon.base.tasks.stopping() => return,
             _ = tick.tick() => {}
         }
-        drop(daemon.statistics.books(clock::now()));
+        drop(daemon.storage.statistics.books(clock::now()));
         left -= 1;
         if left == 0 {
             left = WRITE_ONCE_IN;
@@ -63,12 +63,12 @@ pub async fn stop(daemon: &Daemon) {
 }
 
 async fn write(daemon: &Daemon) {
-    if !daemon.statistics.may_write() {
+    if !daemon.storage.statistics.may_write() {
         return;
     }
-    let Some(news) = daemon.statistics.books(clock::now()).to_write() else { return };
-    if let Err(error) = daemon.store.run(move |spool| spool.set_statistics(&news)).await {
-        daemon.statistics.books(clock::now()).not_written();
+    let Some(news) = daemon.storage.statistics.books(clock::now()).to_write() else { return };
+    if let Err(error) = daemon.storage.store.run(move |spool| spool.set_statistics(&news)).await {
+        daemon.storage.statistics.books(clock::now()).not_written();
         warn!(error = error_chain(&error), "what was counted cannot be written now");
     }
 }

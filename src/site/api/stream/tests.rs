@@ -50,7 +50,7 @@ fn keep(daemon: &Daemon, url: &str, head: &str) {
         request,
         connection: None,
     };
-    let mut writer = daemon.store.spool().begin(&place(url), new).unwrap();
+    let mut writer = daemon.storage.store.spool().begin(&place(url), new).unwrap();
     writer.write(b"body").unwrap();
     writer.finish(None).unwrap();
 }
@@ -121,7 +121,7 @@ async fn how_it_ended_is_learned_from_the_spool_when_no_event_tells() {
     let followed = all(body);
     let taken_off = async {
         until_queued(&daemon, &key).await;
-        daemon.store.dequeue(key).await.unwrap();
+        daemon.storage.store.dequeue(key).await.unwrap();
     };
     let (events, ()) = tokio::join!(followed, taken_off);
     let (url, error) = (URL.to_owned(), "it was taken off the queue".to_owned());
@@ -132,10 +132,10 @@ async fn how_it_ended_is_learned_from_the_spool_when_no_event_tells() {
     let followed = all(body);
     let given_up = async {
         until_queued(&daemon, &key).await;
-        let mut outgoing = daemon.store.queued(key).await.unwrap().unwrap();
+        let mut outgoing = daemon.storage.store.queued(key).await.unwrap().unwrap();
         let reason = "refused".to_owned();
         outgoing.state = RequestState::Failed { reason, status: Some(403) };
-        daemon.store.requeue(outgoing).await.unwrap();
+        daemon.storage.store.requeue(outgoing).await.unwrap();
     };
     let (events, ()) = tokio::join!(followed, given_up);
     let (url, error) = (URL.to_owned(), "refused".to_owned());
@@ -147,20 +147,20 @@ async fn how_it_ended_is_learned_from_the_spool_when_no_event_tells() {
     let fetched = async {
         until_waiting(&daemon, &key).await;
         keep(&daemon, URL, "HTTP/1.1 200 OK\r\n\r\n");
-        daemon.store.dequeue(key).await.unwrap();
+        daemon.storage.store.dequeue(key).await.unwrap();
     };
     let (events, ()) = tokio::join!(followed, fetched);
     assert_eq!(events, [done(URL, 200), end(1, 0, 0)]);
 }
 
 async fn until_queued(daemon: &Daemon, key: &Key) {
-    while daemon.store.spool().queue().summary(key).is_none() {
+    while daemon.storage.store.spool().queue().summary(key).is_none() {
         tokio::task::yield_now().await;
     }
 }
 
 async fn until_waiting(daemon: &Daemon, key: &Key) {
-    let queue = daemon.store.spool().queue();
+    let queue = daemon.storage.store.spool().queue();
     while queue.summary(key).is_none_or(|request| request.state != RequestState::Waiting) {
         tokio::task::yield_now().await;
     }
@@ -174,7 +174,7 @@ async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
     let add = |url: &str| {
         let head = b"GET /p HTTP/1.1\r\n\r\n".to_vec();
         let kind = RequestKind::Part;
-        daemon.store.enqueue(Outgoing::new(place(url), head, kind, Timestamp::UNIX_EPOCH))
+        daemon.storage.store.enqueue(Outgoing::new(place(url), head, kind, Timestamp::UNIX_EPOCH))
     };
     let more = "http://h.example/more";
     add(URL).await.unwrap();
@@ -183,7 +183,7 @@ async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
         add(more).await.unwrap();
         for url in [URL, more] {
             keep(&daemon, url, "HTTP/1.1 200 OK\r\n\r\n");
-            daemon.store.dequeue(place(url).key()).await.unwrap();
+            daemon.storage.store.dequeue(place(url).key()).await.unwrap();
         }
     };
     let (events, ()) = tokio::join!(all(body), worked_off);
@@ -201,7 +201,7 @@ async fn what_the_budget_holds_back_is_told_and_not_waited_for() {
     let held = Held::Budget { of: BudgetOf::Fetch, metered: false, until: None };
     let queued = Event::Queued { url: URL.to_owned() };
     assert_eq!(events, [queued, Event::Held { held, count: 1 }, end(0, 0, 1)]);
-    daemon.tasks.stop();
+    daemon.base.tasks.stop();
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,7 +224,7 @@ async fn the_whole_is_told_while_it_changes() {
         until_queued(&daemon, &key).await;
         tokio::time::sleep(LOOK_EVERY * 3).await;
         keep(&daemon, URL, "HTTP/1.1 200 OK\r\n\r\n");
-        daemon.store.dequeue(key).await.unwrap();
+        daemon.storage.store.dequeue(key).await.unwrap();
     };
     let (wholes, ()) = tokio::join!(told, fetched);
     assert_eq!(wholes.first(), Some(&(0, 1, 0)), "{wholes:?}");
@@ -237,7 +237,7 @@ async fn a_stop_ends_the_stream_without_its_end() {
     let body = get_one(&daemon, URL);
     let stop = async {
         until_queued(&daemon, &place(URL).key()).await;
-        daemon.tasks.stop();
+        daemon.base.tasks.stop();
     };
     let (events, ()) = tokio::join!(all(body), stop);
     assert_eq!(events, []);

@@ -1,30 +1,26 @@
 //! How the configuration in force comes to be: read again when its file changes, and changed while the daemon runs.
 //!
 //! ```text
-//! SIGHUP, the API ─┐                    ┌─ a faulty file: told once, the one in force stays
-//! the file changed ┴─ Daemon::reload ───┴─ in force from here on
-//! Daemon::change_config ── the file ────┘
+//! SIGHUP, the API ─┐                         ┌─ a faulty file: logged once, the one in force stays
+//! the file changed ┴─ BaseContext::reload ───┴─ in force from here on; the observer of Live is told
+//! BaseContext::change_config ── the file ────┘
 //! ```
 //!
-//! A request keeps the configuration it began with, [`Daemon::config`] taken once. Every call here
+//! A request keeps the configuration it began with, [`BaseContext::config`] taken once. Every call here
 //! that touches the file goes to its end, also when whoever asked for it leaves.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::{error, info, warn};
+use tracing::error;
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
-    ChangeError, Changed, Config, ConfigText, Faults, OptionChange, Reach, Stamp, Version, changes,
-    load,
+    ChangeError, Changed, Config, ConfigText, Faults, Reach, Stamp, Version, changes, load,
 };
 
 use crate::base::clock;
-use crate::base::hooks::Hook;
-use crate::base::live::{Applied, Change, Done, Standing, State, blocking};
-use crate::base::log;
-use crate::daemon::Daemon;
-use crate::net::upstream::Limits;
+use crate::base::context::BaseContext;
+use crate::base::live::{Applied, Change, Done, Standing, blocking};
 
 /// How often it is looked whether a file has changed. A change counts once nothing has changed any
 /// more from one look to the next: an editor may be in the middle of writing.
@@ -33,20 +29,15 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often a faulty configuration is read again, though nothing is seen to have changed.
 const TRY_AGAIN_EVERY: Duration = Duration::from_secs(10);
 
-impl Daemon {
-    fn apply(&self, state: &mut State, config: Config, text: &str) -> Applied {
-        self.store.spool().queue().set_share(config.startup.queue_share.get());
-        self.live.apply(state, config, text)
-    }
-
+impl BaseContext {
     /// Reads the configuration again, and puts it in force if nothing in it is wrong.
     ///
     /// # Errors
     ///
     /// All that is wrong with it; the one in force stays.
     pub async fn reload(self: &Arc<Self>) -> Result<Applied, Faults> {
-        let daemon = Arc::clone(self);
-        blocking(move || daemon.reload_now()).await
+        let base = Arc::clone(self);
+        blocking(move || base.reload_now()).await
     }
 
     /// Changes the file, with `expected` only if it is still that text, and puts what it says then
@@ -61,8 +52,8 @@ impl Daemon {
         expected: Option<Stamp>,
         reach: Reach,
     ) -> Result<Done, ChangeError> {
-        let daemon = Arc::clone(self);
-        blocking(move || daemon.change_now(&change, expected, reach)).await
+        let base = Arc::clone(self);
+        blocking(move || base.change_now(&change, expected, reach)).await
     }
 
     /// The text of the configuration as its file has it now.
@@ -91,8 +82,8 @@ impl Daemon {
     ///
     /// When it cannot be read.
     pub async fn config_standing(self: &Arc<Self>) -> Result<Standing, ChangeError> {
-        let daemon = Arc::clone(self);
-        blocking(move || daemon.standing_now()).await
+        let base = Arc::clone(self);
+        blocking(move || base.standing_now()).await
     }
 
     fn standing_now(&self) -> Result<Standing, ChangeError> {
@@ -115,9 +106,9 @@ impl Daemon {
         state.watch = watch;
         match loaded {
             Ok(loaded) => {
-                let applied = self.apply(&mut state, loaded.config, &loaded.text.text);
+                let applied = self.live.apply(&mut state, loaded.config, &loaded.text.text);
                 drop(state);
-                self.in_force(&applied);
+                self.live.observer.tell(&applied);
                 Ok(applied)
             }
             Err(faults) => {
@@ -152,48 +143,24 @@ impl Daemon {
             }
         }?;
         let Changed { text, config, edited, .. } = changed;
-        let applied = self.apply(&mut state, config, &text.text);
+        let applied = self.live.apply(&mut state, config, &text.text);
         drop(state);
-        self.in_force(&applied);
+        self.live.observer.tell(&applied);
         Ok(Done { text, edited, applied })
-    }
-
-    /// Does what a new configuration asks for besides being there to be looked at.
-    fn in_force(&self, applied: &Applied) {
-        let is_new = |section: &str, key: &str| {
-            applied.options.iter().any(|change| (change.section, change.key) == (section, key))
-        };
-        if is_new("options", "log-level") {
-            log::set_level(self.config().options.log_level);
-        }
-        let config = self.config();
-        let options = &config.options;
-        let (dns_timeout, connect_timeout) = (options.dns_timeout, options.connect_timeout);
-        self.upstream.set_limits(Limits::of(options), dns_timeout, connect_timeout);
-        self.link.nudge();
-        // More may be fetched at once than before.
-        self.fetcher.nudge();
-        if !applied.options.is_empty() {
-            info!(options = %Names(&applied.options), "the configuration has changed");
-            self.happened(Hook::Changed);
-        }
-        if applied.options.iter().any(|change| change.effect == Effect::Restart) {
-            warn!(options = %Names(&applied.restart), "a restart is needed for some options");
-        }
     }
 }
 
 /// Reads the configuration again when a file of it has changed, until the daemon stops.
-pub async fn watch(daemon: Arc<Daemon>) {
+pub async fn watch(base: Arc<BaseContext>) {
     let mut tick = tokio::time::interval(LOOK_EVERY);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut seen, mut tried) = (None, tokio::time::Instant::now());
     loop {
         tokio::select! {
-            () = daemon.tasks.stopping() => return,
+            () = base.tasks.stopping() => return,
             _ = tick.tick() => {}
         }
-        let looking = Arc::clone(&daemon);
+        let looking = Arc::clone(&base);
         let (now, is_changed, is_faulty) = blocking(move || {
             let state = looking.live.state();
             let (watch, is_faulty) = (state.watch.clone(), state.faults.is_some());
@@ -208,20 +175,7 @@ pub async fn watch(daemon: Arc<Daemon>) {
         if is_settled || (is_faulty && tried.elapsed() >= TRY_AGAIN_EVERY) {
             tried = tokio::time::Instant::now();
             // What is wrong with it is in the log.
-            let _in_force_or_not = daemon.reload().await;
+            let _in_force_or_not = base.reload().await;
         }
-    }
-}
-
-/// Names of options, as the log has them.
-struct Names<'a>(&'a [OptionChange]);
-
-impl std::fmt::Display for Names<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (number, OptionChange { section, key, .. }) in self.0.iter().enumerate() {
-            let comma = if number == 0 { "" } else { ", " };
-            write!(f, "{comma}{section}.{key}")?;
-        }
-        Ok(())
     }
 }

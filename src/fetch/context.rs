@@ -1,0 +1,27 @@
+//! What fetching the queue needs.
+
+use std::sync::Arc;
+
+use super::Fetcher;
+use super::monitor::Timer;
+use crate::base::context::BaseContext;
+use crate::net::context::NetContext;
+use crate::proxy::context::ProxyContext;
+use crate::storage::context::StorageContext;
+
+/// What fetching the queue needs.
+#[derive(Debug)]
+pub struct FetchContext {
+    /// What all rooms share.
+    pub base: Arc<BaseContext>,
+    /// The way out.
+    pub net: Arc<NetContext>,
+    /// The spool with the queue.
+    pub storage: Arc<StorageContext>,
+    /// Sends requests and stores responses.
+    pub proxy: Arc<ProxyContext>,
+    /// The state of fetching.
+    pub fetcher: Arc<Fetcher>,
+    /// Puts monitored pages on the queue.
+    pub monitor: Timer,
+}

@@ -1,0 +1,54 @@
+//! What client connections need.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::access::crowd::Guest;
+use super::places::Places;
+use super::repeat::Repeats;
+use crate::base::context::BaseContext;
+use crate::proxy::context::ProxyContext;
+use crate::site::context::SiteContext;
+use crate::storage::context::StorageContext;
+
+/// What client connections need.
+#[derive(Debug)]
+pub struct ServerContext {
+    /// What all rooms share.
+    pub base: Arc<BaseContext>,
+    /// The spool, by which repeated answers are checked.
+    pub storage: Arc<StorageContext>,
+    /// Answers proxied requests.
+    pub proxy: Arc<ProxyContext>,
+    /// Answers requests for our own pages.
+    pub site: Arc<SiteContext>,
+    /// Limits the streams of all connections.
+    pub places: Places,
+    /// Answers that are ready for the same request again.
+    pub repeats: Repeats,
+}
+
+impl ServerContext {
+    /// Counts a client and holds its `place`, both until the guard is dropped.
+    #[must_use]
+    pub fn count_connection(&self, place: (OwnedSemaphorePermit, Guest)) -> Connected {
+        let count = Arc::clone(&self.site.connections);
+        count.fetch_add(1, Ordering::Relaxed);
+        Connected { count, _place: place }
+    }
+}
+
+/// One connected client.
+#[derive(Debug)]
+pub struct Connected {
+    count: Arc<AtomicUsize>,
+    _place: (OwnedSemaphorePermit, Guest),
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}

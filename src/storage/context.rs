@@ -1,0 +1,78 @@
+//! What spool, index and their upkeep need.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Semaphore;
+use tracing::info;
+use wwwoffle_index::Index;
+
+use super::lists;
+use super::lists::deletions::Deletions;
+use super::lists::sessions::Online;
+use super::purge::Purging;
+use super::statistics::Statistics;
+use super::store::Store;
+use crate::base::context::BaseContext;
+use crate::base::mode::Choice;
+
+/// What spool, index and their upkeep need.
+#[derive(Debug)]
+pub struct StorageContext {
+    /// What all rooms share.
+    pub base: Arc<BaseContext>,
+    /// The spool.
+    pub store: Store,
+    /// Lists and full-text search of the spool.
+    pub index: Index,
+    /// Limits how many requests read the index at once.
+    pub(crate) index_readers: Semaphore,
+    /// The deletion of all of a list, if one is under way.
+    pub deletions: Deletions,
+    /// The times online, by which some lists are made.
+    online: Mutex<Online>,
+    /// The removal of old entries.
+    pub purging: Purging,
+    /// Counts requests and bytes.
+    pub statistics: Arc<Statistics>,
+}
+
+impl StorageContext {
+    /// The context of this spool and its index.
+    #[must_use]
+    pub fn new(
+        base: Arc<BaseContext>,
+        store: Store,
+        index: Index,
+        statistics: Arc<Statistics>,
+    ) -> Self {
+        Self {
+            base,
+            store,
+            index,
+            index_readers: Semaphore::new(lists::READERS),
+            deletions: Deletions::default(),
+            online: Mutex::default(),
+            purging: Purging::default(),
+            statistics,
+        }
+    }
+
+    /// Changes the mode and remembers it for the next start. Returns the previous choice.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails. The mode has changed all the same; the next start will not know it.
+    pub async fn switch(&self, choice: Choice) -> Result<Choice, wwwoffle_spool::Error> {
+        let chosen = self.base.mode.set(choice).0;
+        if chosen != choice {
+            info!(mode = %choice, was = %chosen, "the mode has changed");
+        }
+        self.store.save_mode(&self.base.mode).await?;
+        Ok(chosen)
+    }
+
+    /// The known times online.
+    pub(crate) fn lock_online(&self) -> MutexGuard<'_, Online> {
+        self.online.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
