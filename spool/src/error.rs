@@ -4,10 +4,30 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::entry::Damage;
-
 /// The result of a call to the spool.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A file that was not served, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// Where it was.
+    pub path: PathBuf,
+    /// Where it is now, if it was moved.
+    pub moved_to: Option<PathBuf>,
+    /// What is wrong with it, in a few words.
+    pub reason: String,
+}
+
+#[expect(clippy::unnecessary_debug_formatting, reason = "quoted: a path may hold control bytes")]
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is damaged or foreign: {}", self.path, self.reason)?;
+        match &self.moved_to {
+            Some(path) => write!(f, "; moved to {path:?}"),
+            None => Ok(()),
+        }
+    }
+}
 
 /// A call to the spool that failed. What it was to change is as it was before.
 ///
@@ -38,6 +58,7 @@ enum Kind {
     OtherVersion {
         root: PathBuf,
         found: String,
+        known: &'static str,
     },
     TooLarge {
         what: &'static str,
@@ -174,8 +195,8 @@ impl Error {
         Kind::NotASpool { root: root.to_owned(), found }.into()
     }
 
-    pub(crate) fn other_version(root: &Path, found: String) -> Error {
-        Kind::OtherVersion { root: root.to_owned(), found }.into()
+    pub(crate) fn other_version(root: &Path, found: String, known: &'static str) -> Error {
+        Kind::OtherVersion { root: root.to_owned(), found, known }.into()
     }
 
     pub(crate) fn invalid(what: &'static str, why: &'static str, found: &[u8]) -> Error {
@@ -283,11 +304,10 @@ impl fmt::Display for Error {
                 f,
                 "{root:?} is not a spool, it holds {found:?}: name a directory that is new or empty"
             ),
-            Kind::OtherVersion { root, found } => write!(
+            Kind::OtherVersion { root, found, known } => write!(
                 f,
-                "the spool {root:?} has the format {found:?}, and this program knows {:?}: use the \
-                 program that wrote it, or name another directory",
-                crate::open::VERSION
+                "the spool {root:?} has the format {found:?}, and this program knows {known:?}: use the \
+                 program that wrote it, or name another directory"
             ),
             Kind::TooLarge { what, limit, found } => {
                 write!(f, "{what} of {found} bytes is above the limit of {limit} bytes")

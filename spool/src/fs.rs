@@ -7,7 +7,10 @@
 
 mod about;
 mod beneath;
+pub(crate) mod parallel;
 mod shared;
+pub(crate) mod size;
+mod space;
 
 use std::any::Any;
 use std::fmt;
@@ -23,10 +26,12 @@ use rustix::fs::{FlockOperation, OFlags, flock, syncfs};
 use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::error::is_missing;
+use size::wide;
 
 pub use about::{About, Kind, owner_of};
 pub use beneath::{Beneath, open_beneath};
 pub use shared::{SharedDisk, make_root_for};
+pub use space::{Space, space};
 
 /// Only the owner may read what is kept (design: the spool is 0700, what is in it 0600).
 const FILE_MODE: u32 = 0o600;
@@ -415,6 +420,25 @@ fn plain_file(path: &Path, to_change: bool) -> io::Result<Option<(File, std::fs:
 fn is_no_file(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::LOOP, Errno::NXIO].iter().any(|kind| error.raw_os_error() == Some(kind.raw_os_error()))
+}
+
+/// Reads `len` bytes, or as many as there are.
+pub(crate) fn read_exactly(file: &dyn DiskFile, len: usize, offset: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset.saturating_add(wide(read)))? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// What a path lies in. Every path of the spool lies in its root.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
 }
 
 /// A lock that is held. Closing the file is not enough to give it up: a process that another thread

@@ -16,20 +16,22 @@ mod mend;
 mod name;
 mod walk;
 
+use crate::durability::Root;
+use crate::tree::recover;
+use crate::tree::versions::Versions;
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
 use self::judge::Judge;
 use self::walk::Walk;
-use crate::entry::Damage;
-use crate::error::Result;
-use crate::fs::{Disk, SystemDisk};
-use crate::monitor::Monitors;
-use crate::open::{self, Recovery};
-use crate::seal::Vault;
-use crate::store::Store;
-use crate::{Durability, Options, Reader, Spool, recent};
+use crate::durability::{Durability, open, recent};
+use crate::error::{Damage, Result};
+use crate::fs::Disk;
+use crate::queue::monitor::Monitors;
+use crate::queue::seal::Vault;
+use crate::tree::Tree;
+use crate::tree::recover::Recovery;
 
 pub use self::finding::{Finding, Sums, Verdict};
 
@@ -64,79 +66,44 @@ impl How {
     }
 }
 
-impl Reader {
-    /// Checks the whole spool, and tells of each thing that is not as it should be. It changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the root cannot be read. What else cannot be is a finding.
-    pub fn check(&self, how: &How, tell: &mut dyn FnMut(&Finding)) -> Result<Sums> {
-        walk(&*self.disk, &self.root, how, None, tell)
+/// Checks the spool at `root` and repairs it.
+pub(crate) fn repair(
+    disk: Arc<dyn Disk>,
+    root: &Path,
+    versions: Versions,
+    how: &How,
+    tell: &mut dyn FnMut(&Finding),
+) -> Result<Sums> {
+    // An opening makes what is not there.
+    open::check_root(&*disk, root)?;
+    let _lock = open::lock_root(&*disk, root)?;
+    // Whatever is promised otherwise: what was mended stays so.
+    let disk_root = Root::new(disk, root.to_owned(), Durability::Each);
+    open::prepare(&disk_root)?;
+    let tree = Arc::new(Tree::new(disk_root, versions));
+    let mut sums = walk(&*tree.root.disk, root, how, Some(&tree), tell)?;
+    let mut recovery = Recovery::default();
+    // First: what is monitored keeps versions, also of what a crash left.
+    Monitors::open(Arc::clone(&tree), &mut recovery)?;
+    recover::recover(&tree, &mut recovery)?;
+    if how.is_deep {
+        // What came last has been looked at, like everything.
+        tree.root.remove_file(&root.join(recent::FILE))?;
     }
+    (sums.admitted, sums.unfinished) = (recovery.admitted + recovery.set_apart, 0);
+    for finding in told(&recovery, root) {
+        sums.add(&finding);
+        tell(&finding);
+    }
+    Ok(sums)
 }
 
-impl Spool {
-    /// Checks the spool at `root`, and mends it. Nobody may have it open.
-    ///
-    /// # Errors
-    ///
-    /// [`crate::Error::is_locked`] when another process has it open, [`crate::Error::is_no_spool`] when it
-    /// is something else; or when the root cannot be read or written. What else cannot be is a finding.
-    pub fn repair(
-        root: &Path,
-        options: &Options,
-        how: &How,
-        tell: &mut dyn FnMut(&Finding),
-    ) -> Result<Sums> {
-        let disk: Arc<dyn Disk> = match options.shared {
-            Some(shared) => Arc::new(shared),
-            None => Arc::new(SystemDisk),
-        };
-        Spool::repair_with(disk, root, options, how, tell)
-    }
-
-    /// The same on another disk.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Spool::repair`].
-    pub fn repair_with(
-        disk: Arc<dyn Disk>,
-        root: &Path,
-        options: &Options,
-        how: &How,
-        tell: &mut dyn FnMut(&Finding),
-    ) -> Result<Sums> {
-        // An opening makes what is not there.
-        open::check_root(&*disk, root)?;
-        let _lock = open::lock_root(&*disk, root)?;
-        let versions = options.versions.clone();
-        // Whatever is promised otherwise: what was mended stays so.
-        let store = Arc::new(Store::new(disk, root.to_owned(), Durability::Each, versions));
-        open::prepare(&store)?;
-        let mut sums = walk(&*store.disk, root, how, Some(&store), tell)?;
-        let mut recovery = Recovery::default();
-        // First: what is monitored keeps versions, also of what a crash left.
-        Monitors::open(Arc::clone(&store), &mut recovery)?;
-        open::recover(&store, &mut recovery)?;
-        if how.is_deep {
-            // What came last has been looked at, like everything.
-            store.remove_file(&root.join(recent::FILE))?;
-        }
-        (sums.admitted, sums.unfinished) = (recovery.admitted + recovery.set_apart, 0);
-        for finding in told(&recovery, root) {
-            sums.add(&finding);
-            tell(&finding);
-        }
-        Ok(sums)
-    }
-}
-
-fn walk(
+/// Checks every file; with `mender`, repairs what it can.
+pub(crate) fn walk(
     disk: &dyn Disk,
     root: &Path,
     how: &How,
-    mender: Option<&Store>,
+    mender: Option<&Tree>,
     tell: &mut dyn FnMut(&Finding),
 ) -> Result<Sums> {
     let vault = Vault::look(disk, root);
@@ -157,10 +124,10 @@ fn told(recovery: &Recovery, root: &Path) -> Vec<Finding> {
         finding.moved_to = damage.moved_to.as_deref().map(below);
         finding
     };
-    let failure = |error: &crate::Error| {
+    let failure = |error: &crate::error::Error| {
         let source = std::error::Error::source(error).map(|it| format!(": {it}"));
         let why = format!("{error}{}", source.unwrap_or_default());
-        Finding::new(crate::store::TMP.into(), Verdict::BeyondRepair, why)
+        Finding::new(crate::durability::TMP.into(), Verdict::BeyondRepair, why)
     };
     let damages = recovery.damaged.iter().map(damage);
     damages.chain(recovery.failures.iter().map(failure)).collect()

@@ -7,13 +7,12 @@
 
 mod candidates;
 mod compress;
-pub(crate) mod pins;
 pub mod plan;
-mod space;
 mod sweep;
+pub(crate) mod trim;
 
+pub use crate::fs::{Space, space};
+pub use crate::notes::pins::MAX_PINS;
 pub use candidates::{Candidates, Found};
 pub use compress::{NotPacked, Packed, Packing};
-pub use pins::MAX_PINS;
-pub use space::{Space, space};
 pub use sweep::{Step, Sweep};

@@ -3,28 +3,35 @@
 //! What is in the directory is the queue; what is in memory is what a list needs of it, read once.
 
 mod meant;
+pub(crate) mod monitor;
 mod order;
+pub(crate) mod outgoing;
+pub(crate) mod runs;
+pub(crate) mod schedule;
+pub(crate) mod seal;
+pub(crate) mod wish;
 
+use crate::durability::outbox::request_path;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use wwwoffle_url::Key;
 
-use crate::Durability;
+use crate::durability::{Durability, OUTGOING};
+use crate::entry::place::EXTENSION;
+use crate::entry::warc::Reason;
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{Disk, Opened};
-use crate::open::Recovery;
-use crate::outgoing::{MAX_REQUEST_FILE, Outgoing, OutgoingSummary, RequestKind};
-use crate::place::EXTENSION;
-use crate::read::read_exactly;
-use crate::seal::Vault;
-use crate::store::{OUTGOING, Store, lock, parent};
-use crate::warc::Reason;
-use crate::wish::{self, RunId};
+use crate::fs::parallel::lock;
+use crate::fs::{Disk, Opened, parent, read_exactly};
+use crate::queue::outgoing::{MAX_REQUEST_FILE, Outgoing, OutgoingSummary, RequestKind};
+use crate::queue::seal::Vault;
+use crate::queue::wish::RunId;
+use crate::tree::Tree;
+use crate::tree::recover::Recovery;
 
 pub use order::{NoPriority, Priority, Turn};
 
@@ -40,7 +47,7 @@ pub const RESERVED: usize = 20_000;
 /// [`Durability::None`]: a crash loses none.
 #[derive(Debug)]
 pub struct Queue {
-    store: Arc<Store>,
+    tree: Arc<Tree>,
     vault: Vault,
     index: Mutex<Index>,
     /// As many may wait for one owner of requests.
@@ -94,20 +101,22 @@ pub enum Finished {
 
 impl Queue {
     /// Reads what waits. What is no request is set aside.
-    pub(crate) fn open(store: Arc<Store>, recovery: &mut Recovery) -> Result<Queue> {
-        let vault = Vault::open(&store, &mut recovery.damaged)?;
+    pub(crate) fn open(tree: Arc<Tree>, recovery: &mut Recovery) -> Result<Queue> {
+        let vault = Vault::open(&tree.root, &mut recovery.damaged)?;
         let mut index = Index::default();
-        for key in keys(&*store.disk, &store.root)? {
-            match read(&*store.disk, &path(&store.root, &key), &key, None) {
+        for key in keys(&*tree.root.disk, &tree.root.path)? {
+            match read(&*tree.root.disk, &request_path(&tree.root.path, &key), &key, None) {
                 Ok(Found::Request(request)) => index.insert(key, request.summary()),
                 Ok(Found::Missing) => {}
                 Err(error) => recovery.failures.push(error),
                 Ok(Found::Bad(reason)) => {
-                    recovery.damaged.push(store.move_aside(&path(&store.root, &key), reason));
+                    recovery
+                        .damaged
+                        .push(tree.root.move_aside(&request_path(&tree.root.path, &key), reason));
                 }
             }
         }
-        Ok(Queue { store, vault, index: Mutex::new(index), share: AtomicUsize::new(MAX_QUEUE) })
+        Ok(Queue { tree, vault, index: Mutex::new(index), share: AtomicUsize::new(MAX_QUEUE) })
     }
 
     /// Tells `observer` of all that is on the queue, and from then on of each change. Whom it told
@@ -140,14 +149,14 @@ impl Queue {
     ///
     /// Those of [`Queue::add`].
     pub fn add_next(&self, request: &Outgoing) -> Result<Added> {
-        self.put(request, self.store.durability)
+        self.put(request, self.tree.root.durability)
     }
 
     fn put(&self, request: &Outgoing, durability: Durability) -> Result<Added> {
         let (key, summary) = (request.place.key(), request.summary());
         let bytes = request.encode(&self.vault)?;
         let is_time = {
-            let _changing = lock(&self.store.outbox.changing);
+            let _changing = lock(&self.tree.outbox.changing);
             if let Some(known) = self.summary(&key) {
                 return self.strengthen(&known, request);
             }
@@ -160,10 +169,10 @@ impl Queue {
             }
             self.check_share(request.place.owner())?;
             let is_time = if durability == Durability::Batch {
-                self.store.request_comes(key, &bytes)?
+                self.tree.outbox.add(&self.tree.root, key, &bytes)?
             } else {
-                self.store.replace_file(&path(&self.store.root, &key), &bytes)?;
-                self.store.forget_request(&key);
+                self.tree.root.replace_file(&request_path(&self.tree.root.path, &key), &bytes)?;
+                self.tree.outbox.forget(&self.tree.root, &key);
                 false
             };
             lock(&self.index).insert(key, summary);
@@ -184,9 +193,9 @@ impl Queue {
     /// Something waits for the next batch, which is written now where `is_time`. `changing` is free.
     fn batch(&self, is_time: bool) {
         if is_time {
-            self.store.write_batch();
-        } else if self.store.durability == Durability::Batch {
-            self.store.pending.poke();
+            self.tree.write_batch();
+        } else if self.tree.root.durability == Durability::Batch {
+            self.tree.pending.poke();
         }
     }
 
@@ -210,8 +219,8 @@ impl Queue {
     fn write(&self, request: &Outgoing) -> Result<()> {
         let key = request.place.key();
         let bytes = request.encode(&self.vault)?;
-        self.store.replace_file(&path(&self.store.root, &key), &bytes)?;
-        self.store.forget_request(&key);
+        self.tree.root.replace_file(&request_path(&self.tree.root.path, &key), &bytes)?;
+        self.tree.outbox.forget(&self.tree.root, &key);
         lock(&self.index).insert(key, request.summary());
         Ok(())
     }
@@ -271,7 +280,7 @@ impl Queue {
             Found::Missing => return Ok(None),
             Found::Bad(_) => {}
         }
-        let _changing = lock(&self.store.outbox.changing);
+        let _changing = lock(&self.tree.outbox.changing);
         match self.read(key)? {
             Found::Request(request) => Ok(Some(request)),
             Found::Missing => Ok(None),
@@ -287,7 +296,7 @@ impl Queue {
     /// Those of [`Queue::add`].
     pub fn update(&self, request: &Outgoing) -> Result<bool> {
         let key = request.place.key();
-        let _changing = lock(&self.store.outbox.changing);
+        let _changing = lock(&self.tree.outbox.changing);
         let Some(known) = self.summary(&key) else { return Ok(false) };
         // Only `prioritize` changes the priority.
         let now = order::as_it_is_now(request, &known);
@@ -309,23 +318,23 @@ impl Queue {
     ///
     /// When the disk fails.
     pub fn remove(&self, key: &Key) -> Result<bool> {
-        let _changing = lock(&self.store.outbox.changing);
+        let _changing = lock(&self.tree.outbox.changing);
         self.remove_file(key)
     }
 
     /// Takes a request and its file away. `changing` is held.
     fn remove_file(&self, key: &Key) -> Result<bool> {
-        let path = path(&self.store.root, key);
-        let removed = self.store.remove_file(&path)?;
-        self.store.forget_request(key);
+        let path = request_path(&self.tree.root.path, key);
+        let removed = self.tree.root.remove_file(&path)?;
+        self.tree.outbox.forget(&self.tree.root, key);
         let known = lock(&self.index).remove(key);
-        let sync = match self.store.durability {
+        let sync = match self.tree.root.durability {
             Durability::Each => true,
             Durability::Batch => !known.as_ref().is_some_and(is_repeatable),
             Durability::None => false,
         };
         if removed && sync {
-            self.store.sync_dir(parent(&path))?;
+            self.tree.root.sync_dir(parent(&path))?;
         }
         Ok(known.is_some())
     }
@@ -343,19 +352,19 @@ impl Queue {
     pub fn finish(&self, seen: &Outgoing) -> Result<Finished> {
         let key = seen.place.key();
         let is_time = {
-            let _changing = lock(&self.store.outbox.changing);
+            let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(&key) else { return Ok(Finished::Gone) };
             if wish::wants_more(&known, &seen.summary())
                 && let Found::Request(now) = self.read(&key)?
             {
                 return Ok(Finished::Wanted(now));
             }
-            if self.store.durability != Durability::Batch || !is_repeatable(&known) {
+            if self.tree.root.durability != Durability::Batch || !is_repeatable(&known) {
                 self.remove_file(&key)?;
                 return Ok(Finished::Gone);
             }
             lock(&self.index).remove(&key);
-            self.store.request_goes(key)
+            self.tree.outbox.remove(&self.tree.root, key)
         };
         self.batch(is_time);
         Ok(Finished::Gone)
@@ -373,7 +382,7 @@ impl Queue {
         self.visit(|request| keys.extend(is_of(request).then(|| request.place.key())));
         let mut count = 0;
         for key in keys {
-            let _changing = lock(&self.store.outbox.changing);
+            let _changing = lock(&self.tree.outbox.changing);
             let Found::Request(mut request) = self.read(&key)? else { continue };
             request.wishes.retain(|wish| wish.run != run);
             if request.wishes.is_empty() && request.kind == RequestKind::Recursive {
@@ -386,10 +395,10 @@ impl Queue {
     }
 
     fn read(&self, key: &Key) -> Result<Found> {
-        let (disk, vault) = (&*self.store.disk, Some(&self.vault));
-        let named = path(&self.store.root, key);
+        let (disk, vault) = (&*self.tree.root.disk, Some(&self.vault));
+        let named = request_path(&self.tree.root.path, key);
         // What waits for its name stands before what has it; it may have got it meanwhile.
-        if let Some(waiting) = self.store.outbox.path(key) {
+        if let Some(waiting) = self.tree.outbox.path(key) {
             match read(disk, &waiting, key, vault)? {
                 Found::Missing => {}
                 found => return Ok(found),
@@ -457,7 +466,7 @@ fn is_repeatable(request: &OutgoingSummary) -> bool {
 pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>> {
     let mut list = Vec::new();
     for key in keys(disk, root)? {
-        if let Found::Request(request) = read(disk, &path(root, &key), &key, None)? {
+        if let Found::Request(request) = read(disk, &request_path(root, &key), &key, None)? {
             list.push(request.summary());
         }
     }
@@ -467,7 +476,7 @@ pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>>
 
 /// One of them, read from its file.
 pub(crate) fn look(disk: &dyn Disk, root: &Path, key: &Key) -> Result<Option<Outgoing>> {
-    Ok(match read(disk, &path(root, key), key, None)? {
+    Ok(match read(disk, &request_path(root, key), key, None)? {
         Found::Request(request) => Some(request),
         Found::Missing | Found::Bad(_) => None,
     })
@@ -482,10 +491,6 @@ enum Found {
     Request(Outgoing),
     Missing,
     Bad(Reason),
-}
-
-pub(crate) fn path(root: &Path, key: &Key) -> PathBuf {
-    root.join(OUTGOING).join(format!("{key}{EXTENSION}"))
 }
 
 /// The keys that files of the queue are named by; other files are nobody's.

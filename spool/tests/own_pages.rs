@@ -1,6 +1,11 @@
-//! A user's own pages on a disk that fails: one that cannot be read takes none of the others away.
+//! The user's templates in `html/`: which files are read, and what happens if the disk fails.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests fail by panicking, and prepare files as a user would"
+)]
 
 mod support;
 
@@ -10,7 +15,7 @@ use std::sync::Arc;
 
 use support::sim::{Fault, SimDisk};
 use wwwoffle_spool::fs::Disk;
-use wwwoffle_spool::{Durability, Spool};
+use wwwoffle_spool::{Durability, Options, OwnPages, Spool};
 
 #[test]
 fn one_that_cannot_be_read_takes_none_of_the_others_away() {
@@ -35,4 +40,42 @@ fn one_that_cannot_be_read_takes_none_of_the_others_away() {
         told += 1;
     }
     assert!(told >= 6, "each of three is opened and read: {told} of {calls}");
+}
+
+#[test]
+fn what_can_be_used_is_read_and_the_rest_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
+    let OwnPages { pages, not_read } = spool.own_pages().unwrap();
+    assert!(pages.is_empty() && not_read.is_empty());
+
+    let html = root.path().join("html");
+    std::fs::create_dir(&html).unwrap();
+    for (name, text) in [
+        ("queue.html", b"<p>".as_slice()),
+        ("de.toml", b"[texts]"),
+        (".queue.html.swp", b"x"),
+        ("queue.html~", b"x"),
+        ("notes.txt", b"x"),
+        ("bad.html", b"\xff"),
+        ("long.css", &vec![b'a'; (1 << 20) + 1]),
+    ] {
+        std::fs::write(html.join(name), text).unwrap();
+    }
+    std::fs::create_dir(html.join("directory.html")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", html.join("link.html")).unwrap();
+    let OwnPages { pages, not_read } = spool.own_pages().unwrap();
+    let names: Vec<_> = pages.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    assert_eq!(names, [("de.toml", "[texts]"), ("queue.html", "<p>")]);
+    let mut told: Vec<_> = not_read.iter().map(ToString::to_string).collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            "\"bad.html\" in html/ is not read: it is not UTF-8",
+            "\"directory.html\" in html/ is not read: it is no plain file",
+            "\"link.html\" in html/ is not read: it is no plain file",
+            "\"long.css\" in html/ is not read: it is longer than 1 MiB",
+        ]
+    );
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use super::finding::{Fault, Remedy};
 use super::judge::Judge;
-use crate::bodies::{self, name_of, path_of};
-use crate::entry::Entry;
+use crate::entry::holder::{name_of, path_of};
+use crate::entry::read::Content;
+use crate::entry::summary::beginning;
+use crate::entry::warc::Reason;
+use crate::entry::{Entry, holder, read};
 use crate::error::Result;
-use crate::list::beginning;
-use crate::read::{self, Content};
-use crate::warc::Reason;
 use wwwoffle_url::Key;
 
 /// What a check has come to know of them.
@@ -27,7 +27,7 @@ pub(super) struct Bodies {
 impl Judge<'_> {
     /// An entry that shares its body: that is read once, whatever many share it.
     pub(super) fn shared(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
-        let name = bodies::short(name_of(*entry.digest(), entry.place().owner()));
+        let name = holder::short(name_of(*entry.digest(), entry.place().owner()));
         self.bodies.borrow_mut().needed.insert(name);
         if !self.is_deep {
             return Ok(None);
@@ -51,7 +51,7 @@ impl Judge<'_> {
         match first {
             Some(first) if first.refers.is_some() => {
                 let name = name_of(first.digest, first.place.owner());
-                bodies.needed.insert(bodies::short(name));
+                bodies.needed.insert(holder::short(name));
             }
             Some(_) => {}
             None => bodies.is_blind = true,
@@ -86,7 +86,7 @@ impl Judge<'_> {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let Ok(key) = stem.parse::<Key>() else { return Ok(None) };
         let bodies = self.bodies.borrow();
-        if bodies.is_blind || bodies.needed.contains(&bodies::short(key)) {
+        if bodies.is_blind || bodies.needed.contains(&holder::short(key)) {
             return Ok(None);
         }
         // Made while others were looked at, it is needed by those.

@@ -6,27 +6,25 @@ use std::path::{Path, PathBuf};
 use super::bodies::Bodies;
 use super::finding::{Fault, Remedy};
 use super::name::{self, Name, Named};
-use crate::blocks::Summing;
-use crate::entry::{Body, Entry};
+use crate::durability::{MONITOR, OUTGOING};
+use crate::entry::blocks::Summing;
+use crate::entry::overlay::Found;
+use crate::entry::place::{EXTENSION, Place};
+use crate::entry::read::{Content, Expected};
+use crate::entry::verified::read_piece;
+use crate::entry::warc::{Header, Reason, parse_record};
+use crate::entry::{Body, Entry, gzip, overlay, read};
 use crate::error::{Error, Result};
-use crate::fs::{Disk, Opened};
-use crate::gzip;
-use crate::monitor::{MAX_MONITOR_FILE, Monitor};
-use crate::outgoing::{MAX_REQUEST_FILE, Outgoing, Secrets};
-use crate::overlay::{self, Found};
-use crate::partial::tree;
-use crate::place::{EXTENSION, Place};
-use crate::purge::pins;
-use crate::read::{self, Content, Expected, read_exactly};
-use crate::runs::MAX_RUN;
-use crate::salvage;
-use crate::seal::{self, Vault};
-use crate::shelf::{self, MAX_VARIANTS};
-use crate::state;
-use crate::statistics;
-use crate::store::{MONITOR, OUTGOING, parent};
-use crate::verified::read_piece;
-use crate::warc::{Header, Reason, parse_record};
+use crate::fs::{Disk, Opened, parent, read_exactly};
+use crate::notes::{pins, state, statistics};
+use crate::queue::monitor::{MAX_MONITOR_FILE, Monitor};
+use crate::queue::outgoing::{MAX_REQUEST_FILE, Outgoing, Secrets};
+use crate::queue::runs::MAX_RUN;
+use crate::queue::seal;
+use crate::queue::seal::Vault;
+use crate::tree::segments::files;
+use crate::tree::shelf::MAX_VARIANTS;
+use crate::tree::{salvage, shelf};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use wwwoffle_url::Key;
@@ -280,7 +278,7 @@ impl Judge<'_> {
         if let Some(reason) = self.body(path, &segment)? {
             return Ok(Some(Fault::set_aside(reason)));
         }
-        let right = tree::path_of(self.root, &segment);
+        let right = files::path_of(self.root, &segment);
         if right == path {
             return Ok(None);
         }
@@ -305,7 +303,7 @@ impl Judge<'_> {
         let why = match salvage::Read::from(self.disk, path)? {
             None if !self.is_there(path)? => return Ok(None),
             None => "it tells no checkpoints",
-            Some(read) if tree::directory(self.root, &read.place) == parent(path) => {
+            Some(read) if files::directory(self.root, &read.place) == parent(path) => {
                 return Ok(None);
             }
             Some(_) => "it belongs to another place",
@@ -413,7 +411,7 @@ pub(super) fn content(entry: &Entry) -> Result<Option<Reason>> {
         };
         verifier.update(&piece);
         summing.update(&piece);
-        start += crate::layout::wide(piece.len());
+        start += crate::fs::size::wide(piece.len());
     }
     if !verifier.finish() {
         return Ok(Some("its body does not agree with its digest"));

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
-use crate::place::{self, EXTENSION, Place, VARIANTS};
-use crate::versions::version_path;
+use crate::entry::place;
+use crate::entry::place::{EXTENSION, Place, VARIANTS};
+use crate::tree::versions::version_path;
 
 /// What the names of files end with that tell what was learnt of an entry.
 const OVERLAY: &str = ".update.warc";
@@ -52,7 +53,7 @@ fn is_version(path: &Path) -> bool {
 
 /// The entry whose file lies beside the one with what was learnt of it.
 pub(super) fn entry_of(overlay: &Path) -> PathBuf {
-    crate::overlay::entry_path(overlay)
+    crate::entry::overlay::entry_path(overlay)
 }
 
 /// Whether a directory of this name is ours; `depth` 1 lies in that of a scheme.
@@ -126,7 +127,7 @@ mod tests {
             [("a/9f.update.warc", "a/9f.warc"), ("9f.2026Z.update.warc", "9f.2026Z.warc")]
         {
             assert_eq!(entry_of(Path::new(overlay)), Path::new(entry));
-            assert_eq!(crate::overlay::overlay_path(Path::new(entry)), Path::new(overlay));
+            assert_eq!(crate::entry::overlay::overlay_path(Path::new(entry)), Path::new(overlay));
         }
     }
 

@@ -7,19 +7,18 @@ use super::finding::{Fault, Finding, Remedy, Sums, Verdict};
 use super::judge::{Judge, Role, unreadable};
 use super::mend::mend;
 use super::name::{self, Named};
-use crate::aside;
-use crate::bodies::BODIES;
+use crate::durability::{DAMAGED, MONITOR, OUTGOING, PARTIAL, RUNS, TMP, aside, recent, reserve};
+use crate::entry::holder::BODIES;
+use crate::entry::place;
+use crate::entry::place::EXTENSION;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{About, Kind};
-use crate::partial::tree;
-use crate::place::{self, EXTENSION};
-use crate::purge::pins;
-use crate::removed::{REMOVED, Removal};
-use crate::runs::RUNS;
-use crate::store::{DAMAGED, MONITOR, OUTGOING, PARTIAL, Store, TMP};
-use crate::wish::RunId;
-use crate::{imports, recent, reserve, salvage, seal, state, statistics, used};
-use crate::{local, own_pages};
+use crate::notes::{imports, local, own_pages, pins, state, statistics, used};
+use crate::queue::seal;
+use crate::queue::wish::RunId;
+use crate::tree::removed::{REMOVED, Removal};
+use crate::tree::segments::files;
+use crate::tree::{Tree, salvage};
 use wwwoffle_url::Key;
 
 /// So many findings are held before they are told and mended: what is mended changes the names that are
@@ -60,7 +59,7 @@ pub(super) struct Walk<'a> {
     pub(super) judge: Judge<'a>,
     pub(super) how: &'a How,
     /// Who mends; `None`: nothing is changed, and others may change everything.
-    pub(super) mender: Option<&'a Store>,
+    pub(super) mender: Option<&'a Tree>,
     pub(super) sums: Sums,
     pub(super) held: Vec<Held>,
     pub(super) tell: &'a mut dyn FnMut(&Finding),
@@ -167,7 +166,7 @@ impl<'a> Walk<'a> {
                 1 | 2 => walk.foreign(path),
                 _ => {
                     let name: &std::ffi::OsStr = name.as_ref();
-                    if tree::start_of(name).is_some() {
+                    if files::start_of(name).is_some() {
                         walk.file(path, Role::Segment, about);
                     } else if salvage::is_left(name) {
                         walk.file(path, Role::Left, about);
@@ -383,7 +382,7 @@ impl<'a> Walk<'a> {
             let below = held.path.strip_prefix(self.judge.root).unwrap_or(&held.path).to_owned();
             let mut finding = Finding::new(below, fault.verdict(), fault.reason.clone());
             let mended =
-                self.mender.map(|store| mend(store, &self.judge, (&held.path, held.role), &fault));
+                self.mender.map(|tree| mend(tree, &self.judge, (&held.path, held.role), &fault));
             match mended {
                 Some(Ok((verdict, moved_to))) => {
                     (finding.verdict, finding.moved_to) = (verdict, moved_to);

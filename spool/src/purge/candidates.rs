@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::bodies::Held;
+use crate::entry::holder::Held;
+use crate::entry::summary::Summary;
 use crate::error::Result;
-use crate::list::Summary;
-use crate::walk::{HostDirectory, KeyDirectory, Walk, Walked};
+use crate::tree::walk::{HostDirectory, KeyDirectory, Walk, Walked};
 
 /// An entry that a walk came by.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,10 +1,14 @@
 //! Compressing what has not been used for long, a step at a time.
 
 use super::candidates::{Candidates, Found};
+use crate::entry::gzip::{Bounds, Rewritten};
+use crate::entry::place::Place;
 use crate::error::{Error, Result};
-use crate::place::Place;
-use crate::taken::blocks;
-use crate::{Bounds, Rewritten, Spool};
+use crate::tree::Tree;
+use crate::tree::session::Session;
+use crate::tree::taken::blocks;
+use crate::tree::versions;
+use std::sync::Arc;
 
 /// Entries that a step looks at.
 const AT_ONCE: usize = 64;
@@ -52,7 +56,7 @@ impl Packed {
 /// that is dropped has done what it has done.
 #[derive(Debug)]
 pub struct Packing {
-    spool: Spool,
+    session: Arc<Session>,
     candidates: Candidates,
     failure: Option<NotPacked>,
 }
@@ -66,18 +70,12 @@ pub enum NotPacked {
     Failed(Error),
 }
 
-impl Spool {
-    /// Begins to compress entries.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn packing(&self) -> Result<Packing> {
-        Ok(Packing { spool: self.clone(), candidates: self.candidates()?, failure: None })
-    }
-}
-
 impl Packing {
+    pub(crate) fn new(session: Arc<Session>) -> Result<Packing> {
+        let candidates = Candidates::new(&session.tree.walk())?;
+        Ok(Packing { session, candidates, failure: None })
+    }
+
     /// Looks at the next entries, and compresses those of which `is_meant` says so. One that cannot be
     /// compressed keeps none of the others from it.
     ///
@@ -100,7 +98,7 @@ impl Packing {
             if step.is_short {
                 break;
             }
-            let failure = match pack(&self.spool, &found.summary.place, &mut step, bounds) {
+            let failure = match pack(&self.session.tree, &found.summary.place, &mut step, bounds) {
                 Ok(true) => continue,
                 Ok(false) => NotPacked::NoRoom,
                 Err(error) if error.is_full() => return Err(error),
@@ -123,13 +121,13 @@ impl Packing {
 }
 
 /// Compresses an entry and its older versions. False: there was no room for one of them, or it is not to go on.
-fn pack(spool: &Spool, place: &Place, step: &mut Packed, bounds: &Bounds<'_>) -> Result<bool> {
-    let versions = spool.versions(place)?;
+fn pack(tree: &Tree, place: &Place, step: &mut Packed, bounds: &Bounds<'_>) -> Result<bool> {
+    let versions = versions::list(&*tree.root.disk, &tree.root.path, place)?;
     let plain = versions.iter().filter(|version| version.plain_len.is_none());
     let all = std::iter::once(None).chain(plain.map(|version| Some(version.stored)));
     let (mut is_any, mut is_all, mut failure) = (false, true, None);
     for version in all {
-        match spool.compress_within(place, version, bounds) {
+        match tree.compress(place, version, bounds) {
             Ok(Rewritten::Stopped) => {
                 step.is_stopped = true;
                 is_all = false;

@@ -30,10 +30,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+pub use crate::tree::Sum;
+
 pub use self::planner::{Needs, Planner};
 pub use self::way::age;
 use self::way::{Mark, Way, as_long_as, way};
-use crate::bodies::Held;
+use crate::entry::holder::Held;
 
 /// What was used or stored within this time stays.
 pub const GRACE: Duration = Duration::from_secs(60 * 60);
@@ -151,22 +153,6 @@ pub enum Fate {
     Goes(Why),
     /// It is kept.
     Stays(Because),
-}
-
-/// Sums of entries.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sum {
-    /// How many.
-    pub count: u64,
-    /// How many bytes they take.
-    pub bytes: u64,
-}
-
-impl Sum {
-    fn add(&mut self, bytes: u64) {
-        self.count += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
-    }
 }
 
 /// What others name an entry by: the first eight bytes of the SHA-256 of its canonical URL, as a number. Two URLs

@@ -1,16 +1,19 @@
 //! A plan carried out, a step at a time.
 
+use crate::tree::session::Session;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::candidates::{Candidates, Found};
-use super::pins::Seen;
 use super::plan::Sum;
-use crate::Spool;
+use crate::entry::place::Place;
 use crate::error::Result;
-use crate::place::Place;
-use crate::store::{Store, lock, parent};
+use crate::fs::parallel::lock;
+use crate::fs::parent;
+use crate::notes::pins::PinCache;
+use crate::tree::Tree;
 
 /// Entries that a step looks at.
 const AT_ONCE: usize = 256;
@@ -31,32 +34,17 @@ pub struct Step {
 /// dropped has done what it has done: every entry is there or gone, whenever the program ends.
 #[derive(Debug)]
 pub struct Sweep {
-    spool: Spool,
+    session: Arc<Session>,
     candidates: Candidates,
-    pins: Seen,
-}
-
-impl Spool {
-    /// The entries, each with what it takes on the disk.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails, here or at each step.
-    pub fn candidates(&self) -> Result<Candidates> {
-        Candidates::new(&self.walk())
-    }
-
-    /// Begins to remove entries.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
-    pub fn sweep(&self) -> Result<Sweep> {
-        Ok(Sweep { spool: self.clone(), candidates: self.candidates()?, pins: Seen::default() })
-    }
+    pins: PinCache,
 }
 
 impl Sweep {
+    pub(crate) fn new(session: Arc<Session>) -> Result<Sweep> {
+        let candidates = Candidates::new(&session.tree.walk())?;
+        Ok(Sweep { session, candidates, pins: PinCache::default() })
+    }
+
     /// Looks at the next entries, and removes those of which `goes` says so.
     ///
     /// # Errors
@@ -71,19 +59,20 @@ impl Sweep {
             if !goes(&found) {
                 continue;
             }
-            let store = &self.spool.0.store;
-            let remove = || store.remove_stored(place, stored);
+            let tree = &self.session.tree;
+            let remove = || tree.remove_stored(place, stored);
             // A pin that is set by now holds, and one that comes now waits for this one entry.
-            if store.unless_pinned(&mut self.pins, place.url(), remove)? == Some(true) {
-                step.removed.count += 1;
-                step.removed.bytes = step.removed.bytes.saturating_add(found.size);
+            if tree.pins.unless_pinned(&tree.root, &mut self.pins, place.url(), remove)?
+                == Some(true)
+            {
+                step.removed.add(found.size);
             }
         }
         Ok(step)
     }
 }
 
-impl Store {
+impl Tree {
     /// Removes the entry of a place, and its versions, if it is the one that was finished then. False if it
     /// is not.
     fn remove_stored(&self, place: &Place, stored: Timestamp) -> Result<bool> {
@@ -107,8 +96,8 @@ impl Store {
     fn remove_empty(&self, keys: &Path) {
         // Names are given with this held, and directories made for them.
         let _commit = lock(&self.commit);
-        if self.disk.remove_dir(keys).is_ok() {
-            let _ = self.disk.remove_dir(parent(keys));
+        if self.root.disk.remove_dir(keys).is_ok() {
+            let _ = self.root.disk.remove_dir(parent(keys));
         }
     }
 }

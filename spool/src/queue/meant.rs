@@ -2,11 +2,12 @@
 
 use wwwoffle_url::Key;
 
-use super::{Found, Queue, path};
+use super::{Found, Queue};
+use crate::durability::outbox::request_path;
+use crate::entry::warc::Reason;
 use crate::error::{Error, Result};
-use crate::outgoing::{Outgoing, OutgoingSummary};
-use crate::store::lock;
-use crate::warc::Reason;
+use crate::fs::parallel::lock;
+use crate::queue::outgoing::{Outgoing, OutgoingSummary};
 
 impl Queue {
     /// Takes a request off the queue if that is what is meant, as it is now: one that has come, or was
@@ -21,7 +22,7 @@ impl Queue {
         key: &Key,
         is_meant: impl FnOnce(&OutgoingSummary) -> bool,
     ) -> Result<bool> {
-        let _changing = lock(&self.store.outbox.changing);
+        let _changing = lock(&self.tree.outbox.changing);
         if !self.summary(key).is_some_and(|known| is_meant(&known)) {
             return Ok(false);
         }
@@ -39,7 +40,7 @@ impl Queue {
         key: &Key,
         change: impl FnOnce(Outgoing) -> Option<Outgoing>,
     ) -> Result<bool> {
-        let _changing = lock(&self.store.outbox.changing);
+        let _changing = lock(&self.tree.outbox.changing);
         // One that is answered may have its file still.
         if self.summary(key).is_none() {
             return Ok(false);
@@ -56,8 +57,8 @@ impl Queue {
 
     /// Sets the file of a request aside that is none, and forgets the request. `changing` is held.
     pub(super) fn set_aside(&self, key: &Key, reason: Reason) -> Error {
-        self.store.forget_request(key);
+        self.tree.outbox.forget(&self.tree.root, key);
         lock(&self.index).remove(key);
-        Error::damaged(self.store.move_aside(&path(&self.store.root, key), reason))
+        Error::damaged(self.tree.root.move_aside(&request_path(&self.tree.root.path, key), reason))
     }
 }

@@ -9,8 +9,8 @@ use wwwoffle_url::Key;
 
 use super::{Found, Queue};
 use crate::error::Result;
-use crate::outgoing::{Outgoing, OutgoingSummary};
-use crate::store::lock;
+use crate::fs::parallel::lock;
+use crate::queue::outgoing::{Outgoing, OutgoingSummary};
 
 /// What a person has said of when a request goes. What goes first is the least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,7 +98,7 @@ impl Queue {
     pub fn prioritize(&self, keys: &[Key], priority: Priority) -> Result<u64> {
         let mut count = 0;
         for key in keys {
-            let _changing = lock(&self.store.outbox.changing);
+            let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(key) else { continue };
             if known.priority != priority {
                 // What cannot be read is set aside by whoever fetches it.

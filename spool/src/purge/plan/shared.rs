@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::way::Way;
-use crate::bodies::Held;
+use crate::entry::holder::Held;
 
 /// The bodies, with the number of each entry that shares one.
 #[derive(Debug, Default)]

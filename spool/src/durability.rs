@@ -1,0 +1,118 @@
+//! The directory of a spool on its disk, and how a file gets its name there so that no crash damages it.
+//!
+//! Nothing here knows entries in detail: [`Root`] creates files below `tmp/`, gives them names, syncs
+//! directories, moves damaged files to `damaged/`, and keeps room for small files on a full disk.
+
+pub(crate) mod aside;
+pub(crate) mod names;
+pub(crate) mod open;
+pub(crate) mod outbox;
+pub(crate) mod recent;
+pub(crate) mod reserve;
+pub(crate) mod tmp;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use jiff::{SignedDuration, Timestamp};
+
+use self::recent::Recent;
+use self::reserve::Reserve;
+use self::tmp::Tmp;
+use crate::error::Error;
+use crate::fs::Disk;
+use crate::fs::parallel::lock;
+
+/// Directories of the root.
+pub(crate) const TMP: &str = "tmp";
+pub(crate) const DAMAGED: &str = "damaged";
+pub(crate) const OUTGOING: &str = "outgoing";
+pub(crate) const MONITOR: &str = "monitor";
+pub(crate) const PARTIAL: &str = "partial";
+pub(crate) const RUNS: &str = "runs";
+
+/// Failures kept until [`Root::take_failures`].
+const MAX_FAILURES: usize = 64;
+
+/// Which finished entries a crash may take back. Under every setting, each entry is complete after a
+/// crash (old or new) or absent.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// None: an entry is on the medium before [`crate::Writer::finish`] returns.
+    Each,
+    /// The entries of the last moments, if the power fails; none if only the program ends. They are
+    /// found at once, and are on the medium within [`crate::Options::batch_interval`] plus the time of
+    /// the sync.
+    #[default]
+    Batch,
+    /// Whatever the system had not written when the power failed. Some entries may then be damaged;
+    /// reading detects it.
+    None,
+}
+
+/// The root directory of a spool: its disk, its promise, and the state of its files in general.
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) path: PathBuf,
+    pub(crate) durability: Durability,
+    tmp: Tmp,
+    /// Held while files below `reserve/` change.
+    reserve: Mutex<Reserve>,
+    /// The files that were renamed into place last.
+    recent: Recent,
+    /// Why finished entries could not be stored, and damage found on the way.
+    failures: Mutex<Vec<Error>>,
+    last_stamp: Mutex<Timestamp>,
+    /// Directories whose name is on the medium, as is that of each directory above.
+    synced: Mutex<HashSet<PathBuf>>,
+}
+
+impl Root {
+    pub(crate) fn new(disk: Arc<dyn Disk>, path: PathBuf, durability: Durability) -> Root {
+        Root {
+            disk,
+            path,
+            durability,
+            tmp: Tmp::default(),
+            reserve: Mutex::default(),
+            recent: Recent::default(),
+            failures: Mutex::default(),
+            last_stamp: Mutex::new(Timestamp::UNIX_EPOCH),
+            synced: Mutex::default(),
+        }
+    }
+
+    /// A path below the root.
+    pub(crate) fn join(&self, below: impl AsRef<Path>) -> PathBuf {
+        self.path.join(below)
+    }
+
+    /// Whether anything is synced at all.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.durability != Durability::None
+    }
+
+    /// Records a failure for [`Root::take_failures`]; above [`MAX_FAILURES`] it is dropped.
+    pub(crate) fn fail(&self, error: Error) {
+        let mut failures = lock(&self.failures);
+        if failures.len() < MAX_FAILURES {
+            failures.push(error);
+        }
+    }
+
+    pub(crate) fn take_failures(&self) -> Vec<Error> {
+        std::mem::take(&mut *lock(&self.failures))
+    }
+
+    /// The time, always later than any time returned before.
+    pub(crate) fn stamp(&self) -> Timestamp {
+        let mut last = lock(&self.last_stamp);
+        let next = last.saturating_add(SignedDuration::from_micros(1)).unwrap_or(*last);
+        // A WARC header holds whole microseconds.
+        let now = Timestamp::from_microsecond(self.disk.now().as_microsecond()).unwrap_or(next);
+        *last = now.max(next);
+        *last
+    }
+}

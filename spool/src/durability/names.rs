@@ -1,0 +1,107 @@
+//! Names in the tree: given, taken away, and brought to the medium.
+
+use std::path::Path;
+
+use crate::durability::Root;
+use crate::error::{Error, Result, is_missing};
+use crate::fs::parallel::lock;
+use crate::fs::{Opened, parallel};
+
+/// Directories known to be on the medium; more are asked about again.
+const MAX_SYNCED: usize = 8_192;
+
+impl Root {
+    /// Renames a file into the tree, making the directories on its way. `commit` is held.
+    pub(crate) fn rename_into_place(&self, from: &Path, to: &Path) -> Result<()> {
+        match self.disk.rename(from, to) {
+            Err(error) if is_missing(&error) => {}
+            done => return done.map_err(|error| Error::disk("write", to, error)),
+        }
+        let above: Vec<&Path> =
+            to.ancestors().skip(1).take_while(|path| *path != self.path).collect();
+        for directory in above.into_iter().rev() {
+            self.make_dir(directory)?;
+        }
+        self.disk.rename(from, to).map_err(|error| Error::disk("write", to, error))
+    }
+
+    pub(crate) fn make_dir(&self, directory: &Path) -> Result<()> {
+        match self.disk.create_dir(directory) {
+            Ok(()) => {
+                lock(&self.synced).remove(directory);
+                Ok(())
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(Error::disk("make the directory", directory, error)),
+        }
+    }
+
+    /// Waits until names changed in these directories are on the medium, and the directories too.
+    pub(crate) fn sync_names(&self, directories: &[&Path]) -> Result<()> {
+        let mut above: Vec<&Path> = Vec::new();
+        {
+            let known = lock(&self.synced);
+            for directory in directories {
+                let upward = directory.ancestors().take_while(|path| path.starts_with(&self.path));
+                // Those above a known one are known too. The directory itself has changed names.
+                above.push(directory);
+                above.extend(
+                    upward.take_while(|path| !known.contains(*path)).filter_map(Path::parent),
+                );
+            }
+        }
+        above.retain(|path| path.starts_with(&self.path));
+        above.sort_unstable();
+        above.dedup();
+        let mut failed = None;
+        let threads = self.disk.waits_at_once();
+        for done in parallel::for_each(&above, threads, |directory| self.sync_dir(directory)) {
+            match done {
+                // Somebody has deleted it, and with it what was stored there.
+                Err(error) if error.is_missing() => {}
+                done => failed = failed.or(done.err()),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let mut known = lock(&self.synced);
+        if known.len() > MAX_SYNCED {
+            known.clear();
+        }
+        let all = directories.iter().flat_map(|path| path.ancestors());
+        known.extend(all.filter(|path| path.starts_with(&self.path)).map(Path::to_owned));
+        Ok(())
+    }
+
+    pub(crate) fn sync_dir(&self, directory: &Path) -> Result<()> {
+        self.disk.sync_dir(directory).map_err(|error| Error::disk("write", directory, error))
+    }
+
+    /// Removes a file; false when there is none.
+    pub(crate) fn remove_file(&self, path: &Path) -> Result<bool> {
+        match self.disk.remove_file(path) {
+            Ok(()) => Ok(true),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(Error::disk("remove", path, error)),
+        }
+    }
+
+    /// Whether there is a plain file of that name.
+    pub(crate) fn is_file(&self, path: &Path) -> Result<bool> {
+        match self.disk.open(path) {
+            Ok(Opened::File(..)) => Ok(true),
+            Ok(Opened::NotAFile) => Ok(false),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(Error::disk("open", path, error)),
+        }
+    }
+
+    pub(crate) fn is_directory(&self, path: &Path) -> Result<bool> {
+        match self.disk.read_dir(path) {
+            Ok(_) => Ok(true),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(Error::disk("read", path, error)),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Opening a spool: its root, its lock, its version, and what a crash left behind.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+
+use crate::durability::{DAMAGED, OUTGOING, RUNS, Root, TMP};
+use crate::error::{Error, Result, is_missing};
+use crate::fs::{Disk, Lock, Opened, parent, read_exactly};
+
+/// What the file `version` holds: the format, and its number.
+pub(crate) const VERSION: &str = "wwwoffle-spool 1";
+
+const VERSION_FILE: &str = "version";
+const LOCK_FILE: &str = "lock";
+
+/// What may lie in a directory that is to become a spool: what an opening that was stopped leaves, and
+/// what an empty file system brings along.
+const MAY_BE_THERE: [&str; 4] = [LOCK_FILE, TMP, VERSION_FILE, "lost+found"];
+
+/// A version file or lock is not longer than this, in bytes.
+const MAX_LINE: usize = 64;
+
+/// Makes the root if needed, and takes its lock.
+pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
+    make_root(disk, root)?;
+    let path = root.join(LOCK_FILE);
+    let lock = disk.lock(&path).map_err(|error| Error::disk("write", &path, error))?;
+    lock.ok_or_else(|| Error::locked(root, holder(disk, &path)))
+}
+
+/// Checks the version, or makes an empty directory a spool. The lock is held.
+pub(crate) fn prepare(root: &Root) -> Result<()> {
+    let (disk, path) = (&*root.disk, root.path.as_path());
+    if check_version(disk, path)? {
+        for directory in [TMP, DAMAGED, OUTGOING, RUNS] {
+            root.make_dir(&root.join(directory))?;
+        }
+        return Ok(());
+    }
+    if let Some(found) = foreign_name(disk, path)? {
+        return Err(Error::not_a_spool(path, found));
+    }
+    for directory in [TMP, DAMAGED, OUTGOING, RUNS] {
+        root.make_dir(&root.join(directory))?;
+    }
+    // A `version` that power loss left empty is written again: nothing was stored under it.
+    root.replace_file(&root.join(VERSION_FILE), format!("{VERSION}\n").as_bytes())
+}
+
+/// Whether the root is a spool that this program reads; false when it has no version yet.
+pub(crate) fn check_version(disk: &dyn Disk, root: &Path) -> Result<bool> {
+    let Some(text) = read_line(disk, &root.join(VERSION_FILE))? else { return Ok(false) };
+    match text.trim() {
+        "" => Ok(false),
+        VERSION => Ok(true),
+        other => Err(Error::other_version(root, other.to_owned(), VERSION)),
+    }
+}
+
+/// For reading only: the root has to be a spool.
+pub(crate) fn check_root(disk: &dyn Disk, root: &Path) -> Result<()> {
+    match disk.read_dir(root) {
+        Ok(_) if check_version(disk, root)? => Ok(()),
+        Ok(_) => Err(Error::not_a_spool(root, "no file \"version\"".to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(Error::not_a_directory(root))
+        }
+        Err(error) => Err(Error::disk("open", root, error)),
+    }
+}
+
+/// Makes the root and what is above it.
+fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
+    let mut made = disk.create_dir(root);
+    if made.as_ref().is_err_and(is_missing) && parent(root) != root {
+        make_root(disk, parent(root))?;
+        // Once more, and only once: where nothing can be made, as in /proc, it is missing for ever.
+        made = disk.create_dir(root);
+    }
+    match made {
+        Ok(()) => match root.parent().filter(|above| !above.as_os_str().is_empty()) {
+            Some(above) => disk.sync_dir(above).map_err(|error| Error::disk("write", above, error)),
+            None => Ok(()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match disk.read_dir(root) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                Err(Error::not_a_directory(root))
+            }
+            Err(error) => Err(Error::disk("read", root, error)),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(Error::not_a_directory(parent(root)))
+        }
+        Err(error) => Err(Error::disk("make the directory", root, error)),
+    }
+}
+
+/// The first thing in a directory that a spool would not hold before it has a version.
+fn foreign_name(disk: &dyn Disk, root: &Path) -> Result<Option<String>> {
+    let names = disk.read_dir(root).map_err(|error| Error::disk("read", root, error))?;
+    for name in names {
+        let name = name.map_err(|error| Error::disk("read", root, error))?;
+        let ours = [DAMAGED, OUTGOING, RUNS].iter().chain(&MAY_BE_THERE);
+        if !ours.into_iter().any(|ours| name == OsStr::new(ours)) {
+            return Ok(Some(name.to_string_lossy().into_owned()));
+        }
+    }
+    Ok(None)
+}
+
+fn holder(disk: &dyn Disk, lock: &Path) -> Option<u32> {
+    read_line(disk, lock).ok()??.trim().parse().ok()
+}
+
+/// The text of a short file. `None` when there is none.
+fn read_line(disk: &dyn Disk, path: &Path) -> Result<Option<String>> {
+    match disk.open(path) {
+        Ok(Opened::File(file, _)) => {
+            let bytes = read_exactly(&*file, MAX_LINE, 0)
+                .map_err(|error| Error::disk("read", path, error))?;
+            Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+        }
+        Ok(Opened::NotAFile) => Ok(Some("no file".to_owned())),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(Error::disk("open", path, error)),
+    }
+}

@@ -1,0 +1,238 @@
+//! Which entries came last: those that a stop which was none in order may have damaged.
+//!
+//! The file `recent` is there while the spool is open, and holds a line for each file that has got its
+//! name: when, in microseconds since 1970, a space, and the path below the root. The time is that of the name, not of
+//! the entry: one that is written anew because its origin confirmed it, or moved, keeps the time it was stored at. Closing the spool removes it. An opening that finds it knows that the one before
+//! was not closed, and what came last then; those are read whole in the background.
+//!
+//! It is an aid: that it cannot be written keeps nothing from being done, on a full disk it goes for what is needed more,
+//! and what it says is looked at before it is believed. It is synced when the spool is opened and never after, so that after a power
+//! failure its last lines may be missing; what they tell of was in the same danger.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+
+use crate::durability::{Durability, Root};
+use crate::entry::place;
+use crate::error::{Error, Result, is_missing};
+use crate::fs::parallel::lock;
+use crate::fs::size::{narrow, wide};
+use crate::fs::{DiskFile, Opened, read_exactly};
+
+/// The file in the root.
+pub(crate) const FILE: &str = "recent";
+
+/// The file has no more bytes: then its first half goes. That is some 35,000 entries.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// No line is longer.
+const MAX_LINE: usize = 1_024;
+
+/// What came since the spool was opened, and what came last before that.
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    now: Mutex<Now>,
+    /// What an opening before has left, the first first, until it has been looked at.
+    left: Mutex<Vec<Noted>>,
+}
+
+/// A file that got its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Noted {
+    /// When. `None`: the line does not tell.
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, Default)]
+struct Now {
+    file: Option<Arc<dyn DiskFile>>,
+    written: u64,
+    /// Lines that are not in the file yet.
+    lines: Vec<u8>,
+}
+
+impl Root {
+    /// Says that the spool is open, and finds out whether it was closed; true if not.
+    pub(crate) fn open_recent(&self) -> bool {
+        let path = self.join(FILE);
+        let bytes = match self.disk.open(&path) {
+            Ok(Opened::File(file, len)) => last_lines(&*file, len, len.saturating_sub(MAX_BYTES)),
+            Ok(Opened::NotAFile) => {
+                self.move_aside(&path, "it is not a plain file");
+                Vec::new()
+            }
+            Err(error) if is_missing(&error) => {
+                // A stop may come before the first line.
+                let _written_or_not = self.begin_recent(&path, &[]);
+                return false;
+            }
+            Err(_) => return true,
+        };
+        *lock(&self.recent.left) = noted(&bytes);
+        // Until they have been looked at, the next opening has to know of them too.
+        let _written_or_not = self.begin_recent(&path, &bytes);
+        true
+    }
+
+    /// Writes the file anew, and goes on behind that.
+    fn begin_recent(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let (aside, file) = self.create_tmp()?;
+        let fail = |error| Error::disk("write", path, error);
+        let is_synced = self.durability != Durability::None;
+        let written = (|| {
+            file.write_all_at(bytes, 0).map_err(fail)?;
+            if is_synced {
+                file.sync().map_err(fail)?;
+            }
+            self.disk.rename(&aside, path).map_err(fail)
+        })();
+        if written.is_err() {
+            self.discard(&aside);
+            return written;
+        }
+        {
+            let mut now = lock(&self.recent.now);
+            (now.file, now.written) = (Some(file), wide(bytes.len()));
+        }
+        if is_synced { self.sync_dir(&self.path) } else { Ok(()) }
+    }
+
+    /// The file that was renamed last, of those that have not been checked.
+    pub(crate) fn last_unchecked(&self) -> Option<Noted> {
+        lock(&self.recent.left).last().cloned()
+    }
+
+    /// Removes that file from the list.
+    pub(crate) fn pop_unchecked(&self) {
+        lock(&self.recent.left).pop();
+    }
+
+    /// Empties the list.
+    pub(crate) fn drop_unchecked(&self) {
+        lock(&self.recent.left).clear();
+    }
+
+    /// Notes that a file has got its name.
+    pub(crate) fn note_recent(&self, path: &Path) {
+        let Some(line) = path.strip_prefix(&self.path).ok().and_then(Path::to_str) else { return };
+        let mut now = lock(&self.recent.now);
+        if now.file.is_some() && line.len() <= MAX_LINE && !line.contains('\n') {
+            let line = format!("{} {line}\n", self.disk.now().as_microsecond());
+            now.lines.extend_from_slice(line.as_bytes());
+        }
+    }
+
+    /// Writes what was noted.
+    pub(crate) fn write_recent(&self) {
+        let is_full = {
+            let mut now = lock(&self.recent.now);
+            let lines = std::mem::take(&mut now.lines);
+            let Some(file) = now.file.clone().filter(|_| !lines.is_empty()) else { return };
+            if file.write_all_at(&lines, now.written).is_err() {
+                now.file = None;
+                return;
+            }
+            now.written += wide(lines.len());
+            now.written > MAX_BYTES
+        };
+        if is_full {
+            self.halve_recent();
+        }
+    }
+
+    /// Keeps the second half of the lines. Where that fails there are no more from now on.
+    fn halve_recent(&self) {
+        let path = self.join(FILE);
+        let mut now = lock(&self.recent.now);
+        let Some(file) = now.file.take() else { return };
+        let from = now.written / 2;
+        let half = last_lines(&*file, now.written, from);
+        if half.is_empty() {
+            return;
+        }
+        let Ok((aside, file)) = self.create_tmp() else { return };
+        let written = file.write_all_at(&half, 0).and_then(|()| self.disk.rename(&aside, &path));
+        if written.is_ok() {
+            (now.file, now.written) = (Some(file), wide(half.len()));
+        } else {
+            self.discard(&aside);
+        }
+    }
+
+    /// Does without the list until the next opening, and makes room on the disk so. False: there is none.
+    pub(crate) fn give_up_recent(&self) -> bool {
+        // Closed before it is removed, or its room stays taken.
+        let had_one = lock(&self.recent.now).file.take().is_some();
+        had_one && self.disk.remove_file(&self.join(FILE)).is_ok()
+    }
+
+    /// Says that the spool is closed: all is where it should be.
+    pub(crate) fn close_recent(&self) {
+        if lock(&self.recent.now).file.take().is_none() || !lock(&self.recent.left).is_empty() {
+            // What the time before has left was not looked at to its end.
+            return;
+        }
+        // If it stays, the next opening looks for nothing.
+        let _removed_or_not = self.disk.remove_file(&self.join(FILE));
+    }
+}
+
+/// The lines of a file from the first that begins behind `from`; none where it cannot be read.
+fn last_lines(file: &dyn DiskFile, len: u64, from: u64) -> Vec<u8> {
+    let Ok(len) = narrow(len.saturating_sub(from)) else { return Vec::new() };
+    let mut bytes = read_exactly(file, len, from).unwrap_or_default();
+    if from > 0 {
+        let begun = bytes.iter().position(|&byte| byte == b'\n');
+        bytes.drain(..begun.map_or(bytes.len(), |end| end + 1));
+    }
+    bytes
+}
+
+/// What a file tells, as far as its paths are some of entries: nothing else is touched, whatever is in
+/// the file.
+fn noted(bytes: &[u8]) -> Vec<Noted> {
+    let noted = |line: &[u8]| {
+        let line = std::str::from_utf8(line).ok()?;
+        // No scheme has a space.
+        let timed = line.split_once(' ').and_then(|(at, path)| Some((at.parse().ok()?, path)));
+        let at = timed.and_then(|(at, _)| Timestamp::from_microsecond(at).ok());
+        let path = Path::new(timed.map_or(line, |(_, path)| path));
+        let mut parts = path.components();
+        let is_plain = parts.clone().all(|part| matches!(part, Component::Normal(_)));
+        let scheme = parts.next()?.as_os_str().to_str().and_then(place::scheme_of);
+        let is_ours = scheme.is_some() && (3..=4).contains(&parts.count());
+        let is_entry = path.extension().is_some_and(|extension| extension == "warc");
+        let is_short = path.as_os_str().len() <= MAX_LINE;
+        (is_plain && is_ours && is_entry && is_short).then(|| Noted { at, path: path.to_owned() })
+    };
+    // What was cut off has no end.
+    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let lines = bytes.get(..end).unwrap_or_default().split(|&byte| byte == b'\n');
+    lines.filter_map(noted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_of_entries_are_read() {
+        let bytes = b"http/a/9f/9f86.warc\n\n../a/b/c.warc\nhttp/../../x.warc\n/http/a/9f/x.warc\n\
+            tmp/a/b/c.warc\nhttp/a/x.warc\nhttp/a/9f/x.txt\n\xff\nhttps/a/9f/x.variants/y.warc\n\
+            =ftps/a/9f/x.warc\n1700000000000001 http/a/9f/t.warc\n1700000000000001 ../a/9f/t.warc\n\
+            x http/a/9f/t.warc\nhttp/a/9f/cut.warc";
+        let at = Timestamp::from_microsecond(1_700_000_000_000_001).unwrap();
+        let want = [
+            (None, "http/a/9f/9f86.warc"),
+            (None, "https/a/9f/x.variants/y.warc"),
+            (None, "=ftps/a/9f/x.warc"),
+            (Some(at), "http/a/9f/t.warc"),
+        ];
+        let want = want.map(|(at, path)| Noted { at, path: path.into() });
+        assert_eq!(noted(bytes), want);
+        assert_eq!(noted(b""), []);
+    }
+}

@@ -1,0 +1,197 @@
+//! The body of an entry: in memory, or in its open file.
+
+use std::fmt;
+use std::io;
+use std::ops::{Deref, Range};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use sha2::{Digest, Sha256};
+
+use super::Entry;
+use super::blocks::Blocks;
+use super::gzip;
+use super::warc::Reason;
+use crate::error::{Damage, Error, Result};
+use crate::fs::DiskFile;
+use crate::fs::size::wide;
+
+/// What is read of a body at once while it is verified, in bytes.
+const PIECE: usize = 256 << 10;
+
+/// Bytes that several parts of an entry share.
+pub(crate) type Shared = Arc<Vec<u8>>;
+
+/// The body of an entry, as it was received less its transfer coding.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// In memory, and verified.
+    Whole(Whole),
+    /// On disk: its length is verified, its content not yet. See [`BodyFile::verifier`].
+    File(BodyFile),
+}
+
+/// A body in memory. Cloning shares it; as it is `AsRef<[u8]>`, a buffer type can own it uncopied.
+#[derive(Clone)]
+pub struct Whole {
+    pub(crate) bytes: Shared,
+    pub(crate) range: Range<usize>,
+}
+
+/// A body on disk, open: it stays readable when the entry is replaced or removed.
+#[derive(Debug, Clone)]
+pub struct BodyFile {
+    pub(crate) file: Arc<dyn DiskFile>,
+    pub(crate) path: Arc<Path>,
+    pub(crate) start: u64,
+    pub(crate) len: u64,
+    pub(crate) digest: [u8; 32],
+    /// The checksums of its blocks, from the file, or made when they were first needed.
+    pub(crate) blocks: Arc<OnceLock<Blocks>>,
+    /// Whether all of it was read since it was opened, and agreed with its digest.
+    pub(crate) verified: Arc<AtomicBool>,
+}
+
+/// Checks a body that is read in order against the digest it was stored with.
+///
+/// Whoever sends a [`BodyFile`] feeds it, and sends the last piece only after [`Verifier::finish`]:
+/// then a damaged body never looks whole to who receives it.
+#[derive(Debug)]
+pub struct Verifier {
+    hasher: Sha256,
+    left: u64,
+    digest: [u8; 32],
+    verified: Arc<AtomicBool>,
+}
+
+impl Deref for Whole {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+impl AsRef<[u8]> for Whole {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Whole({} bytes)", self.len())
+    }
+}
+
+impl BodyFile {
+    /// The length of the body in bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the body has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Reads what there is at `offset` of the body, at most the length of `buffer`; 0 at its end.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails, or the file became shorter than it was when it was opened.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let left = self.len.saturating_sub(offset);
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let Some(buffer) = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty()) else {
+            return Ok(0);
+        };
+        let read = self.file.read_at(buffer, self.start.saturating_add(offset));
+        let failed = |error| match gzip::reason_of(&error) {
+            Some(reason) => self.damaged(reason),
+            None => Error::disk("read", &self.path, error),
+        };
+        match read.map_err(failed)? {
+            0 => Err(Error::disk("read", &self.path, io::ErrorKind::UnexpectedEof.into())),
+            read => Ok(read),
+        }
+    }
+
+    /// What tells at the end whether the body was the one that was stored.
+    #[must_use]
+    pub fn verifier(&self) -> Verifier {
+        let verified = Arc::clone(&self.verified);
+        Verifier { hasher: Sha256::new(), left: self.len, digest: self.digest, verified }
+    }
+
+    /// Whether a [`Verifier`] of this body, or of a clone of it, has agreed already. It says nothing of
+    /// what was done to the file since: that is for who remembers the entry to look at.
+    #[must_use]
+    pub fn is_verified(&self) -> bool {
+        self.verified.load(Ordering::Acquire)
+    }
+
+    /// The same as [`BodyFile::read_at`] where the system has the bytes in memory; `None` where they
+    /// would have to be waited for, or nobody can tell.
+    #[must_use]
+    pub fn read_cached(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
+        let left = self.len.saturating_sub(offset);
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let buffer = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty())?;
+        let read = self.file.read_cached(buffer, self.start.saturating_add(offset));
+        read.filter(|read| *read > 0)
+    }
+
+    pub(crate) fn identity(&self) -> io::Result<u64> {
+        self.file.identity()
+    }
+
+    pub(crate) fn damaged(&self, reason: Reason) -> Error {
+        let path = self.path.to_path_buf();
+        Error::damaged(Damage { path, moved_to: None, reason: reason.to_owned() })
+    }
+}
+
+impl Verifier {
+    /// Takes the next bytes of the body.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.left = self.left.wrapping_sub(wide(bytes.len()));
+        self.hasher.update(bytes);
+    }
+
+    /// Whether the bytes were those of the body, from the first to the last.
+    #[must_use]
+    pub fn finish(self) -> bool {
+        let agrees = self.left == 0 && <[u8; 32]>::from(self.hasher.finalize()) == self.digest;
+        if agrees {
+            self.verified.store(true, Ordering::Release);
+        }
+        agrees
+    }
+}
+
+/// Reads a body to its end, and compares it with its digest.
+pub(crate) fn is_whole(entry: &Entry) -> Result<bool> {
+    match entry.body() {
+        Body::Whole(_) => Ok(true),
+        Body::File(file) => match is_file_whole(file) {
+            Err(error) if error.is_damaged() => Ok(false),
+            done => done,
+        },
+    }
+}
+
+fn is_file_whole(file: &BodyFile) -> Result<bool> {
+    let (mut verifier, mut piece, mut offset) = (file.verifier(), vec![0; PIECE], 0);
+    loop {
+        let read = file.read_at(offset, &mut piece)?;
+        if read == 0 {
+            return Ok(verifier.finish());
+        }
+        verifier.update(piece.get(..read).unwrap_or_default());
+        offset += wide(read);
+    }
+}

@@ -1,0 +1,183 @@
+//! A compressed file as the file that it stands for.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use super::inflate::{self, BROKEN, Inflating, broken};
+use super::table::{TRAILER, Table};
+use crate::entry::warc::Reason;
+use crate::fs::parallel::lock;
+use crate::fs::size::{narrow, wide};
+use crate::fs::{DiskFile, Stamp, read_exactly};
+use sha2::{Digest, Sha256};
+
+/// So many readers of one file can be at different places of it without any expanding a stretch again.
+const MAX_CURSORS: usize = 4;
+
+/// Bytes that are expanded at once, at most and at least.
+const WINDOW: usize = 64 << 10;
+const LEAST_WINDOW: usize = 8 << 10;
+
+/// Reads a compressed file by the offsets of the file that it stands for.
+///
+/// It holds what a few readers expanded last, some 150 KiB each at most, until they come to the end of a stretch.
+#[derive(Debug)]
+pub(crate) struct Expanded {
+    file: Arc<dyn DiskFile>,
+    table: Table,
+    /// The one used last is the last.
+    cursors: Mutex<Vec<Cursor>>,
+}
+
+/// Where somebody reads.
+#[derive(Debug)]
+struct Cursor {
+    inflating: Inflating,
+    /// What was expanded last: it ends where `inflating` is.
+    window: Vec<u8>,
+}
+
+impl Cursor {
+    fn window_start(&self) -> u64 {
+        self.inflating.at() - wide(self.window.len())
+    }
+
+    /// Whether it can give out what is at `offset` without beginning anew.
+    fn reaches(&self, offset: u64) -> bool {
+        (self.window_start()..self.inflating.stretch().to).contains(&offset)
+    }
+
+    /// Copies what there is at `offset`, which is in its stretch and not behind it.
+    fn read(&mut self, file: &dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        while offset >= self.inflating.at() {
+            self.window.resize(buffer.len().clamp(LEAST_WINDOW, WINDOW), 0);
+            let read = self.inflating.read(file, &mut self.window);
+            self.window.truncate(*read.as_ref().unwrap_or(&0));
+            if read? == 0 {
+                return Err(broken(BROKEN));
+            }
+        }
+        let within = narrow(offset - self.window_start()).unwrap_or(usize::MAX);
+        Ok(copy(self.window.get(within..).unwrap_or_default(), buffer))
+    }
+}
+
+impl Expanded {
+    pub(super) fn new(file: Arc<dyn DiskFile>, table: Table) -> Expanded {
+        Expanded { file, table, cursors: Mutex::default() }
+    }
+
+    /// A cursor for `offset`: the nearest before it, or a new one.
+    fn cursor(&self, offset: u64) -> Option<Cursor> {
+        let mut cursors = lock(&self.cursors);
+        let reaching = cursors.iter().enumerate().filter(|(_, cursor)| cursor.reaches(offset));
+        let nearest = reaching.max_by_key(|(_, cursor)| cursor.inflating.at());
+        if let Some(index) = nearest.map(|(index, _)| index) {
+            return Some(cursors.remove(index));
+        }
+        let stretch = self.table.stretch_at(offset)?;
+        Some(Cursor { inflating: Inflating::new(stretch), window: Vec::new() })
+    }
+
+    fn read_record(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut cursor = self.cursor(offset).ok_or_else(|| broken(BROKEN))?;
+        // What has failed is not used again.
+        let read = cursor.read(&*self.file, buffer, offset)?;
+        if offset + wide(read) == cursor.inflating.stretch().to {
+            // Whoever reads on does so in the next stretch: what is open and idle holds nothing.
+            return Ok(read);
+        }
+        let mut cursors = lock(&self.cursors);
+        if cursors.len() >= MAX_CURSORS {
+            cursors.remove(0);
+        }
+        cursors.push(cursor);
+        Ok(read)
+    }
+
+    /// Expands the records behind the first.
+    fn tail(&self) -> io::Result<Vec<u8>> {
+        let len = |len| narrow(len).map_err(broken);
+        let packed_len = len(self.table.length - self.table.tail)?;
+        let packed = read_exactly(&*self.file, packed_len, self.table.tail)?;
+        let expanded = len(self.table.expanded - self.table.record)?;
+        inflate::members(&packed, expanded).map_err(broken)
+    }
+
+    /// Expands all of it, as other programs would and as it is read here, and gives the SHA-256 of what it
+    /// stands for; or why it is damaged.
+    pub(super) fn verify(&self) -> io::Result<Result<[u8; 32], Reason>> {
+        match self.expand() {
+            Err(error) => match inflate::reason_of(&error) {
+                Some(reason) => Ok(Err(reason)),
+                None => Err(error),
+            },
+            Ok(digest) => Ok(Ok(digest)),
+        }
+    }
+
+    fn expand(&self) -> io::Result<[u8; 32]> {
+        let (mut digest, mut sum) = (Sha256::new(), crc32fast::Hasher::new());
+        let mut piece = vec![0; WINDOW];
+        for stretch in self.table.stretches() {
+            let mut inflating = Inflating::new(stretch);
+            loop {
+                let read = inflating.read(&*self.file, &mut piece)?;
+                let piece = piece.get(..read).filter(|piece| !piece.is_empty());
+                let Some(piece) = piece else { break };
+                digest.update(piece);
+                sum.update(piece);
+            }
+            let is_last = stretch.to == self.table.record;
+            if !inflating.is_at_end(&*self.file, is_last)? {
+                return Err(broken(BROKEN));
+            }
+        }
+        let trailer = read_exactly(&*self.file, 8, self.table.tail - TRAILER)?;
+        if trailer != inflate::trailer(sum.finalize(), self.table.record) {
+            return Err(broken("its compressed form does not agree with its check"));
+        }
+        digest.update(self.tail()?);
+        Ok(digest.finalize().into())
+    }
+}
+
+impl DiskFile for Expanded {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        if buffer.is_empty() || offset >= self.table.expanded {
+            return Ok(0);
+        }
+        match offset.checked_sub(self.table.record) {
+            None => self.read_record(buffer, offset),
+            Some(within) => {
+                let tail = self.tail()?;
+                let within = narrow(within).unwrap_or(usize::MAX);
+                Ok(copy(tail.get(within..).unwrap_or_default(), buffer))
+            }
+        }
+    }
+
+    fn write_all_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    fn identity(&self) -> io::Result<u64> {
+        self.file.identity()
+    }
+
+    fn opened_as(&self) -> Option<Stamp> {
+        self.file.opened_as()
+    }
+}
+
+fn copy(from: &[u8], to: &mut [u8]) -> usize {
+    let len = from.len().min(to.len());
+    if let (Some(to), Some(from)) = (to.get_mut(..len), from.get(..len)) {
+        to.copy_from_slice(from);
+    }
+    len
+}

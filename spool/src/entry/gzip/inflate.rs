@@ -1,0 +1,201 @@
+//! Expanding: one stretch of deflated bytes at a time, and whole gzip members.
+
+use std::fmt;
+use std::io;
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+use super::table::{Stretch, TRAILER};
+use crate::entry::warc::Reason;
+use crate::fs::DiskFile;
+use crate::fs::size::{narrow, wide};
+
+/// Compressed bytes that are read at once.
+const INPUT: usize = 32 << 10;
+
+/// The header of a member behind the first: deflate, and nothing else known.
+pub(super) const PLAIN_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+
+/// What the compressed form of a file is that cannot be expanded to what it should be.
+pub(crate) const BROKEN: Reason = "its compressed form is damaged";
+
+/// Why a file could not be expanded, inside of an [`io::Error`].
+#[derive(Debug)]
+struct Broken(Reason);
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// An error of reading that says that the compressed form is damaged, and no disk.
+pub(super) fn broken(reason: Reason) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, Broken(reason))
+}
+
+/// Why the compressed form is damaged, if it was that.
+pub(crate) fn reason_of(error: &io::Error) -> Option<Reason> {
+    error.get_ref()?.downcast_ref::<Broken>().map(|broken| broken.0)
+}
+
+/// A stretch being expanded, from its beginning on.
+#[derive(Debug)]
+pub(super) struct Inflating {
+    stretch: Stretch,
+    inflate: Decompress,
+    /// Up to where it is expanded, as an offset of the expanded file.
+    at: u64,
+    /// From where on compressed bytes have not been read.
+    packed_at: u64,
+    input: Vec<u8>,
+    /// What of the input has been used.
+    used: usize,
+    is_ended: bool,
+}
+
+impl Inflating {
+    pub(super) fn new(stretch: Stretch) -> Inflating {
+        Inflating {
+            stretch,
+            inflate: Decompress::new(false),
+            at: stretch.from,
+            packed_at: stretch.packed_from,
+            input: Vec::new(),
+            used: 0,
+            is_ended: false,
+        }
+    }
+
+    pub(super) fn stretch(&self) -> Stretch {
+        self.stretch
+    }
+
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Expands what comes next, at most as much as there is room for; 0 at the end of the stretch.
+    pub(super) fn read(&mut self, file: &dyn DiskFile, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = narrow(self.stretch.to - self.at).unwrap_or(usize::MAX);
+        let most = left.min(buffer.len());
+        let Some(buffer) = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty()) else {
+            return Ok(0);
+        };
+        loop {
+            self.fill(file)?;
+            let before = (self.inflate.total_in(), self.inflate.total_out());
+            let input = self.input.get(self.used..).unwrap_or_default();
+            let status = self.inflate.decompress(input, buffer, FlushDecompress::None);
+            let status = status.map_err(|_| broken(BROKEN))?;
+            let used = self.inflate.total_in() - before.0;
+            let made = self.inflate.total_out() - before.1;
+            self.used += narrow(used).unwrap_or(usize::MAX);
+            self.at += made;
+            self.is_ended |= status == Status::StreamEnd;
+            if made > 0 {
+                return Ok(narrow(made).unwrap_or(usize::MAX).min(most));
+            }
+            if used == 0 || self.is_ended {
+                // It stands for less than it should.
+                return Err(broken(BROKEN));
+            }
+        }
+    }
+
+    /// Goes on without giving anything out, to the end of the compressed bytes; whether they end there, as
+    /// those of the last stretch of a member have to, or go on, as those of the others have to.
+    pub(super) fn is_at_end(&mut self, file: &dyn DiskFile, is_last: bool) -> io::Result<bool> {
+        let mut more = [0];
+        while !self.is_ended {
+            self.fill(file)?;
+            let input = self.input.get(self.used..).unwrap_or_default();
+            let before = (self.inflate.total_in(), self.inflate.total_out());
+            let status = self.inflate.decompress(input, &mut more, FlushDecompress::None);
+            self.is_ended |= status.map_err(|_| broken(BROKEN))? == Status::StreamEnd;
+            if self.inflate.total_out() > before.1 {
+                return Ok(false);
+            }
+            let used = self.inflate.total_in() - before.0;
+            self.used += narrow(used).unwrap_or(usize::MAX);
+            if used == 0 {
+                break;
+            }
+        }
+        let is_used = self.used == self.input.len() && self.packed_at == self.stretch.packed_to;
+        Ok(is_used && self.at == self.stretch.to && self.is_ended == is_last)
+    }
+
+    /// Reads compressed bytes, if all that were read have been used.
+    fn fill(&mut self, file: &dyn DiskFile) -> io::Result<()> {
+        if self.used < self.input.len() {
+            return Ok(());
+        }
+        let left = narrow(self.stretch.packed_to - self.packed_at).unwrap_or(usize::MAX);
+        self.input.resize(left.min(INPUT), 0);
+        self.used = 0;
+        if self.input.is_empty() {
+            return Ok(());
+        }
+        let read = file.read_at(&mut self.input, self.packed_at)?;
+        if read == 0 {
+            return Err(broken("it became shorter while it was read"));
+        }
+        self.input.truncate(read);
+        self.packed_at += wide(read);
+        Ok(())
+    }
+}
+
+/// Expands members that follow one another, from the first byte to the last, to exactly `expanded` bytes.
+pub(super) fn members(mut packed: &[u8], expanded: usize) -> Result<Vec<u8>, Reason> {
+    let mut all = Vec::with_capacity(expanded);
+    while !packed.is_empty() {
+        let deflated = packed.strip_prefix(&PLAIN_HEAD).ok_or(BROKEN)?;
+        let (mut inflate, begin) = (Decompress::new(false), all.len());
+        loop {
+            // One byte more than there may be, so that what is too much shows.
+            let room = (expanded + 1).saturating_sub(all.len());
+            all.reserve(room);
+            let input = deflated.get(used(&inflate)..).unwrap_or_default();
+            let before = (inflate.total_in(), inflate.total_out());
+            let status = inflate.decompress_vec(input, &mut all, FlushDecompress::None);
+            let status = status.map_err(|_| BROKEN)?;
+            if all.len() > expanded {
+                return Err(BROKEN);
+            }
+            if status == Status::StreamEnd {
+                break;
+            }
+            if before == (inflate.total_in(), inflate.total_out()) {
+                return Err(BROKEN);
+            }
+        }
+        let rest = deflated.get(used(&inflate)..).unwrap_or_default();
+        let (trailer, rest) = rest.split_first_chunk().ok_or(BROKEN)?;
+        let member = all.get(begin..).unwrap_or_default();
+        if *trailer != self::trailer(crc32fast::hash(member), wide(member.len())) {
+            return Err(BROKEN);
+        }
+        packed = rest;
+    }
+    if all.len() == expanded { Ok(all) } else { Err(BROKEN) }
+}
+
+fn used(inflate: &Decompress) -> usize {
+    narrow(inflate.total_in()).unwrap_or(usize::MAX)
+}
+
+/// What follows the compressed bytes of a member of `len` bytes.
+pub(super) fn trailer(sum: u32, len: u64) -> [u8; 8] {
+    let mut trailer = [0; 8];
+    // RFC 1952 §2.3.1: the length modulo 2³².
+    let [a, b, c, d, ..] = len.to_le_bytes();
+    trailer[..4].copy_from_slice(&sum.to_le_bytes());
+    trailer[4..].copy_from_slice(&[a, b, c, d]);
+    trailer
+}
+
+const _: () = assert!(TRAILER == 8);

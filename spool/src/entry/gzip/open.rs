@@ -1,0 +1,120 @@
+//! Opening the file of an entry, compressed or not: above this nobody can tell.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::expanded::Expanded;
+use super::inflate::reason_of;
+use super::table::{Table, is_gzip};
+use crate::entry::warc::Reason;
+use crate::error;
+use crate::error::{Error, Result};
+use crate::fs::size::wide;
+use crate::fs::{Disk, DiskFile, Opened, read_exactly};
+
+/// Bytes that tell whether a file is compressed, and how long its header is.
+const LEAST: usize = 64;
+
+/// What a path holds.
+#[derive(Debug)]
+pub(crate) enum Held {
+    File(Opening),
+    Missing,
+    Bad(Reason),
+}
+
+/// An open file, and its beginning; all as if it were not compressed.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) file: Arc<dyn DiskFile>,
+    /// The length of what it stands for, in bytes.
+    pub(crate) len: u64,
+    /// The length it has on the disk.
+    pub(crate) disk_len: u64,
+    pub(crate) beginning: Vec<u8>,
+    /// How much may be read as its beginning: not the body, where that is expanded by itself.
+    most: u64,
+    /// The same file, if it is compressed.
+    pub(crate) expanded: Option<Arc<Expanded>>,
+}
+
+/// Opens the file at `path` and reads its first bytes, at most `most` of them: with one read if it is not
+/// compressed.
+pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<Held> {
+    let (file, disk_len) = match disk.open(path) {
+        Ok(Opened::File(file, len)) => (file, len),
+        Ok(Opened::NotAFile) => return Ok(Held::Bad("it is not a plain file")),
+        Err(error) if error::is_missing(&error) => return Ok(Held::Missing),
+        Err(error) => return Err(Error::disk("open", path, error)),
+    };
+    let fail = |error| Error::disk("read", path, error);
+    let beginning = first_bytes(&*file, disk_len, most).map_err(fail)?;
+    if !is_gzip(&beginning) {
+        let (len, most, expanded) = (disk_len, disk_len, None);
+        return Ok(Held::File(Opening { file, len, disk_len, beginning, most, expanded }));
+    }
+    let Some(header_len) = Table::header_len_of(&beginning) else {
+        return Ok(Held::Bad("it was compressed by another program"));
+    };
+    let more = if header_len > beginning.len() {
+        Some(read_exactly(&*file, header_len, 0).map_err(fail)?)
+    } else {
+        None
+    };
+    let table = match Table::parse(more.as_ref().unwrap_or(&beginning), disk_len) {
+        Ok(table) => table,
+        Err(reason) => return Ok(Held::Bad(reason)),
+    };
+    let len = table.expanded;
+    let end = if table.start > 0 { table.start } else { len };
+    let expanded = Arc::new(Expanded::new(file, table));
+    let file: Arc<dyn DiskFile> = Arc::<Expanded>::clone(&expanded);
+    let beginning = match first_bytes(&*file, end, most) {
+        Ok(beginning) => beginning,
+        Err(error) => return bad(error, path).map(Held::Bad),
+    };
+    let expanded = Some(expanded);
+    Ok(Held::File(Opening { file, len, disk_len, beginning, most: end, expanded }))
+}
+
+/// Why a file is damaged that could not be read; or that it is the disk that failed.
+pub(crate) fn bad(error: io::Error, path: &Path) -> Result<Reason> {
+    reason_of(&error).ok_or_else(|| Error::disk("read", path, error))
+}
+
+impl Opening {
+    /// Reads its first bytes anew, at most `most` of them.
+    pub(crate) fn read_to(&mut self, most: usize) -> io::Result<()> {
+        if wide(self.beginning.len()) < self.most.min(wide(most)) {
+            self.beginning = first_bytes(&*self.file, self.most, most)?;
+        }
+        Ok(())
+    }
+}
+
+fn first_bytes(file: &dyn DiskFile, len: u64, most: usize) -> io::Result<Vec<u8>> {
+    read_exactly(file, usize::try_from(len).unwrap_or(most).min(most), 0)
+}
+
+/// Why the compressed file at `path` is not as it was compressed, if it is not. All of it is read.
+pub(crate) fn fault(disk: &dyn Disk, path: &Path) -> Result<Option<Reason>> {
+    let opening = match open(disk, path, LEAST)? {
+        Held::File(opening) => opening,
+        Held::Missing => return Ok(None),
+        Held::Bad(reason) => return Ok(Some(reason)),
+    };
+    let Some(expanded) = opening.expanded else { return Ok(None) };
+    let verified = expanded.verify().map_err(|error| Error::disk("read", path, error))?;
+    Ok(verified.err())
+}
+
+/// Expands the compressed file that was written to `file`, and gives the SHA-256 of what it stands for.
+pub(crate) fn read_back(file: Arc<dyn DiskFile>, len: u64) -> io::Result<Option<[u8; 32]>> {
+    let most = super::table::MAX_HEADER;
+    let header = first_bytes(&*file, len, most)?;
+    match Table::parse(&header, len) {
+        Ok(table) => Ok(Expanded::new(file, table).verify()?.ok()),
+        Err(_) => Ok(None),
+    }
+}

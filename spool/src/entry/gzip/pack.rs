@@ -1,0 +1,273 @@
+//! Compressing the file of an entry into another one.
+
+use std::io;
+use std::path::Path;
+
+use flate2::{Compress, Compression, FlushCompress, Status};
+use sha2::{Digest, Sha256};
+
+use super::bounds::{Bounds, Rewritten};
+use super::inflate::{PLAIN_HEAD, trailer};
+use super::table::{END, Table, block_len, count_points, header_len};
+use crate::entry::layout::FIRST_READ;
+use crate::entry::verified::read_piece;
+use crate::entry::warc::{BLOCK_END, parse_record};
+use crate::entry::{Body, BodyFile, Entry};
+use crate::error::{Error, Result};
+use crate::fs::DiskFile;
+use crate::fs::size::{narrow, wide};
+
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 256 << 10;
+
+/// What a file takes on the disk is a multiple of this, in bytes, on most file systems.
+pub(crate) const DISK_BLOCK: u64 = 4_096;
+
+/// Room for what a compressor may still hold when it is flushed.
+const ROOM: usize = 192 << 10;
+
+/// Bytes of a body that are fed at once.
+const PIECE: usize = 64 << 10;
+
+/// What compressing came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packed {
+    /// It is all in the file, which has so many bytes; and the SHA-256 of what it stands for.
+    Whole { len: u64, digest: [u8; 32] },
+    /// The body is not what was stored.
+    Damaged,
+    /// It has become longer than it may; the rest was not written.
+    NotSmaller,
+    /// It was not to go on.
+    Refused(Rewritten),
+}
+
+/// Whether an entry may become smaller, as far as its head and the beginning of its body tell.
+pub(crate) fn may_shrink(entry: &Entry) -> Result<bool> {
+    if entry.first.length <= DISK_BLOCK || has_coding(entry.head()) {
+        return Ok(false);
+    }
+    Ok(match entry.body() {
+        Body::Whole(body) => shrinks(body.get(..PIECE).unwrap_or(body)),
+        Body::File(body) => shrinks(&beginning_of(body)?),
+    })
+}
+
+/// Whether the body has a content coding (RFC 9110 §8.4): those that are in use compress it.
+fn has_coding(head: &[u8]) -> bool {
+    head.split(|&byte| byte == b'\n').any(|line| {
+        let Some((name, value)) = line.split_at_checked("content-encoding".len()) else {
+            return false;
+        };
+        let value = value.strip_prefix(b":").map(<[u8]>::trim_ascii);
+        name.eq_ignore_ascii_case(b"content-encoding")
+            && value
+                .is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case(b"identity"))
+    })
+}
+
+/// Compresses an entry, as it lies in its own file, into an empty one, of `most` bytes or hardly more.
+pub(crate) fn pack(
+    entry: &Entry,
+    (path, file): (&Path, &dyn DiskFile),
+    (most, bounds): (u64, &Bounds<'_>),
+) -> Result<Packed> {
+    let expanded = entry.first.length;
+    let is_divided = expanded > wide(FIRST_READ);
+    let points = if is_divided { count_points(entry.body_len()) } else { 0 };
+    let mut packer = Packer::new((path, file), wide(header_len(points)));
+    let begin = entry.bytes.get(..entry.first.body_offset()).unwrap_or_default();
+    packer.feed(begin)?;
+    if is_divided {
+        packer.divide()?;
+    }
+    match entry.body() {
+        Body::Whole(body) => packer.feed_body(body, is_divided)?,
+        Body::File(body) => {
+            if let Some(ended) = feed_file(&mut packer, body, (most, bounds))? {
+                return Ok(ended);
+            }
+        }
+    }
+    let (end, rest) = entry.tail().split_at_checked(BLOCK_END.len()).unwrap_or_default();
+    packer.feed(end)?;
+    packer.end_member()?;
+    let (record, tail) = (entry.first.body_end() + END, packer.at());
+    let mut left = rest;
+    while !left.is_empty() {
+        // It was read with the entry, so it is a record.
+        let after = parse_record(left).map_or(&[][..], |(_, _, after)| after);
+        let one = left.get(..left.len() - after.len()).unwrap_or_default();
+        packer.append(&PLAIN_HEAD)?;
+        packer.feed(one)?;
+        packer.end_member()?;
+        left = after;
+    }
+    let start = if is_divided { wide(entry.first.body_offset()) } else { 0 };
+    packer.finish(Table { expanded, record, start, tail, length: 0, points: Vec::new() })
+}
+
+/// Compresses a body from its file. What it ended with, if not with all of it.
+fn feed_file(
+    packer: &mut Packer<'_>,
+    body: &BodyFile,
+    (most, bounds): (u64, &Bounds<'_>),
+) -> Result<Option<Packed>> {
+    let (mut verifier, mut at) = (body.verifier(), 0);
+    let block = block_len(body.len());
+    while at < body.len() {
+        if let Some(refused) = bounds.refuse(0) {
+            return Ok(Some(Packed::Refused(refused)));
+        }
+        if packer.at() > most {
+            return Ok(Some(Packed::NotSmaller));
+        }
+        let piece = read_piece(body, at)?;
+        verifier.update(&piece);
+        at += wide(piece.len());
+        packer.feed(&piece)?;
+        if at % block == 0 || at == body.len() {
+            packer.divide()?;
+        }
+    }
+    Ok((!verifier.finish()).then_some(Packed::Damaged))
+}
+
+/// The first bytes of a body.
+fn beginning_of(body: &BodyFile) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; narrow(body.len()).unwrap_or(PIECE).min(PIECE)];
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        read += body.read_at(wide(read), rest)?;
+    }
+    Ok(bytes)
+}
+
+/// Whether bytes become smaller by a tenth. Of nothing, what is before and behind it may.
+fn shrinks(bytes: &[u8]) -> bool {
+    let mut out = Vec::with_capacity(bytes.len() + 64);
+    let mut compress = Compress::new(Compression::fast(), false);
+    let most = bytes.len() - bytes.len() / 10;
+    let done = compress.compress_vec(bytes, &mut out, FlushCompress::Finish);
+    bytes.is_empty() || matches!(done, Ok(Status::StreamEnd)) && out.len() <= most
+}
+
+/// Writes compressed members.
+struct Packer<'a> {
+    path: &'a Path,
+    file: &'a dyn DiskFile,
+    compress: Compress,
+    /// What is compressed and not written yet, and where it goes.
+    buffer: Vec<u8>,
+    written: u64,
+    points: Vec<u64>,
+    /// Of the member that is being written.
+    sum: crc32fast::Hasher,
+    len: u64,
+    /// Of all that was fed.
+    digest: Sha256,
+}
+
+impl<'a> Packer<'a> {
+    /// One that writes from `offset` on: before that comes the header.
+    fn new((path, file): (&'a Path, &'a dyn DiskFile), offset: u64) -> Packer<'a> {
+        Packer {
+            path,
+            file,
+            compress: Compress::new(Compression::default(), false),
+            buffer: Vec::with_capacity(BUFFER + ROOM),
+            written: offset,
+            points: Vec::new(),
+            sum: crc32fast::Hasher::new(),
+            len: 0,
+            digest: Sha256::new(),
+        }
+    }
+
+    /// Where what comes next goes.
+    fn at(&self) -> u64 {
+        self.written + wide(self.buffer.len())
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Result<()> {
+        self.digest.update(bytes);
+        self.sum.update(bytes);
+        self.len += wide(bytes.len());
+        for piece in bytes.chunks(PIECE) {
+            self.deflate(piece, FlushCompress::None)?;
+        }
+        Ok(())
+    }
+
+    /// A body in memory, of a file that is divided or not.
+    fn feed_body(&mut self, body: &[u8], is_divided: bool) -> Result<()> {
+        self.feed(body)?;
+        if is_divided && !body.is_empty() { self.divide() } else { Ok(()) }
+    }
+
+    /// From here on what comes can be expanded without what was before.
+    fn divide(&mut self) -> Result<()> {
+        self.deflate(&[], FlushCompress::Sync)?;
+        // It knows nothing of what it was fed before.
+        self.compress.reset();
+        self.points.push(self.at());
+        Ok(())
+    }
+
+    fn end_member(&mut self) -> Result<()> {
+        self.deflate(&[], FlushCompress::Finish)?;
+        self.compress.reset();
+        let sum = std::mem::take(&mut self.sum).finalize();
+        let len = std::mem::take(&mut self.len);
+        self.append(&trailer(sum, len))
+    }
+
+    fn deflate(&mut self, mut bytes: &[u8], flush: FlushCompress) -> Result<()> {
+        loop {
+            self.buffer.reserve(bytes.len() + ROOM);
+            let before = self.compress.total_in();
+            let status = self.compress.compress_vec(bytes, &mut self.buffer, flush);
+            let status = status.map_err(|error| self.failed(io::Error::other(error)))?;
+            let used = narrow(self.compress.total_in() - before).unwrap_or(usize::MAX);
+            bytes = bytes.get(used..).unwrap_or_default();
+            let has_room = self.buffer.len() < self.buffer.capacity();
+            let is_done = match flush {
+                FlushCompress::Finish => status == Status::StreamEnd,
+                _ => bytes.is_empty() && has_room,
+            };
+            if self.buffer.len() >= BUFFER {
+                self.write()?;
+            }
+            if is_done {
+                return Ok(());
+            }
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let written = self.file.write_all_at(&self.buffer, self.written);
+        written.map_err(|error| self.failed(error))?;
+        self.written += wide(self.buffer.len());
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::disk("write", self.path, error)
+    }
+
+    /// Writes what is left, and the header: before that the file is none.
+    fn finish(mut self, mut table: Table) -> Result<Packed> {
+        let length = self.at();
+        self.write()?;
+        (table.length, table.points) = (length, std::mem::take(&mut self.points));
+        let written = self.file.write_all_at(&table.header(), 0);
+        written.map_err(|error| self.failed(error))?;
+        Ok(Packed::Whole { len: length, digest: self.digest.finalize().into() })
+    }
+}

@@ -1,0 +1,384 @@
+//! The table of a compressed file: in an extra field of its first gzip header (RFC 1952 §2.3.1.1), where
+//! other programs pass over it.
+//!
+//! ```text
+//! version    1 byte, 1
+//! expanded   8 bytes: the length of the whole file when it is expanded
+//! record     8: of that, the length of record 1
+//! start      8: where the body begins in record 1; 0: record 1 is not divided
+//! block      8: the length of a block of the body; 0 if record 1 is not divided
+//! tail       8: where member 2 begins in the compressed file
+//! length     8: the length of the compressed file
+//! points     8 each: where each block of the body begins in the compressed file, and the end of record 1
+//! check      4: CRC-32 of all before it
+//! ```
+//!
+//! Numbers are little-endian, as gzip has them. At each point the compressor began anew, so what follows can
+//! be expanded without what is before it. A file that is read at once is not divided.
+
+use crate::entry::blocks::{BLOCK, MAX_BLOCKS};
+use crate::entry::layout::{FIRST_READ, MAX_TAIL};
+use crate::entry::warc::{BLOCK_END, Reason};
+use crate::fs::size::wide;
+
+/// What a gzip member begins with.
+pub(super) const MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// The header of a first member, up to the length of its extra field: deflate, an extra field, no time, no
+/// system.
+const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255];
+
+/// The name of our part of the extra field.
+const NAME: [u8; 2] = *b"WO";
+
+const VERSION: u8 = 1;
+
+/// What lies before the table: the header, the length of the extra field, the name and the length of our part.
+const BEFORE: usize = HEAD.len() + 2 + NAME.len() + 2;
+
+/// The table without its points.
+const FIXED: usize = 1 + 6 * 8 + 4;
+
+/// The longest header of a first member, in bytes.
+pub(super) const MAX_HEADER: usize = BEFORE + FIXED + 8 * (MAX_BLOCKS + 1);
+
+/// What follows the compressed bytes of a member: a CRC-32 and a length.
+pub(super) const TRAILER: u64 = 8;
+
+/// No compressed byte stands for more (a match of 258 bytes takes two bits).
+const MOST_FOR_A_BYTE: u64 = 1_032;
+
+/// The end of a record, a block by itself: it is read with the tail, and not with the last block of the body.
+pub(super) const END: u64 = 4;
+const _: () = assert!(BLOCK_END.len() == 4);
+
+/// Where what is in a compressed file. Its lengths and offsets agree with one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Table {
+    /// The length of the file that it stands for.
+    pub(super) expanded: u64,
+    /// Of that, the length of the first record.
+    pub(super) record: u64,
+    /// Where the body begins; 0: the record is not divided.
+    pub(super) start: u64,
+    /// Where member 2 begins in the compressed file.
+    pub(super) tail: u64,
+    /// The length of the compressed file.
+    pub(super) length: u64,
+    /// Where the blocks after the first begin in the compressed file.
+    pub(super) points: Vec<u64>,
+}
+
+/// A stretch that can be expanded by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    /// Where it begins and ends in the expanded file.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// The same in the compressed one.
+    pub(super) packed_from: u64,
+    pub(super) packed_to: u64,
+}
+
+/// The length of the blocks a body of this length is divided in: as those of its checksums.
+pub(super) fn block_len(body_len: u64) -> u64 {
+    let mut len = BLOCK;
+    while body_len.div_ceil(len) > wide(MAX_BLOCKS) {
+        len = len.saturating_mul(2);
+    }
+    len
+}
+
+/// How many points a record with such a body has: one for each block, and one for its end.
+pub(super) fn count_points(body_len: u64) -> usize {
+    let blocks = body_len.div_ceil(block_len(body_len));
+    usize::try_from(blocks).unwrap_or(usize::MAX).saturating_add(1)
+}
+
+/// The length of the header with a table of so many points.
+pub(super) fn header_len(points: usize) -> usize {
+    BEFORE + FIXED + 8 * points
+}
+
+impl Table {
+    /// Whether the first record is divided.
+    fn is_divided(&self) -> bool {
+        self.start > 0
+    }
+
+    /// The length of the body, of a record that is divided.
+    fn body_len(&self) -> u64 {
+        self.record.saturating_sub(END).saturating_sub(self.start)
+    }
+
+    fn block_len(&self) -> u64 {
+        if self.is_divided() { block_len(self.body_len()) } else { 0 }
+    }
+
+    /// The length of the header that holds it.
+    pub(super) fn header_len(&self) -> u64 {
+        wide(header_len(self.points.len()))
+    }
+
+    /// The stretch of the first record in which `offset` is.
+    pub(super) fn stretch_at(&self, offset: u64) -> Option<Stretch> {
+        if offset >= self.record {
+            return None;
+        }
+        let Some(within) = offset.checked_sub(self.start).filter(|_| self.is_divided()) else {
+            return self.stretch(0);
+        };
+        if offset >= self.record.saturating_sub(END) {
+            return self.stretch(self.points.len());
+        }
+        self.stretch(usize::try_from(within / self.block_len()).ok()?.checked_add(1)?)
+    }
+
+    /// The stretches of the first record, in order.
+    pub(super) fn stretches(&self) -> impl Iterator<Item = Stretch> {
+        (0..=self.points.len()).filter_map(|index| self.stretch(index))
+    }
+
+    fn stretch(&self, index: usize) -> Option<Stretch> {
+        let last = self.points.len();
+        let packed_from = match index.checked_sub(1) {
+            None => self.header_len(),
+            Some(before) => *self.points.get(before)?,
+        };
+        let packed_to = match self.points.get(index) {
+            Some(next) => *next,
+            None => self.tail.checked_sub(TRAILER)?,
+        };
+        let to = if index == last { self.record } else { self.begins(index + 1)? };
+        Some(Stretch { from: self.begins(index)?, to, packed_from, packed_to })
+    }
+
+    /// Where a stretch begins in the expanded file.
+    fn begins(&self, index: usize) -> Option<u64> {
+        let Some(blocks) = index.checked_sub(1) else { return Some(0) };
+        if index == self.points.len() {
+            return self.record.checked_sub(END);
+        }
+        self.start.checked_add(self.block_len().checked_mul(wide(blocks))?)
+    }
+
+    /// The header of the first member, with the table in it.
+    pub(super) fn header(&self) -> Vec<u8> {
+        let len = header_len(self.points.len());
+        let mut header = Vec::with_capacity(len);
+        header.extend_from_slice(&HEAD);
+        let part = u16::try_from(len - BEFORE).unwrap_or(u16::MAX);
+        header.extend_from_slice(&part.saturating_add(4).to_le_bytes());
+        header.extend_from_slice(&NAME);
+        header.extend_from_slice(&part.to_le_bytes());
+        header.push(VERSION);
+        let numbers =
+            [self.expanded, self.record, self.start, self.block_len(), self.tail, self.length];
+        for number in numbers.iter().chain(&self.points) {
+            header.extend_from_slice(&number.to_le_bytes());
+        }
+        let check = crc32fast::hash(header.get(BEFORE..).unwrap_or_default());
+        header.extend_from_slice(&check.to_le_bytes());
+        header
+    }
+
+    /// How long a header is of which this is the beginning; `None` if it is none of ours.
+    pub(super) fn header_len_of(beginning: &[u8]) -> Option<usize> {
+        let rest = beginning.strip_prefix(&HEAD)?;
+        let (extra, rest) = rest.split_first_chunk()?;
+        let rest = rest.strip_prefix(&NAME)?;
+        let (part, _) = rest.split_first_chunk()?;
+        let (extra, part) = (u16::from_le_bytes(*extra), u16::from_le_bytes(*part));
+        let len = BEFORE + usize::from(part);
+        (extra.checked_sub(4) == Some(part) && len <= MAX_HEADER).then_some(len)
+    }
+
+    /// Reads a header, all of it, of a file of `file_len` bytes.
+    pub(super) fn parse(header: &[u8], file_len: u64) -> Result<Table, Reason> {
+        let wrong = "the table in its gzip header is none";
+        let len = Table::header_len_of(header).ok_or(wrong)?;
+        let table = header.get(BEFORE..len).ok_or(wrong)?;
+        let (table, check) = table.split_last_chunk().ok_or(wrong)?;
+        if crc32fast::hash(table) != u32::from_le_bytes(*check) {
+            return Err("the table in its gzip header does not agree with its check");
+        }
+        let (&version, numbers) = table.split_first().ok_or(wrong)?;
+        let (numbers, rest) = numbers.as_chunks();
+        if version != VERSION || !rest.is_empty() {
+            return Err(wrong);
+        }
+        let mut numbers = numbers.iter().map(|number| u64::from_le_bytes(*number));
+        let mut next = || numbers.next().ok_or(wrong);
+        let (expanded, record, start) = (next()?, next()?, next()?);
+        let (block, tail, length) = (next()?, next()?, next()?);
+        let table = Table { expanded, record, start, tail, length, points: numbers.collect() };
+        if length != file_len {
+            return Err("its length is not the one it was compressed to");
+        }
+        if block != table.block_len() || !table.agrees() {
+            return Err(wrong);
+        }
+        Ok(table)
+    }
+
+    /// Whether all of it agrees with itself, so that no offset leads out of the file, and no stretch is longer
+    /// than so many compressed bytes could be.
+    fn agrees(&self) -> bool {
+        let is_small = self.expanded <= wide(FIRST_READ);
+        let after_record = self.expanded.checked_sub(self.record);
+        let Some(tail) = after_record.filter(|&tail| tail <= wide(MAX_TAIL)) else { return false };
+        let points = if self.is_divided() {
+            let fits = self.start.checked_add(END).is_some_and(|least| least <= self.record);
+            if !fits || self.start > wide(FIRST_READ) {
+                return false;
+            }
+            count_points(self.body_len())
+        } else {
+            0
+        };
+        if is_small == self.is_divided() || self.record < END || self.points.len() != points {
+            return false;
+        }
+        let Some(end) = self.tail.checked_sub(TRAILER) else { return false };
+        let begin = self.header_len();
+        let all = [begin].into_iter().chain(self.points.iter().copied()).chain([end]);
+        let rises = all.clone().zip(all.skip(1)).all(|(one, next)| one < next);
+        let packed_tail = self.length.checked_sub(self.tail);
+        rises
+            && self.tail <= self.length
+            && packed_tail.is_some_and(|packed| fits(tail, packed) && packed <= max_packed_tail())
+            && self.stretches().all(|one| fits(one.to - one.from, one.packed_to - one.packed_from))
+    }
+}
+
+/// Far more than the records behind the first can take when they are compressed.
+fn max_packed_tail() -> u64 {
+    2 * wide(MAX_TAIL)
+}
+
+fn fits(expanded: u64, packed: u64) -> bool {
+    expanded <= packed.saturating_mul(MOST_FOR_A_BYTE)
+}
+
+/// The first bytes of a file, if they are those of a gzip member.
+pub(super) fn is_gzip(beginning: &[u8]) -> bool {
+    beginning.starts_with(&MAGIC)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The table of a file with a body of this length, each stretch a tenth of what it stands for.
+    fn table(body_len: u64) -> Table {
+        let (start, tail_len) = (700, 1_500);
+        let record = start + body_len + END;
+        let expanded = record + tail_len;
+        let is_divided = expanded > wide(FIRST_READ);
+        let count = if is_divided { count_points(body_len) } else { 0 };
+        let mut at = wide(header_len(count)) + start;
+        let mut points = Vec::new();
+        for index in 0..count {
+            points.push(at);
+            let left = body_len - (block_len(body_len) * wide(index)).min(body_len);
+            at += left.min(block_len(body_len)).max(END) / 10 + 5;
+        }
+        if !is_divided {
+            at += body_len / 10;
+        }
+        let tail = at + END + TRAILER;
+        let start = if is_divided { start } else { 0 };
+        Table { expanded, record, start, tail, length: tail + tail_len, points }
+    }
+
+    /// A header whose check holds, whatever the numbers say.
+    fn with_check(header: &[u8]) -> Vec<u8> {
+        let (table, _) = header[BEFORE..].split_last_chunk::<4>().unwrap();
+        let check = crc32fast::hash(table).to_le_bytes();
+        [&header[..header.len() - 4], &check].concat()
+    }
+
+    #[test]
+    fn a_table_reads_back_and_tells_where_everything_is() {
+        let mega = 1 << 20;
+        for body_len in [0, 1, 100_000, 131_000, mega, mega + 1, 5 * mega, 4_096 * mega, 1 << 40] {
+            let table = table(body_len);
+            let header = table.header();
+            assert_eq!(wide(header.len()), table.header_len());
+            assert!(header.len() <= MAX_HEADER && header.len() < 65_535, "{body_len}");
+            assert_eq!(Table::header_len_of(&header[..20]), Some(header.len()));
+            assert_eq!(Table::parse(&header, table.length), Ok(table.clone()), "{body_len}");
+            assert!(Table::parse(&header, table.length - 1).is_err(), "it was cut");
+            let all: Vec<_> = table.stretches().collect();
+            assert_eq!(all.len(), table.points.len() + 1);
+            let mut at = (0, table.header_len());
+            for one in all {
+                assert_eq!((one.from, one.packed_from), at, "{body_len}");
+                for offset in [one.from, one.to - 1] {
+                    assert_eq!(table.stretch_at(offset), Some(one), "{body_len} {offset}");
+                }
+                at = (one.to, one.packed_to);
+            }
+            assert_eq!(at, (table.record, table.tail - TRAILER));
+            assert_eq!(table.stretch_at(table.record), None);
+        }
+    }
+
+    #[test]
+    fn any_changed_bit_is_noticed() {
+        let header = table(3 << 20).header();
+        let length = table(3 << 20).length;
+        for index in 0..header.len() {
+            for bit in 0..8 {
+                let mut changed = header.clone();
+                changed[index] ^= 1 << bit;
+                assert!(Table::parse(&changed, length).is_err(), "byte {index}, bit {bit}");
+            }
+            assert!(Table::parse(&header[..index], length).is_err(), "cut at {index}");
+        }
+    }
+
+    /// What a table may say at all: nothing that leads out of the file.
+    fn is_safe(table: &Table) -> bool {
+        let stretches: Vec<_> = table.stretches().collect();
+        stretches.len() == table.points.len() + 1
+            && stretches.iter().all(|one| {
+                one.from < one.to
+                    && one.packed_from < one.packed_to
+                    && one.packed_to <= table.length
+                    && fits(one.to - one.from, one.packed_to - one.packed_from)
+            })
+            && table.expanded - table.record <= wide(MAX_TAIL)
+            && table.tail <= table.length
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        #[test]
+        fn lies_with_a_right_check_are_refused_or_harmless(
+            body_len in prop_oneof![Just(90_000), Just(200_000), 0_u64..9 << 20],
+            lies in proptest::collection::vec(
+                (0..14_usize, prop_oneof![
+                    any::<u64>(), 0..99_u64, Just(u64::MAX), Just(0), (0..64_u32).prop_map(|bit| 1 << bit),
+                ], any::<bool>()),
+                1..4,
+            ),
+        ) {
+            let sound = table(body_len);
+            let mut header = sound.header();
+            for (number, value, is_added) in lies {
+                let Some(place) = header.get_mut(BEFORE + 1 + 8 * number..).and_then(<[u8]>::first_chunk_mut)
+                else { continue };
+                let before = u64::from_le_bytes(*place);
+                *place = if is_added { before.wrapping_add(value) } else { value }.to_le_bytes();
+            }
+            let header = with_check(&header);
+            if let Ok(table) = Table::parse(&header, sound.length) {
+                prop_assert!(is_safe(&table), "{table:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What may be recorded of an exchange: what would not be read again, or shows a secret, is refused.
+
+use crate::entry::layout::{MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL};
+use crate::entry::place::{MAX_OWNER, MAX_VARIANT, Place, scheme_and_host};
+use crate::error::{Error, Result};
+
+/// Whether a place can be written down.
+pub(crate) fn check_place(place: &Place) -> Result<()> {
+    Error::unless_fits("the URL", place.url().len(), MAX_URL)?;
+    Error::unless_fits("the owner", place.owner().unwrap_or_default().len(), MAX_OWNER)?;
+    Error::unless_fits("the variant", place.variant_text().len(), MAX_VARIANT)?;
+    check_url(place.url())
+}
+
+/// A target is one line without blanks, and shows no credentials.
+fn check_url(url: &str) -> Result<()> {
+    let authority = scheme_and_host(url).1;
+    if url.is_empty() || url.chars().any(|character| character.is_control() || character == ' ') {
+        return Err(Error::invalid("the URL", "has blanks or control characters", url.as_bytes()));
+    }
+    if authority.contains('@') {
+        return Err(Error::invalid("the URL", "shows credentials of its host", b""));
+    }
+    Ok(())
+}
+
+/// The head of a response.
+pub(crate) fn check_head(head: &[u8]) -> Result<()> {
+    let invalid = |why| Err(Error::invalid("the head of the response", why, head));
+    Error::unless_fits("the head of the response", head.len(), MAX_HEAD)?;
+    if status_of(head).is_none() {
+        return invalid("does not begin with an HTTP/1 status line");
+    }
+    match empty_line(head) {
+        Some(end) if end == head.len() => {}
+        _ => return invalid("does not end with its first empty line"),
+    }
+    if has_bare_line_feed(head) {
+        return invalid("has a line feed without a carriage return");
+    }
+    if has_field(head, &["transfer-encoding"]) {
+        return invalid("has a Transfer-Encoding, which the stored body has not");
+    }
+    Ok(())
+}
+
+/// The request that goes with it.
+pub(crate) fn check_request(request: &[u8]) -> Result<()> {
+    Error::unless_fits("the request", request.len(), MAX_KEPT_REQUEST)?;
+    let Some(end) = empty_line(request) else {
+        return Err(Error::invalid("the request", "has a head without an end", b""));
+    };
+    refuse_secrets(request.get(..end).unwrap_or_default())
+}
+
+/// Refuses a head with a field that only its origin may see.
+pub(crate) fn refuse_secrets(head: &[u8]) -> Result<()> {
+    if has_field(head, &["authorization", "proxy-authorization", "cookie"]) {
+        // What is refused is just what may not be shown.
+        return Err(Error::invalid("the request", "has secrets in its head", b""));
+    }
+    Ok(())
+}
+
+/// Where a head ends: behind its first empty line.
+pub(crate) fn empty_line(head: &[u8]) -> Option<usize> {
+    head.windows(4).position(|window| window == b"\r\n\r\n").map(|start| start + 4)
+}
+
+/// Others who read WARC take such a line for a line, and so could see the end of the head elsewhere.
+fn has_bare_line_feed(head: &[u8]) -> bool {
+    let mut lines = head.split(|&byte| byte == b'\n').rev().skip(1);
+    !lines.all(|line| line.ends_with(b"\r"))
+}
+
+/// Whether a head has one of these fields, named in lower case.
+fn has_field(head: &[u8], names: &[&str]) -> bool {
+    head.split(|&byte| byte == b'\n').skip(1).any(|line| {
+        let name = line.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii();
+        names.iter().any(|wanted| name.eq_ignore_ascii_case(wanted.as_bytes()))
+    })
+}
+
+/// The status code in a head: `HTTP/1.1 200 OK`.
+pub(crate) fn status_of(head: &[u8]) -> Option<u16> {
+    let rest = head.strip_prefix(b"HTTP/1.")?;
+    let digits = rest.get(2..5).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
+    let after = rest.get(5)?;
+    let separated = rest.get(1) == Some(&b' ') && matches!(after, b' ' | b'\r');
+    std::str::from_utf8(digits).ok().filter(|_| separated)?.parse().ok()
+}

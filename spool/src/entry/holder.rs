@@ -1,0 +1,187 @@
+//! A body that several entries share: what refers to it, and the file that has it.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::Entry;
+use super::body::Body;
+use super::layout::{self, After, FIRST_READ, Finish, First, MAX_HEAD, Start, State};
+use super::place::{EXTENSION, Place};
+use super::read::{self, Content};
+use super::summary::beginning;
+use super::warc::{Header, Reason, push_field, record_ids, time_text};
+use crate::error::{Error, Result};
+use crate::fs::Disk;
+use crate::fs::size::wide;
+use wwwoffle_url::Key;
+
+/// The directory of the holders.
+pub(crate) const BODIES: &str = "bodies";
+
+/// WARC 1.1 §6.7.2.
+const PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+
+/// The length of the body that is kept elsewhere, and the id of the record the entry was stored with.
+pub(crate) const BODY_LENGTH: &str = "Wwwoffle-Body-Length";
+pub(crate) const RECORD: &str = "Wwwoffle-Record";
+
+/// What an update may add to a file besides a longer head: three times, each with the name of its field.
+const UPDATED: usize = 256;
+
+/// The record that holds the body of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refers {
+    id: String,
+    url: String,
+    when: Timestamp,
+}
+
+impl Refers {
+    pub(crate) fn to(holder: &Entry) -> Refers {
+        Refers { id: holder.id().to_owned(), url: holder.url().to_owned(), when: holder.when() }
+    }
+}
+
+/// A body that several entries share, as one of them tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// What tells it from others.
+    pub(crate) name: u64,
+    /// How many bytes its file has.
+    pub(crate) size: u64,
+}
+
+/// What the entry at a path shares.
+pub(crate) fn held_by(disk: &dyn Disk, root: &Path, path: &Path) -> Result<Option<Held>> {
+    let first = beginning(disk, path)?.map(|(first, _)| first);
+    first.map_or(Ok(None), |first| held_of(disk, root, &first))
+}
+
+/// What an entry shares of which this is the beginning.
+pub(crate) fn held_of(disk: &dyn Disk, root: &Path, first: &First) -> Result<Option<Held>> {
+    if first.refers.is_none() {
+        return Ok(None);
+    }
+    let name = name_of(first.digest, first.place.owner());
+    let holder = root.join(path_of(name));
+    let about = disk.about(&holder).map_err(|error| Error::disk("look at", &holder, error))?;
+    Ok(about.map(|about| Held { name: short(name), size: about.len }))
+}
+
+/// What the first record of an entry refers to: nothing, if it is a response.
+pub(crate) fn refers(header: &Header<'_>) -> Result<Option<Refers>, Reason> {
+    match header.need("WARC-Type")? {
+        "response" => Ok(None),
+        "revisit" if header.get("WARC-Profile") == Some(PROFILE) => Ok(Some(Refers {
+            id: header.need("WARC-Refers-To")?.to_owned(),
+            url: header.need("WARC-Refers-To-Target-URI")?.to_owned(),
+            when: header.time("WARC-Refers-To-Date")?,
+        })),
+        _ => Err("its first record is not a response"),
+    }
+}
+
+/// What names the holder of a body.
+pub(crate) fn name_of(digest: [u8; 32], owner: Option<&str>) -> Key {
+    let digest = Key::from_bytes(digest);
+    owner.map_or(digest, |owner| digest.variant(owner))
+}
+
+/// Where a holder of this name lies below the root.
+pub(crate) fn path_of(name: Key) -> PathBuf {
+    let name = name.to_string();
+    let group = name.get(..2).unwrap_or_default();
+    PathBuf::from(format!("{BODIES}/{group}/{name}{EXTENSION}"))
+}
+
+/// The body of an entry whose file refers to a holder.
+pub(crate) fn body_of(disk: &dyn Disk, root: &Path, first: &First) -> Result<Result<Body, Reason>> {
+    let held = holder(disk, root, first.digest, &first.place)?;
+    Ok(match held {
+        Content::Whole(holder) if holder.body_len() == first.body_len => Ok(holder.body),
+        Content::Whole(_) => Err("its body is kept once, and has another length there"),
+        Content::Missing | Content::Moved => Err("its body is kept once, and is not there"),
+        Content::Bad(_) => Err("its body is kept once, and is damaged there"),
+    })
+}
+
+/// The holder of the body with a digest, for what has the owner of a place. It is one, or bad.
+pub(crate) fn holder(
+    disk: &dyn Disk,
+    root: &Path,
+    digest: [u8; 32],
+    place: &Place,
+) -> Result<Content> {
+    let path = root.join(path_of(name_of(digest, place.owner())));
+    Ok(match read::read_any(disk, None, &path, None)? {
+        Content::Whole(holder) => match fault_of(&holder) {
+            None if *holder.digest() != digest || holder.place().owner() != place.owner() => {
+                Content::Bad("it holds another body than its name says")
+            }
+            None => Content::Whole(holder),
+            Some(reason) => Content::Bad(reason),
+        },
+        other => other,
+    })
+}
+
+/// Why a whole file is none of a holder.
+fn fault_of(holder: &Entry) -> Option<Reason> {
+    holder.is_part().then_some("it is a part of an answer and no whole one")
+}
+
+/// The file of an entry with this head and state, whose body is kept in the file of a record. `None`: it would be
+/// longer than what is read at once, or could become so by an update.
+pub(crate) fn file_of(
+    entry: &Entry,
+    (head, state): (&[u8], &State),
+    refers: &Refers,
+) -> Result<Option<Vec<u8>>> {
+    let (place, when) = (entry.place(), entry.when());
+    let ids = record_ids()?;
+    let [id, _] = &ids;
+    let mut bytes = Vec::new();
+    let start = Start::write_shared(&mut bytes, place, when, state, head, |out| {
+        push_field(out, "WARC-Type", "revisit");
+        push_field(out, "WARC-Record-ID", id);
+        push_field(out, "WARC-Profile", PROFILE);
+        push_field(out, "WARC-Refers-To", &refers.id);
+        push_field(out, "WARC-Refers-To-Target-URI", &refers.url);
+        push_field(out, "WARC-Refers-To-Date", &time_text(refers.when));
+        push_field(out, RECORD, entry.id());
+        push_field(out, BODY_LENGTH, &entry.body_len().to_string());
+    });
+    let (request, connection) = (entry.request(), entry.connection());
+    let (trailers, part, blocks) = (entry.trailers(), None, None);
+    let after = After { request, connection, trailers, part, blocks };
+    let tail = layout::tail(place, &ids, when, &after, start.body_offset())?;
+    bytes.extend_from_slice(&tail);
+    let finish = Finish {
+        body_len: 0,
+        digest: *entry.digest(),
+        tail_len: wide(tail.len()),
+        stored: entry.stored(),
+        cut: false,
+    };
+    let fixed = start.fixed(&finish);
+    bytes.get_mut(..fixed.len()).unwrap_or_default().copy_from_slice(&fixed);
+    let longest = bytes.len().saturating_sub(head.len()) + MAX_HEAD + UPDATED;
+    let most = if entry.shares_body() { bytes.len() } else { longest };
+    Ok((most <= FIRST_READ).then_some(bytes))
+}
+
+/// The file of an entry that shares its body already, as an update leaves it.
+pub(crate) fn updated(entry: &Entry, head: &[u8], state: &State) -> Result<Vec<u8>> {
+    let bytes = match &entry.first.refers {
+        Some(refers) => file_of(entry, (head, state), refers)?,
+        None => None,
+    };
+    bytes.ok_or_else(|| Error::invalid("the head of the update", "is too long", b""))
+}
+
+/// Enough of a name to tell it from the others: two that agree in it count as one, and so both are kept.
+pub(crate) fn short(name: Key) -> u64 {
+    let bytes = name.as_bytes().first_chunk().copied().unwrap_or_default();
+    u64::from_be_bytes(bytes)
+}

@@ -1,0 +1,464 @@
+//! The layout of an entry's file: what [`crate::writer`] writes and [`crate::entry`] reads.
+//!
+//! ```text
+//! fixed     WARC/1.1, and what is known only at the end, always as wide: filled in by one write
+//! rest      the other fields of the response record, and the empty line
+//! head      the head of the response, as HTTP
+//! body      to the end of record 1
+//! tail      record 2, the request; then one of the connection and one of the trailers, if known, one of
+//!           the checksums of a large body, and one of the part of a body that a segment is
+//! ```
+//!
+//! What may end as a segment has one more fixed field, which says at the end whether it did.
+//!
+//! Until the entry is finished its first line is [`UNFINISHED`], which no reader takes for WARC.
+
+mod state;
+
+use crate::fs::size::narrow;
+use crate::fs::size::wide;
+use std::ops::Range;
+
+use jiff::Timestamp;
+
+use crate::entry::blocks::{Blocks, MAX_BLOCKS_TEXT};
+use crate::entry::holder::Refers;
+use crate::entry::part::{MAX_PART_TEXT, Part};
+use crate::entry::place::{MAX_OWNER, MAX_VARIANT, Origin, Place};
+use crate::entry::warc::{
+    BLOCK_END, FIELDS, Header, LINE_END, REQUEST, RESPONSE, Reason, Record, VERSION_LINE, escape,
+    parse_record, push_field, time_text, unescape,
+};
+use crate::entry::{holder, warc};
+use crate::error::{Error, Result};
+
+pub(crate) use state::{ASKED, State};
+
+/// What an unfinished file begins with, as wide as the line that takes its place.
+pub(crate) const UNFINISHED: &str = "unfinished";
+
+/// The longest canonical URL that is stored, in bytes.
+pub const MAX_URL: usize = 32 << 10;
+
+/// The longest head of a response, in bytes, with its status line and empty line.
+pub const MAX_HEAD: usize = 64 << 10;
+
+/// The longest request kept with a response, in bytes: its head and body.
+pub const MAX_KEPT_REQUEST: usize = 128 << 10;
+
+/// The longest trailer section, in bytes.
+pub const MAX_TRAILERS: usize = 64 << 10;
+
+/// The longest account of a connection, in bytes.
+pub const MAX_CONNECTION: usize = 32 << 10;
+
+/// What is read of a file at once, in bytes. A file no longer is read and verified whole.
+pub(crate) const FIRST_READ: usize = 128 << 10;
+
+/// The fields of fixed width: numbers of 20 digits hold any `u64`.
+const FIXED: usize = VERSION_LINE.len()
+    + "Content-Length: 00000000000000000000\r\n".len()
+    + "WARC-Payload-Digest: sha256:\r\n".len()
+    + 64
+    + "Wwwoffle-Length: 00000000000000000000\r\n".len()
+    + "Wwwoffle-Stored: 2026-11-20T13:13:26.123456Z\r\n".len()
+    + "Wwwoffle-Check: 01234567\r\n".len();
+
+/// The fields of record 1 besides URL, owner, variant and head; far more than there are.
+const OTHER_FIELDS: usize = 1 << 10;
+
+/// Owner and variant, in which every byte may be escaped.
+pub(crate) const PLACE_FIELDS: usize = 3 * (MAX_OWNER + MAX_VARIANT);
+
+/// The other records: their fields, the URL in each, and their blocks.
+pub(crate) const MAX_TAIL: usize = 5 * (MAX_URL + OTHER_FIELDS)
+    + MAX_KEPT_REQUEST
+    + MAX_CONNECTION
+    + MAX_TRAILERS
+    + MAX_BLOCKS_TEXT
+    + MAX_PART_TEXT;
+
+/// The field, and its values, by which the records that follow the request are told from the trailers.
+const ABOUT: &str = "Wwwoffle-About";
+const CONNECTION: &str = "connection";
+const BLOCKS: &str = "blocks";
+const PART: &str = "part";
+
+/// The fixed field of what may end as a segment, filled in as one of two lines of the same width: the
+/// body came to its end, or (WARC 1.1 §5.13) the network was lost.
+const ENDED: &str = "Wwwoffle-Ended: completely\r\n";
+const CUT: &str = "WARC-Truncated: disconnect\r\n";
+const _: () = assert!(ENDED.len() == CUT.len());
+
+/// The field of a file that was begun as a segment, so that it is none of a whole answer.
+const IS_PART: &str = "Wwwoffle-Part";
+
+/// The fields for whom it is kept, and with what it varies.
+const OWNER: &str = "Wwwoffle-Owner";
+const VARIANT: &str = "Wwwoffle-Variant";
+
+// The body's offset has to be known after one read.
+const _: () =
+    assert!(FIXED + ENDED.len() + OTHER_FIELDS + PLACE_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
+
+/// What a file that is being written may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// An entry, or nothing.
+    Whole,
+    /// An entry, or a segment if the transfer breaks off.
+    WholeOrPart,
+    /// A segment.
+    Part,
+}
+
+/// The beginning of an entry that is being written, up to its body.
+#[derive(Debug)]
+pub(crate) struct Start {
+    /// The length of the fixed fields.
+    fixed: usize,
+    /// The check over everything after the fixed fields.
+    check: crc32fast::Hasher,
+    /// The length of all that.
+    after_fixed: u64,
+    /// Of the head of the response.
+    head: u64,
+}
+
+/// What is filled in at the end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Finish {
+    pub(crate) body_len: u64,
+    pub(crate) digest: [u8; 32],
+    pub(crate) tail_len: u64,
+    pub(crate) stored: Timestamp,
+    /// The transfer broke off.
+    pub(crate) cut: bool,
+}
+
+impl Start {
+    /// Appends the beginning of an unfinished entry to `out`.
+    pub(crate) fn write(
+        out: &mut Vec<u8>,
+        place: &Place,
+        id: &str,
+        when: Timestamp,
+        state: &State,
+        head: &[u8],
+        purpose: Purpose,
+    ) -> Start {
+        let fixed = FIXED + if purpose == Purpose::Whole { 0 } else { ENDED.len() };
+        begin(out, fixed);
+        push_field(out, "WARC-Type", "response");
+        push_field(out, "WARC-Record-ID", id);
+        Start::go_on(out, fixed, place, when, state, head, purpose)
+    }
+
+    /// The same of an entry whose body is kept in another file, with the fields that say so.
+    pub(crate) fn write_shared(
+        out: &mut Vec<u8>,
+        place: &Place,
+        when: Timestamp,
+        state: &State,
+        head: &[u8],
+        fields: impl FnOnce(&mut Vec<u8>),
+    ) -> Start {
+        begin(out, FIXED);
+        fields(out);
+        Start::go_on(out, FIXED, place, when, state, head, Purpose::Whole)
+    }
+
+    fn go_on(
+        out: &mut Vec<u8>,
+        fixed: usize,
+        place: &Place,
+        when: Timestamp,
+        state: &State,
+        head: &[u8],
+        purpose: Purpose,
+    ) -> Start {
+        push_field(out, "WARC-Date", &time_text(when));
+        push_field(out, "WARC-Target-URI", place.url());
+        push_field(out, "Content-Type", RESPONSE);
+        place_fields(place, |name, value| push_field(out, name, value));
+        state.write(|name, value| push_field(out, name, value));
+        push_field(out, "Wwwoffle-Head", &head.len().to_string());
+        if purpose == Purpose::Part {
+            push_field(out, IS_PART, "yes");
+        }
+        out.extend_from_slice(LINE_END.as_bytes());
+        out.extend_from_slice(head);
+        let after = out.get(fixed..).unwrap_or_default();
+        let mut check = crc32fast::Hasher::new();
+        check.update(after);
+        Start { fixed, check, after_fixed: wide(after.len()), head: wide(head.len()) }
+    }
+
+    /// Where the body begins in the file.
+    pub(crate) fn body_offset(&self) -> u64 {
+        wide(self.fixed) + self.after_fixed
+    }
+
+    /// What takes the place of the beginning of the file when all the rest is written.
+    pub(crate) fn fixed(&self, finish: &Finish) -> Vec<u8> {
+        let block_end = self.body_offset() + finish.body_len;
+        let mut fixed = Vec::with_capacity(self.fixed);
+        fixed.extend_from_slice(VERSION_LINE.as_bytes());
+        let number = |number: u64| format!("{number:020}");
+        push_field(&mut fixed, "Content-Length", &number(self.head + finish.body_len));
+        let digest = format!("sha256:{}", hex::encode(finish.digest));
+        push_field(&mut fixed, "WARC-Payload-Digest", &digest);
+        push_field(&mut fixed, "Wwwoffle-Length", &number(block_end + finish.tail_len));
+        push_field(&mut fixed, "Wwwoffle-Stored", &time_text(finish.stored));
+        if self.fixed > FIXED {
+            fixed.extend_from_slice(if finish.cut { CUT } else { ENDED }.as_bytes());
+        }
+        fixed.extend_from_slice(b"Wwwoffle-Check: ");
+        let mut check = crc32fast::Hasher::new();
+        check.update(&fixed);
+        check.update(LINE_END.as_bytes());
+        check.combine(&self.check);
+        fixed.extend_from_slice(format!("{:08x}{LINE_END}", check.finalize()).as_bytes());
+        debug_assert_eq!(fixed.len(), self.fixed);
+        fixed
+    }
+}
+
+/// The first line of an unfinished file, and room for the fixed fields.
+fn begin(out: &mut Vec<u8>, fixed: usize) {
+    out.extend_from_slice(UNFINISHED.as_bytes());
+    out.resize(fixed, b'\n');
+}
+
+/// What follows the body, and is known when it is complete.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct After<'a> {
+    pub(crate) request: &'a [u8],
+    pub(crate) connection: Option<&'a [u8]>,
+    pub(crate) trailers: Option<&'a [u8]>,
+    pub(crate) part: Option<&'a Part>,
+    /// The checksums of the body, which are written if the file is not read whole at once.
+    pub(crate) blocks: Option<&'a Blocks>,
+}
+
+/// All that follows the body: the end of record 1, and the other records. The body ends at `body_end`
+/// in the file.
+pub(crate) fn tail(
+    place: &Place,
+    ids: &[String; 2],
+    when: Timestamp,
+    after: &After<'_>,
+    body_end: u64,
+) -> Result<Vec<u8>> {
+    let [response, request_id] = ids;
+    let begin = |kind: &str, id: &str, content_type: &str| {
+        let mut record = Record::new(kind);
+        record.field("WARC-Record-ID", id);
+        record.field("WARC-Date", &time_text(when));
+        record.field("WARC-Target-URI", place.url());
+        record.field("WARC-Concurrent-To", response);
+        record.field("Content-Type", content_type);
+        record
+    };
+    let mut tail = BLOCK_END.as_bytes().to_vec();
+    tail.extend(begin("request", request_id, REQUEST).finish(&[after.request]));
+    let add = |tail: &mut Vec<u8>, about: Option<&str>, block: &[u8]| -> Result<()> {
+        let [id, _] = warc::record_ids()?;
+        let mut record = begin("metadata", &id, FIELDS);
+        if let Some(about) = about {
+            record.field(ABOUT, about);
+        }
+        tail.extend(record.finish(&[block]));
+        Ok(())
+    };
+    if let Some(connection) = after.connection {
+        add(&mut tail, Some(CONNECTION), connection)?;
+    }
+    if let Some(trailers) = after.trailers {
+        Error::unless_fits("the trailer section", trailers.len(), MAX_TRAILERS)?;
+        add(&mut tail, None, trailers)?;
+    }
+    if let Some(part) = after.part {
+        add(&mut tail, Some(PART), &part.text())?;
+    }
+    let is_large = body_end.saturating_add(wide(tail.len())) > wide(FIRST_READ);
+    if let Some(blocks) = after.blocks.filter(|_| is_large) {
+        add(&mut tail, Some(BLOCKS), &blocks.text())?;
+    }
+    Ok(tail)
+}
+
+/// An entry's beginning, read. Ranges are within what was read.
+#[derive(Debug, Clone)]
+pub(crate) struct First {
+    pub(crate) place: Place,
+    /// Of the record it was stored with, which an update keeps.
+    pub(crate) id: String,
+    pub(crate) when: Timestamp,
+    pub(crate) state: State,
+    pub(crate) stored: Timestamp,
+    pub(crate) digest: [u8; 32],
+    pub(crate) head: Range<usize>,
+    pub(crate) body_len: u64,
+    /// The file's.
+    pub(crate) length: u64,
+    /// The body is not whole, or was never meant to be.
+    pub(crate) is_part: bool,
+    /// The body is kept in another file: that of this record.
+    pub(crate) refers: Option<Refers>,
+}
+
+impl First {
+    /// Reads the beginning of a file of `file_len` bytes. Everything up to the body is verified.
+    pub(crate) fn parse(bytes: &[u8], file_len: u64) -> Result<First, Reason> {
+        if bytes.starts_with(UNFINISHED.as_bytes()) {
+            return Err("it was never finished");
+        }
+        let header = Header::parse(bytes)?;
+        let refers = holder::refers(&header)?;
+        if header.need("Content-Type")? != RESPONSE {
+            return Err("its first record is not a response");
+        }
+        let head_len = narrow(header.number("Wwwoffle-Head")?)?;
+        let head = header.len..header.len.checked_add(head_len).ok_or("a length too large")?;
+        header.verify(bytes.get(..head.end).ok_or("it is shorter than its head")?)?;
+        let length = header.number("Wwwoffle-Length")?;
+        if length != file_len {
+            return Err("its length is not the one it was stored with");
+        }
+        let block_len = header.number("Content-Length")?;
+        let in_file = block_len.checked_sub(wide(head_len)).ok_or("its lengths disagree")?;
+        let body_len = match refers {
+            Some(_) if in_file > 0 || length > wide(FIRST_READ) => {
+                return Err("its lengths disagree");
+            }
+            Some(_) => header.number(holder::BODY_LENGTH)?,
+            None => in_file,
+        };
+        let id = if refers.is_some() { holder::RECORD } else { "WARC-Record-ID" };
+        let when = header.time("WARC-Date")?;
+        let first = First {
+            place: place(&header)?,
+            id: header.need(id)?.to_owned(),
+            when,
+            state: State::read(&header, when)?,
+            stored: header.time("Wwwoffle-Stored")?,
+            digest: header.digest("WARC-Payload-Digest")?,
+            head,
+            body_len,
+            length,
+            is_part: header.get(IS_PART).or(header.get("WARC-Truncated")).is_some(),
+            refers,
+        };
+        match first.tail_len() {
+            Some(tail) if tail <= wide(MAX_TAIL) => Ok(first),
+            _ => Err("its lengths disagree"),
+        }
+    }
+
+    /// Where the body begins.
+    pub(crate) fn body_offset(&self) -> usize {
+        self.head.end
+    }
+
+    /// Where it ends, as far as it is in this file.
+    pub(crate) fn body_end(&self) -> u64 {
+        let in_file = if self.refers.is_some() { 0 } else { self.body_len };
+        wide(self.head.end).saturating_add(in_file)
+    }
+
+    fn tail_len(&self) -> Option<u64> {
+        self.length.checked_sub(self.body_end())
+    }
+}
+
+/// Where the parts of the tail of an entry are in it.
+#[derive(Debug, Clone)]
+pub(crate) struct TailRanges {
+    pub(crate) request: Range<usize>,
+    pub(crate) connection: Option<Range<usize>>,
+    pub(crate) trailers: Option<Range<usize>>,
+    pub(crate) part: Option<Range<usize>>,
+    pub(crate) blocks: Option<Range<usize>>,
+}
+
+impl TailRanges {
+    /// The same parts in a buffer in which the tail begins at `start`.
+    pub(crate) fn moved(self, start: usize) -> Self {
+        let moved = |range: Range<usize>| range.start + start..range.end + start;
+        Self {
+            request: moved(self.request),
+            connection: self.connection.map(moved),
+            trailers: self.trailers.map(moved),
+            part: self.part.map(moved),
+            blocks: self.blocks.map(moved),
+        }
+    }
+}
+
+/// Reads what follows the body. All of it is verified.
+pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
+    let rest = tail.strip_prefix(BLOCK_END.as_bytes()).ok_or("a body longer than it says")?;
+    let before = |rest: &[u8], block: &[u8]| {
+        let end = tail.len() - rest.len() - BLOCK_END.len();
+        end - block.len()..end
+    };
+    let (header, block, rest) = parse_record(rest)?;
+    if header.need("WARC-Type")? != "request" {
+        return Err("its second record is not a request");
+    }
+    let request = before(rest, block);
+    let mut ranges =
+        TailRanges { request, connection: None, trailers: None, part: None, blocks: None };
+    let mut left = rest;
+    while !left.is_empty() {
+        let (header, block, rest) = parse_record(left)?;
+        left = rest;
+        let part = match header.get(ABOUT) {
+            None => &mut ranges.trailers,
+            Some(CONNECTION) => &mut ranges.connection,
+            Some(PART) => &mut ranges.part,
+            Some(BLOCKS) => &mut ranges.blocks,
+            // Of a later version.
+            Some(_) => continue,
+        };
+        if header.need("WARC-Type")? != "metadata" || part.is_some() {
+            return Err("it has records that no entry has");
+        }
+        *part = Some(before(rest, block));
+    }
+    Ok(ranges)
+}
+
+/// The fields that say where a record belongs, besides its target.
+pub(crate) fn place_fields(place: &Place, mut field: impl FnMut(&str, &str)) {
+    let origin = match place.origin() {
+        Origin::Url => "url",
+        Origin::Variant => "variant",
+    };
+    field("Wwwoffle-Key", &format!("{origin} {}", place.key()));
+    if let Some(owner) = place.owner() {
+        field(OWNER, &escape(owner, MAX_OWNER));
+    }
+    if !place.variant_text().is_empty() {
+        field(VARIANT, &escape(place.variant_text(), MAX_VARIANT));
+    }
+}
+
+/// The place a record says it belongs to.
+pub(crate) fn place(header: &Header<'_>) -> Result<Place, Reason> {
+    let (origin, key) = header.need("Wwwoffle-Key")?.split_once(' ').unwrap_or_default();
+    let key = key.parse().map_err(|_| "a key in a header is none")?;
+    let origin = match origin {
+        "url" => Origin::Url,
+        "variant" => Origin::Variant,
+        _ => return Err("a key in a header is none"),
+    };
+    let text = |name, most| {
+        let text = header.get(name).map(unescape).unwrap_or_default();
+        if text.len() > most { Err("a field in a header is too long") } else { Ok(text) }
+    };
+    let (owner, variant) = (text(OWNER, MAX_OWNER)?, text(VARIANT, MAX_VARIANT)?);
+    let place = Place::recorded(header.need("WARC-Target-URI")?, &owner, key, origin);
+    Ok(place.ok_or("its key is not that of its URL and owner")?.with_variant(&variant))
+}

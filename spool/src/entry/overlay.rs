@@ -1,0 +1,121 @@
+//! What was learnt of a large entry after it was stored: a file beside it.
+//!
+//! `9f86d081….update.warc` beside `9f86d081….warc` is one WARC `revisit` record, whose block is the
+//! head as it is now. It names the entry it was made for, and counts for no other: so it may be
+//! there a moment too long when the entry is replaced, and does not go along then when what took its place
+//! gets another name. It is looked for only with entries that are not read at once; others are written anew
+//! with what was learnt.
+
+use std::path::{Path, PathBuf};
+
+use crate::entry::head::status_of;
+use crate::entry::layout::{MAX_HEAD, MAX_URL, State};
+use crate::entry::place::{MAX_OWNER, MAX_VARIANT};
+use crate::entry::warc::{RESPONSE, Reason, Record, parse_record, time_text};
+use crate::entry::{Entry, layout, place, warc};
+use crate::error;
+use crate::error::{Error, Result};
+use crate::fs::{Disk, Opened, read_exactly};
+
+/// What the file's name ends with, in place of that of the entry.
+const EXTENSION: &str = "update.warc";
+
+/// WARC 1.1 §6.7.3.
+const PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+
+/// When the entry was stored that it is for.
+const REFERS_TO_STORED: &str = "Wwwoffle-Refers-To-Stored";
+
+/// No such file is longer, in bytes: the URL twice, owner and variant with every byte escaped, other
+/// fields, and a head.
+const MAX_OVERLAY: usize = 2 * MAX_URL + 3 * (MAX_OWNER + MAX_VARIANT) + (4 << 10) + MAX_HEAD;
+
+/// Head and state that go before those in the entry's own file.
+#[derive(Debug, Clone)]
+pub(crate) struct Overlay {
+    pub(crate) head: Vec<u8>,
+    pub(crate) state: State,
+}
+
+/// What a name held.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// What belongs to the entry.
+    Its(Overlay),
+    /// Nothing, or what belongs to another entry.
+    Nothing,
+    /// Nobody knows to what it belongs.
+    Bad,
+}
+
+/// Whether what follows the stem of a name is what such a file's name ends with.
+pub(crate) fn is_name(rest: &str) -> bool {
+    rest.strip_prefix('.') == Some(EXTENSION)
+}
+
+/// Where what was learnt of the entry at `path` lies.
+pub(crate) fn overlay_path(path: &Path) -> PathBuf {
+    path.with_extension(EXTENSION)
+}
+
+/// Where the entry lies of which what was learnt lies there.
+pub(crate) fn entry_path(overlay: &Path) -> PathBuf {
+    // `9f86d081….update.warc`: two endings, of which the first goes.
+    overlay.with_extension("").with_extension(place::EXTENSION.trim_start_matches('.'))
+}
+
+/// The file for what was learnt of an entry.
+pub(crate) fn encode(entry: &Entry, head: &[u8], state: &State) -> Result<Vec<u8>> {
+    let [id, _] = warc::record_ids()?;
+    let mut record = Record::new("revisit");
+    record.field("WARC-Record-ID", &id);
+    record.field("WARC-Date", &time_text(state.responded.unwrap_or(entry.when())));
+    record.field("WARC-Target-URI", entry.url());
+    record.field("WARC-Profile", PROFILE);
+    record.field("WARC-Refers-To", entry.id());
+    record.field("WARC-Refers-To-Target-URI", entry.url());
+    record.field("WARC-Refers-To-Date", &time_text(entry.when()));
+    record.field("WARC-Payload-Digest", &digest_text(entry));
+    record.field("Content-Type", RESPONSE);
+    record.field(REFERS_TO_STORED, &time_text(entry.stored()));
+    layout::place_fields(entry.place(), |name, value| record.field(name, value));
+    state.write(|name, value| record.field(name, value));
+    Ok(record.finish(&[head]))
+}
+
+/// Reads what lies at `path`, beside the file of `entry`.
+pub(crate) fn read(disk: &dyn Disk, path: &Path, entry: &Entry) -> Result<Found> {
+    let file = match disk.open(path) {
+        Ok(Opened::File(file, _)) => file,
+        Ok(Opened::NotAFile) => return Ok(Found::Bad),
+        Err(error) if error::is_missing(&error) => return Ok(Found::Nothing),
+        Err(error) => return Err(Error::disk("open", path, error)),
+    };
+    let bytes = read_exactly(&*file, MAX_OVERLAY, 0);
+    let bytes = bytes.map_err(|error| Error::disk("read", path, error))?;
+    Ok(decode(&bytes, entry).unwrap_or(Found::Bad))
+}
+
+fn decode(bytes: &[u8], entry: &Entry) -> Result<Found, Reason> {
+    let (header, head, rest) = parse_record(bytes)?;
+    if header.need("WARC-Type")? != "revisit" || !rest.is_empty() {
+        return Err("it is not one revisit");
+    }
+    let stored = header.time(REFERS_TO_STORED)?;
+    let is_its = header.need("WARC-Refers-To")? == entry.id()
+        && stored == entry.stored()
+        && header.need("WARC-Payload-Digest")? == digest_text(entry)
+        && layout::place(&header)? == *entry.place();
+    if !is_its {
+        return Ok(Found::Nothing);
+    }
+    if status_of(head) != Some(entry.status()) {
+        return Err("its head has not the status of its entry");
+    }
+    let state = State::read(&header, entry.when())?;
+    Ok(Found::Its(Overlay { head: head.to_vec(), state }))
+}
+
+fn digest_text(entry: &Entry) -> String {
+    format!("sha256:{}", hex::encode(entry.digest()))
+}

@@ -1,0 +1,172 @@
+//! What a segment says about itself besides its body: a metadata record in the tail of its file.
+//!
+//! ```text
+//! start: 1048576                                 where in the whole body it begins
+//! complete-length: 5242880                       or "unknown"
+//! validator: "33a64df5"                          `%` and what is not printable are `%` and two hex digits
+//! ```
+
+use crate::entry::warc::Reason;
+use crate::error::{Error, Result};
+
+/// The longest validator a segment is kept with, in bytes.
+pub const MAX_VALIDATOR: usize = 1 << 10;
+
+/// The text of a part is no longer: three bytes for each of a validator, and two numbers.
+pub(crate) const MAX_PART_TEXT: usize = 3 * MAX_VALIDATOR + 128;
+
+/// Of which body a segment is a part, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) start: u64,
+    pub(crate) whole: OfWhole,
+}
+
+/// The whole body a segment is a part of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfWhole {
+    pub(crate) validator: Vec<u8>,
+    /// In bytes, if it was told.
+    pub(crate) complete_length: Option<u64>,
+}
+
+impl OfWhole {
+    pub(crate) fn new(validator: &[u8], complete_length: Option<u64>) -> Result<OfWhole> {
+        Error::unless_fits("the validator", validator.len(), MAX_VALIDATOR)?;
+        if validator.is_empty() {
+            return Err(Error::invalid("the validator", "is empty", validator));
+        }
+        Ok(OfWhole { validator: validator.to_vec(), complete_length })
+    }
+
+    /// Whether parts of both can be put together.
+    pub(crate) fn agrees(&self, other: &OfWhole) -> bool {
+        let lengths = (self.complete_length, other.complete_length);
+        self.validator == other.validator
+            && !matches!(lengths, (Some(one), Some(other)) if one != other)
+    }
+
+    /// Whether a part from the first to before the second can be of it.
+    pub(crate) fn reaches(&self, span: Option<(u64, u64)>) -> bool {
+        span.is_some_and(|(_, end)| self.complete_length.is_none_or(|complete| end <= complete))
+    }
+}
+
+impl Part {
+    /// Whether so many bytes can be there where it begins.
+    pub(crate) fn has_room_for(&self, len: u64) -> bool {
+        let end = self.start.checked_add(len);
+        end.is_some_and(|end| self.whole.complete_length.is_none_or(|complete| end <= complete))
+    }
+
+    /// The block of the record.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        let complete = self.whole.complete_length;
+        let complete = complete.map_or_else(|| "unknown".to_owned(), |length| length.to_string());
+        let mut text =
+            format!("start: {}\r\ncomplete-length: {complete}\r\nvalidator: ", self.start)
+                .into_bytes();
+        for &byte in &self.whole.validator {
+            if byte.is_ascii_graphic() && byte != b'%' {
+                text.push(byte);
+            } else {
+                text.extend_from_slice(format!("%{byte:02x}").as_bytes());
+            }
+        }
+        text.extend_from_slice(b"\r\n");
+        text
+    }
+
+    /// Reads the block of the record.
+    pub(crate) fn parse(text: &[u8]) -> Result<Part, Reason> {
+        let wrong = "what it says of its part of the body is wrong";
+        let text = std::str::from_utf8(text).map_err(|_| wrong)?;
+        let mut lines = text.strip_suffix("\r\n").ok_or(wrong)?.split("\r\n");
+        let mut next = |name: &str| {
+            lines.next().and_then(|line| line.strip_prefix(name)?.strip_prefix(": ")).ok_or(wrong)
+        };
+        let start = number(next("start")?).ok_or(wrong)?;
+        let complete_length = match next("complete-length")? {
+            "unknown" => None,
+            digits => Some(number(digits).ok_or(wrong)?),
+        };
+        let validator = unescape(next("validator")?).ok_or(wrong)?;
+        if lines.next().is_some() || validator.is_empty() || validator.len() > MAX_VALIDATOR {
+            return Err(wrong);
+        }
+        Ok(Part { start, whole: OfWhole { validator, complete_length } })
+    }
+}
+
+/// One or more decimal digits, and nothing else.
+fn number(digits: &str) -> Option<u64> {
+    digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            bytes.extend(hex::decode([rest.next()?, rest.next()?]).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_comes_back() {
+        for (start, complete_length, validator) in [
+            (0, None, &b"\"a\""[..]),
+            (7, Some(8), b"Fri, 20 Nov 2026 13:13:26 GMT"),
+            (u64::MAX, Some(u64::MAX), b"\"%\r\n\x80\xff\""),
+            (0, Some(0), &[b' '; MAX_VALIDATOR]),
+        ] {
+            let whole = OfWhole::new(validator, complete_length).unwrap();
+            let part = Part { start, whole };
+            assert!(part.text().len() <= MAX_PART_TEXT);
+            assert_eq!(Part::parse(&part.text()), Ok(part));
+        }
+        assert!(OfWhole::new(b"", None).unwrap_err().is_invalid());
+        assert!(OfWhole::new(&[b'a'; MAX_VALIDATOR + 1], None).unwrap_err().is_too_large());
+    }
+
+    #[test]
+    fn what_is_no_part_is_refused() {
+        for text in [
+            "",
+            "start: 0\r\n",
+            "start: 0\r\ncomplete-length: 9\r\nvalidator: \r\n",
+            "start: 0\r\ncomplete-length: 9\r\nvalidator: a",
+            "start: 0\r\ncomplete-length: 9\r\nvalidator: %4\r\n",
+            "start: 0\r\ncomplete-length: 9\r\nvalidator: %zz\r\n",
+            "start: +1\r\ncomplete-length: 9\r\nvalidator: a\r\n",
+            "start: -1\r\ncomplete-length: 9\r\nvalidator: a\r\n",
+            "start: 0\r\ncomplete-length: 99999999999999999999\r\nvalidator: a\r\n",
+            "start: 99999999999999999999\r\ncomplete-length: 9\r\nvalidator: a\r\n",
+            "start: 0\r\ncomplete-length: 9\r\nvalidator: a\r\nmore: 1\r\n",
+            "complete-length: 9\r\nstart: 0\r\nvalidator: a\r\n",
+        ] {
+            assert!(Part::parse(text.as_bytes()).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_part_ends_behind_the_whole() {
+        let part = |start, complete_length| Part {
+            start,
+            whole: OfWhole { validator: b"v".to_vec(), complete_length },
+        };
+        assert!(part(5, Some(10)).has_room_for(5));
+        assert!(!part(5, Some(10)).has_room_for(6));
+        assert!(part(5, None).has_room_for(u64::MAX - 5));
+        assert!(!part(5, None).has_room_for(u64::MAX - 4));
+        assert!(!part(11, Some(10)).has_room_for(0));
+    }
+}

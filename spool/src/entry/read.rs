@@ -1,0 +1,237 @@
+//! Reading an entry: one open and one read when it is small.
+
+use crate::fs::read_exactly;
+use crate::fs::size::narrow;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use sha2::{Digest, Sha256};
+
+use crate::entry::blocks::Blocks;
+use crate::entry::gzip::Held;
+use crate::entry::head::status_of;
+use crate::entry::layout::{FIRST_READ, First, State, TailRanges};
+use crate::entry::overlay::{Found, Overlay};
+use crate::entry::part::Part;
+use crate::entry::place::Place;
+use crate::entry::warc::Reason;
+use crate::entry::{Body, BodyFile, Entry, Shared, Whole, gzip, holder, layout, overlay};
+use crate::error;
+use crate::error::{Error, Result};
+use crate::fs::size::wide;
+use crate::fs::{Disk, DiskFile, Opened};
+use wwwoffle_url::Key;
+
+/// What a path held.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
+pub(crate) enum Content {
+    Whole(Entry),
+    Missing,
+    Bad(Reason),
+    /// An entry that is no longer there: it has been replaced or moved since it was opened.
+    Moved,
+}
+
+/// Which entry belongs at a path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected<'a> {
+    /// Any of those under its key.
+    pub(crate) place: &'a Place,
+    /// The name of its variant.
+    pub(crate) name: Key,
+}
+
+impl Expected<'_> {
+    fn is(self, place: &Place) -> bool {
+        self.place.is_variant_of(place) && place.variant_name() == self.name
+    }
+}
+
+/// Reads the entry at `path` and what was learnt of it since it was stored.
+pub(crate) fn read_updated(
+    disk: &dyn Disk,
+    root: &Path,
+    path: &Path,
+    expected: Expected<'_>,
+) -> Result<Content> {
+    let mut entry = match read(disk, root, path, Some(expected))? {
+        Content::Whole(entry) => entry,
+        other => return Ok(other),
+    };
+    // What shares its body has a small file of its own, with all that was learnt in it.
+    let Some(body) = entry.file().filter(|_| !entry.shares_body()) else {
+        return Ok(Content::Whole(entry));
+    };
+    match overlay::read(disk, &overlay::overlay_path(path), &entry)? {
+        Found::Its(overlay) => entry.overlay = Some(overlay),
+        // It could have told that the entry is invalid.
+        Found::Bad => {
+            let state = State { invalid: Some(entry.stored()), ..*entry.state() };
+            entry.overlay = Some(Overlay { head: entry.head().to_vec(), state });
+        }
+        Found::Nothing => {
+            // What was learnt of an entry goes when the entry has gone.
+            if !is_there(disk, path, &*body.file)? {
+                return Ok(Content::Moved);
+            }
+        }
+    }
+    Ok(Content::Whole(entry))
+}
+
+/// Whether a file that was opened has its name still.
+pub(crate) fn is_there(disk: &dyn Disk, path: &Path, file: &dyn DiskFile) -> Result<bool> {
+    let fail = |error| Error::disk("look at", path, error);
+    match disk.open(path) {
+        Ok(Opened::File(now, _)) => {
+            Ok(now.identity().map_err(fail)? == file.identity().map_err(fail)?)
+        }
+        Ok(Opened::NotAFile) => Ok(false),
+        Err(error) if error::is_missing(&error) => Ok(false),
+        Err(error) => Err(fail(error)),
+    }
+}
+
+/// Reads the entry at `path`, as it was stored; with `expected`, only the one that belongs there.
+pub(crate) fn read(
+    disk: &dyn Disk,
+    root: &Path,
+    path: &Path,
+    expected: Option<Expected<'_>>,
+) -> Result<Content> {
+    Ok(match read_any(disk, Some(root), path, expected)? {
+        Content::Whole(entry) if entry.is_part() => {
+            Content::Bad("it is a part of an answer and no whole one")
+        }
+        other => other,
+    })
+}
+
+/// The same for a segment, whose body is a part of a whole one.
+pub(crate) fn read_part(disk: &dyn Disk, path: &Path, place: Option<&Place>) -> Result<Content> {
+    let expected = place.map(|place| Expected { place, name: place.variant_name() });
+    Ok(match read_any(disk, None, path, expected)? {
+        Content::Whole(entry) if entry.part.is_none() => Content::Bad("it is no part of an answer"),
+        other => other,
+    })
+}
+
+/// The same whichever it is. The body may be kept in another file of the spool at `root`; without that it
+/// may not.
+pub(crate) fn read_any(
+    disk: &dyn Disk,
+    root: Option<&Path>,
+    path: &Path,
+    expected: Option<Expected<'_>>,
+) -> Result<Content> {
+    let opening = match gzip::open(disk, path, FIRST_READ)? {
+        Held::File(opening) => opening,
+        Held::Missing => return Ok(Content::Missing),
+        Held::Bad(reason) => return Ok(Content::Bad(reason)),
+    };
+    let (bytes, len, disk_len) = (opening.beginning, opening.len, opening.disk_len);
+    let (file, is_compressed) = (opening.file, opening.expanded.is_some());
+    let first = match First::parse(&bytes, len) {
+        Ok(first) => first,
+        Err(reason) => return Ok(Content::Bad(reason)),
+    };
+    if expected.is_some_and(|expected| !expected.is(&first.place)) {
+        return Ok(Content::Bad("it belongs to another place"));
+    }
+    let parts = if first.refers.is_some() {
+        let Some(root) = root else { return Ok(Content::Bad("its body is kept elsewhere")) };
+        match holder::body_of(disk, root, &first)? {
+            Ok(body) => shared(bytes, body, &first),
+            Err(_) if !is_there(disk, path, &*file)? => return Ok(Content::Moved),
+            Err(reason) => Err(reason),
+        }
+    } else if wide(bytes.len()) == len {
+        small(bytes, &first)
+    } else {
+        let tail_len = usize::try_from(len - first.body_end()).unwrap_or(usize::MAX);
+        match read_exactly(&*file, tail_len, first.body_end()) {
+            Ok(tail) => large(bytes, tail, &first, file, path),
+            Err(error) => Err(gzip::bad(error, path)?),
+        }
+    };
+    Ok(match parts.and_then(|parts| entry(parts, first, (disk_len, is_compressed))) {
+        Ok(entry) => Content::Whole(entry),
+        Err(reason) => Content::Bad(reason),
+    })
+}
+
+struct Parts {
+    bytes: Shared,
+    tail: Shared,
+    body: Body,
+    after: TailRanges,
+}
+
+/// Takes a file that was read whole apart, and compares its body with its digest.
+fn small(bytes: Vec<u8>, first: &First) -> Result<Parts, Reason> {
+    let end = narrow(first.body_end())?;
+    let range = first.body_offset()..end;
+    let body = bytes.get(range.clone()).ok_or("it is shorter than its body")?;
+    if <[u8; 32]>::from(Sha256::digest(body)) != first.digest {
+        return Err("its body does not agree with its digest");
+    }
+    let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
+    let bytes = Arc::new(bytes);
+    Ok(Parts {
+        tail: Arc::clone(&bytes),
+        body: Body::Whole(Whole { bytes: Arc::clone(&bytes), range }),
+        bytes,
+        after,
+    })
+}
+
+/// The same for a file without its body, which is kept in another.
+fn shared(bytes: Vec<u8>, body: Body, first: &First) -> Result<Parts, Reason> {
+    let end = narrow(first.body_end())?;
+    let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
+    let bytes = Arc::new(bytes);
+    Ok(Parts { tail: Arc::clone(&bytes), body, bytes, after })
+}
+
+/// The same for a file of which beginning and tail were read.
+fn large(
+    mut bytes: Vec<u8>,
+    tail: Vec<u8>,
+    first: &First,
+    file: Arc<dyn DiskFile>,
+    path: &Path,
+) -> Result<Parts, Reason> {
+    let after = layout::parse_tail(&tail)?;
+    // The body is read as it is sent; there is no use in holding some of it.
+    bytes.truncate(first.body_offset());
+    bytes.shrink_to_fit();
+    let (start, len, digest) = (wide(first.body_offset()), first.body_len, first.digest);
+    let blocks = Arc::new(OnceLock::new());
+    if let Some(range) = after.blocks.clone() {
+        let _ = blocks.set(Blocks::parse(tail.get(range).unwrap_or_default(), len)?);
+    }
+    let verified = Arc::default();
+    let file = BodyFile { file, path: path.into(), start, len, digest, blocks, verified };
+    let body = Body::File(file);
+    Ok(Parts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, after })
+}
+
+fn entry(
+    parts: Parts,
+    first: First,
+    (disk_len, is_compressed): (u64, bool),
+) -> Result<Entry, Reason> {
+    let head = parts.bytes.get(first.head.clone()).unwrap_or_default();
+    let status = status_of(head).ok_or("its head has no status")?;
+    let Parts { bytes, tail, body, after } = parts;
+    let part = match after.part.clone() {
+        Some(range) => Some(Part::parse(tail.get(range).unwrap_or_default())?),
+        None => None,
+    };
+    if part.as_ref().is_some_and(|part| !part.has_room_for(first.body_len)) {
+        return Err("it ends behind the end of what it is a part of");
+    }
+    let overlay = None;
+    Ok(Entry { bytes, tail, first, body, after, status, part, overlay, disk_len, is_compressed })
+}

@@ -1,0 +1,214 @@
+//! Reading any part of a body, so that nothing comes out that was not compared with its checksum.
+
+use std::sync::Arc;
+
+use crate::entry::blocks::{BLOCK, Blocks, Summing, joined};
+use crate::entry::{Body, BodyFile, Entry, Whole};
+use crate::error::Result;
+use crate::fs::size::{narrow, wide};
+
+/// Reads a body from anywhere, in any order. It holds at most one block, of 1 MiB.
+///
+/// Whoever reads on from where the last call ended reads each block of the disk once. Of a body kept
+/// before there were checksums of blocks, the whole is verified when the first byte is asked for.
+#[derive(Debug)]
+pub struct Verified {
+    source: Source,
+    len: u64,
+}
+
+#[derive(Debug)]
+enum Source {
+    Whole(Whole),
+    File(Blockwise),
+    Segments { all: Arc<[Entry]>, current: Option<(usize, Box<Verified>)> },
+}
+
+impl Verified {
+    pub(crate) fn of(body: &Body) -> Verified {
+        match body {
+            Body::Whole(whole) => {
+                Verified { len: wide(whole.len()), source: Source::Whole(whole.clone()) }
+            }
+            Body::File(file) => {
+                Verified { len: file.len(), source: Source::File(Blockwise::new(file.clone())) }
+            }
+        }
+    }
+
+    /// Of segments, each with its part.
+    pub(crate) fn of_segments(all: Arc<[Entry]>) -> Verified {
+        let len = all.iter().filter_map(|segment| span(segment).map(|span| span.1)).max();
+        Verified { source: Source::Segments { all, current: None }, len: len.unwrap_or(0) }
+    }
+
+    /// Reads what there is at `offset` of the body, at most the length of `buffer`. 0 at its end, and
+    /// where nothing is kept; it may be less than there is.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_damaged`] when what is there is not what was stored: of an entry,
+    /// [`crate::Spool::set_aside`] is what follows, of segments [`crate::Spool::mend_partial`]. Or when
+    /// the disk fails.
+    pub fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        if offset >= self.len || buffer.is_empty() {
+            return Ok(0);
+        }
+        match &mut self.source {
+            Source::Whole(whole) => Ok(copy(whole, offset, buffer)),
+            Source::File(file) => {
+                let (start, piece) = file.piece_at(offset)?;
+                Ok(copy(piece, offset - start, buffer))
+            }
+            Source::Segments { all, current } => read_segments(all, current, offset, buffer),
+        }
+    }
+
+    /// The length of the body in bytes; of segments, where the last of them ends.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// Where in the whole body a segment begins and ends.
+pub(crate) fn span(segment: &Entry) -> Option<(u64, u64)> {
+    let start = segment.part()?.start;
+    Some((start, start.checked_add(segment.body_len())?))
+}
+
+fn read_segments(
+    all: &[Entry],
+    current: &mut Option<(usize, Box<Verified>)>,
+    offset: u64,
+    buffer: &mut [u8],
+) -> Result<usize> {
+    let covers = |segment: &Entry| span(segment).filter(|span| (span.0..span.1).contains(&offset));
+    let still =
+        current.as_ref().is_some_and(|(index, _)| all.get(*index).and_then(covers).is_some());
+    if !still {
+        // The one that reaches farthest is read longest.
+        let best = all
+            .iter()
+            .enumerate()
+            .filter_map(|(index, segment)| covers(segment).map(|(_, end)| (end, index)));
+        *current = best
+            .max()
+            .and_then(|(_, index)| Some((index, Box::new(Verified::of(all.get(index)?.body())))));
+    }
+    let Some((index, reader)) = current else { return Ok(0) };
+    let start = all.get(*index).and_then(span).map_or(0, |span| span.0);
+    reader.read_at(offset.saturating_sub(start), buffer)
+}
+
+/// Copies what there is from `offset` on.
+fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
+    let offset = narrow(offset).unwrap_or(usize::MAX);
+    let rest = bytes.get(offset..).unwrap_or_default();
+    let len = rest.len().min(buffer.len());
+    if let (Some(to), Some(from)) = (buffer.get_mut(..len), rest.get(..len)) {
+        to.copy_from_slice(from);
+    }
+    len
+}
+
+/// Reads a file in pieces of [`BLOCK`] bytes, each verified.
+#[derive(Debug)]
+struct Blockwise {
+    file: BodyFile,
+    /// The piece held, and where in the body it begins.
+    piece: Vec<u8>,
+    start: u64,
+    /// Of the block last verified, if it is longer than a piece: where it begins, and the sums that its
+    /// pieces had while it was. They are what a piece that is read again is compared with.
+    block: (u64, Vec<u32>),
+}
+
+/// What a body is that is not the one that was stored.
+const OTHER: &str = "its body does not agree with its checksums";
+
+impl Blockwise {
+    fn new(file: BodyFile) -> Blockwise {
+        Blockwise { file, piece: Vec::new(), start: 0, block: (0, Vec::new()) }
+    }
+
+    /// The piece in which `offset` is, and where it begins.
+    fn piece_at(&mut self, offset: u64) -> Result<(u64, &[u8])> {
+        let start = offset - offset % BLOCK;
+        if self.piece.is_empty() || start != self.start {
+            self.load(start)?;
+        }
+        Ok((self.start, &self.piece))
+    }
+
+    fn load(&mut self, start: u64) -> Result<()> {
+        let blocks = blocks(&self.file)?;
+        let want = if blocks.len() == BLOCK {
+            blocks.sum_at(start)
+        } else {
+            let block = start - start % blocks.len();
+            if self.block.1.is_empty() || self.block.0 != block {
+                self.block.1.clear();
+                self.block = (block, verify_block(&self.file, blocks, block)?);
+            }
+            let index = narrow((start - block) / BLOCK).ok();
+            index.and_then(|index| self.block.1.get(index)).copied()
+        };
+        self.piece.clear();
+        let piece = read_piece(&self.file, start)?;
+        if Some(crc32fast::hash(&piece)) != want {
+            return Err(self.file.damaged(OTHER));
+        }
+        (self.piece, self.start) = (piece, start);
+        Ok(())
+    }
+}
+
+/// Reads a block that is longer than a piece, and gives the sums of its pieces if theirs is its own.
+fn verify_block(file: &BodyFile, blocks: &Blocks, block: u64) -> Result<Vec<u32>> {
+    let end = block.saturating_add(blocks.len()).min(file.len());
+    let (mut sums, mut all, mut start) = (Vec::new(), 0, block);
+    while start < end {
+        let piece = read_piece(file, start)?;
+        let (sum, len) = (crc32fast::hash(&piece), wide(piece.len()));
+        all = if sums.is_empty() { sum } else { joined(all, sum, len) };
+        sums.push(sum);
+        start += len;
+    }
+    if blocks.sum_at(block) == Some(all) { Ok(sums) } else { Err(file.damaged(OTHER)) }
+}
+
+/// Up to [`BLOCK`] bytes; fewer only at the end of the body.
+pub(crate) fn read_piece(file: &BodyFile, start: u64) -> Result<Vec<u8>> {
+    let len = file.len().saturating_sub(start).min(BLOCK);
+    let mut piece = vec![0; narrow(len).unwrap_or(0)];
+    let mut read = 0;
+    while let Some(rest) = piece.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        read += file.read_at(start + wide(read), rest)?;
+    }
+    Ok(piece)
+}
+
+/// The checksums of a body. Where they were not kept, the body is verified whole, and they are made.
+fn blocks(file: &BodyFile) -> Result<&Blocks> {
+    if let Some(blocks) = file.blocks.get() {
+        return Ok(blocks);
+    }
+    let (mut verifier, mut summing, mut start) = (file.verifier(), Summing::new(), 0);
+    while start < file.len() {
+        let piece = read_piece(file, start)?;
+        verifier.update(&piece);
+        summing.update(&piece);
+        start += wide(piece.len());
+    }
+    if !verifier.finish() {
+        return Err(file.damaged("its body does not agree with its digest"));
+    }
+    Ok(file.blocks.get_or_init(|| summing.finish()))
+}

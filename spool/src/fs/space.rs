@@ -1,0 +1,47 @@
+//! How much room a disk has.
+
+use std::io;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// How much room there is on the disk of a spool, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// In all.
+    pub total: u64,
+    /// That we may still use.
+    pub free: u64,
+}
+
+/// How much room there is where a spool lies.
+///
+/// # Errors
+///
+/// When the system does not tell: some file systems say that they have no blocks at all, which tells nothing.
+pub fn space(root: &Path) -> Result<Space> {
+    let told = rustix::fs::statvfs(root);
+    let told = told.map_err(|error| Error::disk("look at", root, error.into()))?;
+    let nothing = || io::Error::new(io::ErrorKind::Unsupported, "it tells no size");
+    of(told.f_blocks, told.f_bavail, told.f_frsize)
+        .ok_or_else(|| Error::disk("look at", root, nothing()))
+}
+
+/// The room in blocks, `None` where there are none: FUSE and some network file systems answer so.
+fn of(blocks: u64, available: u64, size: u64) -> Option<Space> {
+    let bytes = |blocks: u64| blocks.saturating_mul(size);
+    Some(Space { total: bytes(blocks), free: bytes(available) }).filter(|space| space.total > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_blocks_at_all_tell_nothing() {
+        assert_eq!(of(0, 0, 4_096), None);
+        assert_eq!(of(10, 0, 0), None);
+        assert_eq!(of(10, 0, 4_096), Some(Space { total: 40_960, free: 0 }));
+        assert_eq!(of(10, 4, 512), Some(Space { total: 5_120, free: 2_048 }));
+    }
+}

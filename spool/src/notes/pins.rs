@@ -1,0 +1,146 @@
+//! What a person has said that it stays: the file `pins`, a URL to a line.
+//!
+//! ```text
+//! wwwoffle-pins 1
+//! http://www.example.org/
+//! ```
+//!
+//! A URL holds for all that is kept of it, whoever's it is. Unlike other files, one that cannot be read is not
+//! set aside: as long as nobody knows what is pinned nothing may be removed for its age.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Mutex;
+
+use crate::durability::Root;
+use crate::entry::warc::Reason;
+use crate::error::{Error, Result, is_missing};
+use crate::fs::parallel::lock;
+use crate::fs::size::wide;
+use crate::fs::{Disk, Opened, read_exactly};
+
+pub(crate) const FILE: &str = "pins";
+const FIRST_LINE: &str = "wwwoffle-pins 1";
+
+/// As many URLs can be pinned.
+pub const MAX_PINS: usize = 20_000;
+
+/// The longest file, in bytes.
+pub(crate) const MAX_FILE: usize = 16 << 20;
+
+/// Held while the pins change: how often they have changed.
+#[derive(Debug, Default)]
+pub(crate) struct Pins(Mutex<u64>);
+
+/// The pins as last read, for a caller that needs them often.
+#[derive(Debug, Default)]
+pub(crate) struct PinCache {
+    /// How often the pins had changed when they were read. `None`: not read yet.
+    changes: Option<u64>,
+    pins: BTreeSet<String>,
+}
+
+impl Pins {
+    /// Pins or unpins a URL, durably. False if it already was.
+    pub(crate) fn set(&self, root: &Root, url: &str, is_pinned: bool) -> Result<bool> {
+        if url.is_empty() || url.contains(['\n', '\r']) {
+            return Err(Error::invalid("the URL", "is not one line", url.as_bytes()));
+        }
+        let mut count = lock(&self.0);
+        let mut pins = read(&*root.disk, &root.path)?;
+        let changed = if is_pinned { pins.insert(url.to_owned()) } else { pins.remove(url) };
+        if !changed {
+            return Ok(false);
+        }
+        Error::unless_fits("the list of pins", pins.len(), MAX_PINS)?;
+        let mut text = format!("{FIRST_LINE}\n");
+        for url in &pins {
+            text.push_str(url);
+            text.push('\n');
+        }
+        Error::unless_fits("the file of pins", text.len(), MAX_FILE)?;
+        *count += 1;
+        root.replace_file(&root.join(FILE), text.as_bytes())?;
+        Ok(true)
+    }
+
+    /// Calls `act` unless the URL is pinned. The pins cannot change during the call. `None`: pinned.
+    pub(crate) fn unless_pinned<T>(
+        &self,
+        root: &Root,
+        seen: &mut PinCache,
+        url: &str,
+        act: impl FnOnce() -> Result<T>,
+    ) -> Result<Option<T>> {
+        let changes = lock(&self.0);
+        if seen.changes != Some(*changes) {
+            seen.pins = read(&*root.disk, &root.path)?;
+            seen.changes = Some(*changes);
+        }
+        if seen.pins.contains(url) { Ok(None) } else { act().map(Some) }
+    }
+}
+
+pub(crate) fn read(disk: &dyn Disk, root: &Path) -> Result<BTreeSet<String>> {
+    let path = root.join(FILE);
+    let (file, len) = match disk.open(&path) {
+        Ok(Opened::File(file, len)) => (file, len),
+        Ok(Opened::NotAFile) => return Err(foreign(b"")),
+        Err(error) if is_missing(&error) => return Ok(BTreeSet::new()),
+        Err(error) => return Err(Error::disk("open", &path, error)),
+    };
+    if len > wide(MAX_FILE) {
+        return Err(foreign(b""));
+    }
+    let bytes = read_exactly(&*file, MAX_FILE, 0);
+    let bytes = bytes.map_err(|error| Error::disk("read", &path, error))?;
+    parse(&bytes).ok_or_else(|| foreign(bytes.get(..40).unwrap_or(&bytes)))
+}
+
+/// Each line with its end: one that was cut off is not read as another URL.
+fn parse(bytes: &[u8]) -> Option<BTreeSet<String>> {
+    let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    let mut lines = text.split('\n');
+    if lines.next()? != FIRST_LINE {
+        return None;
+    }
+    lines.map(|line| Some(line.to_owned()).filter(|line| !line.is_empty())).collect()
+}
+
+/// Whether a file is one of pins.
+pub(crate) fn reason(text: &[u8]) -> std::result::Result<(), Reason> {
+    parse(text).map(drop).ok_or("it does not tell what is pinned")
+}
+
+fn foreign(bytes: &[u8]) -> Error {
+    Error::invalid("the file pins", "does not tell what is pinned", bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn a_file_tells_all_or_nothing() {
+        let read =
+            |text: &str| parse(text.as_bytes()).map(|pins| pins.into_iter().collect::<Vec<_>>());
+        let urls = |urls: &[&str]| Some(urls.iter().map(|url| (*url).to_owned()).collect());
+        assert_eq!(read("wwwoffle-pins 1\n"), urls(&[]));
+        assert_eq!(
+            read("wwwoffle-pins 1\nhttp://b/\nhttp://a/\n"),
+            urls(&["http://a/", "http://b/"])
+        );
+        for text in [
+            "",
+            "\n",
+            "wwwoffle-pins 1",
+            "wwwoffle-pins 2\n",
+            "wwwoffle-pins 1\nhttp://a/",
+            "wwwoffle-pins 1\n\n",
+            "http://a/\n",
+        ] {
+            assert_eq!(read(text), None, "{text:?}");
+        }
+        assert_eq!(parse(b"wwwoffle-pins 1\n\xff\n"), None);
+    }
+}

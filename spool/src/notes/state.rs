@@ -1,0 +1,191 @@
+//! What the program remembers between two runs: the file `state`.
+//!
+//! ```text
+//! wwwoffle-state 1
+//! mode = offline
+//! ```
+//!
+//! Lines of a key and a value, for a person to read and to change while nothing runs. Keys that are
+//! not known are kept: they may be a newer program's.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::durability::Root;
+use crate::entry::warc::Reason;
+use crate::error::{Damage, Error, Result, is_missing};
+use crate::fs::{Disk, Opened, read_exactly};
+
+pub(crate) const FILE: &str = "state";
+const FIRST_LINE: &str = "wwwoffle-state 1";
+
+/// The longest file of state, in bytes.
+pub const MAX_STATE: usize = 64 << 10;
+
+/// The key of the mode.
+const MODE: &str = "mode";
+
+/// What the program remembers, by key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct State {
+    values: BTreeMap<String, String>,
+}
+
+impl State {
+    /// The word for the mode, if it was ever set.
+    #[must_use]
+    pub fn mode(&self) -> Option<&str> {
+        self.value(MODE)
+    }
+
+    /// Sets the mode.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`State::set_value`].
+    pub fn set_mode(&mut self, word: &str) -> Result<()> {
+        self.set_value(MODE, word)
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(String::as_str)
+    }
+
+    /// Sets the value of a key: a name of `a`–`z`, `0`–`9` and `-`, and one line of text.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_invalid`] for anything else.
+    pub fn set_value(&mut self, key: &str, value: &str) -> Result<()> {
+        if !is_key(key) {
+            return Err(Error::invalid("the key", "is not of a-z, 0-9 and -", key.as_bytes()));
+        }
+        if value.contains(char::is_control) || value.trim() != value {
+            return Err(Error::invalid("the value", "is not one trimmed line", value.as_bytes()));
+        }
+        self.values.insert(key.to_owned(), value.to_owned());
+        Ok(())
+    }
+
+    /// Forgets a key.
+    pub fn remove_value(&mut self, key: &str) {
+        self.values.remove(key);
+    }
+
+    fn parse(text: &[u8]) -> Result<State, Reason> {
+        let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8")?;
+        // Every line has an end, so what was cut off is noticed.
+        let text = text.strip_suffix('\n').ok_or("its last line has no end")?;
+        let mut lines = text.lines();
+        if lines.next() != Some(FIRST_LINE) {
+            return Err("it does not begin with its name and version");
+        }
+        let mut state = State::default();
+        for line in lines.filter(|line| !line.trim().is_empty()) {
+            let (key, value) = line.split_once('=').ok_or("it has a line without =")?;
+            let set = state.set_value(key.trim(), value.trim());
+            set.map_err(|_| "it has a line that is no key and value")?;
+        }
+        Ok(state)
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = format!("{FIRST_LINE}\n");
+        for (key, value) in &self.values {
+            text.push_str(key);
+            text.push_str(" = ");
+            text.push_str(value);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn is_key(key: &str) -> bool {
+    let plain = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    !key.is_empty() && key.bytes().all(plain)
+}
+
+/// Why a text is no state, if it is none.
+pub(crate) fn reason(text: &[u8]) -> Result<(), Reason> {
+    State::parse(text).map(drop)
+}
+
+/// Reads the state. What is no state is set aside, and then the state is the default.
+pub(crate) fn read(root: &Root) -> Result<(State, Option<Damage>)> {
+    let path = root.join(FILE);
+    let bytes = match root.disk.open(&path) {
+        Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_STATE + 1, 0)
+            .map_err(|error| Error::disk("read", &path, error))?,
+        Ok(Opened::NotAFile) => Vec::new(),
+        Err(error) if is_missing(&error) => return Ok((State::default(), None)),
+        Err(error) => return Err(Error::disk("open", &path, error)),
+    };
+    let parsed = if bytes.len() > MAX_STATE { Err("it is too long") } else { State::parse(&bytes) };
+    Ok(match parsed {
+        Ok(state) => (state, None),
+        Err(reason) => (State::default(), Some(root.move_aside(&path, reason))),
+    })
+}
+
+/// The same for who changes nothing: what is damaged counts as not there.
+pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Result<State> {
+    let path = root.join(FILE);
+    let bytes = match disk.open(&path) {
+        Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_STATE + 1, 0)
+            .map_err(|error| Error::disk("read", &path, error))?,
+        Ok(Opened::NotAFile) => return Ok(State::default()),
+        Err(error) if is_missing(&error) => return Ok(State::default()),
+        Err(error) => return Err(Error::disk("open", &path, error)),
+    };
+    Ok(State::parse(&bytes).unwrap_or_default())
+}
+
+/// Writes the state, durably.
+pub(crate) fn write(root: &Root, state: &State) -> Result<()> {
+    let text = state.to_text();
+    Error::unless_fits("the state", text.len(), MAX_STATE)?;
+    root.replace_state(&root.join(FILE), text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_comes_back() {
+        let mut state = State::default();
+        state.set_mode("offline").unwrap();
+        state.set_value("from-the-future", "a = b").unwrap();
+        state.set_value("empty", "").unwrap();
+        assert_eq!(State::parse(state.to_text().as_bytes()), Ok(state));
+    }
+
+    #[test]
+    fn what_is_no_state_is_said() {
+        let parse = |text: &str| State::parse(text.as_bytes());
+        assert!(parse("wwwoffle-state 1\n\nmode=online\n").is_ok());
+        for text in [
+            "",
+            "\n",
+            "wwwoffle-state 2\n",
+            "wwwoffle-state 1\nmode = onl",
+            "wwwoffle-state 1\nmode\n",
+            "wwwoffle-state 1\nMode = x\n",
+            "wwwoffle-state 1\nmode = \0\n",
+        ] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_two_lines_is_refused() {
+        let mut state = State::default();
+        for (key, value) in [("mode", "a\nb"), ("mode", " a"), ("", "a"), ("a b", "a")] {
+            assert!(state.set_value(key, value).unwrap_err().is_invalid());
+        }
+        assert_eq!(state, State::default());
+    }
+}

@@ -1,0 +1,363 @@
+//! What was done in the last days, counted: the file `statistics`.
+//!
+//! ```text
+//! wwwoffle-statistics 1
+//! day 2026-11-22 fetched=5120 given=81920 hit=40 stored=2
+//! host www.example.org +0 given=81920 hit=40
+//! rest given=12 hit=1
+//! ```
+//!
+//! Lines for a person to read; [`Statistics`] says what is in them. What the names of the counts mean is the
+//! program's: names that it does not know are a newer one's, and are kept.
+//!
+//! It is an aid: losing it loses nothing but the counts, and on a full disk nothing makes room for it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use jiff::civil::Date;
+
+use crate::durability::Root;
+use crate::entry::warc::Reason;
+use crate::error::{Damage, Error, Result, is_missing};
+use crate::fs::{Opened, read_exactly};
+
+pub(crate) const FILE: &str = "statistics";
+const FIRST_LINE: &str = "wwwoffle-statistics 1";
+
+/// The longest file of statistics, in bytes.
+pub const MAX_STATISTICS: usize = 1 << 20;
+
+/// The most days that are remembered; the oldest go.
+pub const MAX_DAYS: usize = 400;
+
+/// The most hosts that are counted each by itself.
+pub const MAX_HOSTS: usize = 500;
+
+/// The longest name of a host that is counted by itself, in bytes: no name of the DNS is longer.
+pub const MAX_HOST: usize = 255;
+
+/// The most different counts of a day or a host.
+const MAX_COUNTS: usize = 64;
+
+/// The longest name of a count, in bytes.
+const MAX_NAME: usize = 32;
+
+/// Counts by name. A count that is not there is zero.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts(BTreeMap<String, u64>);
+
+impl Counts {
+    /// The count of this name.
+    #[must_use]
+    pub fn of(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or_default()
+    }
+
+    /// Adds to a count. One whose name is not of `a`–`z` and `-`, or is one too many, is left out.
+    pub fn add(&mut self, name: &str, more: u64) {
+        if more == 0 {
+            return;
+        }
+        if let Some(count) = self.0.get_mut(name) {
+            *count = count.saturating_add(more);
+        } else if is_name(name) && self.0.len() < MAX_COUNTS {
+            self.0.insert(name.to_owned(), more);
+        }
+    }
+
+    /// Adds all of others.
+    pub fn add_all(&mut self, others: &Counts) {
+        for (name, more) in others.iter() {
+            self.add(name, more);
+        }
+    }
+
+    /// All that are not zero, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(name, count)| (name.as_str(), *count))
+    }
+
+    /// Whether all are zero.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn parse<'t>(words: impl Iterator<Item = &'t str>) -> Result<Counts, Reason> {
+        let mut counts = BTreeMap::new();
+        for word in words {
+            let (name, count) = word.split_once('=').ok_or("it has a count without =")?;
+            let count = number(count).filter(|count| *count > 0).ok_or("it has a bad count")?;
+            let is_new = is_name(name) && counts.insert(name.to_owned(), count).is_none();
+            if !is_new || counts.len() > MAX_COUNTS {
+                return Err("it has a count whose name is bad, there already, or one too many");
+            }
+        }
+        Ok(Counts(counts))
+    }
+
+    fn write(&self, text: &mut String) {
+        for (name, count) in self.iter() {
+            // Writing to a string does not fail.
+            let _written = write!(text, " {name}={count}");
+        }
+        text.push('\n');
+    }
+}
+
+/// What is counted of a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostCounts {
+    /// What was counted since it got its place.
+    pub counts: Counts,
+    /// How much there may have been before, at most: what the host had whose place it took.
+    pub before: u64,
+}
+
+/// What was done, by day and by host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// The days on which anything was done; at most [`MAX_DAYS`].
+    pub days: BTreeMap<Date, Counts>,
+    /// The hosts that most was done for; at most [`MAX_HOSTS`].
+    pub hosts: BTreeMap<String, HostCounts>,
+    /// What was done for all other hosts together.
+    pub rest: Counts,
+}
+
+impl Statistics {
+    /// Reads what [`Statistics::to_text`] has written.
+    ///
+    /// # Errors
+    ///
+    /// Why it is nothing of the kind.
+    pub fn parse(text: &[u8]) -> Result<Statistics, &'static str> {
+        if text.len() > MAX_STATISTICS {
+            return Err("it is too long");
+        }
+        let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8")?;
+        // Every line has an end, so what was cut off is noticed.
+        let text = text.strip_suffix('\n').ok_or("its last line has no end")?;
+        let mut lines = text.split('\n');
+        if lines.next() != Some(FIRST_LINE) {
+            return Err("it does not begin with its name and version");
+        }
+        let (mut read, mut has_rest) = (Statistics::default(), false);
+        for line in lines {
+            let mut words = line.split(' ');
+            let is_new = match words.next() {
+                Some("day") => read.take_day(words)?,
+                Some("host") => read.take_host(words)?,
+                Some("rest") => {
+                    read.rest = Counts::parse(words)?;
+                    !std::mem::replace(&mut has_rest, true)
+                }
+                _ => return Err("it has a line of no known kind"),
+            };
+            if !is_new {
+                return Err("it has a day, a host or the rest twice");
+            }
+        }
+        if read.days.len() > MAX_DAYS || read.hosts.len() > MAX_HOSTS {
+            return Err("it has more days or hosts than are kept");
+        }
+        Ok(read)
+    }
+
+    fn take_day<'t>(&mut self, mut words: impl Iterator<Item = &'t str>) -> Result<bool, Reason> {
+        let word = words.next().unwrap_or_default();
+        let day: Date = word.parse().map_err(|_| "it has a day that is none")?;
+        // One spelling each.
+        if day.to_string() != word {
+            return Err("it has a day that is none");
+        }
+        Ok(self.days.insert(day, Counts::parse(words)?).is_none())
+    }
+
+    fn take_host<'t>(&mut self, mut words: impl Iterator<Item = &'t str>) -> Result<bool, Reason> {
+        let host = words.next().filter(|host| is_host(host)).ok_or("it has a host that is none")?;
+        let before = words.next().and_then(|word| number(word.strip_prefix('+')?));
+        let before = before.ok_or("it has a host without what was before")?;
+        let counts = Counts::parse(words)?;
+        Ok(self.hosts.insert(host.to_owned(), HostCounts { counts, before }).is_none())
+    }
+
+    /// As text, of which [`Statistics::parse`] makes the same again.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{FIRST_LINE}\n");
+        for (day, counts) in &self.days {
+            let _written = write!(text, "day {day}");
+            counts.write(&mut text);
+        }
+        for (host, HostCounts { counts, before }) in &self.hosts {
+            let _written = write!(text, "host {host} +{before}");
+            counts.write(&mut text);
+        }
+        if !self.rest.is_empty() {
+            text.push_str("rest");
+            self.rest.write(&mut text);
+        }
+        text
+    }
+}
+
+/// Whether a host can be counted by itself: it is one visible word, and not too long.
+#[must_use]
+pub fn is_host(host: &str) -> bool {
+    let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
+    !host.is_empty() && host.len() <= MAX_HOST && host.chars().all(is_plain)
+}
+
+fn is_name(name: &str) -> bool {
+    let is_plain = |byte| matches!(byte, b'a'..=b'z' | b'-');
+    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(is_plain)
+}
+
+/// Digits and nothing else, in the one spelling that is written.
+fn number(digits: &str) -> Option<u64> {
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_usual = digits.len() == 1 || !digits.starts_with('0');
+    (is_plain && is_usual).then(|| digits.parse().ok()).flatten()
+}
+
+/// Why a text is no statistics, if it is none.
+pub(crate) fn reason(text: &[u8]) -> Result<(), Reason> {
+    Statistics::parse(text).map(drop)
+}
+
+/// Reads the file. What is none is set aside, and then nothing was counted.
+pub(crate) fn read(root: &Root) -> Result<(Statistics, Option<Damage>)> {
+    let path = root.join(FILE);
+    let bytes = match root.disk.open(&path) {
+        Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_STATISTICS + 1, 0)
+            .map_err(|error| Error::disk("read", &path, error))?,
+        Ok(Opened::NotAFile) => Vec::new(),
+        Err(error) if is_missing(&error) => return Ok((Statistics::default(), None)),
+        Err(error) => return Err(Error::disk("open", &path, error)),
+    };
+    Ok(match Statistics::parse(&bytes) {
+        Ok(statistics) => (statistics, None),
+        Err(reason) => (Statistics::default(), Some(root.move_aside(&path, reason))),
+    })
+}
+
+/// Writes the file anew, aside, and puts it in the place of the one before.
+pub(crate) fn write(root: &Root, statistics: &Statistics) -> Result<()> {
+    let text = statistics.to_text();
+    Error::unless_fits("the statistics", text.len(), MAX_STATISTICS)?;
+    root.put_file(&root.join(FILE), text.as_bytes(), root.create_tmp()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn counts(all: &[(&str, u64)]) -> Counts {
+        let mut counts = Counts::default();
+        for (name, count) in all {
+            counts.add(name, *count);
+        }
+        counts
+    }
+
+    #[test]
+    fn counts_come_back() {
+        let mut given = Statistics::default();
+        given.days.insert("2026-11-22".parse().unwrap(), counts(&[("hit", 3), ("given", 1 << 60)]));
+        given.days.insert("2026-11-21".parse().unwrap(), Counts::default());
+        let host = HostCounts { counts: counts(&[("hit", 1)]), before: 7 };
+        given.hosts.insert("[2001:db8::1]".to_owned(), host);
+        given.rest = counts(&[("from-the-future", u64::MAX)]);
+        assert_eq!(Statistics::parse(given.to_text().as_bytes()), Ok(given));
+        assert_eq!(Statistics::parse(b"wwwoffle-statistics 1\n"), Ok(Statistics::default()));
+    }
+
+    #[test]
+    fn what_is_no_statistics_is_said() {
+        for line in [
+            "day 2026-11-22 hit=1",
+            "day 20261122",
+            "day 2026-13-22",
+            "day 2026-11-22 hit=0",
+            "day 2026-11-22 hit=01",
+            "day 2026-11-22 hit=+1",
+            "day 2026-11-22 hit=18446744073709551616",
+            "day 2026-11-22 hit=1 hit=1",
+            "day 2026-11-22 Hit=1",
+            "day 2026-11-22  hit=1",
+            "day 2026-11-22 hit",
+            "day",
+            "",
+            "month 2026-11",
+            "host a.example hit=1",
+            "host a.example +",
+            "host  +1",
+            "rest\nrest",
+            "host a.example +0\nhost a.example +0",
+            "day 2026-11-23\nday 2026-11-23",
+        ] {
+            let text = format!("wwwoffle-statistics 1\n{line}\n");
+            let is_good = line.ends_with("22 hit=1");
+            assert_eq!(Statistics::parse(text.as_bytes()).is_ok(), is_good, "{line:?}");
+        }
+        for text in ["", "\n", "wwwoffle-statistics 2\n", "wwwoffle-statistics 1"] {
+            assert!(Statistics::parse(text.as_bytes()).is_err(), "{text:?}");
+        }
+        let long = format!("wwwoffle-statistics 1\n{}", "\n".repeat(MAX_STATISTICS));
+        assert_eq!(Statistics::parse(long.as_bytes()), Err("it is too long"));
+        let mut many = "wwwoffle-statistics 1\n".to_owned();
+        for at in 0..=MAX_HOSTS {
+            many.extend(["host h", &at.to_string(), " +0\n"]);
+        }
+        assert!(Statistics::parse(many.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn as_much_as_is_kept_fits() {
+        let names: Vec<String> =
+            (0..MAX_COUNTS / 4).map(|at| "a".repeat(MAX_NAME - 20 + at)).collect();
+        let mut all = Counts::default();
+        for name in &names {
+            all.add(name, u64::MAX);
+        }
+        let mut full = Statistics::default();
+        let first: Date = "2026-01-01".parse().unwrap();
+        for day in 0..MAX_DAYS {
+            let day = jiff::Span::new().days(i64::try_from(day).unwrap());
+            full.days.insert(first.checked_add(day).unwrap(), all.clone());
+        }
+        for at in 0..MAX_HOSTS {
+            let host = HostCounts { counts: all.clone(), before: u64::MAX };
+            full.hosts.insert(format!("{at:0>255}"), host);
+        }
+        assert!(full.to_text().len() < MAX_STATISTICS, "{}", full.to_text().len());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_is_written_the_same(text in "(?s).{0,60}") {
+            let text = format!("wwwoffle-statistics 1\n{text}\n");
+            if let Ok(read) = Statistics::parse(text.as_bytes()) {
+                prop_assert_eq!(Statistics::parse(read.to_text().as_bytes()), Ok(read));
+            }
+        }
+
+        #[test]
+        fn lines_that_are_nearly_right_are_read_the_same(
+            lines in proptest::collection::vec(
+                "(day 20[0-9]{2}-[01][0-9]-[0-3][0-9]|host [a-c\u{1}\u{a0}.]{0,3} \\+[0-9]{0,3}|rest)( (hit|given)=[0-9]{0,21}){0,3}",
+                0..6,
+            ),
+        ) {
+            let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+            let text = format!("wwwoffle-statistics 1\n{text}");
+            if let Ok(read) = Statistics::parse(text.as_bytes()) {
+                prop_assert_eq!(Statistics::parse(read.to_text().as_bytes()), Ok(read));
+            }
+        }
+    }
+}

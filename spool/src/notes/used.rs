@@ -1,0 +1,171 @@
+//! When entries were used last: the file `used`, a line each.
+//!
+//! ```text
+//! wwwoffle-used 1
+//! 9f86d081884c7d65 1763644799
+//! ```
+//!
+//! The first 16 digits of the key, and the second. The times of the files themselves would not do: who
+//! sets the time of access of a file changes it for whoever has remembered what it was, and most systems
+//! set that time themselves, for whoever reads it. Lines that are none are passed over: what is told here is
+//! how long ago a page was looked at, and no more.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use wwwoffle_url::Key;
+
+use crate::durability::Durability;
+use crate::durability::Root;
+use crate::error::{Error, Result, is_missing};
+use crate::fs::size::wide;
+use crate::fs::{Opened, parent};
+
+pub(crate) const FILE: &str = "used";
+const FIRST_LINE: &str = "wwwoffle-used 1\n";
+
+/// The bytes of a line.
+const LINE: usize = 28;
+
+/// As many are remembered; of more, those that come last are not.
+pub const MAX_USED: usize = 2_000_000;
+
+/// Lines that are read or written at once.
+const AT_ONCE: usize = 4096;
+
+/// When entries were used last, by key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Uses(Vec<(u64, i64)>);
+
+impl Uses {
+    /// When what has this key was used last, to the second, if it is known.
+    #[must_use]
+    pub fn of(&self, key: &Key) -> Option<Timestamp> {
+        let name = name(key);
+        let at = self.0.binary_search_by_key(&name, |(name, _)| *name).ok()?;
+        self.0.get(at).and_then(|(_, second)| Timestamp::from_second(*second).ok())
+    }
+
+    /// Of how many entries it is known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The first 16 digits of a key, as a number.
+fn name(key: &Key) -> u64 {
+    key.as_bytes().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+}
+
+/// Reads the file; nothing when there is none, or when it is something else.
+pub(crate) fn read(root: &Root) -> Result<Uses> {
+    let path = root.join(FILE);
+    let file = match root.disk.open(&path) {
+        Ok(Opened::File(file, _)) => file,
+        Ok(Opened::NotAFile) => return Ok(Uses::default()),
+        Err(error) if is_missing(&error) => return Ok(Uses::default()),
+        Err(error) => return Err(Error::disk("open", &path, error)),
+    };
+    let fail = |error| Error::disk("read", &path, error);
+    let mut first = [0; FIRST_LINE.len()];
+    let (mut all, mut at) = (Vec::new(), wide(FIRST_LINE.len()));
+    if file.read_at(&mut first, 0).map_err(fail)? != first.len() || first != FIRST_LINE.as_bytes() {
+        return Ok(Uses::default());
+    }
+    let (mut buffer, mut held) = (vec![0; LINE * AT_ONCE], 0);
+    while all.len() < MAX_USED {
+        let rest = buffer.get_mut(held..).unwrap_or_default();
+        let read = file.read_at(rest, at).map_err(fail)?;
+        if read == 0 {
+            break;
+        }
+        (at, held) = (at + wide(read), held + read);
+        let whole = held - held % LINE;
+        let lines = buffer.get(..whole).unwrap_or_default();
+        all.extend(lines.chunks_exact(LINE).filter_map(parse));
+        buffer.copy_within(whole..held, 0);
+        held -= whole;
+    }
+    all.truncate(MAX_USED);
+    all.sort_unstable();
+    // Of two lines with one key the later use counts.
+    all.reverse();
+    all.dedup_by_key(|(name, _)| *name);
+    all.reverse();
+    Ok(Uses(all))
+}
+
+fn parse(line: &[u8]) -> Option<(u64, i64)> {
+    let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
+    let (name, second) = line.split_once(' ')?;
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if name.len() != 16 || !is_plain(name) || !is_plain(second) {
+        return None;
+    }
+    Some((u64::from_str_radix(name, 16).ok()?, second.parse().ok()?))
+}
+
+/// Writes the file anew, aside, and puts it in the place of the one before.
+pub(crate) fn write(root: &Root, uses: &mut dyn Iterator<Item = (Key, Timestamp)>) -> Result<()> {
+    let to = root.join(FILE);
+    let fail = |error| Error::disk("write", &to, error);
+    let (path, file) = root.create_tmp()?;
+    let written = (|| {
+        file.write_all_at(FIRST_LINE.as_bytes(), 0).map_err(fail)?;
+        let (mut at, mut lines) = (wide(FIRST_LINE.len()), String::new());
+        let mut uses = uses.take(MAX_USED).peekable();
+        while uses.peek().is_some() {
+            lines.clear();
+            for (key, time) in uses.by_ref().take(AT_ONCE) {
+                // Ten digits are enough until the year 2286.
+                let second = time.as_second().clamp(0, 9_999_999_999);
+                // Writing to a string does not fail.
+                let _written = writeln!(lines, "{:016x} {second:010}", name(&key));
+            }
+            file.write_all_at(lines.as_bytes(), at).map_err(fail)?;
+            at += wide(lines.len());
+        }
+        if root.durability != Durability::None {
+            file.sync().map_err(fail)?;
+        }
+        root.rename_into_place(&path, &to)
+    })();
+    if written.is_err() {
+        let _ = root.disk.remove_file(&path);
+        return written;
+    }
+    if root.durability == Durability::None {
+        return Ok(());
+    }
+    root.sync_names(&[parent(&to)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_line_is_a_line() {
+        let line = b"9f86d081884c7d65 1763644799\n";
+        assert_eq!(line.len(), LINE);
+        assert_eq!(parse(line), Some((0x9f86_d081_884c_7d65, 1_763_644_799)));
+        for bad in [
+            &b"9f86d081884c7d65 1763644799 "[..],
+            b"9f86d081884c7d6  1763644799\n",
+            b"+f86d081884c7d65 1763644799\n",
+            b"9f86d081884c7d65 -763644799\n",
+            b"9f86d081884c7d65 176364479a\n",
+            b"\xff\xfe86d081884c7d65 1763644799\n",
+            b"",
+        ] {
+            assert_eq!(parse(bad), None, "{bad:?}");
+        }
+    }
+}

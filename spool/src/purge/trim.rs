@@ -1,0 +1,180 @@
+//! Bounds of what is kept besides answers: of the parts of answers, and of what was set aside. What is oldest
+//! goes first. What was set aside lately stays, however much it is: somebody may want to look at it, or to mend it.
+//!
+//! The clock may be wrong, now or when something got its time: an age that nothing here can have tells nothing.
+
+use crate::durability::Root;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::durability::{DAMAGED, aside};
+use crate::error::{Error, Result, is_missing};
+use crate::fs::Kind;
+use crate::tree::Tree;
+use crate::tree::segments::{PartialList, files};
+
+/// As many bytes may be below `partial/`.
+pub const MAX_PARTIAL_BYTES: u64 = 16 << 30;
+
+/// Parts of an answer to which nothing was added for so long go.
+pub const MAX_PARTIAL_AGE: SignedDuration = SignedDuration::from_hours(60 * 24);
+
+/// As many bytes may be in `damaged/` of what was not set aside lately.
+pub const MAX_DAMAGED_BYTES: u64 = 4 << 30;
+
+/// What was set aside so long ago goes.
+pub const MAX_DAMAGED_AGE: SignedDuration = SignedDuration::from_hours(365 * 24);
+
+/// What was set aside in so long stays, however much it is.
+pub const MIN_DAMAGED_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// No age is longer: a clock was wrong.
+const MAX_PLAUSIBLE_AGE: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
+
+/// No more of either are held in memory; what is above that waits for another time.
+const MAX_HELD: usize = 100_000;
+
+/// What was removed: see [`crate::Spool::trim`].
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Trimmed {
+    /// Answers of which parts were kept.
+    pub partial: u64,
+    /// Files of `damaged/`, without the notes.
+    pub damaged: u64,
+    /// The length of all of it, in bytes.
+    pub bytes: u64,
+    /// The bytes in `damaged/` that are too many still, because they were set aside lately.
+    pub damaged_over: u64,
+}
+
+/// How long things may stay, and how much of them.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    bytes: u64,
+    age: SignedDuration,
+    /// What is not older stays, whatever there is of it.
+    spared: Option<SignedDuration>,
+}
+
+/// Which are to go: `all` with the time and length of each, in no order; and by how many bytes the rest is too
+/// much still.
+fn surplus<T>(
+    mut all: Vec<(Timestamp, u64, T)>,
+    bounds: Bounds,
+    now: Timestamp,
+) -> (Vec<(u64, T)>, u64) {
+    all.sort_by_key(|(time, ..)| *time);
+    let mut total = all.iter().fold(0_u64, |sum, (_, len, _)| sum.saturating_add(*len));
+    let mut gone = Vec::new();
+    for (time, len, one) in all {
+        let age = Some(now.duration_since(time)).filter(|age| *age <= MAX_PLAUSIBLE_AGE);
+        let is_too_old = age.is_some_and(|age| age > bounds.age);
+        let is_spared = bounds.spared.is_some_and(|spared| age.is_none_or(|age| age <= spared));
+        if is_too_old || (total > bounds.bytes && !is_spared) {
+            total = total.saturating_sub(len);
+            gone.push((len, one));
+        }
+    }
+    (gone, total.saturating_sub(bounds.bytes))
+}
+
+/// Removes what exceeds its bounds.
+pub(crate) fn trim(tree: &Tree) -> Result<Trimmed> {
+    let (mut trimmed, now) = (Trimmed::default(), tree.root.disk.now());
+    let mut parts = Vec::new();
+    for summary in PartialList::new(tree.root.disk.clone(), &tree.root.path)?.take(MAX_HELD) {
+        let summary = summary?;
+        parts.push((summary.stored, summary.file_len, summary));
+    }
+    let bounds = Bounds { bytes: MAX_PARTIAL_BYTES, age: MAX_PARTIAL_AGE, spared: None };
+    for (len, summary) in surplus(parts, bounds, now).0 {
+        // Not what has come since.
+        let after = summary.stored.checked_add(SignedDuration::from_micros(1)).ok();
+        if files::remove(tree, &summary.place, after)? {
+            trimmed.partial += 1;
+            trimmed.bytes = trimmed.bytes.saturating_add(len);
+        }
+    }
+    let (bytes, age) = (MAX_DAMAGED_BYTES, MAX_DAMAGED_AGE);
+    let bounds = Bounds { bytes, age, spared: Some(MIN_DAMAGED_AGE) };
+    let (gone, over) = surplus(damaged(&tree.root)?, bounds, now);
+    trimmed.damaged_over = over;
+    for (len, path) in gone {
+        if tree.root.remove_file(&path)? {
+            trimmed.damaged += 1;
+            trimmed.bytes = trimmed.bytes.saturating_add(len);
+        }
+        tree.root.remove_file(&aside::note_of(&path))?;
+    }
+    Ok(trimmed)
+}
+
+/// The files that were set aside, with the time and length of each. What has another name is somebody's
+/// own, and what is a directory stays.
+fn damaged(root: &Root) -> Result<Vec<(Timestamp, u64, PathBuf)>> {
+    let directory = root.join(DAMAGED);
+    let fail = |error| Error::disk("read", &directory, error);
+    let names = match root.disk.read_dir(&directory) {
+        Ok(names) => names,
+        Err(error) if is_missing(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(fail(error)),
+    };
+    let mut found = Vec::new();
+    for name in names {
+        let name = name.map_err(fail)?;
+        let Some(time) = name.to_str().and_then(time_of) else { continue };
+        let path = directory.join(&name);
+        let about = root.disk.about(&path);
+        let about = about.map_err(|error| Error::disk("look at", &path, error))?;
+        if let Some(about) = about.filter(|about| about.kind != Kind::Directory) {
+            found.push((time, about.len, path));
+        }
+        if found.len() == MAX_HELD {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+fn time_of(name: &str) -> Option<Timestamp> {
+    let is_note = Path::new(name).extension().is_some_and(|extension| extension == "reason");
+    let time = aside::time_of(name).filter(|_| !is_note)?;
+    Timestamp::from_microsecond(time).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_go_until_the_rest_is_within_the_bounds() {
+        let at = |day: i64| Timestamp::from_second(day * 86_400).unwrap();
+        let days = |many: i64| SignedDuration::from_hours(24 * many);
+        let all =
+            || vec![(at(30), 10, 'c'), (at(10), 10, 'a'), (at(40), 10, 'd'), (at(20), 10, 'b')];
+        for (bytes, age, spared, now, want, over) in [
+            (40, days(90), None, 50, "", 0),
+            (39, days(90), None, 50, "a", 0),
+            (20, days(90), None, 50, "ab", 0),
+            (0, days(90), None, 50, "abcd", 0),
+            (40, days(25), None, 50, "ab", 0),
+            (15, days(25), None, 50, "abc", 0),
+            // What came lately is above the bound all the same.
+            (20, days(90), Some(days(30)), 50, "a", 10),
+            (0, days(25), Some(days(10)), 50, "abc", 10),
+            // A clock that was set back: what it calls the future is no reason to stay or to go.
+            (40, days(25), None, 1, "", 0),
+            (0, days(25), Some(days(10)), 1, "", 40),
+            // One that is decades ahead.
+            (40, days(25), None, 30_000, "", 0),
+            (0, days(25), Some(days(10)), 30_000, "", 40),
+            (20, days(25), None, 30_000, "ab", 0),
+        ] {
+            let bounds = Bounds { bytes, age, spared };
+            let (gone, still) = surplus(all(), bounds, at(now));
+            let gone: String = gone.into_iter().map(|(_, one)| one).collect();
+            assert_eq!((&*gone, still), (want, over), "{bounds:?} {now}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! What is looked at on a schedule: `monitor/<key>.warc`, one request each.
+//!
+//! What is in the directory is what is monitored; what is in memory is what a list needs of it, read
+//! once.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use wwwoffle_url::Key;
+
+use crate::durability::{Durability, MONITOR};
+use crate::entry::place::{EXTENSION, Place};
+use crate::entry::warc::{Reason, parse_record, time_text, unescape};
+use crate::error::{Error, Result, is_missing};
+use crate::fs::parallel::lock;
+use crate::fs::{Disk, Opened, parent, read_exactly};
+use crate::queue::outgoing::{MAX_REQUEST_FILE, Outgoing};
+use crate::queue::schedule::{MAX_SCHEDULE, Schedule};
+use crate::queue::seal::Vault;
+use crate::tree::Tree;
+use crate::tree::recover::Recovery;
+
+/// As many pages may be monitored.
+pub const MAX_MONITORS: usize = 2_000;
+
+/// No file of a monitored page is longer, in bytes: a request, and the fields that it has not.
+pub(crate) const MAX_MONITOR_FILE: usize = MAX_REQUEST_FILE + MAX_SCHEDULE + (1 << 10);
+
+const SCHEDULE: &str = "Wwwoffle-Schedule";
+const LAST_RUN: &str = "Wwwoffle-Last-Run";
+const VERSIONS: &str = "Wwwoffle-Versions";
+
+/// A page that is looked at on a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Monitor {
+    /// What is sent each time. It is known by the key of its place; its time is when it was set.
+    pub request: Outgoing,
+    /// When.
+    pub schedule: Schedule,
+    /// When it was put on the outgoing queue last.
+    pub last_run: Option<Timestamp>,
+    /// How many older versions of the page are kept at least.
+    pub versions: u16,
+}
+
+/// A monitored page without what is sent: what a list of them shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MonitorSummary {
+    /// The entry it becomes.
+    pub place: Place,
+    /// When.
+    pub schedule: Schedule,
+    /// When it was set, or changed last.
+    pub set: Timestamp,
+    /// When it was put on the outgoing queue last.
+    pub last_run: Option<Timestamp>,
+    /// How many older versions of the page are kept at least.
+    pub versions: u16,
+}
+
+/// What became of a page that was to be monitored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Set {
+    /// It is now.
+    New,
+    /// It was before, and is as it was said now.
+    Changed,
+}
+
+/// The monitored pages of a spool.
+///
+/// What [`Monitors::set`] has taken is on the medium, unless the spool was opened with
+/// [`Durability::None`]: a crash loses none.
+#[derive(Debug)]
+pub struct Monitors {
+    tree: Arc<Tree>,
+    vault: Vault,
+    /// Held by whoever changes something, over all its disk calls.
+    changing: Mutex<()>,
+    index: Mutex<HashMap<Key, MonitorSummary>>,
+}
+
+impl Monitor {
+    /// What a list shows of it.
+    #[must_use]
+    pub fn summary(&self) -> MonitorSummary {
+        MonitorSummary {
+            place: self.request.place.clone(),
+            schedule: self.schedule,
+            set: self.request.queued,
+            last_run: self.last_run,
+            versions: self.versions,
+        }
+    }
+
+    fn encode(&self, vault: &Vault) -> Result<Vec<u8>> {
+        let mut more =
+            vec![(SCHEDULE, self.schedule.to_string()), (VERSIONS, self.versions.to_string())];
+        more.extend(self.last_run.map(|time| (LAST_RUN, time_text(time))));
+        self.request.encode_with(vault, &more)
+    }
+
+    pub(crate) fn decode(bytes: &[u8], vault: Option<&Vault>) -> Result<Monitor, Reason> {
+        let (header, ..) = parse_record(bytes)?;
+        let schedule = unescape(header.need(SCHEDULE)?);
+        let versions = header.number(VERSIONS)?;
+        Ok(Monitor {
+            schedule: schedule.parse().map_err(|_| "its schedule is none")?,
+            last_run: header.get(LAST_RUN).map(|_| header.time(LAST_RUN)).transpose()?,
+            versions: versions.try_into().map_err(|_| "it keeps too many versions")?,
+            request: Outgoing::decode(bytes, vault)?,
+        })
+    }
+}
+
+impl MonitorSummary {
+    /// When it comes next, by the clocks of `zone`. That is in the past when it came while nothing could
+    /// be fetched; however often it did, it is due once.
+    #[must_use]
+    pub fn next_run(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        // A clock that was wrong may have left a time that is still to come.
+        let last = self.last_run.map_or(self.set, |last| last.max(self.set)).min(now);
+        self.schedule.next_after(last, zone)
+    }
+}
+
+impl Monitors {
+    /// Reads what is monitored. What is nothing of the kind is set aside.
+    pub(crate) fn open(tree: Arc<Tree>, recovery: &mut Recovery) -> Result<Monitors> {
+        let vault = Vault::open(&tree.root, &mut recovery.damaged)?;
+        let mut index = HashMap::new();
+        for key in keys(&*tree.root.disk, &tree.root.path)? {
+            match read(&*tree.root.disk, &tree.root.path, &key, None) {
+                Ok(Found::Monitor(monitor)) => {
+                    index.insert(key, monitor.summary());
+                }
+                Ok(Found::Missing) => {}
+                Err(error) => recovery.failures.push(error),
+                Ok(Found::Bad(reason)) => {
+                    recovery
+                        .damaged
+                        .push(tree.root.move_aside(&path(&tree.root.path, &key), reason));
+                }
+            }
+        }
+        let monitors =
+            Monitors { tree, vault, changing: Mutex::default(), index: Mutex::new(index) };
+        monitors.say_versions();
+        Ok(monitors)
+    }
+
+    /// Tells the store how many versions are kept. Of a URL that several monitor, so many as is most.
+    fn say_versions(&self) {
+        let mut versions: HashMap<String, u16> = HashMap::new();
+        for one in lock(&self.index).values().filter(|one| one.versions > 0) {
+            let most = versions.entry(one.place.url().to_owned()).or_default();
+            *most = one.versions.max(*most);
+        }
+        self.tree.versions.set_monitored(versions);
+    }
+
+    /// Monitors a page, durably, in place of what was said of it before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_monitors_full`], [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be
+    /// monitored; or when the disk fails or is full. Then it is as before.
+    pub fn set(&self, monitor: &Monitor) -> Result<Set> {
+        let key = monitor.request.place.key();
+        let bytes = monitor.encode(&self.vault)?;
+        let _changing = lock(&self.changing);
+        let is_known = {
+            let index = lock(&self.index);
+            if index.len() >= MAX_MONITORS && !index.contains_key(&key) {
+                return Err(Error::monitors_full(MAX_MONITORS));
+            }
+            index.contains_key(&key)
+        };
+        self.tree.root.replace_file(&path(&self.tree.root.path, &key), &bytes)?;
+        lock(&self.index).insert(key, monitor.summary());
+        self.say_versions();
+        Ok(if is_known { Set::Changed } else { Set::New })
+    }
+
+    /// Notes that a page was put on the outgoing queue. False when it is no longer monitored.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Monitors::get`] and [`Monitors::set`].
+    pub fn ran(&self, key: &Key, time: Timestamp) -> Result<bool> {
+        let _changing = lock(&self.changing);
+        let Some(mut monitor) = self.read_or_set_aside(key)? else { return Ok(false) };
+        monitor.last_run = Some(time);
+        let bytes = monitor.encode(&self.vault)?;
+        self.tree.root.replace_file(&path(&self.tree.root.path, key), &bytes)?;
+        lock(&self.index).insert(*key, monitor.summary());
+        Ok(true)
+    }
+
+    /// All that is monitored, by URL.
+    #[must_use]
+    pub fn list(&self) -> Vec<MonitorSummary> {
+        let mut list: Vec<_> = lock(&self.index).values().cloned().collect();
+        sort(&mut list);
+        list
+    }
+
+    /// Shows each monitored page to `look`, in no order, without copying them. `look` must not call
+    /// this.
+    pub fn visit(&self, look: impl FnMut(&MonitorSummary)) {
+        lock(&self.index).values().for_each(look);
+    }
+
+    /// What a list shows of one.
+    #[must_use]
+    pub fn summary(&self, key: &Key) -> Option<MonitorSummary> {
+        lock(&self.index).get(key).cloned()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        lock(&self.index).len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reads one, with its secrets.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails. [`Error::is_damaged`]: its file was not what it should be, has been set
+    /// aside, and the page is no longer monitored.
+    pub fn get(&self, key: &Key) -> Result<Option<Monitor>> {
+        let _changing = lock(&self.changing);
+        self.read_or_set_aside(key)
+    }
+
+    /// Monitors a page no longer. False when it was not.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn remove(&self, key: &Key) -> Result<bool> {
+        let path = path(&self.tree.root.path, key);
+        let _changing = lock(&self.changing);
+        let removed = self.tree.root.remove_file(&path)?;
+        lock(&self.index).remove(key);
+        self.say_versions();
+        if removed && self.tree.root.durability != Durability::None {
+            self.tree.root.sync_dir(parent(&path))?;
+        }
+        Ok(removed)
+    }
+
+    /// `changing` is held.
+    fn read_or_set_aside(&self, key: &Key) -> Result<Option<Monitor>> {
+        match read(&*self.tree.root.disk, &self.tree.root.path, key, Some(&self.vault))? {
+            Found::Monitor(monitor) => Ok(Some(*monitor)),
+            Found::Missing => {
+                lock(&self.index).remove(key);
+                Ok(None)
+            }
+            Found::Bad(reason) => {
+                lock(&self.index).remove(key);
+                Err(Error::damaged(
+                    self.tree.root.move_aside(&path(&self.tree.root.path, key), reason),
+                ))
+            }
+        }
+    }
+}
+
+/// All monitored pages of a spool, read from their files, by URL.
+pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<MonitorSummary>> {
+    let mut list = Vec::new();
+    for key in keys(disk, root)? {
+        if let Found::Monitor(monitor) = read(disk, root, &key, None)? {
+            list.push(monitor.summary());
+        }
+    }
+    sort(&mut list);
+    Ok(list)
+}
+
+fn sort(list: &mut [MonitorSummary]) {
+    list.sort_by_cached_key(|one| (one.place.url().to_owned(), one.place.key()));
+}
+
+enum Found {
+    Monitor(Box<Monitor>),
+    Missing,
+    Bad(Reason),
+}
+
+fn path(root: &Path, key: &Key) -> PathBuf {
+    root.join(MONITOR).join(format!("{key}{EXTENSION}"))
+}
+
+/// The keys that files are named by; other files are nobody's. More than there may be are not read.
+fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
+    let directory = root.join(MONITOR);
+    let fail = |error| Error::disk("read", &directory, error);
+    let names = match disk.read_dir(&directory) {
+        Ok(names) => names,
+        Err(error) if is_missing(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(fail(error)),
+    };
+    let mut keys = Vec::new();
+    for name in names {
+        let name = name.map_err(fail)?;
+        let key = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
+        keys.extend(key.and_then(|key| key.parse::<Key>().ok()));
+        if keys.len() >= MAX_MONITORS {
+            break;
+        }
+    }
+    Ok(keys)
+}
+
+fn read(disk: &dyn Disk, root: &Path, key: &Key, vault: Option<&Vault>) -> Result<Found> {
+    let path = path(root, key);
+    let (file, len) = match disk.open(&path) {
+        Ok(Opened::File(file, len)) => (file, len),
+        Ok(Opened::NotAFile) => return Ok(Found::Bad("it is not a plain file")),
+        Err(error) if is_missing(&error) => return Ok(Found::Missing),
+        Err(error) => return Err(Error::disk("open", &path, error)),
+    };
+    let Some(len) = usize::try_from(len).ok().filter(|&len| len <= MAX_MONITOR_FILE) else {
+        return Ok(Found::Bad("it is longer than any request"));
+    };
+    let bytes = read_exactly(&*file, len, 0).map_err(|error| Error::disk("read", &path, error))?;
+    Ok(match Monitor::decode(&bytes, vault) {
+        Ok(monitor) if monitor.request.place.key() == *key => Found::Monitor(Box::new(monitor)),
+        Ok(_) => Found::Bad("it belongs to another place"),
+        Err(reason) => Found::Bad(reason),
+    })
+}

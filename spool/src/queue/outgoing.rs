@@ -1,0 +1,489 @@
+//! A request that waits, and the WARC record it is kept as.
+
+use crate::fs::size::narrow;
+use std::fmt;
+
+use jiff::Timestamp;
+
+use crate::entry::head::{check_place, empty_line, refuse_secrets};
+use crate::entry::layout::MAX_URL;
+use crate::entry::place::{MAX_OWNER, MAX_VARIANT, Place};
+use crate::entry::warc::{
+    Header, REQUEST, Reason, Record, escape, parse_record, time_text, unescape,
+};
+use crate::entry::{layout, warc};
+use crate::error::{Error, Result};
+use crate::queue::seal::Vault;
+use crate::queue::wish::{MAX_CLASS, Wish};
+use crate::queue::{Priority, wish};
+
+/// The longest head of a waiting request, in bytes.
+pub const MAX_REQUEST_HEAD: usize = 64 << 10;
+
+/// The longest body of a waiting request, in bytes.
+pub const MAX_REQUEST_BODY: usize = 16 << 20;
+
+/// The longest secrets of a waiting request, in bytes.
+pub const MAX_SECRETS: usize = 32 << 10;
+
+/// The longest reason or error kept with a request, in bytes; more is cut off.
+pub const MAX_REASON: usize = 1 << 10;
+
+/// The longest options of a waiting request, in bytes.
+pub const MAX_OPTIONS: usize = 1 << 10;
+
+/// No file of a request is longer, in bytes: two URLs, two reasons, options, an owner and a variant, in
+/// which every byte may be escaped, secrets in hex, other fields, head and body.
+pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
+    + 3 * (MAX_OWNER + MAX_VARIANT + MAX_OPTIONS)
+    + 2 * MAX_SECRETS
+    + (4 << 10)
+    + MAX_REQUEST_HEAD
+    + MAX_REQUEST_BODY;
+
+/// A request that waits for the line to come up, or has failed for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The entry it will become. A request is known by its key.
+    pub place: Place,
+    /// The request as it will be sent: request line, fields and empty line, but no secrets.
+    pub head: Vec<u8>,
+    /// Its body.
+    pub body: Vec<u8>,
+    /// What of it only its origin may see; never in clear on disk.
+    pub secrets: Secrets,
+    /// When it was asked for.
+    pub queued: Timestamp,
+    /// The URL of the page that it is part of.
+    pub page: Option<String>,
+    /// Why it was asked for.
+    pub kind: RequestKind,
+    /// How many redirects led to it.
+    pub hops: u8,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// It is not tried before.
+    pub not_before: Option<Timestamp>,
+    /// Whether it still waits.
+    pub state: RequestState,
+    /// How the last attempt failed.
+    pub last_error: Option<String>,
+    /// The runs that want it.
+    pub wishes: Vec<Wish>,
+    /// What it is to the page that it is part of, in a word of `a`–`z` and `-`; none for a page.
+    pub class: Option<String>,
+    /// How many parts lie between it and its page: 1 for an image that a style sheet names.
+    pub nesting: u8,
+    /// The origin is asked for it although an answer is kept; always so for some kinds.
+    pub renew: bool,
+    /// What else whoever asked for it wants to know once it is here, in a form of its own.
+    pub options: Option<String>,
+    /// However long it is, it may come: a person has said so.
+    pub any_length: bool,
+    /// Where whoever asked for it sat.
+    pub asked_from: AskedFrom,
+    /// What a person has said of when it goes.
+    pub priority: Priority,
+}
+
+/// Where whoever asked for a request sat: that decides what may be reached for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AskedFrom {
+    /// At this machine.
+    Here,
+    /// At another one, or nobody knows where.
+    Elsewhere,
+}
+
+impl AskedFrom {
+    /// What is known of a request for `place` by its owner alone: what is nobody's in particular was asked
+    /// for at this machine.
+    #[must_use]
+    pub fn of_owner(place: &Place) -> AskedFrom {
+        if place.owner().is_none() { AskedFrom::Here } else { AskedFrom::Elsewhere }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            AskedFrom::Here => "here",
+            AskedFrom::Elsewhere => "elsewhere",
+        }
+    }
+}
+
+/// Why a request was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RequestKind {
+    /// A person wants the page.
+    Page,
+    /// A page needs it.
+    Part,
+    /// It is kept already, and shall be looked at again.
+    Refresh,
+    /// A form was sent; confirmed by a person.
+    Post,
+    /// A recursive fetch goes on to it: a page, or a part of such a page.
+    Recursive,
+    /// It is looked at on a schedule: a page, or a part of such a page.
+    Monitored,
+}
+
+/// Whether a request still waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestState {
+    /// It will be tried.
+    Waiting,
+    /// It will not be tried again of itself.
+    Failed {
+        /// Why, in words for a person.
+        reason: String,
+        /// The status code of the answer, if there was one.
+        status: Option<u16>,
+    },
+    /// It is longer than what comes unasked, and waits for a person to say that it may.
+    Asking {
+        /// How many bytes it has in all, if its origin has told.
+        bytes: Option<u64>,
+    },
+}
+
+/// What of a request only its origin may see: field lines and the credentials of its URL, in a form
+/// that is its caller's affair.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub enum Secrets {
+    /// It has none.
+    #[default]
+    None,
+    /// These.
+    Open(Vec<u8>),
+    /// Sealed with a key that the spool has no longer. They are kept as they are.
+    Unreadable(Sealed),
+}
+
+/// Secrets that cannot be read.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Sealed(Vec<u8>);
+
+/// A request without what is sent: what a list of them shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutgoingSummary {
+    /// The entry it will become.
+    pub place: Place,
+    /// `GET`, for example.
+    pub method: String,
+    /// Why it was asked for.
+    pub kind: RequestKind,
+    /// When it was asked for.
+    pub queued: Timestamp,
+    /// The URL of the page that it is part of.
+    pub page: Option<String>,
+    /// How many redirects led to it.
+    pub hops: u8,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// It is not tried before.
+    pub not_before: Option<Timestamp>,
+    /// Whether it still waits.
+    pub state: RequestState,
+    /// How the last attempt failed.
+    pub last_error: Option<String>,
+    /// The runs that want it.
+    pub wishes: Vec<Wish>,
+    /// What it is to the page that it is part of.
+    pub class: Option<String>,
+    /// The origin is asked for it although an answer is kept.
+    pub renew: bool,
+    /// Where whoever asked for it sat.
+    pub asked_from: AskedFrom,
+    /// What a person has said of when it goes.
+    pub priority: Priority,
+}
+
+impl Outgoing {
+    /// A request for `place` that waits from now on, without body or secrets, asked for where its owner is
+    /// thought to be.
+    #[must_use]
+    pub fn new(place: Place, head: Vec<u8>, kind: RequestKind, queued: Timestamp) -> Outgoing {
+        Outgoing {
+            asked_from: AskedFrom::of_owner(&place),
+            place,
+            head,
+            body: Vec::new(),
+            secrets: Secrets::None,
+            queued,
+            page: None,
+            kind,
+            hops: 0,
+            attempts: 0,
+            not_before: None,
+            state: RequestState::Waiting,
+            last_error: None,
+            wishes: Vec::new(),
+            class: None,
+            nesting: 0,
+            renew: kind.renews(),
+            options: None,
+            any_length: false,
+            priority: Priority::Usual,
+        }
+    }
+
+    /// The method of the request; empty if its head has none.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        let word = self.head.split(|&byte| byte == b' ').next().unwrap_or_default();
+        std::str::from_utf8(word).unwrap_or_default()
+    }
+
+    /// What a list shows of it.
+    #[must_use]
+    pub fn summary(&self) -> OutgoingSummary {
+        OutgoingSummary {
+            place: self.place.clone(),
+            method: self.method().to_owned(),
+            kind: self.kind,
+            queued: self.queued,
+            page: self.page.clone(),
+            hops: self.hops,
+            attempts: self.attempts,
+            not_before: self.not_before,
+            state: self.state.clone(),
+            last_error: self.last_error.clone(),
+            wishes: self.wishes.clone(),
+            class: self.class.clone(),
+            renew: self.renew,
+            asked_from: self.asked_from,
+            priority: self.priority,
+        }
+    }
+
+    /// The file it is kept as.
+    pub(crate) fn encode(&self, vault: &Vault) -> Result<Vec<u8>> {
+        self.encode_with(vault, &[])
+    }
+
+    /// The same with more fields.
+    pub(crate) fn encode_with(&self, vault: &Vault, more: &[(&str, String)]) -> Result<Vec<u8>> {
+        self.check()?;
+        let [id, _] = warc::record_ids()?;
+        let mut record = Record::new("request");
+        record.field("WARC-Record-ID", &id);
+        record.field("WARC-Date", &time_text(self.queued));
+        record.field("WARC-Target-URI", self.place.url());
+        record.field("Content-Type", REQUEST);
+        layout::place_fields(&self.place, |name, value| record.field(name, value));
+        record.field("Wwwoffle-Head", &self.head.len().to_string());
+        record.field("Wwwoffle-Kind", kind_word(self.kind));
+        record.field("Wwwoffle-Hops", &self.hops.to_string());
+        record.field("Wwwoffle-Attempts", &self.attempts.to_string());
+        if let Some(page) = &self.page {
+            record.field("Wwwoffle-Page", &escape(page, MAX_URL));
+        }
+        if let Some(time) = self.not_before {
+            record.field("Wwwoffle-Not-Before", &time_text(time));
+        }
+        match &self.state {
+            RequestState::Waiting => {}
+            RequestState::Failed { reason, status } => {
+                let reason = escape(reason, MAX_REASON);
+                record.field("Wwwoffle-Failed", &format!("{} {reason}", or_dash(*status)));
+            }
+            RequestState::Asking { bytes } => record.field("Wwwoffle-Asking", &or_dash(*bytes)),
+        }
+        if let Some(error) = &self.last_error {
+            record.field("Wwwoffle-Error", &escape(error, MAX_REASON));
+        }
+        self.encode_wishes(&mut record);
+        let sealed = match &self.secrets {
+            Secrets::None => None,
+            Secrets::Open(secrets) => Some(vault.seal(&self.place.key(), secrets)?),
+            Secrets::Unreadable(Sealed(sealed)) => Some(sealed.clone()),
+        };
+        if let Some(sealed) = sealed {
+            record.field("Wwwoffle-Secrets", &hex::encode(sealed));
+        }
+        for (name, value) in more {
+            record.field(name, value);
+        }
+        Ok(record.finish(&[&self.head, &self.body]))
+    }
+
+    /// What was not there in the first versions is written only where it says something.
+    fn encode_wishes(&self, record: &mut Record) {
+        if !self.wishes.is_empty() {
+            record.field("Wwwoffle-Runs", &wish::to_text(&self.wishes));
+        }
+        if let Some(class) = &self.class {
+            record.field("Wwwoffle-Class", class);
+        }
+        if self.nesting > 0 {
+            record.field("Wwwoffle-Nesting", &self.nesting.to_string());
+        }
+        if self.renew && !self.kind.renews() {
+            record.field("Wwwoffle-Renew", "yes");
+        }
+        if let Some(options) = &self.options {
+            record.field("Wwwoffle-Options", &escape(options, MAX_OPTIONS));
+        }
+        if self.any_length {
+            record.field("Wwwoffle-Any-Length", "yes");
+        }
+        if self.asked_from != AskedFrom::of_owner(&self.place) {
+            record.field("Wwwoffle-Asked-From", self.asked_from.word());
+        }
+        if self.priority != Priority::Usual {
+            record.field("Wwwoffle-Priority", self.priority.as_str());
+        }
+    }
+
+    /// Reads a request's file. All of it is verified. Without `vault` its secrets are not readable.
+    pub(crate) fn decode(bytes: &[u8], vault: Option<&Vault>) -> Result<Outgoing, Reason> {
+        let (header, block, rest) = parse_record(bytes)?;
+        if header.need("WARC-Type")? != "request" || !rest.is_empty() {
+            return Err("it is not one request");
+        }
+        let head_len = narrow(header.number("Wwwoffle-Head")?)?;
+        let (head, body) = block.split_at_checked(head_len).ok_or("its lengths disagree")?;
+        let place = layout::place(&header)?;
+        let secrets = secrets(&header, &place, vault)?;
+        let small = |name| header.number(name).map(u32::try_from);
+        let kind = kind_of(header.need("Wwwoffle-Kind")?).ok_or("it is of no known kind")?;
+        let class = header.get("Wwwoffle-Class");
+        // A word of a newer program says nothing.
+        let priority = header.get("Wwwoffle-Priority").and_then(|word| word.parse().ok());
+        let asked_from = match header.get("Wwwoffle-Asked-From") {
+            Some("here") => AskedFrom::Here,
+            // A word of a newer program never lets a request go further.
+            Some(_) => AskedFrom::Elsewhere,
+            None => AskedFrom::of_owner(&place),
+        };
+        Ok(Outgoing {
+            asked_from,
+            place,
+            head: head.to_vec(),
+            body: body.to_vec(),
+            secrets,
+            queued: header.time("WARC-Date")?,
+            page: header.get("Wwwoffle-Page").map(unescape),
+            kind,
+            hops: small("Wwwoffle-Hops")?.unwrap_or(u32::MAX).try_into().unwrap_or(u8::MAX),
+            attempts: small("Wwwoffle-Attempts")?.unwrap_or(u32::MAX),
+            not_before: match header.get("Wwwoffle-Not-Before") {
+                Some(_) => Some(header.time("Wwwoffle-Not-Before")?),
+                None => None,
+            },
+            state: state(&header),
+            last_error: header.get("Wwwoffle-Error").map(unescape),
+            wishes: header.get("Wwwoffle-Runs").map(wish::of_text).unwrap_or_default(),
+            class: class.filter(|word| is_class(word)).map(str::to_owned),
+            nesting: match header.get("Wwwoffle-Nesting") {
+                Some(_) => small("Wwwoffle-Nesting")?.unwrap_or(u32::MAX).try_into(),
+                None => Ok(0),
+            }
+            .unwrap_or(u8::MAX),
+            renew: kind.renews() || header.get("Wwwoffle-Renew").is_some(),
+            options: header.get("Wwwoffle-Options").map(unescape),
+            any_length: header.get("Wwwoffle-Any-Length").is_some(),
+            priority: priority.unwrap_or_default(),
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let invalid = |why| Err(Error::invalid("the request", why, b""));
+        check_place(&self.place)?;
+        Error::unless_fits("the head of the request", self.head.len(), MAX_REQUEST_HEAD)?;
+        Error::unless_fits("the body of the request", self.body.len(), MAX_REQUEST_BODY)?;
+        if let Some(page) = &self.page {
+            Error::unless_fits("the URL of the page", page.len(), MAX_URL)?;
+        }
+        if let Some(options) = &self.options {
+            Error::unless_fits("the options of the request", options.len(), MAX_OPTIONS)?;
+        }
+        if let Some(class) = self.class.as_ref().filter(|class| !is_class(class)) {
+            let why = "is no word of a-z and -";
+            return Err(Error::invalid("the class of the request", why, class.as_bytes()));
+        }
+        if let Secrets::Open(secrets) = &self.secrets {
+            Error::unless_fits("the secrets of the request", secrets.len(), MAX_SECRETS)?;
+        }
+        if empty_line(&self.head) != Some(self.head.len()) {
+            return invalid("does not end with its first empty line");
+        }
+        if self.method().is_empty() {
+            return invalid("has no method");
+        }
+        refuse_secrets(&self.head)
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Secrets::None => "None",
+            Secrets::Open(_) => "Open(…)",
+            Secrets::Unreadable(_) => "Unreadable(…)",
+        })
+    }
+}
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sealed(…)")
+    }
+}
+
+fn secrets(header: &Header<'_>, place: &Place, vault: Option<&Vault>) -> Result<Secrets, Reason> {
+    let Some(sealed) = header.get("Wwwoffle-Secrets") else { return Ok(Secrets::None) };
+    let sealed = hex::decode(sealed).map_err(|_| "its secrets are no hex")?;
+    Ok(match vault.and_then(|vault| vault.unseal(&place.key(), &sealed)) {
+        Some(open) => Secrets::Open(open),
+        None => Secrets::Unreadable(Sealed(sealed)),
+    })
+}
+
+/// Whether this may be a class.
+fn is_class(word: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+    (1..=MAX_CLASS).contains(&word.len()) && word.bytes().all(is_letter)
+}
+
+fn or_dash(number: Option<impl ToString>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
+}
+
+fn state(header: &Header<'_>) -> RequestState {
+    if let Some(bytes) = header.get("Wwwoffle-Asking") {
+        return RequestState::Asking { bytes: bytes.parse().ok() };
+    }
+    let Some(failed) = header.get("Wwwoffle-Failed") else { return RequestState::Waiting };
+    let (status, reason) = failed.split_once(' ').unwrap_or(("-", failed));
+    RequestState::Failed { reason: unescape(reason), status: status.parse().ok() }
+}
+
+const KINDS: [(RequestKind, &str); 6] = [
+    (RequestKind::Page, "page"),
+    (RequestKind::Part, "part"),
+    (RequestKind::Refresh, "refresh"),
+    (RequestKind::Post, "post"),
+    (RequestKind::Recursive, "recursive"),
+    (RequestKind::Monitored, "monitored"),
+];
+
+fn kind_word(kind: RequestKind) -> &'static str {
+    KINDS.iter().find(|row| row.0 == kind).map_or("page", |row| row.1)
+}
+
+fn kind_of(word: &str) -> Option<RequestKind> {
+    KINDS.iter().find(|row| row.1 == word).map(|row| row.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let shown = format!("{:?}", Secrets::Open(b"Cookie: a=b".to_vec()));
+        assert_eq!(shown, "Open(…)");
+    }
+}

@@ -1,0 +1,63 @@
+//! Recursive fetches: `runs/<id>`, a text each, in a form that is their caller's affair.
+
+use crate::durability::RUNS;
+use crate::durability::Root;
+use std::path::PathBuf;
+
+use crate::error::{Damage, Error, Result, is_missing};
+use crate::fs::{Opened, read_exactly};
+use crate::queue::wish::RunId;
+
+/// The longest text of a run, in bytes.
+pub const MAX_RUN: usize = 64 << 20;
+
+/// The text of a run; `None` for none, or for one that was no text and was set aside.
+pub(crate) fn read(root: &Root, id: RunId) -> Result<Option<String>> {
+    let path = path(root, id);
+    let bytes = match root.disk.open(&path) {
+        Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_RUN + 1, 0)
+            .map_err(|error| Error::disk("read", &path, error))?,
+        Ok(Opened::NotAFile) => Vec::new(),
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(Error::disk("open", &path, error)),
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) if text.len() <= MAX_RUN => Ok(Some(text)),
+        _ => {
+            root.move_aside(&path, "it is no text of a run");
+            Ok(None)
+        }
+    }
+}
+
+/// All that have a text, in no order. What has another name is passed over.
+pub(crate) fn list(root: &Root) -> Result<Vec<RunId>> {
+    let directory = root.join(RUNS);
+    let fail = |error| Error::disk("read", &directory, error);
+    let mut ids = Vec::new();
+    for name in root.disk.read_dir(&directory).map_err(fail)? {
+        let name = name.map_err(fail)?;
+        ids.extend(name.to_str().and_then(|name| name.parse::<RunId>().ok()));
+    }
+    Ok(ids)
+}
+
+/// Writes the text of a run, durably.
+pub(crate) fn write(root: &Root, id: RunId, text: &str) -> Result<()> {
+    Error::unless_fits("the text of the run", text.len(), MAX_RUN)?;
+    root.replace_file(&path(root, id), text.as_bytes())
+}
+
+/// Removes the text of a run; false when there was none.
+pub(crate) fn remove(root: &Root, id: RunId) -> Result<bool> {
+    root.remove_file(&path(root, id))
+}
+
+/// Sets the text of a run aside.
+pub(crate) fn set_aside(root: &Root, id: RunId, reason: &str) -> Damage {
+    root.move_aside(&path(root, id), reason)
+}
+
+fn path(root: &Root, id: RunId) -> PathBuf {
+    root.join(RUNS).join(id.to_string())
+}

@@ -1,0 +1,108 @@
+//! Secrets of waiting requests, sealed: what is on disk tells nobody a password or a cookie who has
+//! not the spool's own key as well.
+//!
+//! ChaCha20-Poly1305 (RFC 8439) with a random nonce; the key of the request is authenticated with it,
+//! so a sealed secret opens in no other request.
+
+use crate::durability::Root;
+use std::path::Path;
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{ChaCha20Poly1305, Nonce};
+use wwwoffle_url::Key;
+
+use crate::entry::warc::Reason;
+use crate::error::{Damage, Error, Result, is_missing};
+use crate::fs::{Disk, Opened, read_exactly};
+
+/// The file in the root that holds the key, as 32 bytes.
+pub(crate) const SECRET_FILE: &str = "secret";
+pub(crate) const KEY_LEN: usize = 32;
+const NONCE_LEN: usize = 12;
+
+/// What is said of a file that is none.
+const NO_KEY: Reason = "it is not a key of 32 bytes";
+
+/// Why the content of the file is no key, if it is none.
+pub(crate) fn reason(bytes: &[u8]) -> Result<(), Reason> {
+    if bytes.len() == KEY_LEN { Ok(()) } else { Err(NO_KEY) }
+}
+
+/// The key of a spool.
+pub(crate) struct Vault(ChaCha20Poly1305);
+
+impl Vault {
+    /// Reads the key of a spool, or makes one. A key file that is none is set aside first.
+    pub(crate) fn open(root: &Root, damaged: &mut Vec<Damage>) -> Result<Vault> {
+        let path = root.join(SECRET_FILE);
+        let found = match root.disk.open(&path) {
+            Ok(Opened::File(file, _)) => read_exactly(&*file, KEY_LEN + 1, 0)
+                .map_err(|error| Error::disk("read", &path, error))?,
+            Ok(Opened::NotAFile) => Vec::new(),
+            Err(error) if is_missing(&error) => return Vault::make(root),
+            Err(error) => return Err(Error::disk("open", &path, error)),
+        };
+        if let Ok(key) = <[u8; KEY_LEN]>::try_from(found) {
+            return Ok(Vault(ChaCha20Poly1305::new(&key.into())));
+        }
+        damaged.push(root.move_aside(&path, NO_KEY));
+        Vault::make(root)
+    }
+
+    /// The key of a spool, if it has one; nothing is changed.
+    pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Option<Vault> {
+        let Ok(Opened::File(file, _)) = disk.open(&root.join(SECRET_FILE)) else { return None };
+        let key = read_exactly(&*file, KEY_LEN + 1, 0).ok()?;
+        let key = <[u8; KEY_LEN]>::try_from(key).ok()?;
+        Some(Vault(ChaCha20Poly1305::new(&key.into())))
+    }
+
+    fn make(root: &Root) -> Result<Vault> {
+        let mut key = [0; KEY_LEN];
+        getrandom::fill(&mut key).map_err(Error::random)?;
+        root.replace_private_file(&root.join(SECRET_FILE), &key)?;
+        Ok(Vault(ChaCha20Poly1305::new(&key.into())))
+    }
+
+    /// Nonce and ciphertext.
+    pub(crate) fn seal(&self, request: &Key, secrets: &[u8]) -> Result<Vec<u8>> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).map_err(Error::random)?;
+        let payload = Payload { msg: secrets, aad: request.as_bytes() };
+        let sealed = self.0.encrypt(&Nonce::from(nonce), payload).map_err(|_| Error::sealing())?;
+        Ok([nonce.as_slice(), sealed.as_slice()].concat())
+    }
+
+    /// `None`: it was sealed with another key or for another request.
+    pub(crate) fn unseal(&self, request: &Key, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
+        let nonce: [u8; NONCE_LEN] = nonce.try_into().ok()?;
+        let payload = Payload { msg: sealed, aad: request.as_bytes() };
+        self.0.decrypt(&Nonce::from(nonce), payload).ok()
+    }
+}
+
+impl std::fmt::Debug for Vault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Vault")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_opens_with_its_key_and_request_only() {
+        let vault = |byte| Vault(ChaCha20Poly1305::new(&[byte; KEY_LEN].into()));
+        let (one, other) = (Key::from_bytes([1; 32]), Key::from_bytes([2; 32]));
+        let sealed = vault(1).seal(&one, b"Cookie: a=b").unwrap();
+        assert_eq!(vault(1).unseal(&one, &sealed).as_deref(), Some(&b"Cookie: a=b"[..]));
+        assert_eq!(vault(1).unseal(&other, &sealed), None);
+        assert_eq!(vault(2).unseal(&one, &sealed), None);
+        for cut in 0..sealed.len() {
+            assert_eq!(vault(1).unseal(&one, &sealed[..cut]), None);
+        }
+        assert_ne!(sealed, vault(1).seal(&one, b"Cookie: a=b").unwrap(), "a nonce came twice");
+    }
+}

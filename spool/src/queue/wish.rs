@@ -1,0 +1,205 @@
+//! What wants a request that waits, and how several wishes for one URL become one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::queue::outgoing::{AskedFrom, Outgoing, OutgoingSummary, RequestKind};
+
+/// So many runs may want one request; a run beyond them does not get it marked as its own.
+pub const MAX_WISHES: usize = 8;
+
+/// The longest word for the class of a part, in bytes.
+pub const MAX_CLASS: usize = 32;
+
+/// A recursive fetch, as its file is called. Shown and read as 16 hex digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(u64);
+
+/// A run that wants a request, and how far it goes on from there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Wish {
+    /// The run.
+    pub run: RunId,
+    /// How many more links are followed from there.
+    pub depth: u16,
+}
+
+/// A text that is no [`RunId`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoRunId;
+
+impl RunId {
+    /// The run of this number.
+    #[must_use]
+    pub fn from_number(number: u64) -> RunId {
+        RunId(number)
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = NoRunId;
+
+    fn from_str(text: &str) -> Result<RunId, NoRunId> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if text.len() != 16 || !text.bytes().all(is_digit) {
+            return Err(NoRunId);
+        }
+        u64::from_str_radix(text, 16).map(RunId).map_err(|_| NoRunId)
+    }
+}
+
+impl fmt::Display for NoRunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a run is named by 16 hex digits")
+    }
+}
+
+impl std::error::Error for NoRunId {}
+
+impl RequestKind {
+    /// What goes first has the lowest rank: a page that a person waits for, then forms, then the parts
+    /// of such pages, then newer versions of them, then what a recursive fetch goes on to, then what
+    /// is looked at on a schedule.
+    #[must_use]
+    pub const fn rank(self) -> u8 {
+        match self {
+            RequestKind::Page => 0,
+            RequestKind::Post => 1,
+            RequestKind::Part => 2,
+            RequestKind::Refresh => 3,
+            RequestKind::Recursive => 4,
+            RequestKind::Monitored => 5,
+        }
+    }
+
+    /// Whether the origin is asked although an answer is kept.
+    #[must_use]
+    pub const fn renews(self) -> bool {
+        matches!(self, RequestKind::Refresh | RequestKind::Monitored)
+    }
+}
+
+/// The wishes as one value of a field; empty without any.
+pub(crate) fn to_text(wishes: &[Wish]) -> String {
+    let words = wishes.iter().map(|wish| format!("{}/{}", wish.run, wish.depth));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Reads what [`to_text`] wrote; a word that is no wish is passed over, for it may be a newer program's.
+pub(crate) fn of_text(text: &str) -> Vec<Wish> {
+    let wish = |word: &str| {
+        let (run, depth) = word.split_once('/')?;
+        Some(Wish { run: run.parse().ok()?, depth: depth.parse().ok()? })
+    };
+    text.split_ascii_whitespace().filter_map(wish).take(MAX_WISHES).collect()
+}
+
+/// Adds a wish: of two of one run that which goes further. False when nothing has changed.
+pub(crate) fn add(wishes: &mut Vec<Wish>, wish: Wish) -> bool {
+    if let Some(known) = wishes.iter_mut().find(|known| known.run == wish.run) {
+        let is_further = wish.depth > known.depth;
+        known.depth = known.depth.max(wish.depth);
+        return is_further;
+    }
+    let has_room = wishes.len() < MAX_WISHES;
+    if has_room {
+        wishes.push(wish);
+    }
+    has_room
+}
+
+/// Whether `new` wants anything that `known` does not.
+pub(crate) fn wants_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool {
+    if known.kind == RequestKind::Post || new.kind == RequestKind::Post {
+        return false;
+    }
+    let mut wishes = known.wishes.clone();
+    new.kind.rank() < known.kind.rank()
+        || (new.renew && !known.renew)
+        || (new.class.is_none() && known.class.is_some())
+        || goes_further(new.asked_from, known.asked_from)
+        || new.wishes.iter().any(|wish| add(&mut wishes, *wish))
+}
+
+/// Whether a request that was asked for at `new` may reach what one that was at `known` may not.
+fn goes_further(new: AskedFrom, known: AskedFrom) -> bool {
+    (new, known) == (AskedFrom::Here, AskedFrom::Elsewhere)
+}
+
+/// Makes `known` the request for both: with the stronger of both wishes, and as whoever has that one
+/// would send it. Of two that were asked for at different machines it is sent as the one of this machine
+/// would be: nothing that comes from another one goes where only this one may. Whether it waits, and since
+/// when, stays; but what is to be asked for anew is so from then on.
+pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
+    let is_stronger = new.kind.rank() < known.kind.rank();
+    let is_sent_as_new = goes_further(new.asked_from, known.asked_from)
+        || (is_stronger && new.asked_from == known.asked_from);
+    if is_sent_as_new {
+        known.head.clone_from(&new.head);
+        known.body.clone_from(&new.body);
+        known.secrets = new.secrets.clone();
+        known.hops = new.hops;
+        known.asked_from = new.asked_from;
+    }
+    if is_stronger {
+        known.kind = new.kind;
+        known.page = new.page.clone().or_else(|| known.page.take());
+        known.options = new.options.clone().or_else(|| known.options.take());
+    }
+    if new.class.is_none() {
+        (known.class, known.nesting) = (None, 0);
+    }
+    if new.renew && !known.renew {
+        (known.renew, known.queued) = (true, new.queued);
+    }
+    for wish in &new.wishes {
+        add(&mut known.wishes, *wish);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(run: u64, depth: u16) -> Wish {
+        Wish { run: RunId::from_number(run), depth }
+    }
+
+    #[test]
+    fn runs_have_names_that_are_read_back() {
+        let run = RunId::from_number(0x1f);
+        assert_eq!(run.to_string(), "000000000000001f");
+        assert_eq!("000000000000001f".parse(), Ok(run));
+        for text in ["", "1f", "000000000000001F", "+00000000000001f", "../000000000001f"] {
+            assert_eq!(text.parse::<RunId>(), Err(NoRunId), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn wishes_are_read_as_they_were_written() {
+        let wishes = vec![wish(1, 3), wish(u64::MAX, u16::MAX)];
+        let text = to_text(&wishes);
+        assert_eq!(text, "0000000000000001/3 ffffffffffffffff/65535");
+        assert_eq!(of_text(&text), wishes);
+        assert_eq!(of_text("new-word 0000000000000001/3 x/y"), [wish(1, 3)]);
+    }
+
+    #[test]
+    fn of_one_run_the_greater_depth_stays_and_their_number_is_bounded() {
+        let mut wishes = Vec::new();
+        for (run, depth, changes) in [(1, 2, true), (1, 1, false), (1, 4, true), (2, 0, true)] {
+            assert_eq!(add(&mut wishes, wish(run, depth)), changes, "{run} {depth}");
+        }
+        assert_eq!(wishes, [wish(1, 4), wish(2, 0)]);
+        for run in 3..20 {
+            add(&mut wishes, wish(run, 1));
+        }
+        assert_eq!(wishes.len(), MAX_WISHES);
+    }
+}

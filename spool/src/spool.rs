@@ -1,0 +1,136 @@
+//! The public face: a spool that is open, and one that is only read.
+//!
+//! [`Spool`] and [`Reader`] hold no logic of their own: each method names what it does and calls the
+//! module below that does it.
+
+mod entries;
+mod notes;
+pub(crate) mod options;
+pub(crate) mod reader;
+mod segments;
+mod upkeep;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::durability::{Root, open};
+use crate::error::{Error, Result};
+use crate::fs::Disk;
+use crate::queue::Queue;
+use crate::queue::monitor::Monitors;
+use crate::tree::Tree;
+use crate::tree::recover::{Recovery, recover};
+use crate::tree::session::Session;
+
+pub use self::options::Options;
+pub use self::reader::Reader;
+
+/// An open spool, locked against other processes. Clones share one spool.
+///
+/// When the last clone and the last [`crate::Writer`] are dropped, every finished entry is written and
+/// the lock is released.
+#[derive(Debug, Clone)]
+pub struct Spool(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    session: Arc<Session>,
+    queue: Queue,
+    monitors: Monitors,
+}
+
+impl Spool {
+    /// Opens the spool at `root`, creates it if it is missing, and reports what the previous run left.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_locked`] if another process has it open, [`Error::is_no_spool`] if `root` is
+    /// something else, [`Error::is_denied`], [`Error::is_full`], or another failure of the disk.
+    pub fn open(root: &Path, options: &Options) -> Result<(Spool, Recovery)> {
+        Spool::open_with(options.disk(), root, options)
+    }
+
+    /// Opens a spool on another disk. Tests use it to make disk calls fail.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::open`].
+    pub fn open_with(
+        disk: Arc<dyn Disk>,
+        root: &Path,
+        options: &Options,
+    ) -> Result<(Spool, Recovery)> {
+        let lock = open::lock_root(&*disk, root)?;
+        let root = Root::new(disk, root.to_owned(), options.durability);
+        open::prepare(&root)?;
+        let tree = Arc::new(Tree::new(root, options.versions.clone()));
+        let mut recovery = Recovery::default();
+        // First: monitored pages keep versions, also those that a crash left.
+        let monitors = Monitors::open(Arc::clone(&tree), &mut recovery)?;
+        recover(&tree, &mut recovery)?;
+        let queue = Queue::open(Arc::clone(&tree), &mut recovery)?;
+        recovery.was_not_closed = tree.root.open_recent();
+        let session = Arc::new(Session::new(tree, options.batch_interval, lock)?);
+        Ok((Spool(Arc::new(Parts { session, queue, monitors })), recovery))
+    }
+
+    fn session(&self) -> &Arc<Session> {
+        &self.0.session
+    }
+
+    fn tree(&self) -> &Tree {
+        &self.0.session.tree
+    }
+
+    fn disk_root(&self) -> &Root {
+        &self.0.session.tree.root
+    }
+
+    /// The outgoing requests.
+    #[must_use]
+    pub fn queue(&self) -> &Queue {
+        &self.0.queue
+    }
+
+    /// The monitored pages.
+    #[must_use]
+    pub fn monitors(&self) -> &Monitors {
+        &self.0.monitors
+    }
+
+    /// Waits until every finished entry is on the medium under its name.
+    ///
+    /// # Errors
+    ///
+    /// The first reason why an entry finished since the last call could not be stored.
+    /// [`Error::is_full`] if an entry still waits for room.
+    pub fn flush(&self) -> Result<()> {
+        self.tree().write_batch();
+        let failure = self.failures().into_iter().next();
+        failure.or_else(|| self.tree().pending.shortage()).map_or(Ok(()), Err)
+    }
+
+    /// The failures since the last call: finished entries that could not be stored, and damage found
+    /// during other work. Under [`crate::Durability::Batch`] the disk may fail after
+    /// [`crate::Writer::finish`].
+    #[must_use]
+    pub fn failures(&self) -> Vec<Error> {
+        self.disk_root().take_failures()
+    }
+
+    /// The directory of the spool.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.disk_root().path
+    }
+
+    /// Creates an empty file for another part of the program, with the permissions of spool files.
+    ///
+    /// # Errors
+    ///
+    /// If the name is taken, or the disk fails.
+    pub fn make_file(&self, path: &Path) -> Result<()> {
+        let made = self.disk_root().disk.create(path);
+        made.map(drop).map_err(|error| Error::disk("create", path, error))
+    }
+}

@@ -1,0 +1,281 @@
+//! Entries: look up, store, update, list and remove.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::Spool;
+use crate::entry::layout::Purpose;
+use crate::entry::place::Place;
+use crate::entry::summary::Summary;
+use crate::entry::{Entries, Entry, Lookup};
+use crate::error::{Damage, Result};
+use crate::tree::list::{self, Host, List};
+use crate::tree::rekey::{self, Moved};
+use crate::tree::removed::{BroughtBack, Removal, Resting};
+use crate::tree::restore::{self, Restored};
+use crate::tree::seen::{Seen, Watcher};
+use crate::tree::taken::{self, Taken};
+use crate::tree::update::Update;
+use crate::tree::versions;
+use crate::tree::walk::Walk;
+use crate::tree::writer::{NewEntry, Writer};
+
+impl Spool {
+    /// Looks up an entry, with one open and one read if it is small. For a place without a variant text,
+    /// returns the newest entry of the key.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails. A missing or damaged entry is a [`Lookup`], not an error.
+    pub fn entry(&self, place: &Place) -> Result<Lookup> {
+        self.tree().entry(place)
+    }
+
+    /// Looks up every entry of a key, whatever its variant. A single entry without variant takes one
+    /// open.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails. Missing or damaged entries are not errors.
+    pub fn entries(&self, place: &Place) -> Result<Entries> {
+        self.tree().entries(place)
+    }
+
+    /// Looks up every entry of a key, and records which files the lookup read. While
+    /// [`Spool::is_as_seen`] is true, another lookup returns the same. `None` if that cannot be decided,
+    /// for example just after a change.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn entries_seen(&self, place: &Place) -> Result<(Entries, Option<Seen>)> {
+        self.tree().entries_seen(place)
+    }
+
+    /// Whether every file that a lookup read is unchanged. Takes one system call for each file.
+    #[must_use]
+    pub fn is_as_seen(&self, seen: &Seen) -> bool {
+        seen.holds(&*self.disk_root().disk)
+    }
+
+    /// Whether the disk or the current batch has any file for a key. Only names are checked, so a lookup
+    /// may still return no entry, for example if the file is damaged.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn is_there(&self, place: &Place) -> Result<bool> {
+        self.tree().is_there(place)
+    }
+
+    /// Reports every later change of entries by this process to `watcher`. False if there are too many
+    /// watchers.
+    #[must_use]
+    pub fn watch(&self, watcher: Arc<dyn Watcher>) -> bool {
+        self.tree().watch(watcher)
+    }
+
+    /// Lists the older versions of exactly this place, the newest first, without the entry itself.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn versions(&self, place: &Place) -> Result<Vec<Summary>> {
+        versions::list(&*self.disk_root().disk, self.root(), place)
+    }
+
+    /// Looks up the older version of exactly this place that was stored at this time.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails. A missing or damaged version is a [`Lookup`], not an error.
+    pub fn version(&self, place: &Place, stored: Timestamp) -> Result<Lookup> {
+        self.tree().version(place, stored)
+    }
+
+    /// Returns the disk usage of exactly this place, with its older versions.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn taken(&self, place: &Place) -> Result<Taken> {
+        taken::of(&*self.disk_root().disk, self.root(), place)
+    }
+
+    /// How many older versions of a place are kept.
+    #[must_use]
+    pub fn versions_kept(&self, place: &Place) -> usize {
+        self.tree().versions_kept(place)
+    }
+
+    /// Makes an older version of exactly this place its entry again, with the head it was stored with. The
+    /// present entry becomes a version, even if no versions are kept; surplus versions are removed. After
+    /// a crash one of the two is the entry, and neither is lost.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails or is full. The entry is then unchanged, unless only the last sync failed.
+    pub fn restore(&self, place: &Place, stored: Timestamp) -> Result<Restored> {
+        restore::restore(self.session(), place, stored)
+    }
+
+    /// Removes an older version of exactly this place. False if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn remove_version(&self, place: &Place, stored: Timestamp) -> Result<bool> {
+        self.tree().remove_version(place, stored)
+    }
+
+    /// Records a change of an entry's state, and returns the entry with it. `None` if it is no longer the
+    /// entry of its place, because it was replaced or removed; nothing is then done.
+    ///
+    /// [`crate::Durability`] says what a crash may take back, as for a new entry.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_invalid`] and [`crate::Error::is_too_large`] for a head that cannot be stored, or
+    /// whose status differs from that of the entry; or if the disk fails or is full. The entry is then
+    /// unchanged, unless only the last sync failed.
+    pub fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
+        self.tree().update(entry, update)
+    }
+
+    /// Begins to write an entry. The present entry of its place stays until [`Writer::finish`].
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for an exchange that cannot be
+    /// stored; or if the disk fails or is full.
+    pub fn begin(&self, place: &Place, new: NewEntry) -> Result<Writer> {
+        Writer::begin(Arc::clone(self.session()), place, new, Purpose::Whole, None)
+    }
+
+    /// Moves every entry of a key, with its older versions, to the place `to`. An entry there with the same
+    /// variant is replaced only if `is_forced`. Damaged files are set aside; segments stay behind.
+    ///
+    /// No file is removed before its copy is as durable as the setting promises. After a crash both may
+    /// exist; calling this again completes the move.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for a place that cannot be stored, or
+    /// the same place; [`crate::Error::is_damaged`] if a body is damaged; or if the disk fails or is full.
+    /// Everything is then still at the old place.
+    pub fn move_to(&self, from: &Place, to: &Place, is_forced: bool) -> Result<Moved> {
+        rekey::move_to(self.session(), from, to, is_forced)
+    }
+
+    /// Removes the entry of exactly this place; other variants of its key stay. False if there was none.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn remove_variant(&self, place: &Place) -> Result<bool> {
+        self.tree().remove_variant(place)
+    }
+
+    /// Removes an entry, unless it was replaced or updated since it was read.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn remove_seen(&self, entry: &Entry) -> Result<bool> {
+        self.tree().remove_seen(entry)
+    }
+
+    /// Removes every entry of a key, whatever its variant. False if there was none.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn remove(&self, place: &Place) -> Result<bool> {
+        self.tree().remove(place)
+    }
+
+    /// Moves an entry whose [`crate::Verifier`] failed to `damaged/`. `None` if it is no longer the entry of
+    /// its place.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn set_aside(&self, entry: &Entry) -> Result<Option<Damage>> {
+        self.tree().set_aside(entry, "its body does not agree with its digest")
+    }
+
+    /// A new name for the next removal by `who`. It writes nothing.
+    #[must_use]
+    pub fn removal(&self, who: &str) -> Removal {
+        Removal::new(self.disk_root().stamp(), who)
+    }
+
+    /// Removes every entry of a key like [`Spool::remove`], but keeps the files under `removal` for
+    /// [`Spool::bring_back`]. Segments are removed for ever. False if there was nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails or is full. No file is removed before all of them are kept under `removal`.
+    pub fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
+        self.tree().remove_for_now(place, removal)
+    }
+
+    /// Lists the removals of `who` that can still be undone, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn resting(&self, who: &str) -> Result<Vec<Resting>> {
+        self.tree().resting_of(who)
+    }
+
+    /// Deletes removals older than [`crate::REMOVED_FOR`], and the oldest ones while all together have more
+    /// than `most` bytes (at most [`crate::MAX_REMOVED_BYTES`]). Returns the number of bytes deleted.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails; earlier deletions stay done.
+    pub fn forget_removed(&self, most: u64) -> Result<u64> {
+        self.tree().forget_removed(most)
+    }
+
+    /// Undoes a removal. If a newer entry has taken the place, it stays, and the old one becomes its older
+    /// version. `came` receives the place of each file. `None` if there is no such removal any more.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails or is full. Files already brought back stay; another call brings back the rest.
+    pub fn bring_back(
+        &self,
+        removal: &Removal,
+        came: &mut dyn FnMut(&Place),
+    ) -> Result<Option<BroughtBack>> {
+        self.tree().bring_back(removal, came)
+    }
+
+    /// Lists the entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails, here or at each step.
+    pub fn list(&self, scheme: Option<&str>, host: Option<&str>) -> Result<List> {
+        let (disk, pending) = (Arc::clone(&self.disk_root().disk), self.tree().pending.snapshot());
+        List::new(disk, self.root(), pending, scheme, host)
+    }
+
+    /// Lists the hosts with entries, of one scheme or all, in order.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<Host>> {
+        list::hosts(&self.disk_root().disk, self.root(), scheme)
+    }
+
+    /// A walk over the directories of entries.
+    #[must_use]
+    pub fn walk(&self) -> Walk {
+        self.tree().walk()
+    }
+}

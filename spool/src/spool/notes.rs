@@ -1,0 +1,201 @@
+//! Small files of the program and its user.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+
+use jiff::Timestamp;
+use wwwoffle_url::Key;
+
+use super::{Reader, Spool};
+use crate::error::{Damage, Result};
+use crate::fs::Beneath;
+use crate::notes::own_pages::{self, OwnPages};
+use crate::notes::state::{self, State};
+use crate::notes::statistics::{self, Statistics};
+use crate::notes::used::{self, Uses};
+use crate::notes::{imports, local, pins};
+use crate::queue::runs;
+use crate::queue::wish::RunId;
+
+impl Spool {
+    /// Reads when entries were used last, as last written.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails. An unreadable file counts as empty.
+    pub fn uses(&self) -> Result<Uses> {
+        used::read(self.disk_root())
+    }
+
+    /// Writes when entries were used last, durably, and replaces the previous list.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails or is full; the previous list then stays.
+    pub fn set_uses(&self, uses: &mut dyn Iterator<Item = (Key, Timestamp)>) -> Result<()> {
+        used::write(self.disk_root(), uses)
+    }
+
+    /// Reads the state of the program. An invalid file is set aside and reported, and the default returned.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn state(&self) -> Result<(State, Option<Damage>)> {
+        state::read(self.disk_root())
+    }
+
+    /// Writes the state of the program, durably.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_too_large`], or if the disk fails or is full; the old state then stays.
+    pub fn set_state(&self, state: &State) -> Result<()> {
+        state::write(self.disk_root(), state)
+    }
+
+    /// Reads the statistics. An invalid file is set aside and reported, and counting starts at zero.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn statistics(&self) -> Result<(Statistics, Option<Damage>)> {
+        statistics::read(self.disk_root())
+    }
+
+    /// Writes the statistics, and replaces the previous ones.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_too_large`], or if the disk fails or is full; the previous file then stays.
+    pub fn set_statistics(&self, statistics: &Statistics) -> Result<()> {
+        statistics::write(self.disk_root(), statistics)
+    }
+
+    /// The pinned URLs, canonical and without credentials.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_invalid`] if the file of pins is invalid; or if the disk fails.
+    pub fn pins(&self) -> Result<BTreeSet<String>> {
+        pins::read(&*self.disk_root().disk, self.root())
+    }
+
+    /// Pins or unpins a URL, durably. False if it already was.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_too_large`] if there are too many pins; [`crate::Error::is_invalid`] for a text
+    /// with a line end; those of [`Spool::pins`]; or if the disk fails or is full, and nothing has changed.
+    pub fn set_pinned(&self, url: &str, is_pinned: bool) -> Result<bool> {
+        self.tree().pins.set(self.disk_root(), url, is_pinned)
+    }
+
+    /// Lists the runs that have a text, in no order.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn runs(&self) -> Result<Vec<RunId>> {
+        runs::list(self.disk_root())
+    }
+
+    /// Reads the text of a run; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn run(&self, id: RunId) -> Result<Option<String>> {
+        runs::read(self.disk_root(), id)
+    }
+
+    /// Writes the text of a run, durably, and replaces the previous one.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_too_large`] above [`crate::MAX_RUN`] bytes; or if the disk fails or is full.
+    pub fn set_run(&self, id: RunId, text: &str) -> Result<()> {
+        runs::write(self.disk_root(), id, text)
+    }
+
+    /// Removes the text of a run. False if there was none.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn remove_run(&self, id: RunId) -> Result<bool> {
+        runs::remove(self.disk_root(), id)
+    }
+
+    /// Moves the text of a run to `damaged/`; `reason` is for a person.
+    #[must_use]
+    pub fn set_run_aside(&self, id: RunId, reason: &str) -> Damage {
+        runs::set_aside(self.disk_root(), id, reason)
+    }
+
+    /// Reads the progress of an unfinished import; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn import(&self, key: Key) -> Result<Option<String>> {
+        imports::read(self.disk_root(), key)
+    }
+
+    /// Writes the progress of an import, durably, and replaces the previous text.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_too_large`] above [`crate::MAX_IMPORT`] bytes; or if the disk fails or is full.
+    pub fn set_import(&self, key: Key, text: &str) -> Result<()> {
+        imports::write(self.disk_root(), key, text)
+    }
+
+    /// Removes the progress of an import. False if there was none.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn remove_import(&self, key: Key) -> Result<bool> {
+        imports::remove(self.disk_root(), key)
+    }
+
+    /// Reads the user's templates and texts in `html/`.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be read. An unreadable file is reported in [`OwnPages::not_read`].
+    pub fn own_pages(&self) -> Result<OwnPages> {
+        own_pages::read_all(self.disk_root())
+    }
+
+    /// Opens a file of the user below `local/`, by the names that lead to it; see
+    /// [`open_beneath`](crate::fs::open_beneath).
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn local<'a>(&self, path: impl Iterator<Item = &'a OsStr>) -> Result<Beneath> {
+        local::open(self.root(), path)
+    }
+}
+
+impl Reader {
+    /// The pinned URLs, as [`Spool::pins`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::pins`].
+    pub fn pins(&self) -> Result<BTreeSet<String>> {
+        pins::read(&*self.disk, &self.root)
+    }
+
+    /// Reads the state of the program; the default if the file is damaged or missing.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn state(&self) -> Result<State> {
+        state::look(&*self.disk, &self.root)
+    }
+}

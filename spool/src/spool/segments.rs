@@ -1,0 +1,122 @@
+//! Incomplete bodies: segments, and downloads that can be resumed.
+
+use std::sync::Arc;
+
+use super::{Reader, Spool};
+use crate::entry::layout::Purpose;
+use crate::entry::part::{OfWhole, Part};
+use crate::entry::place::Place;
+use crate::error::{Damage, Result};
+use crate::tree::segments::{self, NewSegment, Partial, PartialList, SegmentWriter, files};
+use crate::tree::writer::{NewEntry, Stored, Writer};
+
+impl Spool {
+    /// Begins an entry like [`Spool::begin`], for a response with a strong validator. If the transfer
+    /// breaks off, [`Writer::finish_short`] keeps the part that came. `complete_length` is the length of the
+    /// complete body in bytes, if known.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::begin`], and [`crate::Error::is_too_large`] for a validator above
+    /// [`crate::MAX_VALIDATOR`].
+    pub fn begin_resumable(
+        &self,
+        place: &Place,
+        new: NewEntry,
+        validator: &[u8],
+        complete_length: Option<u64>,
+    ) -> Result<Writer> {
+        let part = Part { start: 0, whole: OfWhole::new(validator, complete_length)? };
+        let session = Arc::clone(self.session());
+        Writer::begin(session, place, new, Purpose::WholeOrPart, Some(part))
+    }
+
+    /// Returns the segments of exactly this place. Damaged and foreign files are set aside and left out.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
+        segments::read(self.session(), place)
+    }
+
+    /// Returns the segments of every variant of a key, in no order. The caller decides which of them a
+    /// request selects.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn partials_of(&self, place: &Place) -> Result<Vec<Partial>> {
+        segments::read_all(self.session(), place)
+    }
+
+    /// Begins a segment. Finishing it removes segments of another body, that is with another validator or
+    /// complete length.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for a segment that cannot be stored;
+    /// or if the disk fails or is full.
+    pub fn begin_segment(&self, place: &Place, new: NewSegment) -> Result<SegmentWriter> {
+        SegmentWriter::begin(Arc::clone(self.session()), place, new)
+    }
+
+    /// Joins segments into an entry. `head` is that of a complete response: status 200, the complete length,
+    /// and no `Content-Range`. `None` if some bytes are missing, or the segments now belong to another body;
+    /// damaged segments are set aside.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::begin`] and [`Writer::finish`].
+    pub fn complete(&self, partial: &Partial, head: Vec<u8>) -> Result<Option<Stored>> {
+        segments::complete(self.session(), partial, head)
+    }
+
+    /// Removes the segments of exactly this place. False if there were none.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn remove_partial(&self, place: &Place) -> Result<bool> {
+        files::remove(self.tree(), place, None)
+    }
+
+    /// Reads every segment of a place completely, and sets the damaged ones aside. To be called after a
+    /// [`crate::Verified`] has reported damage.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn mend_partial(&self, place: &Place) -> Result<Vec<Damage>> {
+        files::mend(self.tree(), place)
+    }
+
+    /// Lists the places that have segments.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails, here or at each step.
+    pub fn partials(&self) -> Result<PartialList> {
+        PartialList::new(Arc::clone(&self.disk_root().disk), self.root())
+    }
+}
+
+impl Reader {
+    /// Returns the segments of exactly this place.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
+        files::read_only(&*self.disk, &self.root, place)
+    }
+
+    /// Lists the places that have segments.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails, here or at each step.
+    pub fn partials(&self) -> Result<PartialList> {
+        PartialList::new(Arc::clone(&self.disk), &self.root)
+    }
+}

@@ -1,0 +1,215 @@
+//! Upkeep: check, repair, compress, share bodies, purge.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Options, Reader, Spool};
+use crate::entry::gzip::{Bounds, Rewritten};
+use crate::entry::place::Place;
+use crate::error::{Error, Result};
+use crate::fs::{Disk, space};
+use crate::fsck::{self, Finding, How, Sums};
+use crate::purge::trim::{self, Trimmed};
+use crate::purge::{Candidates, Packing, Sweep};
+use crate::tree::check_recent::Checked;
+use crate::tree::sharing::{Bodies, Sharing};
+
+/// The usual size in bytes of an entry without its body, and of its name.
+const BESIDES_BODY: u64 = 16 << 10;
+
+impl Reader {
+    /// Checks the whole spool and reports every fault to `tell`. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the root cannot be read. Any other I/O failure is reported as a finding.
+    pub fn check(&self, how: &How, tell: &mut dyn FnMut(&Finding)) -> Result<Sums> {
+        fsck::walk(&*self.disk, &self.root, how, None, tell)
+    }
+}
+
+impl Spool {
+    /// Checks the spool at `root` and repairs it. No process may have it open.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_locked`] if another process has it open, [`Error::is_no_spool`] if it is something
+    /// else; or if the root cannot be read or written. Any other I/O failure is reported as a finding.
+    pub fn repair(
+        root: &Path,
+        options: &Options,
+        how: &How,
+        tell: &mut dyn FnMut(&Finding),
+    ) -> Result<Sums> {
+        Spool::repair_with(options.disk(), root, options, how, tell)
+    }
+
+    /// Repairs a spool on another disk.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::repair`].
+    pub fn repair_with(
+        disk: Arc<dyn Disk>,
+        root: &Path,
+        options: &Options,
+        how: &How,
+        tell: &mut dyn FnMut(&Finding),
+    ) -> Result<Sums> {
+        fsck::repair(disk, root, options.versions.clone(), how, tell)
+    }
+
+    /// Compresses the file of exactly this place, if that saves enough space. Reading it, whole or in part,
+    /// works as before. At each moment one of the two forms is on the medium.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails or is full: the file is then unchanged.
+    pub fn compress(&self, place: &Place) -> Result<Rewritten> {
+        self.compress_within(place, None, &Bounds::none())
+    }
+
+    /// Compresses the older version that was stored at this time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::compress`].
+    pub fn compress_version(&self, place: &Place, stored: Timestamp) -> Result<Rewritten> {
+        self.compress_within(place, Some(stored), &Bounds::none())
+    }
+
+    /// Rewrites the file of exactly this place without compression.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::compress`].
+    pub fn expand(&self, place: &Place) -> Result<Rewritten> {
+        self.expand_within(place, None, &Bounds::none())
+    }
+
+    /// Rewrites the older version that was stored at this time without compression.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::compress`].
+    pub fn expand_version(&self, place: &Place, stored: Timestamp) -> Result<Rewritten> {
+        self.expand_within(place, Some(stored), &Bounds::none())
+    }
+
+    /// Compresses an entry, or its older version stored at this time, within bounds.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::compress`].
+    pub fn compress_within(
+        &self,
+        place: &Place,
+        version: Option<Timestamp>,
+        bounds: &Bounds<'_>,
+    ) -> Result<Rewritten> {
+        self.tree().compress(place, version, bounds)
+    }
+
+    /// Expands an entry, or its older version stored at this time, within bounds.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::compress`].
+    pub fn expand_within(
+        &self,
+        place: &Place,
+        version: Option<Timestamp>,
+        bounds: &Bounds<'_>,
+    ) -> Result<Rewritten> {
+        self.tree().expand(place, version, bounds)
+    }
+
+    /// Stores each body of at least `above` bytes only once (at least [`crate::MIN_SHARED`]; `None` shares
+    /// no more bodies), and removes shared bodies that no entry needs. Two bodies are compared byte by byte
+    /// before they count as equal. Walks over all files, twice if there is something to share, with eight
+    /// bytes of memory for each body that may be shared.
+    ///
+    /// `go_on` is asked between files. Whenever the program stops, each entry has its old or its new form.
+    pub fn share(&self, above: Option<u64>, go_on: &dyn Fn() -> bool) -> Sharing {
+        self.tree().share(above, go_on)
+    }
+
+    /// Reads which bodies are shared, with about sixteen bytes of memory for each.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn bodies(&self) -> Result<Bodies> {
+        Bodies::read(self.disk_root())
+    }
+
+    /// Removes the segments and the damaged files that exceed their bounds in bytes or age, the oldest
+    /// first. Files set aside within the last [`crate::MIN_DAMAGED_AGE`] stay.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails; earlier removals stay done.
+    pub fn trim(&self) -> Result<Trimmed> {
+        trim::trim(self.tree())
+    }
+
+    /// If the spool was not closed ([`crate::Recovery::was_not_closed`]), reads the entries stored last
+    /// before that completely, the newest first, and sets damaged ones aside. Continues while `goes_on` is
+    /// true; the next call, or the next opening, continues from there. An unreadable entry does not keep the
+    /// others from being checked.
+    #[must_use]
+    pub fn check_recent(&self, goes_on: &dyn Fn() -> bool) -> Checked {
+        self.tree().check_recent(goes_on)
+    }
+
+    /// Creates the missing part of the reserve: the room for small files on a full disk, that is the mode,
+    /// outgoing requests and other files that are replaced whole.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails or is full; existing parts stay.
+    pub fn keep_reserve(&self) -> Result<()> {
+        self.disk_root().keep_reserve()
+    }
+
+    /// Fails if the disk reports too little room for an entry with a body of `length` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_full`].
+    pub fn check_room(&self, length: u64) -> Result<()> {
+        let is_full =
+            space(self.root()).is_ok_and(|space| space.free < length.saturating_add(BESIDES_BODY));
+        let full = || Error::disk("write", self.root(), rustix::io::Errno::NOSPC.into());
+        if is_full { Err(full()) } else { Ok(()) }
+    }
+
+    /// The entries, each with its disk usage.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails, here or at each step.
+    pub fn candidates(&self) -> Result<Candidates> {
+        Candidates::new(&self.walk())
+    }
+
+    /// Begins to purge entries.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn sweep(&self) -> Result<Sweep> {
+        Sweep::new(Arc::clone(self.session()))
+    }
+
+    /// Begins to compress entries.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn packing(&self) -> Result<Packing> {
+        Packing::new(Arc::clone(self.session()))
+    }
+}

@@ -1,0 +1,430 @@
+//! The tree of entries: finding one, putting one in its place, taking one away.
+//!
+//! Two locks order what threads do. `commit` is held while names change, so that whoever holds it
+//! sees them stand still; it is held over a sync only when the first entry that varies comes under a
+//! key, when there are too many of them, when what was learnt of a large entry goes with it
+//! ([`crate::shelf`]), or when an older version is kept ([`crate::versions`]). `pending` is held for a
+//! look into the map.
+
+pub(crate) mod check_recent;
+pub(crate) mod list;
+pub(crate) mod pending;
+pub(crate) mod recover;
+pub(crate) mod rekey;
+pub(crate) mod removed;
+pub(crate) mod restore;
+pub(crate) mod rewrite;
+pub(crate) mod salvage;
+pub(crate) mod seen;
+pub(crate) mod segments;
+pub(crate) mod session;
+pub(crate) mod sharing;
+pub(crate) mod shelf;
+pub(crate) mod taken;
+pub(crate) mod update;
+pub(crate) mod versions;
+pub(crate) mod walk;
+pub(crate) mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, RwLock};
+
+use jiff::Timestamp;
+
+use self::pending::Pending;
+use self::removed::RemovalLocks;
+use self::seen::Watcher;
+use self::segments::SegmentLocks;
+use self::shelf::{Which, is_unchanged};
+use self::versions::{VersionLimits, Versions};
+use self::walk::Walk;
+use crate::durability::outbox::Outbox;
+use crate::durability::{Durability, Root, TMP};
+use crate::entry::overlay::{self, Found, overlay_path};
+use crate::entry::place::Place;
+use crate::entry::read::{self, Content, Expected};
+use crate::entry::{BodyFile, Entries, Entry, Lookup};
+use crate::error::{Damage, Error, Result};
+use crate::fs::parallel::{self, lock};
+use crate::fs::{DiskFile, parent};
+use crate::notes::pins::Pins;
+
+/// How often a lookup follows an entry that is being renamed, before it makes renaming wait.
+pub(crate) const LOOKUP_TRIES: usize = 4;
+
+/// So many updates, of different keys, are written at the same time.
+pub(crate) const UPDATES: usize = 16;
+
+/// A number of entries, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many.
+    pub count: u64,
+    /// How many bytes they take.
+    pub bytes: u64,
+}
+
+impl Sum {
+    /// Adds one entry.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// The tree of entries of one spool.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) root: Root,
+    /// Held while names of entries change.
+    pub(crate) commit: Mutex<()>,
+    pub(crate) pending: Pending,
+    /// Held while an update is written, by the first byte of the key: each update is based on the state
+    /// that the previous one left.
+    pub(crate) updates: [Mutex<()>; UPDATES],
+    /// Changes of the outgoing queue that wait for the next batch.
+    pub(crate) outbox: Outbox,
+    pub(crate) versions: VersionLimits,
+    /// Held while bodies are shared, and while their holders are removed.
+    pub(crate) sharing: Mutex<()>,
+    pub(crate) removals: RemovalLocks,
+    pub(crate) segments: SegmentLocks,
+    /// Receivers of changes.
+    pub(crate) watchers: RwLock<Vec<Arc<dyn Watcher>>>,
+    pub(crate) pins: Pins,
+}
+
+/// A file under `tmp/` that is complete.
+#[derive(Debug, Clone)]
+pub(crate) struct Finished {
+    pub(crate) place: Place,
+    pub(crate) path: PathBuf,
+    pub(crate) file: Arc<dyn DiskFile>,
+    /// Later for what was finished later.
+    pub(crate) stored: Timestamp,
+    pub(crate) status: u16,
+    /// Of its body.
+    pub(crate) digest: [u8; 32],
+}
+
+impl Finished {
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.file.sync().map_err(|error| Error::disk("write", &self.path, error))
+    }
+}
+
+/// What an entry may take the place of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Over<'a> {
+    /// Of whatever is there.
+    Anything,
+    /// Of nothing: there must be no entry.
+    Nothing,
+    /// Of the entry with this record alone.
+    Only(&'a str),
+    /// Of that one, when nothing has been learnt of it since.
+    Seen(&'a Entry),
+}
+
+impl<'a> Over<'a> {
+    /// Of what was there, and of nothing that has come since.
+    pub(crate) fn found(found: Option<&'a Entry>) -> Over<'a> {
+        found.map_or(Over::Nothing, |entry| Over::Only(entry.id()))
+    }
+}
+
+impl Tree {
+    pub(crate) fn new(root: Root, versions: Versions) -> Tree {
+        Tree {
+            root,
+            commit: Mutex::default(),
+            pending: Pending::default(),
+            updates: Default::default(),
+            outbox: Outbox::default(),
+            versions: VersionLimits::new(versions),
+            sharing: Mutex::default(),
+            removals: RemovalLocks::default(),
+            segments: SegmentLocks::default(),
+            watchers: RwLock::default(),
+            pins: Pins::default(),
+        }
+    }
+
+    /// A walk over the directories of entries.
+    pub(crate) fn walk(&self) -> Walk {
+        Walk::new(Arc::clone(&self.root.disk), self.root.path.clone())
+    }
+
+    /// The entry at a place, and of one that says no variant the one stored last. What is not whole
+    /// is set aside.
+    pub(crate) fn entry(&self, place: &Place) -> Result<Lookup> {
+        let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
+        let mut entries = self.lookup(place, which)?;
+        if !entries.found.is_empty() {
+            self.tell(entries.set_aside.drain(..));
+        }
+        Ok(entries.into())
+    }
+
+    /// All that is kept under a key. What is not whole is set aside.
+    pub(crate) fn entries(&self, place: &Place) -> Result<Entries> {
+        self.lookup(place, Which::All)
+    }
+
+    /// The entry of exactly this place.
+    pub(crate) fn exact(&self, place: &Place) -> Result<Option<Entry>> {
+        let mut entries = self.lookup(place, Which::Exact)?;
+        self.tell(entries.set_aside.drain(..));
+        Ok(entries.found.pop())
+    }
+
+    /// Tells, among the failures, of what was set aside while something else was asked for.
+    fn tell(&self, set_aside: impl Iterator<Item = Damage>) {
+        for damage in set_aside {
+            self.root.fail(Error::damaged(damage));
+        }
+    }
+
+    fn lookup(&self, place: &Place, which: Which) -> Result<Entries> {
+        for _ in 0..LOOKUP_TRIES {
+            let look = self.look(place, which)?;
+            if !look.bad.is_empty() {
+                break;
+            }
+            if !look.moved {
+                return Ok(look.told());
+            }
+        }
+        // What was bad may have been replaced meanwhile; it is judged again while names stand still.
+        let _told = self.changing(place);
+        let _commit = lock(&self.commit);
+        let look = self.look(place, which)?;
+        let mut entries = Entries { found: look.found, set_aside: Vec::new() };
+        for (path, reason) in look.bad {
+            self.pending.forget_at(place.key(), &path);
+            entries.set_aside.push(self.root.move_aside(&path, reason));
+        }
+        Ok(entries)
+    }
+
+    /// Sets an entry aside whose body turned out not to be what was stored. `None` when another has
+    /// taken its place already.
+    pub(crate) fn set_aside(&self, entry: &Entry, reason: &str) -> Result<Option<Damage>> {
+        let damage = self.set_entry_aside(entry, reason)?;
+        if damage.is_some() {
+            self.set_refuted_holder_aside(entry)?;
+        }
+        Ok(damage)
+    }
+
+    fn set_entry_aside(&self, entry: &Entry, reason: &str) -> Result<Option<Damage>> {
+        let Some(body) = entry.file() else { return Ok(None) };
+        let place = entry.place();
+        let _told = self.changing(place);
+        let _commit = lock(&self.commit);
+        let paths = match self.pending.path(place) {
+            Some(path) => vec![path],
+            None => self.names_of(place),
+        };
+        for path in paths {
+            let expected = Expected { place, name: place.variant_name() };
+            let content = read::read(&*self.root.disk, &self.root.path, &path, Some(expected))?;
+            let Content::Whole(now) = content else { continue };
+            let identity = |body: &BodyFile| {
+                body.identity().map_err(|error| Error::disk("look at", &path, error))
+            };
+            // The entry has its file open, so no other can have its number.
+            if let Some(file) = now.file()
+                && identity(file)? == identity(body)?
+            {
+                self.pending.forget_at(place.key(), &path);
+                let damage = self.root.move_aside(&path, reason);
+                self.drop_overlay(&path)?;
+                return Ok(Some(damage));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes a finished file the entry of its place, as durably as the setting says.
+    pub(crate) fn admit(&self, finished: Finished) -> Result<()> {
+        self.admit_over(finished, Over::Anything).map(|_| ())
+    }
+
+    /// The same, if what is at its place then is what it may take the place of; false if not.
+    pub(crate) fn admit_over(&self, finished: Finished, over: Over<'_>) -> Result<bool> {
+        if self.root.durability == Durability::Each {
+            finished.sync()?;
+        }
+        self.admit_made(&finished.place.clone(), over, || Ok(finished))
+    }
+
+    /// The same with a file that is made complete, and synced where each is, once it is known that it may
+    /// take that place: a crash before leaves nothing that could. `commit` is held meanwhile.
+    pub(crate) fn admit_made(
+        &self,
+        place: &Place,
+        over: Over<'_>,
+        make: impl FnOnce() -> Result<Finished>,
+    ) -> Result<bool> {
+        let now = || self.look(place, Which::Exact).map(|look| look.found);
+        let is_outdated = || {
+            Ok::<_, Error>(match over {
+                Over::Anything => false,
+                Over::Nothing => !now()?.is_empty(),
+                Over::Only(id) => now()?.first().is_none_or(|now| now.id() != id),
+                Over::Seen(seen) => now()?.first().is_none_or(|now| !is_unchanged(now, seen)),
+            })
+        };
+        let _told = self.changing(place);
+        if self.root.durability == Durability::Batch {
+            let count = {
+                let _commit = lock(&self.commit);
+                if is_outdated()? {
+                    return Ok(false);
+                }
+                let finished = make()?;
+                let name = (finished.place.key(), finished.place.variant_name());
+                let digest = finished.digest;
+                let (gone, count) = self.pending.add(finished);
+                for gone in gone {
+                    self.keep_overtaken(&gone, name, digest);
+                }
+                count
+            };
+            if count >= self.pending.max {
+                self.write_batch();
+            }
+            return Ok(true);
+        }
+        let (finished, path) = {
+            let _commit = lock(&self.commit);
+            if is_outdated()? {
+                return Ok(false);
+            }
+            let finished = make()?;
+            let path = self.settle(&finished)?;
+            (finished, path)
+        };
+        self.root.write_recent();
+        if self.root.durability == Durability::Each {
+            self.root.sync_names(&[parent(&path)])?;
+        }
+        self.drop_outdated_overlay(&finished.place, &path);
+        self.drop_parts(&finished);
+        Ok(true)
+    }
+
+    /// A whole answer is kept, and as durably as it will be: its parts are of no more use. Of those of
+    /// another an error or a way round tells nothing: the rest may still come.
+    pub(crate) fn drop_parts(&self, finished: &Finished) {
+        if !(200..300).contains(&finished.status) {
+            return;
+        }
+        // What stays behind is older than the entry, and harms nobody.
+        let _ = segments::files::remove(self, &finished.place, Some(finished.stored));
+    }
+
+    /// Puts everything finished under its name, and on the medium. What finds no room for its name stays
+    /// where it is, on the medium as well, and is tried again with the next batch; what cannot be kept
+    /// otherwise is given up. Why is among the failures, once.
+    pub(crate) fn write_batch(&self) {
+        let _one = lock(&self.pending.batch);
+        // First: what has answered these requests is then among what waits, or is on the medium.
+        let outbox = self.outbox.take();
+        let (mut failures, mut changed) = (Vec::new(), Vec::new());
+        let mut synced = Vec::new();
+        let waiting = self.pending.snapshot();
+        let threads = self.root.disk.waits_at_once();
+        let sync = |finished: &Finished| {
+            if self.pending.is_held(finished) { Ok(()) } else { finished.file.sync() }
+        };
+        let done = parallel::for_each(&waiting, threads, sync);
+        for (finished, done) in waiting.into_iter().zip(done) {
+            match done {
+                Ok(()) => synced.push(finished),
+                Err(error) => {
+                    let error = Error::disk("write", &finished.path, error);
+                    failures.extend(self.give_up(&finished).then_some(error));
+                }
+            }
+        }
+        for finished in synced {
+            let place = finished.place.clone();
+            let _told = self.changing(&place);
+            let _commit = lock(&self.commit);
+            if !self.pending.holds(&finished) {
+                continue;
+            }
+            match self.settle(&finished) {
+                Ok(path) => {
+                    self.pending.forget(&finished.place);
+                    changed.push((finished, path));
+                }
+                // It is read where it lies, and an opening would find it there.
+                Err(error) if error.is_full() && self.pending.hold(&self.root, &finished) => {}
+                Err(error) => {
+                    self.forget_and_remove(&finished);
+                    failures.push(error);
+                }
+            }
+        }
+        self.root.write_recent();
+        let directories: Vec<_> = changed.iter().map(|(_, path)| parent(path)).collect();
+        match self.root.sync_names(&directories) {
+            // What is on the medium may still need it.
+            Err(error) => failures.push(error),
+            Ok(()) => {
+                for (finished, path) in &changed {
+                    self.drop_outdated_overlay(&finished.place, path);
+                    self.drop_parts(finished);
+                }
+            }
+        }
+        let is_short = self.pending.ends_batch();
+        let outbox = if is_short { self.outbox.only_come(outbox) } else { outbox };
+        if is_short {
+            // It may be for long: the names below `tmp/` are to outlast a power cut.
+            failures.extend(self.root.sync_dir(&self.root.join(TMP)).err());
+        }
+        if failures.is_empty() {
+            failures.extend(self.outbox.write(&self.root, &outbox).err());
+        }
+        if !failures.is_empty() {
+            self.outbox.keep(&outbox);
+        }
+        for error in failures {
+            self.root.fail(error);
+        }
+    }
+
+    /// Removes what lies beside an entry and was learnt of the one before. That it is there does no
+    /// harm, so neither does failing.
+    fn drop_outdated_overlay(&self, place: &Place, path: &Path) {
+        let overlay = overlay_path(path);
+        if !self.root.is_file(&overlay).unwrap_or_default() {
+            return;
+        }
+        let _told = self.changing(place);
+        let _commit = lock(&self.commit);
+        let expected = Expected { place, name: place.variant_name() };
+        let read = read::read(&*self.root.disk, &self.root.path, path, Some(expected));
+        let Ok(Content::Whole(now)) = read else { return };
+        if !matches!(overlay::read(&*self.root.disk, &overlay, &now), Ok(Found::Its(_)) | Err(_)) {
+            let _ = self.root.disk.remove_file(&overlay);
+        }
+    }
+
+    /// Forgets a finished file that cannot be kept. False when it was no longer wanted anyway.
+    fn give_up(&self, finished: &Finished) -> bool {
+        let _told = self.changing(&finished.place);
+        let _commit = lock(&self.commit);
+        self.pending.holds(finished) && self.forget_and_remove(finished)
+    }
+
+    fn forget_and_remove(&self, finished: &Finished) -> bool {
+        self.pending.forget(&finished.place);
+        self.root.discard(&finished.path);
+        true
+    }
+}

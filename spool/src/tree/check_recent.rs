@@ -1,0 +1,96 @@
+//! Checking the entries stored last, after the spool was not closed.
+
+use std::path::Path;
+
+use jiff::SignedDuration;
+
+use crate::entry::body::is_whole;
+use crate::entry::overlay::overlay_path;
+use crate::entry::read::{self, Content};
+use crate::error::{Damage, Error, Result};
+use crate::fs::parallel::lock;
+use crate::tree::Tree;
+
+/// So many reasons why an entry could not be checked are kept; the others are only counted.
+const MAX_FAILURES: usize = 16;
+
+/// Entries stored this long before the last one are checked.
+const LATELY: SignedDuration = SignedDuration::from_mins(10);
+
+/// What came of looking at the entries that came last: see [`crate::Spool::check_recent`].
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// How many were looked at.
+    pub files: u64,
+    /// What was not whole, and is set aside.
+    pub damaged: Vec<Damage>,
+    /// How many could not be looked at, because the disk failed. They are not looked at again.
+    pub failed: u64,
+    /// Why, of the first of them.
+    pub failures: Vec<Error>,
+}
+
+impl Checked {
+    fn fail(&mut self, error: Error) {
+        self.failed += 1;
+        if self.failures.len() < MAX_FAILURES {
+            self.failures.push(error);
+        }
+    }
+}
+
+impl Tree {
+    pub(crate) fn check_recent(&self, goes_on: &dyn Fn() -> bool) -> Checked {
+        let (mut checked, mut since) = (Checked::default(), None);
+        loop {
+            let Some(noted) = self.root.last_unchecked() else { return checked };
+            if !goes_on() {
+                return checked;
+            }
+            // Of the lines that do not tell, each is looked at.
+            if noted.at.is_some() && noted.at < since {
+                // They are in the order in which they came.
+                self.root.drop_unchecked();
+                return checked;
+            }
+            since = since.or(noted.at.and_then(|at| at.checked_sub(LATELY).ok()));
+            if let Err(error) = self.check_one(&self.root.join(&noted.path), &mut checked) {
+                checked.fail(error);
+            }
+            // Looked at or not: what cannot be read would end each look to come here.
+            self.root.pop_unchecked();
+        }
+    }
+
+    /// Looks at one file.
+    fn check_one(&self, path: &Path, checked: &mut Checked) -> Result<()> {
+        let entry = match read::read(&*self.root.disk, &self.root.path, path, None)? {
+            Content::Whole(entry) => entry,
+            Content::Missing | Content::Moved => return Ok(()),
+            Content::Bad(_) => {
+                checked.files += 1;
+                checked.damaged.extend(self.set_path_aside(path)?);
+                return Ok(());
+            }
+        };
+        checked.files += 1;
+        if !is_whole(&entry)? {
+            let reason = "its body does not agree with its digest";
+            let damage = self.set_aside(&entry, reason)?;
+            checked.damaged.extend(damage);
+        }
+        Ok(())
+    }
+
+    /// Sets aside what is at a path, if it is no entry still.
+    fn set_path_aside(&self, path: &Path) -> Result<Option<Damage>> {
+        let _commit = lock(&self.commit);
+        let read = read::read(&*self.root.disk, &self.root.path, path, None)?;
+        let Content::Bad(reason) = read else { return Ok(None) };
+        let damage = self.root.move_aside(path, reason);
+        if self.root.is_file(&overlay_path(path))? {
+            self.drop_overlay(path)?;
+        }
+        Ok(Some(damage))
+    }
+}

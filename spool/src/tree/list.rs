@@ -1,0 +1,240 @@
+//! Lists of what is kept: the directories walked as the caller asks for more.
+//!
+//! A walk holds at most one open directory of each level, whatever the spool's size. What is stored or
+//! removed meanwhile may be in the list or not. Files that are no entries are passed over; they are
+//! set aside when somebody asks for them.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use wwwoffle_url::Key;
+
+use crate::entry::place;
+use crate::entry::place::{EXTENSION, SCHEMES, VARIANTS};
+use crate::entry::summary::{Summary, glance};
+use crate::error::{Error, Result, is_missing};
+use crate::fs::{Disk, Names};
+use crate::tree::Finished;
+
+/// A host something is kept of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host {
+    /// `http`, for example.
+    pub scheme: String,
+    /// Its name, with its port if that is not the scheme's.
+    pub host: String,
+}
+
+/// The entries of a spool, a scheme or a host, in no order.
+pub struct List {
+    disk: Arc<dyn Disk>,
+    root: PathBuf,
+    /// Finished entries that have not got their name yet: these come first.
+    pending: Vec<Finished>,
+    /// By key and variant.
+    listed: HashSet<(Key, Key)>,
+    /// Where to go on, with the depth below the root.
+    starts: Vec<(PathBuf, usize)>,
+    /// Directories being read, each in the one before.
+    levels: Vec<Level>,
+}
+
+struct Level {
+    path: PathBuf,
+    /// 1 is a scheme's, 2 a host's, 3 one of keys, 4 one of variants.
+    depth: usize,
+    names: Names,
+}
+
+/// The depth of the directories that hold entries.
+const KEYS: usize = 3;
+
+impl List {
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        root: &Path,
+        mut pending: Vec<Finished>,
+        scheme: Option<&str>,
+        host: Option<&str>,
+    ) -> Result<List> {
+        pending.retain(|finished| {
+            let (its_scheme, its_host) = place::scheme_and_host(finished.place.url());
+            scheme.is_none_or(|scheme| scheme == its_scheme)
+                && host.is_none_or(|host| host == its_host)
+        });
+        let schemes = schemes(&*disk, root, scheme)?;
+        let start = |scheme: String| {
+            let directory = root.join(&*place::scheme_directory(&scheme));
+            match host {
+                Some(host) => (directory.join(&*place::directory(host)), 2),
+                None => (directory, 1),
+            }
+        };
+        let starts = schemes.into_iter().map(start).collect();
+        let (root, listed) = (root.to_owned(), HashSet::new());
+        Ok(List { disk, root, pending, listed, starts, levels: Vec::new() })
+    }
+
+    /// The entry at a path that a walk came by; `None` when there is none.
+    fn entry(&self, path: &Path) -> Result<Option<Summary>> {
+        let Some(summary) = glance(&*self.disk, path)? else { return Ok(None) };
+        let place = &summary.place;
+        let single = place.variant_text().is_empty() && self.root.join(place.single_path()) == path;
+        let belongs = single || self.root.join(place.variant_path()) == path;
+        Ok(Some(summary).filter(|_| belongs))
+    }
+
+    fn next_pending(&mut self) -> Option<Result<Summary>> {
+        while let Some(finished) = self.pending.pop() {
+            match glance(&*self.disk, &finished.path) {
+                Ok(Some(summary)) => {
+                    self.listed.insert((summary.place.key(), summary.place.variant_name()));
+                    return Some(Ok(summary));
+                }
+                // It has got its name meanwhile, so the walk comes by it.
+                Ok(None) => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        None
+    }
+
+    /// Goes down into a directory, if it is one.
+    fn enter(&mut self, path: PathBuf, depth: usize) -> Result<()> {
+        match self.disk.read_dir(&path) {
+            Ok(names) => self.levels.push(Level { path, depth, names }),
+            Err(error) if is_missing(&error) => {}
+            Err(error) => return Err(Error::disk("read", &path, error)),
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, name: &OsStr) -> Result<Option<Summary>> {
+        let Some(level) = self.levels.last() else { return Ok(None) };
+        let (path, depth) = (level.path.join(name), level.depth);
+        let Some(name) = name.to_str().filter(|name| is_ours(name, depth)) else { return Ok(None) };
+        if depth < KEYS {
+            return self.enter(path, depth + 1).map(|()| None);
+        }
+        if depth == KEYS && name.ends_with(VARIANTS) {
+            // What has the first name hides those in the directory.
+            let single = path.with_extension(EXTENSION.trim_start_matches('.'));
+            let hidden = glance(&*self.disk, &single)?.is_some();
+            return if hidden { Ok(None) } else { self.enter(path, depth + 1).map(|()| None) };
+        }
+        if name.strip_suffix(EXTENSION).and_then(|key| key.parse::<Key>().ok()).is_none() {
+            return Ok(None);
+        }
+        let summary = self.entry(&path)?;
+        Ok(summary.filter(|summary| {
+            !self.listed.contains(&(summary.place.key(), summary.place.variant_name()))
+        }))
+    }
+}
+
+impl Iterator for List {
+    type Item = Result<Summary>;
+
+    fn next(&mut self) -> Option<Result<Summary>> {
+        if let Some(summary) = self.next_pending() {
+            return Some(summary);
+        }
+        loop {
+            let Some(level) = self.levels.last_mut() else {
+                let (path, depth) = self.starts.pop()?;
+                if let Err(error) = self.enter(path, depth) {
+                    return Some(Err(error));
+                }
+                continue;
+            };
+            let done = match level.names.next() {
+                Some(Ok(name)) => self.step(&name),
+                Some(Err(error)) => {
+                    let error = Error::disk("read", &level.path, error);
+                    // A directory that cannot be read has nothing more to give.
+                    self.levels.pop();
+                    Err(error)
+                }
+                None => {
+                    self.levels.pop();
+                    Ok(None)
+                }
+            };
+            if let Some(summary) = done.transpose() {
+                return Some(summary);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for List {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("List").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+/// The hosts that have a directory, of one scheme or all.
+pub(crate) fn hosts(disk: &Arc<dyn Disk>, root: &Path, scheme: Option<&str>) -> Result<Vec<Host>> {
+    let mut hosts = Vec::new();
+    for scheme in schemes(&**disk, root, scheme)? {
+        let directory = root.join(&*place::scheme_directory(&scheme));
+        let names = match disk.read_dir(&directory) {
+            Ok(names) => names,
+            Err(error) if is_missing(&error) => continue,
+            Err(error) => return Err(Error::disk("read", &directory, error)),
+        };
+        for name in names {
+            let name = name.map_err(|error| Error::disk("read", &directory, error))?;
+            let Some(name) = name.to_str() else { continue };
+            let host = match place::host_of(name) {
+                Some(host) => Some(host),
+                None if name.starts_with('=') => hashed_host(disk, root, directory.join(name)),
+                None => None,
+            };
+            hosts.extend(host.map(|host| Host { scheme: scheme.clone(), host }));
+        }
+    }
+    hosts.sort_unstable();
+    Ok(hosts)
+}
+
+/// The host of a directory whose name does not tell it: that of any entry in it.
+fn hashed_host(disk: &Arc<dyn Disk>, root: &Path, directory: PathBuf) -> Option<String> {
+    let mut list = List {
+        disk: Arc::clone(disk),
+        root: root.to_owned(),
+        pending: Vec::new(),
+        listed: HashSet::new(),
+        starts: vec![(directory, 2)],
+        levels: Vec::new(),
+    };
+    let entry = list.find_map(Result::ok)?;
+    Some(place::scheme_and_host(entry.place.url()).1.to_owned())
+}
+
+/// The schemes that have a directory, or the one asked for.
+pub(crate) fn schemes(disk: &dyn Disk, root: &Path, wanted: Option<&str>) -> Result<Vec<String>> {
+    if let Some(scheme) = wanted {
+        return Ok(vec![scheme.to_owned()]);
+    }
+    let fail = |error| Error::disk("read", root, error);
+    let mut schemes: Vec<String> = SCHEMES.map(str::to_owned).to_vec();
+    for name in disk.read_dir(root).map_err(fail)? {
+        let name = name.map_err(fail)?;
+        let scheme = name.to_str().and_then(place::scheme_of);
+        schemes.extend(scheme.filter(|scheme| !SCHEMES.contains(&scheme.as_str())));
+    }
+    Ok(schemes)
+}
+
+/// Whether a name could be of a directory or file of ours at this depth.
+fn is_ours(name: &str, depth: usize) -> bool {
+    match depth {
+        1 => name.starts_with('=') || place::host_of(name).is_some(),
+        2 => name.len() == 2,
+        KEYS => name.ends_with(EXTENSION) || name.ends_with(VARIANTS),
+        _ => name.ends_with(EXTENSION),
+    }
+}

@@ -1,0 +1,331 @@
+//! What a person has removed, and may have back for a while.
+//!
+//! ```text
+//! removed/1700000000000000-6ae8a755…/http/www.example.org/9f/9f86d081….warc
+//! ```
+//!
+//! What was removed together lies in one directory, under the path it had. Its name tells when that was, in
+//! microseconds since 1970, and who did it, hashed: only they have it back ([`back`]). Nobody looks there for an
+//! entry, so it is gone for readers at once.
+//!
+//! Each file has both names, the one here on the medium, before the other goes ([`rest`]); and the other way round when
+//! it comes back. So whenever a crash comes, all of it is in one of both places. What has its body elsewhere
+//! needs that still: a walk that looks which bodies are needed looks here too, and removes none while something
+//! goes from one place to the other ([`Moving`]).
+
+mod back;
+mod rest;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Mutex;
+
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest as _, Sha256};
+
+use crate::entry::place::EXTENSION;
+use crate::error::{Error, Result};
+use crate::fs::Kind;
+use crate::fs::parallel::lock;
+use crate::tree::Tree;
+use crate::tree::walk::texts;
+use wwwoffle_url::Key;
+
+pub use self::back::BroughtBack;
+
+/// The directory of what was removed lately.
+pub(crate) const REMOVED: &str = "removed";
+
+/// So long what was removed can be had back.
+pub const REMOVED_FOR: SignedDuration = SignedDuration::from_hours(1);
+
+/// As many bytes may be below `removed/`.
+pub const MAX_REMOVED_BYTES: u64 = 16 << 30;
+
+/// What the names of files end with that tell what was learnt of an entry.
+const OVERLAY: &str = ".update.warc";
+
+/// Scheme, host, two digits of the key, perhaps its variants: nothing lies deeper.
+const MAX_DEPTH: usize = 5;
+
+/// What tells who removed something from others who did, in bytes.
+const OWNER_LEN: usize = 16;
+
+/// The name of what was removed together: one step brings it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Removal {
+    at: Timestamp,
+    by: [u8; OWNER_LEN],
+}
+
+/// What rests of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resting {
+    /// Which.
+    pub removal: Removal,
+    /// How many entries; their older versions are not counted.
+    pub entries: u64,
+    /// The length of all files, in bytes.
+    pub bytes: u64,
+}
+
+/// A text that names no removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotARemoval;
+
+impl fmt::Display for NotARemoval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected the name of a removal, as 1700000000000000-… with 32 hex digits")
+    }
+}
+
+impl std::error::Error for NotARemoval {}
+
+impl Removal {
+    pub(crate) fn new(at: Timestamp, who: &str) -> Removal {
+        Removal { at, by: hashed(who) }
+    }
+
+    /// When it was.
+    #[must_use]
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Whether this person removed it.
+    #[must_use]
+    pub fn is_by(&self, who: &str) -> bool {
+        self.by == hashed(who)
+    }
+}
+
+fn hashed(who: &str) -> [u8; OWNER_LEN] {
+    let digest: [u8; 32] = Sha256::digest(who).into();
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
+impl fmt::Display for Removal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016}-{}", self.at.as_microsecond(), hex::encode(self.by))
+    }
+}
+
+impl FromStr for Removal {
+    type Err = NotARemoval;
+
+    fn from_str(text: &str) -> Result<Removal, NotARemoval> {
+        let (at, by) = text.split_once('-').ok_or(NotARemoval)?;
+        let at = at.parse().ok().and_then(|at| Timestamp::from_microsecond(at).ok());
+        let mut removal = Removal { at: at.ok_or(NotARemoval)?, by: [0; OWNER_LEN] };
+        hex::decode_to_slice(by, &mut removal.by).map_err(|_| NotARemoval)?;
+        // No two names for one, and none that is not text of ours.
+        if removal.to_string() == text { Ok(removal) } else { Err(NotARemoval) }
+    }
+}
+
+impl Removal {
+    /// Whether its time is over. What a clock that was set back calls the future tells nothing, and must not stay
+    /// for ever.
+    fn is_over(&self, now: Timestamp) -> bool {
+        now.duration_since(self.at).abs() > REMOVED_FOR
+    }
+
+    /// Where it rests, below the root.
+    fn directory(&self) -> PathBuf {
+        Path::new(REMOVED).join(self.to_string())
+    }
+}
+
+/// What a file is by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    Entry,
+    Version,
+    Overlay,
+}
+
+fn named(path: &Path) -> Option<Named> {
+    let name = path.file_name()?.to_str()?;
+    if name.ends_with(OVERLAY) {
+        return Some(Named::Overlay);
+    }
+    let stem = name.strip_suffix(EXTENSION)?;
+    Some(if stem.parse::<Key>().is_ok() { Named::Entry } else { Named::Version })
+}
+
+/// How often something has gone from the tree to what rests, or back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moves {
+    under_way: u32,
+    begun: u64,
+}
+
+impl Moves {
+    /// Whether nothing has moved from one look to the other.
+    pub(crate) fn none_since(self, before: Moves) -> bool {
+        before.under_way == 0 && self.begun == before.begun
+    }
+}
+
+/// What orders removals, and bringing back.
+#[derive(Debug, Default)]
+pub(crate) struct RemovalLocks {
+    /// How often files have moved to `removed/`, or back.
+    pub(crate) moves: Mutex<Moves>,
+    /// Held while files leave `removed/`.
+    resting: Mutex<()>,
+}
+
+/// Held while something moves.
+pub(crate) struct Moving<'a>(&'a Tree);
+
+impl Drop for Moving<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.removals.moves).under_way -= 1;
+    }
+}
+
+impl Tree {
+    /// What `who` has removed and can still have back, the last first.
+    pub(crate) fn resting_of(&self, who: &str) -> Result<Vec<Resting>> {
+        let now = self.root.disk.now();
+        let mut all = self.removals()?;
+        all.retain(|removal| removal.is_by(who) && !removal.is_over(now));
+        all.iter().rev().map(|removal| self.resting(removal)).collect()
+    }
+
+    /// Removes for good what was removed longer than [`REMOVED_FOR`] ago, or the first of all that there is more than
+    /// `most` bytes of ([`MAX_REMOVED_BYTES`] at most); how many bytes that were.
+    pub(crate) fn forget_removed(&self, most: u64) -> Result<u64> {
+        let (now, most, mut gone) = (self.root.disk.now(), most.min(MAX_REMOVED_BYTES), 0_u64);
+        let mut all = Vec::new();
+        for removal in self.removals()? {
+            all.push(self.resting(&removal)?);
+        }
+        let mut total = all.iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes));
+        for Resting { removal, bytes, .. } in all {
+            if removal.is_over(now) || total > most {
+                self.forget(&removal)?;
+                total = total.saturating_sub(bytes);
+                gone = gone.saturating_add(bytes);
+            }
+        }
+        Ok(gone)
+    }
+
+    pub(crate) fn moving(&self) -> Moving<'_> {
+        let mut moves = lock(&self.removals.moves);
+        moves.under_way += 1;
+        moves.begun += 1;
+        Moving(self)
+    }
+
+    /// Everything that rests, the first first. What has another name is somebody's own.
+    pub(crate) fn removals(&self) -> Result<Vec<Removal>> {
+        let names = texts(&*self.root.disk, &self.root.join(REMOVED))?;
+        let mut all: Vec<Removal> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        all.sort_unstable();
+        Ok(all)
+    }
+
+    /// Where what was removed together rests.
+    pub(crate) fn resting_roots(&self) -> Result<Vec<PathBuf>> {
+        let all = self.removals()?;
+        Ok(all.iter().map(|removal| self.root.join(removal.directory())).collect())
+    }
+
+    fn resting(&self, removal: &Removal) -> Result<Resting> {
+        let mut resting = Resting { removal: *removal, entries: 0, bytes: 0 };
+        let base = self.root.join(removal.directory());
+        for path in self.files_below(&base)?.files {
+            let about = self.root.disk.about(&path);
+            let about = about.map_err(|error| Error::disk("look at", &path, error))?;
+            let bytes = about.map_or(0, |about| about.len);
+            resting.bytes = resting.bytes.saturating_add(bytes);
+            resting.entries += u64::from(named(&path) == Some(Named::Entry));
+        }
+        Ok(resting)
+    }
+
+    /// Removes what rests of something for good.
+    fn forget(&self, removal: &Removal) -> Result<()> {
+        let _one = lock(&self.removals.resting);
+        let base = self.root.join(removal.directory());
+        let below = self.files_below(&base)?;
+        for path in &below.files {
+            self.root.remove_file(path)?;
+        }
+        self.remove_directories(&below.directories);
+        Ok(())
+    }
+
+    /// Removes directories that are empty, the innermost first; one that is not is left.
+    fn remove_directories(&self, directories: &[PathBuf]) {
+        for directory in directories.iter().rev() {
+            let _ = self.root.disk.remove_dir(directory);
+        }
+    }
+
+    /// All files below a directory, and the directories, each before what is in it.
+    fn files_below(&self, base: &Path) -> Result<Below> {
+        let mut below = Below::default();
+        let mut ahead = vec![(base.to_owned(), 0)];
+        while let Some((directory, depth)) = ahead.pop() {
+            for name in texts(&*self.root.disk, &directory)? {
+                let path = directory.join(name);
+                let about = self.root.disk.about(&path);
+                let about = about.map_err(|error| Error::disk("look at", &path, error))?;
+                match about.map(|about| about.kind) {
+                    Some(Kind::Directory) if depth < MAX_DEPTH => ahead.push((path, depth + 1)),
+                    Some(Kind::File) => below.files.push(path),
+                    _ => {}
+                }
+            }
+            below.directories.push(directory);
+        }
+        Ok(below)
+    }
+}
+
+/// What lies below a directory.
+#[derive(Debug, Default)]
+struct Below {
+    files: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_as_it_was_told_and_no_other_is() {
+        let at = Timestamp::from_microsecond(1_700_000_000_000_000).unwrap();
+        let removal = Removal { at, by: hashed("ada") };
+        assert_eq!(removal.to_string().parse(), Ok(removal));
+        assert!(removal.is_by("ada") && !removal.is_by("bob") && !removal.is_by(""));
+        let digits = hex::encode(removal.by);
+        for text in [
+            String::new(),
+            "1700000000000000".to_owned(),
+            format!("1700000000000000-{}", &digits[1..]),
+            format!("1700000000000000-{}", digits.to_uppercase()),
+            format!("+1700000000000000-{digits}"),
+            format!("01700000000000000-{digits}"),
+            format!("../1700000000000000-{digits}"),
+            format!("1700000000000000-{digits}/.."),
+        ] {
+            assert_eq!(text.parse::<Removal>(), Err(NotARemoval), "{text}");
+        }
+    }
+
+    #[test]
+    fn its_time_is_over_after_an_hour_and_with_a_clock_that_is_wrong() {
+        let at = |minute: i64| Timestamp::from_second(1_700_000_000 + 60 * minute).unwrap();
+        let removal = Removal { at: at(0), by: [0; OWNER_LEN] };
+        for (minute, want) in [(0, false), (60, false), (61, true), (-60, false), (-61, true)] {
+            assert_eq!(removal.is_over(at(minute)), want, "{minute}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Compressing what lies in the spool, and expanding it again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::entry::gzip::{Bounds, DISK_BLOCK, Packed, Rewritten, may_shrink, pack, read_back};
+use crate::entry::place::Place;
+use crate::entry::read::{Content, Expected};
+use crate::entry::verified::Verified;
+use crate::entry::{Entry, read};
+use crate::error::{Error, Result};
+use crate::fs::DiskFile;
+use crate::fs::parallel::lock;
+use crate::fs::size::wide;
+use crate::tree::Tree;
+use crate::tree::versions::version_path;
+
+/// Bytes that are copied at once.
+const PIECE: usize = 128 << 10;
+
+/// How a file is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Compressed,
+    Plain,
+}
+
+/// Which file of a place.
+#[derive(Debug, Clone, Copy)]
+enum Which {
+    Entry,
+    Version(Timestamp),
+}
+
+impl Which {
+    fn of(version: Option<Timestamp>) -> Which {
+        version.map_or(Which::Entry, Which::Version)
+    }
+}
+
+/// What was written aside.
+enum Written {
+    /// With this many bytes.
+    Whole(u64),
+    NotSmaller,
+    Damaged,
+    Refused(Rewritten),
+}
+
+impl Tree {
+    /// Compresses an entry, or its older version stored at this time.
+    pub(crate) fn compress(
+        &self,
+        place: &Place,
+        version: Option<Timestamp>,
+        bounds: &Bounds<'_>,
+    ) -> Result<Rewritten> {
+        self.rewrite(place, Which::of(version), Form::Compressed, bounds)
+    }
+
+    /// Rewrites an entry, or its older version stored at this time, without compression.
+    pub(crate) fn expand(
+        &self,
+        place: &Place,
+        version: Option<Timestamp>,
+        bounds: &Bounds<'_>,
+    ) -> Result<Rewritten> {
+        self.rewrite(place, Which::of(version), Form::Plain, bounds)
+    }
+
+    fn rewrite(
+        &self,
+        place: &Place,
+        which: Which,
+        form: Form,
+        bounds: &Bounds<'_>,
+    ) -> Result<Rewritten> {
+        if matches!(which, Which::Entry) && self.pending.path(place).is_some() {
+            // It is to have a name that the other can take.
+            self.write_batch();
+        }
+        let Some((path, entry)) = self.file_of(place, which)? else {
+            return Ok(Rewritten::Missing);
+        };
+        if entry.is_compressed == (form == Form::Compressed) {
+            return Ok(Rewritten::Already);
+        }
+        if form == Form::Compressed && !may_shrink(&entry)? {
+            return Ok(Rewritten::NotWorth);
+        }
+        let most = if form == Form::Plain { entry.first.length } else { entry.file_len() };
+        if let Some(refused) = bounds.refuse(most) {
+            return Ok(refused);
+        }
+        let (aside, file) = self.root.create_rewrite()?;
+        let done = self.rewrite_to((&aside, file), (&path, which), &entry, (form, bounds));
+        if !matches!(done, Ok(Rewritten::Done { .. })) {
+            self.root.discard(&aside);
+        }
+        done
+    }
+
+    /// The file of a place, as it is now.
+    fn file_of(&self, place: &Place, which: Which) -> Result<Option<(PathBuf, Entry)>> {
+        let found = match which {
+            Which::Entry => self.settled(place)?,
+            Which::Version(stored) => {
+                let path = self.root.join(version_path(place, stored));
+                let found = self.stored_at(&path, place)?;
+                found.filter(|version| version.stored() == stored).map(|found| (path, found))
+            }
+        };
+        match found {
+            // It is small without its body, which is kept once for all that have it.
+            Some((_, entry)) if entry.shares_body() => self.holder_of(&entry),
+            found => Ok(found),
+        }
+    }
+
+    /// What is stored at a path, without what was learnt of it since.
+    fn stored_at(&self, path: &Path, place: &Place) -> Result<Option<Entry>> {
+        let expected = Expected { place, name: place.variant_name() };
+        match read::read(&*self.root.disk, &self.root.path, path, Some(expected))? {
+            Content::Whole(entry) => Ok(Some(entry)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes an entry aside, and gives that its name, if the entry there is still the same.
+    fn rewrite_to(
+        &self,
+        (aside, file): (&Path, Arc<dyn DiskFile>),
+        (path, which): (&Path, Which),
+        entry: &Entry,
+        (form, bounds): (Form, &Bounds<'_>),
+    ) -> Result<Rewritten> {
+        let written = match form {
+            Form::Compressed => compress((aside, &file), entry, bounds)?,
+            Form::Plain => expand((aside, &*file), entry, bounds)?,
+        };
+        let after = match written {
+            Written::Whole(len) => len,
+            Written::NotSmaller => return Ok(Rewritten::NotWorth),
+            Written::Refused(why) => return Ok(why),
+            Written::Damaged => {
+                self.set_damaged_aside(entry, which)?;
+                return Ok(Rewritten::Missing);
+            }
+        };
+        // Whatever is promised of new ones: what it takes the place of may be on the medium.
+        file.sync().map_err(|error| Error::disk("write", aside, error))?;
+        let place = entry.place();
+        let _told = self.changing(place);
+        let _commit = lock(&self.commit);
+        let is_pending = matches!(which, Which::Entry) && self.pending.path(place).is_some();
+        let now = self.stored_at(path, place)?;
+        if is_pending || !now.is_some_and(|now| now.is_same_file(entry)) {
+            return Ok(Rewritten::Overtaken);
+        }
+        self.root.rename_into_place(aside, path)?;
+        Ok(Rewritten::Done { before: entry.file_len(), after })
+    }
+
+    /// Sets something aside whose body turned out not to be what was stored.
+    fn set_damaged_aside(&self, entry: &Entry, which: Which) -> Result<()> {
+        match which {
+            Which::Entry => {
+                let damage = self.set_aside(entry, "its body does not agree with its digest")?;
+                if let Some(damage) = damage {
+                    self.root.fail(Error::damaged(damage));
+                }
+            }
+            Which::Version(stored) => self.damaged_version(entry.place(), stored),
+        }
+        Ok(())
+    }
+}
+
+/// Writes an entry compressed, and reads it back.
+fn compress(
+    (path, file): (&Path, &Arc<dyn DiskFile>),
+    entry: &Entry,
+    bounds: &Bounds<'_>,
+) -> Result<Written> {
+    let most = entry.file_len() - entry.file_len() / 10;
+    let (len, digest) = match pack(entry, (path, &**file), (most, bounds))? {
+        Packed::Whole { len, digest } => (len, digest),
+        Packed::Damaged => return Ok(Written::Damaged),
+        Packed::NotSmaller => return Ok(Written::NotSmaller),
+        Packed::Refused(why) => return Ok(Written::Refused(why)),
+    };
+    if !is_worth(entry.file_len(), len) {
+        return Ok(Written::NotSmaller);
+    }
+    if let Some(refused) = bounds.refuse(0) {
+        return Ok(Written::Refused(refused));
+    }
+    let back = read_back(Arc::clone(file), len);
+    if back.map_err(|error| Error::disk("read", path, error))? != Some(digest) {
+        let why = "what was compressed does not expand to what it was";
+        return Err(Error::disk("write", path, std::io::Error::other(why)));
+    }
+    Ok(Written::Whole(len))
+}
+
+/// Whether it saves at least one block of the disk, and a tenth.
+fn is_worth(before: u64, after: u64) -> bool {
+    let blocks = |len: u64| len.div_ceil(DISK_BLOCK);
+    blocks(after) < blocks(before) && after <= before - before / 10
+}
+
+/// Writes an entry as it was before it was compressed.
+fn expand(
+    (path, file): (&Path, &dyn DiskFile),
+    entry: &Entry,
+    bounds: &Bounds<'_>,
+) -> Result<Written> {
+    let fail = |error| Error::disk("write", path, error);
+    let begin = entry.bytes.get(..entry.first.body_offset()).unwrap_or_default();
+    file.write_all_at(begin, 0).map_err(fail)?;
+    let (mut body, mut buffer, mut at) = (Verified::of(entry.body()), vec![0; PIECE], 0);
+    while at < entry.body_len() {
+        let read = match body.read_at(at, &mut buffer) {
+            Ok(0) => return Ok(Written::Damaged),
+            Ok(read) => read,
+            Err(error) if error.is_damaged() => return Ok(Written::Damaged),
+            Err(error) => return Err(error),
+        };
+        if let Some(refused) = bounds.refuse(0) {
+            return Ok(Written::Refused(refused));
+        }
+        let piece = buffer.get(..read).unwrap_or_default();
+        file.write_all_at(piece, wide(begin.len()) + at).map_err(fail)?;
+        at += wide(read);
+    }
+    file.write_all_at(entry.tail(), entry.first.body_end()).map_err(fail)?;
+    Ok(Written::Whole(entry.first.length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_worth;
+
+    #[test]
+    fn it_is_worth_it_if_it_saves_a_block_and_a_tenth() {
+        for (before, after, want) in [
+            (4_096, 100, false),
+            (4_097, 4_096, false),
+            (5_000, 4_000, true),
+            (5_000, 4_500, false),
+            (8_192, 4_097, false),
+            (8_192, 4_096, true),
+            (100_000, 90_000, true),
+            (100_000, 90_001, false),
+            (1 << 40, 1, true),
+        ] {
+            assert_eq!(is_worth(before, after), want, "{before} {after}");
+        }
+    }
+}

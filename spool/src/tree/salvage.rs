@@ -1,0 +1,478 @@
+//! What survives a crash of a long download: checkpoints while it is written, and what is made of them.
+//!
+//! ```text
+//! tmp/00000042.warc                              the file being written
+//! tmp/00000042.check                             its checkpoints
+//! partial/9f/9f86d081…/00000000000000000000-5d0b9d1e.unfinished    both after a crash, until somebody
+//! partial/9f/9f86d081…/00000000000000000000-5d0b9d1e.checkpoint    asks for what is kept in part
+//! ```
+//!
+//! The file of checkpoints begins with a record that holds what a segment needs besides its body, and
+//! goes on with lines of a fixed width. Each tells the length the body had, the CRC-32 of what came since
+//! the line before, and that of the line itself. Lines are only added, and each is written when what it
+//! tells of is on the medium, unless nothing is synced. What the disk holds up to the last line that is
+//! right about it becomes a segment. That is found out when the segment is first wanted, for reading a
+//! large file takes long; opening a spool only moves the two files.
+
+use crate::durability::Root;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crc32fast::Hasher;
+use jiff::Timestamp;
+
+use crate::durability::Durability;
+use crate::entry::blocks::joined;
+use crate::entry::layout::{
+    ASKED, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, PLACE_FIELDS, place_fields,
+};
+use crate::entry::part::{MAX_PART_TEXT, OfWhole, Part};
+use crate::entry::place::Place;
+use crate::entry::warc::{FIELDS, Reason, Record, parse_record, time_text};
+use crate::entry::{layout, warc};
+use crate::error::{Error, Result, is_missing};
+use crate::fs::parallel::lock;
+use crate::fs::size::{narrow, wide};
+use crate::fs::{Disk, DiskFile, Opened, parent, read_exactly};
+use crate::tree::Tree;
+use crate::tree::segments::files::directory;
+use crate::tree::segments::{NewSegment, SegmentWriter};
+use crate::tree::session::Session;
+
+/// So many bytes come between two checkpoints, at least.
+const STEP: u64 = 2 << 20;
+
+/// Of a body that is longer, a sixteenth comes between: so their number grows slower than the body.
+const STEPS: u64 = 16;
+
+/// The width of a line: length, checksum, checksum of the line.
+const LINE: usize = "00000000000000000000 01234567 01234567\n".len();
+
+/// What a file of checkpoints has before its lines is no longer, in bytes.
+const MAX_START: usize = (2 << 10)
+    + PLACE_FIELDS
+    + MAX_URL
+    + MAX_HEAD
+    + MAX_KEPT_REQUEST
+    + MAX_CONNECTION
+    + MAX_PART_TEXT;
+
+/// More lines than a body of 2⁶⁴ bytes has.
+const MAX_LINES: usize = 4_096;
+
+/// So many files that the disk does not let become segments are remembered until the next opening.
+const MAX_GIVEN_UP: usize = 1_024;
+
+/// What is read of a body at once, in bytes.
+const PIECE: usize = 256 << 10;
+
+/// What the names of the files end with: of both below `tmp/`, and of both below `partial/`.
+const DATA: &str = "warc";
+const CHECK: &str = "check";
+pub(crate) const UNFINISHED: &str = "unfinished";
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+
+/// The checkpoints of a body that is being written.
+#[derive(Debug)]
+pub(crate) struct Checkpoints {
+    path: PathBuf,
+    /// The record the file begins with, until the file is made.
+    start: Vec<u8>,
+    file: Option<Arc<dyn DiskFile>>,
+    /// The length of the file.
+    written: u64,
+    /// Of what came since the last checkpoint.
+    sum: Hasher,
+    /// The length of the body at the last one.
+    last: u64,
+    /// One could not be written: those there are stay good.
+    is_given_up: bool,
+}
+
+impl Checkpoints {
+    /// For the file at `path`; `start` is what [`About::record`] gave.
+    pub(crate) fn new(path: &Path, start: Vec<u8>) -> Checkpoints {
+        Checkpoints {
+            path: path.with_extension(CHECK),
+            start,
+            file: None,
+            written: 0,
+            sum: Hasher::new(),
+            last: 0,
+            is_given_up: false,
+        }
+    }
+
+    /// Takes the next bytes of the body, which has `body_len` with them. Whether it is time for a
+    /// checkpoint.
+    pub(crate) fn update(&mut self, bytes: &[u8], body_len: u64) -> bool {
+        if self.is_given_up {
+            return false;
+        }
+        self.sum.update(bytes);
+        body_len - self.last >= STEP.max(body_len / STEPS)
+    }
+
+    /// Notes that `body_len` bytes are in the file, and on the medium if that is what is promised.
+    pub(crate) fn note(&mut self, root: &Root, body_len: u64) {
+        let sum = std::mem::take(&mut self.sum).finalize();
+        let line = format!("{body_len:020} {sum:08x} ");
+        let line = format!("{line}{:08x}\n", crc32fast::hash(line.as_bytes()));
+        // A download goes on without checkpoints too.
+        self.is_given_up = self.append(root, line.as_bytes()).is_err();
+        self.last = body_len;
+    }
+
+    fn append(&mut self, root: &Root, line: &[u8]) -> std::io::Result<()> {
+        let is_synced = root.durability != Durability::None;
+        let is_new = self.file.is_none();
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => root.disk.create(&self.path)?,
+        };
+        self.file = Some(Arc::clone(&file));
+        if is_new {
+            file.write_all_at(&self.start, 0)?;
+            self.written = wide(self.start.len());
+            self.start = Vec::new();
+        }
+        file.write_all_at(line, self.written)?;
+        self.written += wide(line.len());
+        if is_synced {
+            file.sync()?;
+            if is_new {
+                // The names of both files.
+                root.disk.sync_dir(parent(&self.path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The file they are for has its name, or is gone.
+    pub(crate) fn remove(&mut self, root: &Root) {
+        if self.file.take().is_some() {
+            // What stays behind is removed when the spool is opened.
+            let _ = root.disk.remove_file(&self.path);
+        }
+    }
+}
+
+/// What a file of checkpoints tells besides them.
+#[derive(Debug)]
+pub(crate) struct About<'a> {
+    pub(crate) body_offset: u64,
+    pub(crate) asked: Timestamp,
+    pub(crate) when: Timestamp,
+    pub(crate) head: &'a [u8],
+    pub(crate) request: &'a [u8],
+    pub(crate) connection: Option<&'a [u8]>,
+    pub(crate) part: &'a Part,
+}
+
+impl About<'_> {
+    /// The record that stands before the lines.
+    pub(crate) fn record(&self, place: &Place) -> Result<Vec<u8>> {
+        let [id, _] = warc::record_ids()?;
+        let mut record = Record::new("metadata");
+        record.field("WARC-Record-ID", &id);
+        record.field("WARC-Date", &time_text(self.when));
+        record.field("WARC-Target-URI", place.url());
+        record.field("Content-Type", FIELDS);
+        place_fields(place, |name, value| record.field(name, value));
+        record.field(ASKED, &time_text(self.asked));
+        record.field("Wwwoffle-Head", &self.head.len().to_string());
+        record.field("Wwwoffle-Request", &self.request.len().to_string());
+        if let Some(connection) = self.connection {
+            record.field("Wwwoffle-Connection", &connection.len().to_string());
+        }
+        record.field("Wwwoffle-Body", &self.body_offset.to_string());
+        let connection = self.connection.unwrap_or_default();
+        Ok(record.finish(&[self.head, self.request, connection, &self.part.text()]))
+    }
+}
+
+/// A file of checkpoints, read.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) place: Place,
+    pub(crate) new: NewSegment,
+    /// Tells it from others with the same beginning.
+    id: String,
+    body_offset: u64,
+    /// Length and checksum of each checkpoint that can be read, in order.
+    lines: Vec<(u64, u32)>,
+}
+
+impl Read {
+    /// Reads the file at a path. `None`: there is none, or it is none.
+    pub(crate) fn from(disk: &dyn Disk, path: &Path) -> Result<Option<Read>> {
+        let fail = |doing| move |error| Error::disk(doing, path, error);
+        let file = match disk.open(path) {
+            Ok(Opened::File(file, _)) => file,
+            Ok(Opened::NotAFile) => return Ok(None),
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(fail("open")(error)),
+        };
+        let bytes = read_exactly(&*file, MAX_START + MAX_LINES * LINE, 0).map_err(fail("read"))?;
+        Ok(Read::parse(&bytes).ok())
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Read, Reason> {
+        let (header, block, rest) = parse_record(bytes)?;
+        let len = |name| header.number(name).and_then(narrow);
+        let mut rest_of_block = block;
+        let mut take = |len: usize| {
+            let (taken, rest) = rest_of_block.split_at_checked(len).ok_or("it is too short")?;
+            rest_of_block = rest;
+            Ok::<_, Reason>(taken.to_vec())
+        };
+        let (head, request) = (take(len("Wwwoffle-Head")?)?, take(len("Wwwoffle-Request")?)?);
+        let connection = match header.get("Wwwoffle-Connection") {
+            Some(_) => Some(take(len("Wwwoffle-Connection")?)?),
+            None => None,
+        };
+        let Part { start, whole } = Part::parse(rest_of_block)?;
+        let OfWhole { validator, complete_length } = whole;
+        let (asked, when) = (header.time(ASKED)?, header.time("WARC-Date")?);
+        let id = header.need("WARC-Record-ID")?.get(10..18).unwrap_or_default().to_owned();
+        if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err("its id is none");
+        }
+        let new = NewSegment {
+            asked,
+            when,
+            head,
+            request,
+            connection,
+            validator,
+            complete_length,
+            start,
+        };
+        let body_offset = header.number("Wwwoffle-Body")?;
+        let place = layout::place(&header)?;
+        Ok(Read { place, new, id, body_offset, lines: lines(rest) })
+    }
+
+    /// Where a file goes that is of use after a crash, below the directory of its key.
+    fn path(&self, root: &Path, extension: &str) -> PathBuf {
+        let name = format!("{:020}-{}.{extension}", self.new.start, self.id);
+        directory(root, &self.place).join(name)
+    }
+
+    /// How much of the body the disk holds as it was noted, and its checksum.
+    fn good(&self, file: &dyn DiskFile) -> std::io::Result<(u64, u32)> {
+        let (mut good, mut all) = (0, 0);
+        for &(len, sum) in &self.lines {
+            if sum_of(file, self.body_offset, good..len)? != Some(sum) {
+                break;
+            }
+            all = joined(all, sum, len - good);
+            good = len;
+        }
+        Ok((good, all))
+    }
+}
+
+/// The lines up to the first that is none.
+fn lines(bytes: &[u8]) -> Vec<(u64, u32)> {
+    let mut last = 0;
+    let line = |line: &[u8]| {
+        let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
+        let (told, check) = line.split_at_checked(LINE - 9)?;
+        let (len, sum) = told.strip_suffix(' ')?.split_once(' ')?;
+        let hex = |digits| u32::from_str_radix(digits, 16).ok();
+        let is_right = hex(check)? == crc32fast::hash(told.as_bytes());
+        Some((len.parse::<u64>().ok()?, hex(sum)?)).filter(|_| is_right)
+    };
+    let read = bytes.chunks(LINE).take(MAX_LINES).map_while(|bytes| {
+        let (len, sum) = line(bytes).filter(|(len, _)| *len > last)?;
+        last = len;
+        Some((len, sum))
+    });
+    read.collect()
+}
+
+/// The checksum of a stretch of a body. `None` when the file is shorter.
+fn sum_of(
+    file: &dyn DiskFile,
+    body_offset: u64,
+    range: std::ops::Range<u64>,
+) -> std::io::Result<Option<u32>> {
+    let (mut sum, mut offset) = (Hasher::new(), range.start);
+    while offset < range.end {
+        let len = narrow(range.end - offset).unwrap_or(PIECE).min(PIECE);
+        let piece = read_exactly(file, len, body_offset.saturating_add(offset))?;
+        if piece.len() < len {
+            return Ok(None);
+        }
+        sum.update(&piece);
+        offset += wide(len);
+    }
+    Ok(Some(sum.finalize()))
+}
+
+/// Whether a name below `partial/` is of what a crash left.
+pub(crate) fn is_left(name: &OsStr) -> bool {
+    has_extension(Path::new(name), UNFINISHED) || has_extension(Path::new(name), CHECKPOINT)
+}
+
+/// Whether what a crash left below `partial/` came at a time or later.
+pub(crate) fn is_newer(disk: &dyn Disk, path: &Path, time: Timestamp) -> Result<bool> {
+    let read = Read::from(disk, &path.with_extension(CHECKPOINT))?;
+    Ok(read.is_some_and(|read| read.new.when >= time))
+}
+
+/// Whether a name below `partial/` is of a file of checkpoints.
+pub(crate) fn is_checkpoint(path: &Path) -> bool {
+    has_extension(path, CHECKPOINT)
+}
+
+/// Whether a name below `tmp/` is of a file of checkpoints.
+pub(crate) fn is_check(path: &Path) -> bool {
+    has_extension(path, CHECK)
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension() == Some(OsStr::new(extension))
+}
+
+/// Moves a file of `tmp/` that was never finished to `partial/`, if there is a checkpoint of it. False: it
+/// is of no use.
+pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
+    let check = data.with_extension(CHECK);
+    let Some(read) = Read::from(&*tree.root.disk, &check)? else { return Ok(false) };
+    let first = read.lines.first().map(|line| line.0);
+    let Some(least) = first.and_then(|first| first.checked_add(read.body_offset)) else {
+        return Ok(false);
+    };
+    match tree.root.disk.open(data) {
+        Ok(Opened::File(_, len)) if len >= least => {}
+        Ok(_) => return Ok(false),
+        Err(error) if is_missing(&error) => return Ok(false),
+        Err(error) => return Err(Error::disk("open", data, error)),
+    }
+    let to = read.path(&tree.root.path, UNFINISHED);
+    tree.root.leaves_tmp();
+    tree.root.rename_into_place(data, &to)?;
+    // Whichever is where after a crash, the next opening goes on: see `follow`.
+    if tree.root.durability != Durability::None {
+        tree.root.sync_names(&[parent(&to)])?;
+    }
+    follow(tree, &check)?;
+    Ok(true)
+}
+
+/// Moves a file of checkpoints after the file it is for, or removes it if that is nowhere.
+pub(crate) fn follow(tree: &Tree, check: &Path) -> Result<()> {
+    if tree.root.is_file(&check.with_extension(DATA))? {
+        // It could not be moved, on a full disk for example. Another time it can.
+        return Ok(());
+    }
+    if let Some(read) = Read::from(&*tree.root.disk, check)? {
+        let data = read.path(&tree.root.path, UNFINISHED);
+        if tree.root.is_file(&data)? {
+            let to = read.path(&tree.root.path, CHECKPOINT);
+            tree.root.rename_into_place(check, &to)?;
+            if tree.root.durability != Durability::None {
+                tree.root.sync_names(&[parent(&to)])?;
+            }
+            return Ok(());
+        }
+    }
+    tree.root.remove_file(check).map(drop)
+}
+
+/// Makes segments of what a crash left of a place, as far as it is good.
+pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -> Result<()> {
+    let tree = &session.tree;
+    let directory = directory(&tree.root.path, place);
+    // One at a time: what another has settled meanwhile is not there any more.
+    let mut given_up = lock(&tree.segments.settling);
+    for name in left {
+        let data = directory.join(name);
+        if given_up.contains(&data) {
+            continue;
+        }
+        if has_extension(&data, CHECKPOINT) {
+            let alone = tree.root.disk.open(&data.with_extension(UNFINISHED));
+            if alone.is_err_and(|error| is_missing(&error)) {
+                clear(tree, &data);
+            }
+            continue;
+        }
+        let check = data.with_extension(CHECKPOINT);
+        if tree.segments.has_strays.load(Ordering::Acquire) && !tree.root.is_file(&check)? {
+            // Another opening brings them together.
+            continue;
+        }
+        match settle_one(session, place, &data, &check) {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(error) => {
+                // It may be large, and the disk full: it is not read and written again for each who asks.
+                if given_up.len() < MAX_GIVEN_UP {
+                    given_up.insert(data);
+                }
+                return Err(error);
+            }
+        }
+        let _parts = tree.segments.lock_names();
+        clear(tree, &data);
+        clear(tree, &check);
+    }
+    Ok(())
+}
+
+/// Makes a segment of one file, as far as it is good. False: it is gone.
+fn settle_one(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) -> Result<bool> {
+    let disk = &*session.tree.root.disk;
+    match disk.open(data) {
+        Ok(Opened::File(file, _)) => {
+            let read = Read::from(disk, check)?.filter(|read| read.place == *place);
+            if let Some(read) = read {
+                keep_good(session, read, &*file, data)?;
+            }
+            Ok(true)
+        }
+        Ok(Opened::NotAFile) => Ok(true),
+        Err(error) if is_missing(&error) => Ok(false),
+        Err(error) => Err(Error::disk("open", data, error)),
+    }
+}
+
+/// Removes a file; what cannot be removed, a directory for example, is put out of the way.
+fn clear(tree: &Tree, path: &Path) {
+    if tree.root.remove_file(path).is_err() {
+        tree.root.move_aside(path, "it is not what a crash left");
+    }
+}
+
+/// Writes what is good of an unfinished file as a segment.
+fn keep_good(session: &Arc<Session>, read: Read, file: &dyn DiskFile, path: &Path) -> Result<()> {
+    let fail = |error| Error::disk("read", path, error);
+    let (good, sum) = read.good(file).map_err(fail)?;
+    if good == 0 {
+        return Ok(());
+    }
+    let written =
+        SegmentWriter::begin_copy(session, &read.place, read.new).and_then(|mut writer| {
+            let (mut again, mut offset) = (Hasher::new(), 0);
+            while offset < good {
+                let len = narrow(good - offset).unwrap_or(PIECE).min(PIECE);
+                let piece = read_exactly(file, len, read.body_offset.saturating_add(offset));
+                let piece = piece.map_err(fail)?;
+                again.update(&piece);
+                writer.write(&piece)?;
+                offset += wide(len);
+            }
+            // It is read twice, and what is written has to be what was verified.
+            if again.finalize() == sum { writer.finish_short() } else { Ok(()) }
+        });
+    match written {
+        // No program of ours wrote that, and it will not be better another time.
+        Err(error) if error.is_invalid() || error.is_too_large() => Ok(()),
+        done => done,
+    }
+}

@@ -1,0 +1,285 @@
+//! Answers that are kept in part: ranges, and what came of downloads that broke off.
+//!
+//! ```text
+//! <root>/partial/9f/9f86d081…/00000000000001048576.warc   a segment: where it begins in the whole body
+//! <root>/partial/9f/9f86d081….5d0b9d1e…/…                 the same of an answer that varies
+//! ```
+//!
+//! A segment is a file like an entry's, and as immutable, but nobody takes it for a whole answer: it lies
+//! elsewhere, and says what it is. All segments of a place are parts of one body: they have the same strong
+//! validator, and the same complete length as far as it was told. What disagrees with a newer one goes.
+//! Segments may overlap.
+//!
+//! They are an aid, not an archive: when there are too many, or a whole entry is kept, they go.
+
+mod calls;
+pub(crate) mod files;
+mod list;
+mod reduce;
+mod segment;
+
+use crate::entry::layout::Purpose;
+use crate::fs::parallel::lock;
+use crate::tree::writer::Writer;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::atomic::AtomicBool;
+
+use jiff::Timestamp;
+
+use crate::entry::Entry;
+use crate::entry::part::OfWhole;
+use crate::entry::place::Place;
+use crate::entry::verified::{Verified, span};
+use crate::error::{Error, Result};
+use crate::fs::size::{narrow, wide};
+use crate::tree::salvage;
+use crate::tree::session::Session;
+use crate::tree::writer::{NewEntry, Stored};
+
+pub use files::MAX_SEGMENTS;
+pub use list::{PartialList, PartialSummary};
+pub(crate) use reduce::reduce;
+pub use segment::{NewSegment, SegmentWriter};
+
+/// What orders changes of segments.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentLocks {
+    /// Held while names below `partial/` change.
+    names: Mutex<()>,
+    /// Held while segments are made of what a crash left: the files of which that failed.
+    pub(crate) settling: Mutex<HashSet<PathBuf>>,
+    /// Checkpoints are below `tmp/` still, of what lies below `partial/` already: the disk failed.
+    pub(crate) has_strays: AtomicBool,
+}
+
+impl SegmentLocks {
+    /// Held while names below `partial/` change, never over a sync or a copy.
+    pub(crate) fn lock_names(&self) -> MutexGuard<'_, ()> {
+        lock(&self.names)
+    }
+}
+
+/// What is kept of an answer that is not whole. It stays readable when it is replaced or removed.
+#[derive(Debug, Clone)]
+pub struct Partial {
+    place: Place,
+    whole: OfWhole,
+    /// The oldest first; never empty.
+    segments: Arc<[Entry]>,
+    ranges: Vec<Range<u64>>,
+}
+
+impl Partial {
+    /// Of segments that agree. `None` when there are none.
+    fn new(place: &Place, mut segments: Vec<Entry>) -> Option<Partial> {
+        segments.sort_by_key(|segment| (segment.when(), segment.stored()));
+        let parts = || segments.iter().filter_map(Entry::part);
+        let validator = parts().next_back()?.whole.validator.clone();
+        let complete_length = parts().rev().find_map(|part| part.whole.complete_length);
+        let whole = OfWhole { validator, complete_length };
+        let ranges = merged(segments.iter().filter_map(span));
+        Some(Partial { place: place.clone(), whole, segments: segments.into(), ranges })
+    }
+
+    /// The place it belongs to.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The strong validator of the body, as it was given to [`crate::Spool::begin_segment`].
+    #[must_use]
+    pub fn validator(&self) -> &[u8] {
+        &self.whole.validator
+    }
+
+    /// The length of the whole body in bytes, if it was told.
+    #[must_use]
+    pub fn complete_length(&self) -> Option<u64> {
+        self.whole.complete_length
+    }
+
+    /// The ranges of the body that are kept, in order; no two touch.
+    #[must_use]
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.ranges
+    }
+
+    /// Whether all of a range is kept.
+    #[must_use]
+    pub fn contains(&self, range: &Range<u64>) -> bool {
+        let within = |kept: &Range<u64>| kept.start <= range.start && range.end <= kept.end;
+        range.is_empty() || self.ranges.iter().any(within)
+    }
+
+    /// What of a range is not kept, in order.
+    #[must_use]
+    pub fn missing(&self, range: &Range<u64>) -> Vec<Range<u64>> {
+        let (mut missing, mut from) = (Vec::new(), range.start);
+        for kept in self.ranges.iter().filter(|kept| kept.end > range.start) {
+            let to = kept.start.min(range.end);
+            if from < to {
+                missing.push(from..to);
+            }
+            from = from.max(kept.end);
+        }
+        if from < range.end {
+            missing.push(from..range.end);
+        }
+        missing
+    }
+
+    /// How much is kept from the first byte on, without a gap, in bytes.
+    #[must_use]
+    pub fn prefix(&self) -> u64 {
+        self.ranges.first().filter(|range| range.start == 0).map_or(0, |range| range.end)
+    }
+
+    /// Whether the whole body is kept: [`crate::Spool::complete`] can make an entry of it.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.whole.complete_length.is_some_and(|length| self.contains(&(0..length)))
+    }
+
+    /// The status of the newest segment: 206, or that of the whole answer that broke off.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.newest().map_or(0, Entry::status)
+    }
+
+    /// The head that came with the newest segment.
+    #[must_use]
+    pub fn head(&self) -> &[u8] {
+        self.newest().map_or(&[], Entry::head)
+    }
+
+    /// The heads of all segments, the oldest first: a 206 that answers an `If-Range` may leave fields out
+    /// (RFC 9110 §15.3.7), which an older one has.
+    pub fn heads(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.segments.iter().map(Entry::head)
+    }
+
+    /// The request of the newest segment, without secrets.
+    #[must_use]
+    pub fn request(&self) -> &[u8] {
+        self.newest().map_or(&[], Entry::request)
+    }
+
+    /// The account of the connection the newest segment came over, if there is one.
+    #[must_use]
+    pub fn connection(&self) -> Option<&[u8]> {
+        self.newest()?.connection()
+    }
+
+    /// When the request of the newest segment was sent.
+    #[must_use]
+    pub fn asked(&self) -> Timestamp {
+        self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::asked)
+    }
+
+    /// When the newest segment came.
+    #[must_use]
+    pub fn when(&self) -> Timestamp {
+        self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::when)
+    }
+
+    /// Reads what is kept; offsets are those of the whole body. Nothing comes out unverified.
+    #[must_use]
+    pub fn verified(&self) -> Verified {
+        Verified::of_segments(Arc::clone(&self.segments))
+    }
+
+    /// The newest segment: an entry of which the body is a part. There is always one.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Entry> {
+        self.segments.last()
+    }
+}
+
+/// What is kept in part under the key of a place, whatever the variant.
+pub(crate) fn read_all(session: &Arc<Session>, place: &Place) -> Result<Vec<Partial>> {
+    let places = files::places(&session.tree, place)?;
+    places.iter().filter_map(|place| read(session, place).transpose()).collect()
+}
+
+/// What is kept in part of a place. What a crash left of it is made segments first.
+pub(crate) fn read(session: &Arc<Session>, place: &Place) -> Result<Option<Partial>> {
+    let left = files::left(&session.tree, place)?;
+    if !left.is_empty() {
+        salvage::settle(session, place, &left)?;
+    }
+    files::read(&session.tree, place)
+}
+
+/// How much of a body is copied at once, in bytes.
+const PIECE: usize = 256 << 10;
+
+/// Makes an entry of segments, with a head that was made for those of `partial`.
+pub(crate) fn complete(
+    session: &Arc<Session>,
+    partial: &Partial,
+    head: Vec<u8>,
+) -> Result<Option<Stored>> {
+    let (place, whole) = (partial.place(), &partial.whole);
+    // What is there by now: parts of a newer body must neither get this head nor give way to it.
+    let Some(partial) = read(session, place)? else { return Ok(None) };
+    if !partial.is_complete() || !partial.whole.agrees(whole) {
+        return Ok(None);
+    }
+    let new = NewEntry {
+        asked: partial.asked(),
+        when: partial.when(),
+        head,
+        request: partial.request().to_vec(),
+        connection: partial.connection().map(<[u8]>::to_vec),
+    };
+    let mut writer = Writer::begin(Arc::clone(session), place, new, Purpose::Whole, None)?;
+    let end = partial.complete_length().unwrap_or(0);
+    match copy(&mut partial.verified(), 0..end, |piece| writer.write(piece)) {
+        Ok(()) => writer.finish(None).map(Some),
+        Err(error) if error.is_damaged() => {
+            drop(writer);
+            files::mend(&session.tree, place)?;
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Hands a range on in pieces.
+fn copy(
+    from: &mut Verified,
+    range: Range<u64>,
+    mut to: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let (mut piece, mut offset) = (vec![0; PIECE], range.start);
+    while offset < range.end {
+        let most = narrow(range.end - offset).unwrap_or(usize::MAX).min(PIECE);
+        let read = from.read_at(offset, piece.get_mut(..most).unwrap_or_default())?;
+        if read == 0 {
+            return Err(Error::writer_broken());
+        }
+        to(piece.get(..read).unwrap_or_default())?;
+        offset += wide(read);
+    }
+    Ok(())
+}
+
+/// Ranges in order, with those that overlap or touch made one.
+fn merged(spans: impl Iterator<Item = (u64, u64)>) -> Vec<Range<u64>> {
+    let mut spans: Vec<_> = spans.filter(|(start, end)| start < end).collect();
+    spans.sort_unstable();
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for (start, end) in spans {
+        match ranges.last_mut() {
+            Some(last) if start <= last.end => last.end = last.end.max(end),
+            _ => ranges.push(start..end),
+        }
+    }
+    ranges
+}

@@ -1,0 +1,380 @@
+//! The segments on the disk: finding those of a key, adding one, taking them away.
+//!
+//! `Store::parts` is held while names below `partial/` change, never over a sync and never over a copy.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::Partial;
+use crate::durability::{Durability, PARTIAL};
+use crate::entry::Entry;
+use crate::entry::body::is_whole;
+use crate::entry::part::OfWhole;
+use crate::entry::place::{EXTENSION, Place};
+use crate::entry::read::{Content, read_part};
+use crate::entry::verified::span;
+use crate::entry::warc::Reason;
+use crate::error::{Damage, Error, Result, is_missing};
+use crate::fs::{Disk, parent};
+use crate::tree::{Finished, Tree, salvage};
+
+/// The most segments kept of one key. When there are more, two neighbours are made one, or the oldest
+/// goes.
+pub const MAX_SEGMENTS: usize = 32;
+
+/// The most variants of a key of which segments are kept.
+const MAX_VARIANTS: usize = 8;
+
+/// So many names are looked at in a directory of segments: those of others may lie there too.
+const MAX_NAMES: usize = 16 * MAX_SEGMENTS;
+
+/// How often segments are looked at again that vanish while they are opened.
+const TRIES: usize = 4;
+
+/// The digits of a name: those of any `u64`.
+const DIGITS: usize = 20;
+
+/// What a directory of segments holds.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Those that are parts of one body, the newest the last.
+    pub(super) segments: Vec<Entry>,
+    /// Those of an older body.
+    superseded: Vec<Entry>,
+    /// What is none.
+    bad: Vec<(PathBuf, Reason)>,
+    /// A name was gone when it was opened.
+    vanished: bool,
+}
+
+/// The segments of a place. What is none is set aside, what is overtaken removed.
+pub(crate) fn read(tree: &Tree, place: &Place) -> Result<Option<Partial>> {
+    let mut found = look(&*tree.root.disk, &tree.root.path, place)?;
+    for _ in 1..TRIES {
+        if !found.vanished {
+            break;
+        }
+        found = look(&*tree.root.disk, &tree.root.path, place)?;
+    }
+    if !found.bad.is_empty() || !found.superseded.is_empty() {
+        // It may have been replaced meanwhile; it is judged again while names stand still.
+        let _parts = tree.segments.lock_names();
+        found = look(&*tree.root.disk, &tree.root.path, place)?;
+        for (path, reason) in &found.bad {
+            tree.root.move_aside(path, reason);
+        }
+        for segment in &found.superseded {
+            tree.root.remove_file(&path_of(&tree.root.path, segment))?;
+        }
+    }
+    Ok(Partial::new(place, found.segments))
+}
+
+/// The names of what a crash left of a place.
+pub(super) fn left(tree: &Tree, place: &Place) -> Result<Vec<OsString>> {
+    let mut names = names(&*tree.root.disk, &directory(&tree.root.path, place))?;
+    names.retain(|name| salvage::is_left(name));
+    Ok(names)
+}
+
+/// The same as [`read`] without changing anything.
+pub(crate) fn read_only(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Option<Partial>> {
+    Ok(Partial::new(place, look(disk, root, place)?.segments))
+}
+
+/// Makes a finished file under `tmp/` a segment of its place. What it makes useless goes. With `instead`
+/// it takes the place of segments finished at these times, and is nothing if they are not there any more.
+/// Gives where it is now; `None` when it was of no use, and is gone.
+pub(crate) fn admit(
+    tree: &Tree,
+    finished: &Finished,
+    instead: &[Timestamp],
+) -> Result<Option<PathBuf>> {
+    let is_durable = tree.root.durability != Durability::None;
+    if is_durable {
+        let synced = finished.file.sync();
+        synced.map_err(|error| Error::disk("write", &finished.path, error))?;
+    }
+    let Content::Whole(new) = read_file(&*tree.root.disk, &finished.path, &finished.place)? else {
+        return Err(Error::writer_broken());
+    };
+    let to = path_of(&tree.root.path, &new);
+    {
+        let _parts = tree.segments.lock_names();
+        let found = look(&*tree.root.disk, &tree.root.path, &finished.place)?;
+        let there = |stored: &Timestamp| found.segments.iter().any(|it| it.stored() == *stored);
+        let is_useful = match instead {
+            [] => !found.segments.iter().any(|old| agree(&new, old) && covers(old, &new)),
+            instead => instead.iter().all(there),
+        };
+        if !is_useful {
+            tree.root.remove_file(&finished.path)?;
+            return Ok(None);
+        }
+        tree.root.leaves_tmp();
+        tree.root.rename_into_place(&finished.path, &to)?;
+        for old in found.segments.iter().chain(&found.superseded) {
+            let path = path_of(&tree.root.path, old);
+            if path != to && (!agree(&new, old) || covers(&new, old)) {
+                tree.root.remove_file(&path)?;
+            }
+        }
+    }
+    if is_durable {
+        tree.root.sync_names(&[parent(&to)])?;
+    }
+    Ok(Some(to))
+}
+
+/// Removes the segments of a place, or those that were finished before a time, and the directory if
+/// nothing is left in it. False: there were none.
+pub(crate) fn remove(tree: &Tree, place: &Place, before: Option<Timestamp>) -> Result<bool> {
+    remove_in(tree, &directory(&tree.root.path, place), place, before)
+}
+
+fn remove_in(
+    tree: &Tree,
+    directory: &Path,
+    place: &Place,
+    before: Option<Timestamp>,
+) -> Result<bool> {
+    let mut removed = false;
+    {
+        let _parts = tree.segments.lock_names();
+        loop {
+            let (names, mut here) = (names(&*tree.root.disk, directory)?, false);
+            for name in &names {
+                let path = directory.join(name);
+                let is_ours = start_of(name).is_some() || salvage::is_left(name);
+                if is_ours && !is_newer(tree, &path, place, before)? {
+                    here |= tree.root.remove_file(&path)?;
+                }
+            }
+            removed |= here;
+            if !here || names.len() < MAX_NAMES {
+                break;
+            }
+        }
+        if removed {
+            // Not if something else is in it.
+            let _ = tree.root.disk.remove_dir(directory);
+        }
+    }
+    if removed && before.is_none() && tree.root.durability == Durability::Each {
+        // The name it had while it was written could come back too.
+        tree.root.sync_tmp()?;
+        tree.root.sync_names(&[directory, parent(directory)])?;
+    }
+    Ok(removed)
+}
+
+/// Whether what is at a path is a segment that was finished at a time or later, or was left since.
+fn is_newer(tree: &Tree, path: &Path, place: &Place, time: Option<Timestamp>) -> Result<bool> {
+    let Some(time) = time else { return Ok(false) };
+    if path.file_name().is_some_and(salvage::is_left) {
+        return salvage::is_newer(&*tree.root.disk, path, time);
+    }
+    let found = read_file(&*tree.root.disk, path, place)?;
+    Ok(matches!(found, Content::Whole(segment) if segment.stored() >= time))
+}
+
+/// Removes one segment, if it is still there.
+pub(super) fn remove_one(tree: &Tree, segment: &Entry) -> Result<()> {
+    let _parts = tree.segments.lock_names();
+    let path = path_of(&tree.root.path, segment);
+    if let Content::Whole(now) = read_file(&*tree.root.disk, &path, segment.place())?
+        && now.stored() == segment.stored()
+    {
+        tree.root.remove_file(&path)?;
+    }
+    Ok(())
+}
+
+/// Reads all segments of a place to their ends, and sets aside those that are not what was stored.
+pub(crate) fn mend(tree: &Tree, place: &Place) -> Result<Vec<Damage>> {
+    let mut damages = Vec::new();
+    for segment in look(&*tree.root.disk, &tree.root.path, place)?.segments {
+        if is_whole(&segment)? {
+            continue;
+        }
+        let _parts = tree.segments.lock_names();
+        let path = path_of(&tree.root.path, &segment);
+        if let Content::Whole(now) = read_file(&*tree.root.disk, &path, place)?
+            && now.stored() == segment.stored()
+        {
+            damages.push(tree.root.move_aside(&path, "its body does not agree with its digest"));
+        }
+    }
+    Ok(damages)
+}
+
+/// Whether both are parts of one body.
+fn agree(one: &Entry, other: &Entry) -> bool {
+    let (Some(part), Some(second)) = (one.part(), other.part()) else { return false };
+    part.whole.agrees(&second.whole)
+        && part.whole.reaches(span(other))
+        && second.whole.reaches(span(one))
+}
+
+/// Whether all of `inner` is in `outer` too.
+fn covers(outer: &Entry, inner: &Entry) -> bool {
+    match (span(outer), span(inner)) {
+        (Some(outer), Some(inner)) => outer.0 <= inner.0 && inner.1 <= outer.1,
+        _ => false,
+    }
+}
+
+/// Reads what lies in the directory of a key.
+fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Found> {
+    let directory = directory(root, place);
+    let (mut found, mut all) = (Found::default(), Vec::new());
+    for name in names(disk, &directory)? {
+        let path = directory.join(&name);
+        let Some(start) = start_of(&name) else {
+            if salvage::is_left(&name) {
+                continue;
+            }
+            found.bad.push((path, "it has not the name of a segment"));
+            continue;
+        };
+        match read_file(disk, &path, place)? {
+            Content::Whole(segment) if segment.part().map(|part| part.start) == Some(start) => {
+                all.push(segment);
+            }
+            Content::Whole(_) => found.bad.push((path, "it begins elsewhere than its name says")),
+            Content::Missing | Content::Moved => found.vanished = true,
+            Content::Bad(reason) => found.bad.push((path, reason)),
+        }
+    }
+    all.sort_by_key(|segment| std::cmp::Reverse(segment.stored()));
+    let mut body: Option<(OfWhole, u64)> = None;
+    for segment in all {
+        if joins(&mut body, &segment) {
+            found.segments.push(segment);
+        } else {
+            found.superseded.push(segment);
+        }
+    }
+    found.segments.reverse();
+    Ok(found)
+}
+
+/// Whether a segment is of the body that newer ones are of, with what is known of it and where the last
+/// of them ends.
+fn joins(body: &mut Option<(OfWhole, u64)>, segment: &Entry) -> bool {
+    let (Some(part), Some((_, end))) = (segment.part(), span(segment)) else { return false };
+    let Some((whole, reached)) = body else {
+        *body = Some((part.whole.clone(), end));
+        return true;
+    };
+    let complete_length = whole.complete_length.or(part.whole.complete_length);
+    let end = end.max(*reached);
+    if !whole.agrees(&part.whole) || complete_length.is_some_and(|length| end > length) {
+        return false;
+    }
+    (whole.complete_length, *reached) = (complete_length, end);
+    true
+}
+
+fn read_file(disk: &dyn Disk, path: &Path, place: &Place) -> Result<Content> {
+    read_part(disk, path, Some(place))
+}
+
+/// The names in a directory, as many as are looked at.
+pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
+    let fail = |error| Error::disk("read", directory, error);
+    match disk.read_dir(directory) {
+        Ok(names) => names.take(MAX_NAMES).map(|name| name.map_err(fail)).collect(),
+        Err(error) if is_missing(&error) => Ok(Vec::new()),
+        Err(error) => Err(fail(error)),
+    }
+}
+
+/// Where the segments of a place lie.
+pub(crate) fn directory(root: &Path, place: &Place) -> PathBuf {
+    let (group, key) = group_and_key(root, place);
+    let is_varied = !place.variant_text().is_empty();
+    group.join(if is_varied { format!("{key}.{}", place.variant_name()) } else { key })
+}
+
+/// Where the directories of all variants of a key lie, and what their names begin with.
+fn group_and_key(root: &Path, place: &Place) -> (PathBuf, String) {
+    let key = place.key().to_string();
+    (root.join(PARTIAL).join(key.get(..2).unwrap_or_default()), key)
+}
+
+/// The directories of all variants of a key that there are.
+fn directories(tree: &Tree, place: &Place) -> Result<Vec<PathBuf>> {
+    let (group, key) = group_and_key(&tree.root.path, place);
+    let is_ours = |name: &OsString| {
+        let rest = name.to_str().and_then(|name| name.strip_prefix(&key));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let fail = |error| Error::disk("read", &group, error);
+    let mut found = Vec::new();
+    match tree.root.disk.read_dir(&group) {
+        Ok(names) => {
+            for name in names {
+                found.extend(Some(name.map_err(fail)?).filter(is_ours).map(|it| group.join(it)));
+            }
+        }
+        Err(error) if is_missing(&error) => {}
+        Err(error) => return Err(fail(error)),
+    }
+    Ok(found)
+}
+
+/// The places under the key of one of which segments are kept, with the time the newest was finished.
+pub(super) fn places(tree: &Tree, place: &Place) -> Result<Vec<Place>> {
+    let found = places_and_times(tree, place)?;
+    Ok(found.into_iter().map(|(place, _)| place).collect())
+}
+
+fn places_and_times(tree: &Tree, place: &Place) -> Result<Vec<(Place, Timestamp)>> {
+    let mut found = Vec::new();
+    for path in directories(tree, place)? {
+        let newest = super::list::summary(&*tree.root.disk, &path)?;
+        let newest = newest.filter(|it| it.place.is_variant_of(place));
+        found.extend(newest.map(|it| (it.place, it.stored)));
+    }
+    Ok(found)
+}
+
+/// Sees to it that a key has parts of no more than [`MAX_VARIANTS`]: the one goes that was added to the
+/// longest ago.
+pub(super) fn reduce_variants(tree: &Tree, place: &Place) -> Result<()> {
+    if place.variant_text().is_empty() || directories(tree, place)?.len() <= MAX_VARIANTS {
+        return Ok(());
+    }
+    let mut found = places_and_times(tree, place)?;
+    found.sort_by_key(|(_, time)| *time);
+    let many = found.len().saturating_sub(MAX_VARIANTS);
+    for (place, _) in found.into_iter().take(many) {
+        remove(tree, &place, None)?;
+    }
+    Ok(())
+}
+
+/// Removes the segments of a key, whatever their variant. False: there were none.
+pub(crate) fn remove_all(tree: &Tree, place: &Place) -> Result<bool> {
+    let mut removed = false;
+    for directory in directories(tree, place)? {
+        removed |= remove_in(tree, &directory, place, None)?;
+    }
+    Ok(removed)
+}
+
+/// Where a segment lies.
+pub(crate) fn path_of(root: &Path, segment: &Entry) -> PathBuf {
+    let start = segment.part().map_or(0, |part| part.start);
+    directory(root, segment.place()).join(format!("{start:0DIGITS$}{EXTENSION}"))
+}
+
+/// Where the segment of a name begins. `None`: the name is none of a segment.
+pub(crate) fn start_of(name: &OsStr) -> Option<u64> {
+    let digits = name.to_str()?.strip_suffix(EXTENSION)?;
+    let is_ours = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_ours)
+}

@@ -1,0 +1,69 @@
+//! Keeping the number of segments small: of two that touch, one is made.
+//!
+//! It is always the two that are shortest together, so that each byte is copied a few times at most,
+//! however many segments come.
+
+use std::sync::Arc;
+
+use super::segment::{NewSegment, SegmentWriter};
+use super::{MAX_SEGMENTS, Partial, copy, files};
+use crate::entry::Entry;
+use crate::entry::place::Place;
+use crate::entry::verified::span;
+use crate::error::Result;
+use crate::tree::session::Session;
+
+/// Sees to it that a place has no more than [`MAX_SEGMENTS`], and its key no more variants than are kept.
+pub(crate) fn reduce(session: &Arc<Session>, place: &Place) -> Result<()> {
+    files::reduce_variants(&session.tree, place)?;
+    for _ in 0..MAX_SEGMENTS {
+        let Some(partial) = files::read(&session.tree, place)? else { return Ok(()) };
+        if partial.segments.len() <= MAX_SEGMENTS {
+            return Ok(());
+        }
+        let joined = match neighbours(&partial.segments) {
+            Some(pair) => join(session, &partial, pair).is_ok(),
+            None => false,
+        };
+        if !joined && let Some(oldest) = partial.segments.first() {
+            files::remove_one(&session.tree, oldest)?;
+        }
+    }
+    Ok(())
+}
+
+/// The two that touch or overlap and are shortest together, the one that begins first being the first.
+fn neighbours(segments: &[Entry]) -> Option<[&Entry; 2]> {
+    let mut ordered: Vec<&Entry> = segments.iter().collect();
+    ordered.sort_by_key(|segment| span(segment));
+    let pairs = ordered.windows(2).filter_map(|pair| match *pair {
+        [one, other] => Some([one, other]),
+        _ => None,
+    });
+    let touch = |[one, other]: &[&Entry; 2]| match (span(one), span(other)) {
+        (Some(one), Some(other)) => other.0 <= one.1,
+        _ => false,
+    };
+    pairs.filter(touch).min_by_key(|[one, other]| one.body_len().saturating_add(other.body_len()))
+}
+
+/// Writes one segment in place of two.
+fn join(session: &Arc<Session>, partial: &Partial, [one, other]: [&Entry; 2]) -> Result<()> {
+    let newer =
+        if (one.when(), one.stored()) < (other.when(), other.stored()) { other } else { one };
+    let spans = [span(one).unwrap_or_default(), span(other).unwrap_or_default()];
+    let [start, end] = [spans[0].0, spans[0].1.max(spans[1].1)];
+    let new = NewSegment {
+        asked: newer.asked(),
+        when: newer.when(),
+        head: newer.head().to_vec(),
+        request: newer.request().to_vec(),
+        connection: newer.connection().map(<[u8]>::to_vec),
+        validator: partial.validator().to_vec(),
+        complete_length: partial.complete_length(),
+        start,
+    };
+    let mut writer = SegmentWriter::begin_copy(session, &partial.place, new)?;
+    copy(&mut partial.verified(), start..end, |piece| writer.write(piece))?;
+    writer.finish_instead(&[one.stored(), other.stored()])
+}

@@ -1,0 +1,57 @@
+//! A tree that is open: locked against other processes, and written from time to time.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::durability::Durability;
+use crate::error::{Error, Result};
+use crate::fs::Lock;
+use crate::tree::{Tree, pending};
+
+/// An open tree with its lock. Every writer holds it, so the lock outlives them.
+///
+/// Dropping it writes everything finished, then releases the lock.
+pub(crate) struct Session {
+    pub(crate) tree: Arc<Tree>,
+    background: Option<JoinHandle<()>>,
+    /// Released last: no other process may write before everything is written.
+    _lock: Lock,
+}
+
+impl Session {
+    /// Starts writing batches, each `interval` after the first entry of it was finished.
+    pub(crate) fn new(tree: Arc<Tree>, interval: Duration, lock: Lock) -> Result<Session> {
+        let background = match tree.root.durability {
+            Durability::Batch => Some(spawn(&tree, interval)?),
+            Durability::Each | Durability::None => None,
+        };
+        Ok(Session { tree, background, _lock: lock })
+    }
+}
+
+fn spawn(tree: &Arc<Tree>, interval: Duration) -> Result<JoinHandle<()>> {
+    let own = Arc::clone(tree);
+    std::thread::Builder::new()
+        .name("spool-batch".to_owned())
+        .spawn(move || pending::run(&own, interval))
+        .map_err(|error| Error::disk("start the thread that writes to", &tree.root.path, error))
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.tree.pending.stop();
+        if let Some(background) = self.background.take() {
+            // The thread does not panic. If it did, its entries are written here.
+            let _ = background.join();
+        }
+        self.tree.write_batch();
+        self.tree.root.close_recent();
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("root", &self.tree.root.path).finish_non_exhaustive()
+    }
+}

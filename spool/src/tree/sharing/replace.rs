@@ -1,0 +1,200 @@
+//! Two bodies compared, a holder made, and an entry's file replaced by one that refers to it: each step on the medium
+//! before the next.
+
+use std::path::Path;
+
+use crate::entry::overlay::overlay_path;
+use crate::entry::place::Place;
+use crate::entry::read::{Content, Expected};
+use crate::entry::summary::beginning;
+use crate::entry::{Body, BodyFile, Entry, Verifier, read};
+use crate::error::{Error, Result};
+use crate::fs::parallel::lock;
+use crate::fs::size::wide;
+use crate::fs::{Opened, parent};
+use crate::tree::{Tree, UPDATES};
+
+/// What is read, compared and copied at once, in bytes.
+const PIECE: usize = 128 << 10;
+
+impl Tree {
+    /// What is at `path`, where an entry or a version of this place belongs.
+    pub(super) fn read_at(&self, path: &Path, place: &Place) -> Result<Content> {
+        let expected = Expected { place, name: place.variant_name() };
+        read::read_updated(&*self.root.disk, &self.root.path, path, expected)
+    }
+
+    /// Whether what is at `path` is the same entry in the same state, and nothing newer waits for that name.
+    /// `commit` is held.
+    fn is_still(&self, path: &Path, entry: &Entry) -> Result<bool> {
+        let place = entry.place();
+        if self.pending.path(place).is_some() {
+            return Ok(false);
+        }
+        let Content::Whole(now) = self.read_at(path, place)? else { return Ok(false) };
+        let is_same_file = match (now.file(), entry.file()) {
+            (Some(now), Some(then)) => {
+                let fail = |error| Error::disk("look at", path, error);
+                now.identity().map_err(fail)? == then.identity().map_err(fail)?
+            }
+            (now, then) => now.is_none() && then.is_none(),
+        };
+        let about = |entry: &Entry| (entry.order(), *entry.digest(), entry.shares_body());
+        Ok(is_same_file && now.id() == entry.id() && about(&now) == about(entry))
+    }
+
+    /// Makes a holder of the file of an entry, on the medium. False when that is another by now.
+    pub(super) fn hold(&self, path: &Path, entry: &Entry, to: &Path) -> Result<bool> {
+        let linked = {
+            let _commit = lock(&self.commit);
+            if !self.is_still(path, entry)? {
+                return Ok(false);
+            }
+            let aside = self.root.link_to_tmp(path)?;
+            if let Some(aside) = &aside {
+                let renamed = self.root.rename_into_place(aside, to);
+                self.root.leaves_tmp();
+                let _ = self.root.disk.remove_file(aside);
+                renamed?;
+            }
+            aside.is_some()
+        };
+        if !linked && !self.copy_file(path, entry, to)? {
+            return Ok(false);
+        }
+        if let Opened::File(file, _) = self.open_file(to)? {
+            file.sync().map_err(|error| Error::disk("write", to, error))?;
+        }
+        self.root.sync_names(&[parent(to)])?;
+        Ok(true)
+    }
+
+    fn open_file(&self, path: &Path) -> Result<Opened> {
+        self.root.disk.open(path).map_err(|error| Error::disk("open", path, error))
+    }
+
+    /// Copies the file of an entry as it is, where that cannot have a second name. False when it is another by
+    /// now.
+    fn copy_file(&self, from: &Path, entry: &Entry, to: &Path) -> Result<bool> {
+        let Opened::File(source, len) = self.open_file(from)? else { return Ok(false) };
+        let (aside, file) = self.root.create_rewrite()?;
+        let copied = (|| {
+            let (mut piece, mut offset) = (vec![0; PIECE], 0);
+            while offset < len {
+                let read = source.read_at(&mut piece, offset);
+                let read = read.map_err(|error| Error::disk("read", from, error))?;
+                let bytes = piece.get(..read).filter(|bytes| !bytes.is_empty());
+                let Some(bytes) = bytes else { return Ok(false) };
+                let written = file.write_all_at(bytes, offset);
+                written.map_err(|error| Error::disk("write", &aside, error))?;
+                offset += wide(read);
+            }
+            file.sync().map_err(|error| Error::disk("write", &aside, error))?;
+            let copy =
+                beginning(&*self.root.disk, &aside)?.map(|(first, _)| (first.id, first.digest));
+            if copy.is_none_or(|(id, digest)| id != entry.id() || digest != *entry.digest()) {
+                return Ok(false);
+            }
+            let _commit = lock(&self.commit);
+            self.root.rename_into_place(&aside, to)?;
+            self.root.leaves_tmp();
+            Ok(true)
+        })();
+        if !matches!(copied, Ok(true)) {
+            self.root.discard(&aside);
+        }
+        copied
+    }
+
+    /// Puts the file of an entry that refers to a holder in the place of that with the body. False when that
+    /// is another by now.
+    pub(super) fn replace_by_reference(
+        &self,
+        path: &Path,
+        entry: &Entry,
+        bytes: &[u8],
+    ) -> Result<bool> {
+        let (aside, file) = self.root.create_rewrite()?;
+        let written = file.write_all_at(bytes, 0).and_then(|()| file.sync());
+        let written = written.map_err(|error| Error::disk("write", &aside, error));
+        let replaced = written.and_then(|()| self.replace_if_still(path, entry, &aside));
+        if !matches!(replaced, Ok(true)) {
+            self.root.discard(&aside);
+            return replaced;
+        }
+        self.root.sync_names(&[parent(path)])?;
+        let overlay = overlay_path(path);
+        if self.root.is_file(&overlay)? {
+            // Head and state are in the file itself now, on the medium.
+            let _commit = lock(&self.commit);
+            if matches!(self.read_at(path, entry.place())?, Content::Whole(now) if now.shares_body())
+            {
+                self.root.remove_file(&overlay)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn replace_if_still(&self, path: &Path, entry: &Entry, aside: &Path) -> Result<bool> {
+        let [first, ..] = *entry.place().key().as_bytes();
+        let turn = self.updates.get(usize::from(first) % UPDATES);
+        // No update is based on what this replaces.
+        let _one = turn.map(lock);
+        let _told = self.changing(entry.place());
+        let _commit = lock(&self.commit);
+        if !self.is_still(path, entry)? {
+            return Ok(false);
+        }
+        self.root.rename_into_place(aside, path)?;
+        self.root.leaves_tmp();
+        Ok(true)
+    }
+}
+
+/// Whether two bodies have the same bytes, and those of their digest.
+pub(super) fn is_same(one: &Entry, other: &Entry) -> Result<bool> {
+    if one.digest() != other.digest() || one.body_len() != other.body_len() {
+        return Ok(false);
+    }
+    let mut verifier = one.file().map(BodyFile::verifier);
+    let (mut left, mut right, mut offset) = (vec![0; PIECE], vec![0; PIECE], 0);
+    while offset < one.body_len() {
+        let read = read_full(one.body(), offset, &mut left)?;
+        let also = read_full(other.body(), offset, &mut right)?;
+        let bytes = left.get(..read).unwrap_or_default();
+        if bytes.is_empty() || right.get(..also) != Some(bytes) {
+            return Ok(false);
+        }
+        if let Some(verifier) = &mut verifier {
+            verifier.update(bytes);
+        }
+        offset += wide(read);
+    }
+    Ok(verifier.is_none_or(Verifier::finish))
+}
+
+/// Reads as much as fits, or as there is.
+fn read_full(body: &Body, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+    let mut read = 0;
+    while let Some(rest) = buffer.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        let at = offset + wide(read);
+        let more = match body {
+            Body::File(file) => file.read_at(at, rest)?,
+            Body::Whole(whole) => {
+                let from = usize::try_from(at).unwrap_or(usize::MAX);
+                let from = whole.get(from..).unwrap_or_default();
+                let len = from.len().min(rest.len());
+                let both = (rest.get_mut(..len), from.get(..len));
+                if let (Some(to), Some(from)) = both {
+                    to.copy_from_slice(from);
+                }
+                len
+            }
+        };
+        if more == 0 {
+            break;
+        }
+        read += more;
+    }
+    Ok(read)
+}

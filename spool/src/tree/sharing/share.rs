@@ -1,0 +1,288 @@
+//! Bodies that are found more than once are kept once, and holders go that nobody needs.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+
+use super::files::{Directories, files, names};
+use super::replace::is_same;
+use crate::entry::holder::{BODIES, Refers, file_of, holder, name_of, path_of, short};
+use jiff::Timestamp;
+
+use crate::entry::body::is_whole;
+use crate::entry::layout::First;
+use crate::entry::place::EXTENSION;
+use crate::entry::read::Content;
+use crate::entry::summary::beginning;
+use crate::error::{Error, Result};
+use crate::fs::parallel::lock;
+use crate::fs::{Disk, parent};
+use crate::tree::removed::Moves;
+use crate::tree::seen::Recorder;
+use crate::tree::versions::version_path;
+use crate::tree::{Sum, Tree};
+use wwwoffle_url::Key;
+
+/// Bodies of fewer bytes are never shared: a file of its own for each costs as much.
+pub const MIN_SHARED: u64 = 16 << 10;
+
+/// What came of [`Spool::share`], and what there is then.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Sharing {
+    /// Entries and older versions that share their body since, and by how many bytes bodies take less.
+    pub made: Sum,
+    /// Files of bodies that nothing needed any more.
+    pub removed: Sum,
+    /// Files of bodies that there are.
+    pub bodies: Sum,
+    /// Entries and older versions that share one, and how many bytes their bodies would take besides.
+    pub saved: Sum,
+    /// Why it did not come to its end, if the disk failed; what was done stays.
+    pub failure: Option<Error>,
+}
+
+impl Tree {
+    /// Stores each body of at least `above` bytes once, and removes holders that no file refers to.
+    pub(crate) fn share(&self, above: Option<u64>, go_on: &dyn Fn() -> bool) -> Sharing {
+        let tree = self;
+        let _one = lock(&tree.sharing);
+        let mut work = Work {
+            tree,
+            above: above.map(|above| above.max(MIN_SHARED)),
+            go_on,
+            sharing: Sharing::default(),
+            needed: HashSet::new(),
+            found: Vec::new(),
+            is_blind: false,
+            began: tree.root.disk.now(),
+            moves: *lock(&tree.removals.moves),
+        };
+        work.sharing.failure = work.run().err();
+        work.sharing
+    }
+}
+
+struct Work<'a> {
+    tree: &'a Tree,
+    above: Option<u64>,
+    go_on: &'a dyn Fn() -> bool,
+    sharing: Sharing,
+    /// The holders that something refers to.
+    needed: HashSet<u64>,
+    /// Bodies that may be shared and are not yet.
+    found: Vec<u64>,
+    /// Something could not be read, and nobody knows what it refers to.
+    is_blind: bool,
+    /// When it began to look.
+    began: Timestamp,
+    /// What had moved by then.
+    moves: Moves,
+}
+
+/// What is told of a file.
+enum Mark {
+    Refers(u64, u64),
+    Own(u64),
+}
+
+impl Work<'_> {
+    fn run(&mut self) -> Result<()> {
+        let disk = &*self.tree.root.disk;
+        let has_bodies = !names(disk, &self.tree.root.join(BODIES))?.is_empty();
+        if self.above.is_none() && !has_bodies {
+            return Ok(());
+        }
+        for directory in Directories::new(disk, &self.tree.root.path)? {
+            if !(self.go_on)() {
+                return Ok(());
+            }
+            match directory.and_then(|directory| self.marks(&directory)) {
+                Ok(marks) => marks.iter().for_each(|mark| self.note(mark)),
+                Err(_) => self.is_blind = true,
+            }
+        }
+        self.look_at_removed()?;
+        self.remove_unneeded()?;
+        self.share_all()
+    }
+
+    /// What rests may come back, and needs its bodies then; it is not shared itself.
+    fn look_at_removed(&mut self) -> Result<()> {
+        let tree = self.tree;
+        for root in tree.resting_roots()? {
+            for directory in Directories::new(&*tree.root.disk, &root)? {
+                match directory.and_then(|directory| self.marks(&directory)) {
+                    Ok(marks) => self.needed.extend(marks.iter().filter_map(|mark| match mark {
+                        Mark::Refers(name, _) => Some(*name),
+                        Mark::Own(_) => None,
+                    })),
+                    Err(_) => self.is_blind = true,
+                }
+            }
+        }
+        // What went from one place to the other may have been in neither when that was looked at.
+        self.is_blind |= !lock(&tree.removals.moves).none_since(self.moves);
+        Ok(())
+    }
+
+    fn note(&mut self, mark: &Mark) {
+        match *mark {
+            Mark::Own(name) => self.found.push(name),
+            Mark::Refers(name, body_len) => {
+                let is_first = self.needed.insert(name);
+                self.sharing.saved.count += 1;
+                let saved = if is_first { 0 } else { body_len };
+                self.sharing.saved.bytes = self.sharing.saved.bytes.saturating_add(saved);
+            }
+        }
+    }
+
+    /// What the files of a directory of keys refer to, and those of them that could share a body: as they were
+    /// at one moment.
+    fn marks(&mut self, directory: &Path) -> Result<Vec<Mark>> {
+        let disk = &*self.tree.root.disk;
+        let recorder = Recorder::new(disk);
+        let marks = self.read_marks(&recorder, directory)?;
+        if recorder.seen(disk.now()).is_some_and(|seen| seen.holds(disk)) {
+            return Ok(marks);
+        }
+        // Something changes there, or it cannot be told.
+        let _commit = lock(&self.tree.commit);
+        self.read_marks(disk, directory)
+    }
+
+    fn read_marks(&self, disk: &dyn Disk, directory: &Path) -> Result<Vec<Mark>> {
+        let mut marks = Vec::new();
+        for path in files(disk, directory)? {
+            let Some((first, _)) = beginning(disk, &path)? else { continue };
+            let name = short(name_of(first.digest, first.place.owner()));
+            if first.refers.is_some() {
+                marks.push(Mark::Refers(name, first.body_len));
+            } else if self.may_be_shared(&first) {
+                marks.push(Mark::Own(name));
+            }
+        }
+        Ok(marks)
+    }
+
+    fn may_be_shared(&self, first: &First) -> bool {
+        !first.is_part && self.above.is_some_and(|above| first.body_len >= above)
+    }
+
+    /// Removes the holders that no file refers to.
+    fn remove_unneeded(&mut self) -> Result<()> {
+        let tree = self.tree;
+        let disk = &*tree.root.disk;
+        let (bodies, mut unneeded) = (tree.root.join(BODIES), Vec::new());
+        for group in names(disk, &bodies)? {
+            let group = bodies.join(group);
+            for name in names(disk, &group)? {
+                let key = name.strip_suffix(EXTENSION).and_then(|stem| stem.parse::<Key>().ok());
+                let path = group.join(&name);
+                let about = disk.about(&path).map_err(|error| Error::disk("look at", &path, error));
+                let (Some(key), Some(about)) = (key, about?) else { continue };
+                if self.needed.contains(&short(key)) {
+                    self.sharing.bodies.add(about.len);
+                } else {
+                    unneeded.push((path, about.len));
+                }
+            }
+        }
+        if unneeded.is_empty() || self.is_blind {
+            return Ok(());
+        }
+        // Of what was removed no name must come back that needs it, whatever the setting promises.
+        match disk.sync_all(&tree.root.path) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(()),
+            synced => synced.map_err(|error| Error::disk("write", &tree.root.path, error))?,
+        }
+        for (path, len) in unneeded {
+            // One that got its name while files were looked through may be needed by what came after it.
+            let stamp = disk.stamp(&path).ok().flatten();
+            if stamp.is_some_and(|stamp| stamp.changed() >= self.began) {
+                continue;
+            }
+            if tree.root.remove_file(&path)? {
+                self.sharing.removed.add(len);
+                // Fails as long as there are others.
+                let _ = disk.remove_dir(parent(&path));
+            }
+        }
+        Ok(())
+    }
+
+    fn share_all(&mut self) -> Result<()> {
+        let more = self.more_than_once();
+        if more.is_empty() {
+            return Ok(());
+        }
+        let disk = &*self.tree.root.disk;
+        for directory in Directories::new(disk, &self.tree.root.path)?.flatten() {
+            for path in files(disk, &directory).unwrap_or_default() {
+                if !(self.go_on)() {
+                    return Ok(());
+                }
+                let Ok(Some((first, _))) = beginning(disk, &path) else { continue };
+                let name = short(name_of(first.digest, first.place.owner()));
+                if first.refers.is_none() && self.may_be_shared(&first) && more.contains(&name) {
+                    self.share_one(&path, &first)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The bodies that there are several of, or a holder already.
+    fn more_than_once(&mut self) -> HashSet<u64> {
+        let mut found = std::mem::take(&mut self.found);
+        found.sort_unstable();
+        let several = found.windows(2).filter_map(|pair| match pair {
+            [one, other] if one == other => Some(*one),
+            _ => None,
+        });
+        let held = found.iter().copied().filter(|name| self.needed.contains(name));
+        several.chain(held).collect()
+    }
+
+    /// Has the entry or version at `path` share its body.
+    fn share_one(&mut self, path: &Path, first: &First) -> Result<()> {
+        let (tree, place) = (self.tree, &first.place);
+        let homes = [place.single_path(), place.variant_path(), version_path(place, first.stored)];
+        if !homes.iter().any(|home| tree.root.join(home) == path) {
+            // Whoever gives it its right name comes first.
+            return Ok(());
+        }
+        let Content::Whole(entry) = tree.read_at(path, place)? else { return Ok(()) };
+        let to = tree.root.join(path_of(name_of(first.digest, place.owner())));
+        let held = match holder(&*tree.root.disk, &tree.root.path, first.digest, place)? {
+            Content::Whole(holder) => Some(holder),
+            Content::Missing | Content::Moved => None,
+            Content::Bad(reason) => {
+                tree.root.fail(Error::damaged(tree.root.move_aside(&to, reason)));
+                None
+            }
+        };
+        let refers = Refers::to(held.as_ref().unwrap_or(&entry));
+        let now = (entry.head(), entry.state());
+        let Some(bytes) = file_of(&entry, now, &refers)? else { return Ok(()) };
+        let is_ready = match &held {
+            Some(holder) => is_same(&entry, holder)?,
+            None => is_whole(&entry)? && tree.hold(path, &entry, &to)?,
+        };
+        if !is_ready {
+            return Ok(());
+        }
+        if held.is_none() {
+            self.needed.insert(short(name_of(first.digest, place.owner())));
+            let about = tree.root.disk.about(&to).ok().flatten();
+            self.sharing.bodies.add(about.map_or(0, |about| about.len));
+        }
+        if tree.replace_by_reference(path, &entry, &bytes)? {
+            let saved = if held.is_some() { entry.body_len() } else { 0 };
+            self.sharing.made.add(saved);
+            self.sharing.saved.add(saved);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,437 @@
+//! The entries under one key: which there are, and where each lies.
+//!
+//! ```text
+//! 9f/9f86d081….warc               the only one, which varies with nothing
+//! 9f/9f86d081….variants/<…>.warc  all of them, as soon as one varies, by the SHA-256 of their variant
+//! ```
+//!
+//! The first name hides the second: so the one entry that most keys have is found by one open, and a
+//! crash while it moves below the other name leaves it where it is found. While there is a directory
+//! of variants every entry of the key goes there. What waits for its batch goes before both.
+
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use crate::durability::Durability;
+use crate::entry::overlay::overlay_path;
+use crate::entry::place::{EXTENSION, Place};
+use crate::entry::read::{Content, Expected};
+use crate::entry::summary::glance;
+use crate::entry::warc::Reason;
+use crate::entry::{Entries, Entry, read};
+use crate::error::{Damage, Error, Result, is_missing};
+use crate::fs::parallel::lock;
+use crate::fs::{Disk, parent};
+use crate::tree::{Finished, Tree, segments};
+use wwwoffle_url::Key;
+
+/// The most entries kept under one key. When one more comes, the one stored longest ago goes.
+pub const MAX_VARIANTS: usize = 16;
+
+/// The most names looked at in a directory of variants: there are only more if others put them there.
+const MAX_NAMES: usize = 4 * MAX_VARIANTS;
+
+/// Which entry of a key goes first for another: one of another spelling of the URL, of which anybody can make many,
+/// then the one stored longest ago.
+pub(crate) fn eviction_order(place: &Place, stored: Timestamp) -> (bool, Timestamp) {
+    (Place::spelling_of(place.variant_text()).is_none(), stored)
+}
+
+/// Which entries of a key are looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which {
+    All,
+    /// The one of exactly this place.
+    Exact,
+}
+
+/// What was found under a key.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) found: Vec<Entry>,
+    pub(crate) bad: Vec<(PathBuf, Reason)>,
+    /// Something was on its way from one name to another, so it may have been missed.
+    pub(crate) moved: bool,
+}
+
+impl Look {
+    /// Reads what there is of a place; `pending` is what waits under its key.
+    pub(crate) fn at(
+        disk: &dyn Disk,
+        root: &Path,
+        place: &Place,
+        which: Which,
+        pending: &[Finished],
+    ) -> Result<Look> {
+        let mut look = Look::default();
+        let wanted = place.variant_name();
+        let is_wanted = |name: Key| matches!(which, Which::All) || name == wanted;
+        let mut taken = Vec::new();
+        for finished in pending {
+            let name = finished.place.variant_name();
+            if is_wanted(name) {
+                let content =
+                    read::read(disk, root, &finished.path, Some(Expected { place, name }))?;
+                look.moved |= !look.take(&finished.path, content);
+            }
+            taken.push(name);
+        }
+        let single = Place::SINGLE;
+        if !taken.contains(&single) {
+            let path = root.join(place.single_path());
+            let content = read::read_updated(disk, root, &path, Expected { place, name: single })?;
+            let is_hidden = matches!(content, Content::Whole(_)) && !is_wanted(single);
+            if is_hidden || look.take(&path, content) {
+                return Ok(look);
+            }
+        }
+        let directory = root.join(place.variants_path());
+        let names = match which {
+            Which::Exact => vec![wanted],
+            Which::All => names(disk, &directory)?,
+        };
+        for name in names {
+            if taken.contains(&name) {
+                continue;
+            }
+            let path = file_of(&directory, name);
+            let content = read::read_updated(disk, root, &path, Expected { place, name })?;
+            let is_there = look.take(&path, content);
+            look.moved |= !is_there && matches!(which, Which::All);
+        }
+        look.found.sort_by_key(|entry| Reverse(entry.stored()));
+        look.found.truncate(MAX_VARIANTS);
+        Ok(look)
+    }
+
+    /// Notes what a name held. False when it held nothing.
+    fn take(&mut self, path: &Path, content: Content) -> bool {
+        match content {
+            Content::Whole(entry) => self.found.push(entry),
+            Content::Bad(reason) => self.bad.push((path.to_owned(), reason)),
+            Content::Moved => self.moved = true,
+            Content::Missing => return false,
+        }
+        true
+    }
+
+    /// What a reader that changes nothing tells of it.
+    pub(crate) fn told(self) -> Entries {
+        let damage = |(path, reason): (PathBuf, Reason)| Damage {
+            path,
+            moved_to: None,
+            reason: reason.to_owned(),
+        };
+        Entries { found: self.found, set_aside: self.bad.into_iter().map(damage).collect() }
+    }
+}
+
+/// The variants that have a file in a directory of them.
+pub(crate) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<Key>> {
+    let names = match disk.read_dir(directory) {
+        Ok(names) => names,
+        Err(error) if is_missing(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(Error::disk("read", directory, error)),
+    };
+    let mut keys = Vec::new();
+    for name in names.take(2 * MAX_NAMES) {
+        let name = name.map_err(|error| Error::disk("read", directory, error))?;
+        let stem = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
+        keys.extend(stem.and_then(|stem| stem.parse::<Key>().ok()));
+    }
+    keys.truncate(MAX_NAMES);
+    Ok(keys)
+}
+
+/// Whether an entry is one that was seen before, and nothing has been learnt of it since.
+pub(crate) fn is_unchanged(now: &Entry, seen: &Entry) -> bool {
+    (now.id(), now.checked()) == (seen.id(), seen.checked())
+}
+
+fn file_of(directory: &Path, name: Key) -> PathBuf {
+    directory.join(format!("{name}{EXTENSION}"))
+}
+
+impl Tree {
+    /// Gives a finished file its name. `commit` is held, over a sync when the only entry of a key is
+    /// moved for the first that varies, or another has to go.
+    pub(crate) fn settle(&self, finished: &Finished) -> Result<PathBuf> {
+        let path = self.name_for(&finished.place)?;
+        self.keep_version(finished, &path)?;
+        let renamed = self.root.rename_into_place(&finished.path, &path);
+        // Not before: a sync that came between would know nothing of it.
+        self.root.leaves_tmp();
+        renamed?;
+        self.root.note_recent(&path);
+        self.drop_surplus(&finished.place);
+        Ok(path)
+    }
+
+    /// The name that an entry is to get now, with everything else out of its way.
+    pub(crate) fn name_for(&self, place: &Place) -> Result<PathBuf> {
+        let directory = self.root.join(place.variants_path());
+        if place.variant_text().is_empty() && !self.root.is_directory(&directory)? {
+            return Ok(self.root.join(place.single_path()));
+        }
+        self.move_single(place, &directory)?;
+        self.make_room(&directory, place.variant_name())?;
+        Ok(file_of(&directory, place.variant_name()))
+    }
+
+    /// Moves the only entry of a key, if there is one, in among its variants. At each moment it is on
+    /// the medium under one of the names at least, and as its removal is, too, it hides nothing later.
+    pub(crate) fn move_single(&self, place: &Place, directory: &Path) -> Result<()> {
+        let (single, name) = (self.root.join(place.single_path()), Place::SINGLE);
+        let expected = Expected { place, name };
+        let here = match read::read_updated(&*self.root.disk, &self.root.path, &single, expected)? {
+            Content::Whole(entry) => entry,
+            Content::Missing => return Ok(()),
+            Content::Bad(reason) => {
+                let damage = self.root.move_aside(&single, reason);
+                self.root.fail(Error::damaged(damage));
+                return Ok(());
+            }
+            Content::Moved => return Err(Error::disk("read", &single, changed())),
+        };
+        let to = file_of(directory, name);
+        let there = match read::read_updated(&*self.root.disk, &self.root.path, &to, expected)? {
+            Content::Whole(there) => Some(there.order()),
+            _ => None,
+        };
+        // Either may be there already, if a crash came between.
+        if there <= Some(here.order()) {
+            // What was learnt of an entry before it, or lies in its own file by now, stays behind and goes.
+            if here.overlay.is_some() && self.root.is_file(&overlay_path(&single))? {
+                self.root.link_into_place(&overlay_path(&single), &overlay_path(&to))?;
+            }
+            if there < Some(here.order()) {
+                self.root.link_into_place(&single, &to)?;
+            }
+        }
+        self.root.sync_names(&[directory])?;
+        self.root.remove_file(&single)?;
+        self.root.sync_dir(parent(&single))?;
+        self.root.remove_file(&overlay_path(&single)).map(|_| ())
+    }
+
+    /// Removes what was stored longest ago, if `new` would be one too many; other spellings of the URL first.
+    fn make_room(&self, directory: &Path, new: Key) -> Result<()> {
+        let mut names = names(&*self.root.disk, directory)?;
+        if names.len() < MAX_VARIANTS || names.contains(&new) {
+            return Ok(());
+        }
+        let mut files = Vec::new();
+        for name in names.drain(..) {
+            let path = file_of(directory, name);
+            // What is no entry goes first.
+            let entry = glance(&*self.root.disk, &path)?;
+            files.push((entry.map(|entry| eviction_order(&entry.place, entry.stored)), path));
+        }
+        self.root.sync_tmp()?;
+        files.sort_unstable();
+        let surplus = files.len() + 1 - MAX_VARIANTS;
+        for (_, path) in files.iter().take(surplus) {
+            self.root.remove_file(path)?;
+            self.drop_overlay(path)?;
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            self.remove_versions(directory, stem.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// Removes what was learnt of an entry whose file was removed from `path`, but not before that is
+    /// on the medium: an entry that comes back must not come without it. `commit` is held, and held
+    /// over a sync if there is anything to remove.
+    pub(crate) fn drop_overlay(&self, path: &Path) -> Result<()> {
+        let overlay = overlay_path(path);
+        if !self.root.is_file(&overlay)? {
+            return Ok(());
+        }
+        if self.root.durability != Durability::None {
+            self.root.sync_dir(parent(path))?;
+        }
+        self.root.remove_file(&overlay).map(|_| ())
+    }
+
+    /// The names an entry may have besides the one it waits under, the first before the second.
+    pub(crate) fn names_of(&self, place: &Place) -> Vec<PathBuf> {
+        let among = self.root.join(place.variant_path());
+        if place.variant_text().is_empty() {
+            vec![self.root.join(place.single_path()), among]
+        } else {
+            vec![among]
+        }
+    }
+
+    /// What of this place there is, all names standing still: `commit` is held, or nobody else is there.
+    pub(crate) fn look(&self, place: &Place, which: Which) -> Result<Look> {
+        let pending = self.pending.variants(place.key());
+        Look::at(&*self.root.disk, &self.root.path, place, which, &pending)
+    }
+
+    /// The newest entry that has one of the names of a place.
+    pub(crate) fn settled(&self, place: &Place) -> Result<Option<(PathBuf, Entry)>> {
+        let mut newest: Option<(PathBuf, Entry)> = None;
+        for path in self.names_of(place) {
+            let expected = Expected { place, name: place.variant_name() };
+            let content = read::read_updated(&*self.root.disk, &self.root.path, &path, expected)?;
+            if let Content::Whole(entry) = content
+                && newest.as_ref().is_none_or(|(_, newest)| newest.order() < entry.order())
+            {
+                newest = Some((path, entry));
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Removes the entry of a place, and leaves others of its key. False when there was none.
+    pub(crate) fn remove_variant(&self, place: &Place) -> Result<bool> {
+        self.remove_variant_if(place, None, || Ok(true))
+    }
+
+    /// The same, if `is_meant` says so while names stand still; its parts go that were finished before a time,
+    /// or all of them.
+    pub(crate) fn remove_variant_if(
+        &self,
+        place: &Place,
+        parts_before: Option<Timestamp>,
+        is_meant: impl FnOnce() -> Result<bool>,
+    ) -> Result<bool> {
+        let Some(removed) = self.take_entry(place, is_meant)? else { return Ok(false) };
+        // Who wants a page gone wants its parts gone.
+        let removed_parts = segments::files::remove(self, place, parts_before)?;
+        self.removed(place, removed || removed_parts)
+    }
+
+    /// The same while it is still this entry, and nothing has been learnt of it since.
+    pub(crate) fn remove_seen(&self, entry: &Entry) -> Result<bool> {
+        let place = entry.place();
+        self.remove_variant_if(place, None, || {
+            let found = self.look(place, Which::Exact)?.found;
+            Ok(found.first().is_some_and(|now| is_unchanged(now, entry)))
+        })
+    }
+
+    /// The same without its parts, while it is still the one with the record `id`.
+    pub(crate) fn remove_entry(&self, place: &Place, id: &str) -> Result<bool> {
+        let is_it = || {
+            let found = self.look(place, Which::Exact)?.found;
+            Ok(found.first().is_some_and(|now| now.id() == id))
+        };
+        let removed = self.take_entry(place, is_it)?.unwrap_or_default();
+        self.removed(place, removed)
+    }
+
+    /// Takes every name of the entry of a place away; `None` when it is not meant.
+    fn take_entry(
+        &self,
+        place: &Place,
+        is_meant: impl FnOnce() -> Result<bool>,
+    ) -> Result<Option<bool>> {
+        let _told = self.changing(place);
+        self.root.sync_tmp()?;
+        let _commit = lock(&self.commit);
+        if !is_meant()? {
+            return Ok(None);
+        }
+        let mut removed = match self.pending.forget(place) {
+            Some(finished) => self.root.remove_file(&finished.path)?,
+            None => false,
+        };
+        for path in self.names_of(place) {
+            removed |= self.root.remove_file(&path)?;
+            self.drop_overlay(&path)?;
+        }
+        removed |= self.remove_versions_of(place)?;
+        // Fails as long as there are others.
+        let _ = self.root.disk.remove_dir(&self.root.join(place.variants_path()));
+        Ok(Some(removed))
+    }
+
+    /// Removes every entry of a key. False when there was none.
+    pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
+        self.remove_after(place, || Ok(false))
+    }
+
+    /// The same after something was done while names stand still, which tells whether there was any.
+    pub(crate) fn remove_after(
+        &self,
+        place: &Place,
+        first: impl FnOnce() -> Result<bool>,
+    ) -> Result<bool> {
+        let _told = self.changing(place);
+        self.root.sync_tmp()?;
+        let removed = {
+            let _commit = lock(&self.commit);
+            let mut removed = first()?;
+            for finished in self.pending.variants(place.key()) {
+                self.pending.forget(&finished.place);
+                removed |= self.root.remove_file(&finished.path)?;
+            }
+            let single = self.root.join(place.single_path());
+            removed |= self.root.remove_file(&single)?;
+            self.drop_overlay(&single)?;
+            removed |= self.remove_versions(parent(&single), &place.key().to_string())?;
+            removed | self.remove_variants(&self.root.join(place.variants_path()))?
+        };
+        let removed = segments::files::remove_all(self, place)? || removed;
+        self.removed(place, removed)
+    }
+
+    /// Empties a directory of variants, and removes it. False when it held no entry.
+    fn remove_variants(&self, directory: &Path) -> Result<bool> {
+        let mut removed = self.remove_all_versions(directory)?;
+        loop {
+            let names = names(&*self.root.disk, directory)?;
+            if names.is_empty() {
+                break;
+            }
+            for name in names {
+                let path = file_of(directory, name);
+                removed |= self.root.remove_file(&path)?;
+                self.drop_overlay(&path)?;
+            }
+        }
+        // What is not ours stays, and its directory with it.
+        let _ = self.root.disk.remove_dir(directory);
+        Ok(removed)
+    }
+
+    /// Sees to it that what was removed stays so, as durably as the setting says.
+    fn removed(&self, place: &Place, removed: bool) -> Result<bool> {
+        if removed && self.root.durability == Durability::Each {
+            // Once more: another may have been stored meanwhile, and removed with it.
+            self.root.sync_tmp()?;
+            let (single, variants) = (place.single_path(), place.variants_path());
+            self.root.sync_names(&[parent(&self.root.join(single)), &self.root.join(variants)])?;
+        }
+        Ok(removed)
+    }
+}
+
+fn changed() -> std::io::Error {
+    std::io::Error::other("it changed while it was read")
+}
+
+impl Tree {
+    /// Whether the disk or the batch has any file for a key. Only names are checked.
+    pub(crate) fn is_there(&self, place: &Place) -> Result<bool> {
+        if !self.pending.variants(place.key()).is_empty() {
+            return Ok(true);
+        }
+        let single = self.root.join(place.single_path());
+        match self.root.disk.open(&single) {
+            Ok(_) => return Ok(true),
+            Err(error) if is_missing(&error) => {}
+            Err(error) => return Err(Error::disk("open", &single, error)),
+        }
+        let variants = self.root.join(place.variants_path());
+        match self.root.disk.read_dir(&variants) {
+            Ok(mut names) => Ok(names.next().is_some()),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(Error::disk("read", &variants, error)),
+        }
+    }
+}

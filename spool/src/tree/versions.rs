@@ -1,0 +1,441 @@
+//! Older versions of entries: what an entry's file is called when another answer has come.
+//!
+//! ```text
+//! 9f/9f86d081….20261120T131326123456Z.warc         of what varies with nothing
+//! 9f/9f86d081….variants/<…>.20261120T….warc        of what varies
+//! ```
+//!
+//! The time is that at which the version was finished, so no two have one name. The older file gets
+//! that name, and has it on the medium, before the newer one takes its place: at each moment it has
+//! one of the two. What was learnt of a large one goes along.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::durability::Durability;
+use crate::entry::place::{EXTENSION, Place};
+use crate::entry::read::{Content, Expected};
+use crate::entry::summary::{Summary, glance};
+use crate::entry::warc::time_text;
+use crate::entry::{Entry, Lookup, read};
+use crate::error::{Damage, Error, Result, is_missing};
+use crate::fs::parallel::lock;
+use crate::fs::{Disk, parent};
+use crate::tree::shelf::Which;
+use crate::tree::{Finished, LOOKUP_TRIES, Tree};
+use wwwoffle_url::Key;
+
+/// As many older versions of an entry are kept, whatever is asked for.
+pub const MAX_VERSIONS: usize = 100;
+
+/// The characters of a time in a name: `20261120T131326123456Z`.
+const TIME_LEN: usize = 22;
+
+/// How many older versions are kept of what has a URL; none, unless a rule is given.
+#[derive(Clone, Default)]
+pub struct Versions(Option<Arc<Rule>>);
+
+/// It is asked with the canonical URL, without credentials, and must not call the spool.
+type Rule = dyn Fn(&str) -> usize + Send + Sync;
+
+impl Versions {
+    /// As many as the rule says of a canonical URL, which it is given without credentials; at most
+    /// [`MAX_VERSIONS`]. It is asked each time a newer answer comes, and must not call the spool.
+    #[must_use]
+    pub fn by(rule: impl Fn(&str) -> usize + Send + Sync + 'static) -> Versions {
+        Versions(Some(Arc::new(rule)))
+    }
+
+    fn of(&self, url: &str) -> usize {
+        self.0.as_ref().map_or(0, |rule| rule(url))
+    }
+}
+
+/// How many older versions are kept, and which are spared.
+#[derive(Debug)]
+pub(crate) struct VersionLimits {
+    rule: Versions,
+    /// How many are kept of monitored URLs.
+    monitored: Mutex<HashMap<String, u16>>,
+    /// Held while an older version is made the entry again.
+    pub(crate) restoring: Mutex<()>,
+    /// Key and variant of that place: none of its versions counts as surplus meanwhile.
+    pub(crate) spared: Mutex<Option<(Key, Key)>>,
+}
+
+impl VersionLimits {
+    pub(crate) fn new(rule: Versions) -> VersionLimits {
+        let (monitored, restoring, spared) = (Mutex::default(), Mutex::default(), Mutex::default());
+        VersionLimits { rule, monitored, restoring, spared }
+    }
+
+    /// How many older versions of a canonical URL are kept.
+    fn of(&self, url: &str) -> usize {
+        let monitored = lock(&self.monitored).get(url).copied().unwrap_or_default();
+        self.rule.of(url).max(usize::from(monitored)).min(MAX_VERSIONS)
+    }
+
+    /// Sets how many versions of monitored URLs are kept.
+    pub(crate) fn set_monitored(&self, versions: HashMap<String, u16>) {
+        *lock(&self.monitored) = versions;
+    }
+}
+
+impl fmt::Debug for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Versions(…)" } else { "Versions" })
+    }
+}
+
+impl Tree {
+    /// How many older versions of a place are kept.
+    pub(crate) fn versions_kept(&self, place: &Place) -> usize {
+        self.versions.of(place.url())
+    }
+
+    /// Gives the entry at `path` its name as an older version, if `new` is to take its place and
+    /// is another answer. It has the other name still. `commit` is held, over a sync.
+    pub(crate) fn keep_version(&self, new: &Finished, path: &Path) -> Result<()> {
+        if self.versions_kept(&new.place) == 0 {
+            return Ok(());
+        }
+        let place = &new.place;
+        let expected = Expected { place, name: place.variant_name() };
+        let Content::Whole(old) =
+            read::read_updated(&*self.root.disk, &self.root.path, path, expected)?
+        else {
+            // What is no entry is no version.
+            return Ok(());
+        };
+        if *old.digest() == new.digest {
+            return Ok(());
+        }
+        self.link_version(&old, path)
+    }
+
+    /// Gives a finished file that was overtaken before it got its name that name all the same, if it is to
+    /// be a version of the entry whose key and variant, and whose newer body, are these; or removes it.
+    /// `commit` is held, over syncs.
+    pub(crate) fn keep_overtaken(&self, old: &Finished, name: (Key, Key), newer: [u8; 32]) {
+        let is_version = (old.place.key(), old.place.variant_name()) == name && old.digest != newer;
+        if !is_version || self.versions_kept(&old.place) == 0 {
+            self.root.discard(&old.path);
+            return;
+        }
+        if let Err(error) = self.settle_now(old) {
+            self.root.fail(error);
+            self.root.discard(&old.path);
+        }
+    }
+
+    pub(crate) fn settle_now(&self, finished: &Finished) -> Result<()> {
+        if self.root.durability == Durability::None {
+            return self.settle(finished).map(|_| ());
+        }
+        let synced = finished.file.sync();
+        synced.map_err(|error| Error::disk("write", &finished.path, error))?;
+        let path = self.settle(finished)?;
+        self.root.sync_names(&[parent(&path)])
+    }
+
+    /// The same for what a crash has left in `tmp/`, of which something newer has the name. False when it
+    /// is no version of that.
+    pub(crate) fn recover_version(&self, old: &Finished, newer: &Entry) -> Result<bool> {
+        let is_older = old.stored < newer.stored() && old.digest != *newer.digest();
+        if !is_older || self.versions_kept(&old.place) == 0 {
+            return Ok(false);
+        }
+        self.make_version(old)?;
+        self.drop_surplus(&old.place);
+        Ok(true)
+    }
+
+    /// When an older version may count as finished that is to be added: at `stored`, or the next moment
+    /// that none has. `None`: it is not to be added, because none are kept, it would be the first to go, or
+    /// the entry is not newer. `commit` is held until it is there, or another could choose the same.
+    pub(crate) fn time_for_version(
+        &self,
+        place: &Place,
+        stored: Timestamp,
+    ) -> Result<Option<Timestamp>> {
+        let kept = self.versions_kept(place);
+        if kept == 0 {
+            return Ok(None);
+        }
+        let times = times(&*self.root.disk, &self.root.path, place)?;
+        let mut stored = nameable(stored);
+        while times.contains(&stored) {
+            stored = after(stored);
+        }
+        let newer = times.iter().filter(|time| **time > stored).count();
+        let entry = self.look(place, Which::Exact)?.found;
+        let is_older = entry.first().is_some_and(|entry| entry.stored() > stored);
+        Ok((newer < kept && is_older).then_some(stored))
+    }
+
+    /// The first moment from `stored` on that no version of a place has, for one with this body. `None`: one
+    /// on the way there is it already.
+    pub(crate) fn free_version(
+        &self,
+        place: &Place,
+        stored: Timestamp,
+        digest: [u8; 32],
+    ) -> Result<Option<Timestamp>> {
+        let times = times(&*self.root.disk, &self.root.path, place)?;
+        let mut stored = nameable(stored);
+        while times.contains(&stored) {
+            if let Lookup::Found(there) = look(&*self.root.disk, &self.root.path, place, stored)?
+                && *there.digest() == digest
+            {
+                return Ok(None);
+            }
+            stored = after(stored);
+        }
+        Ok(Some(stored))
+    }
+
+    /// Gives a finished file its name as a version. `commit` is held, over syncs.
+    pub(crate) fn make_version(&self, old: &Finished) -> Result<()> {
+        let to = self.root.join(version_path(&old.place, old.stored));
+        if self.root.durability != Durability::None {
+            old.file.sync().map_err(|error| Error::disk("write", &to, error))?;
+        }
+        let renamed = self.root.rename_into_place(&old.path, &to);
+        self.root.leaves_tmp();
+        renamed?;
+        // Still there if it was another name of that version already.
+        let _ = self.root.disk.remove_file(&old.path);
+        if self.root.durability == Durability::None {
+            return Ok(());
+        }
+        self.root.sync_names(&[parent(&to)])
+    }
+
+    /// Removes the oldest versions of a place that are too many. That they stay harms nobody, so neither
+    /// does failing. `commit` is held.
+    pub(crate) fn drop_surplus(&self, place: &Place) {
+        let kept = self.versions_kept(place);
+        let is_spared = *lock(&self.versions.spared) == Some((place.key(), place.variant_name()));
+        if kept == 0 || is_spared {
+            return;
+        }
+        let Ok(times) = times(&*self.root.disk, &self.root.path, place) else { return };
+        if times.len() <= kept {
+            return;
+        }
+        // A crash may have left the entry the name of a version besides: it is none.
+        let present = self.settled(place).ok().flatten().map(|(_, entry)| entry.stored());
+        let surplus = times.into_iter().filter(|time| Some(*time) != present).skip(kept);
+        for time in surplus {
+            let path = self.root.join(version_path(place, time));
+            if self.root.remove_file(&path).is_ok() {
+                let _ = self.drop_overlay(&path);
+            }
+        }
+    }
+
+    /// Removes every version of the entry that has the name `stem` in `directory`. `commit` is held.
+    pub(crate) fn remove_versions(&self, directory: &Path, stem: &str) -> Result<bool> {
+        let mut removed = false;
+        for time in times_in(&*self.root.disk, directory, stem)? {
+            let path = directory.join(name(stem, time));
+            removed |= self.root.remove_file(&path)?;
+            self.drop_overlay(&path)?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes the versions of every entry of a directory of variants. `commit` is held.
+    pub(crate) fn remove_all_versions(&self, directory: &Path) -> Result<bool> {
+        let mut removed = false;
+        for stem in stems(&*self.root.disk, directory)? {
+            removed |= self.remove_versions(directory, &stem)?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes every version of a place. `commit` is held.
+    pub(crate) fn remove_versions_of(&self, place: &Place) -> Result<bool> {
+        let (directory, stem) = versions_at(place);
+        self.remove_versions(&self.root.join(directory), &stem)
+    }
+
+    /// Reads a version. One that is damaged is set aside.
+    pub(crate) fn version(&self, place: &Place, stored: Timestamp) -> Result<Lookup> {
+        let path = self.root.join(version_path(place, stored));
+        match read_version(&*self.root.disk, &self.root.path, &path, place)? {
+            Content::Bad(_) | Content::Moved => {}
+            other => return Ok(told(other, &path)),
+        }
+        // Names stand still: what was written anew meanwhile is there, and what is damaged is so.
+        let _commit = lock(&self.commit);
+        Ok(match read_version(&*self.root.disk, &self.root.path, &path, place)? {
+            Content::Bad(reason) => Lookup::SetAside(self.root.move_aside(&path, reason)),
+            other => told(other, &path),
+        })
+    }
+}
+
+/// A name holds microseconds, and no time before 1970.
+fn nameable(stored: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(stored.as_microsecond().max(0)).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+fn after(stored: Timestamp) -> Timestamp {
+    stored.saturating_add(SignedDuration::from_micros(1)).unwrap_or(stored)
+}
+
+/// Where the version of a place lies that was finished then.
+pub(crate) fn version_path(place: &Place, stored: Timestamp) -> PathBuf {
+    let (directory, stem) = versions_at(place);
+    directory.join(name(&stem, stored))
+}
+
+/// The directory of the versions of a place, and what their names begin with.
+fn versions_at(place: &Place) -> (PathBuf, String) {
+    if place.variant_text().is_empty() {
+        // There too while the entry itself lies among the variants.
+        (parent(&place.single_path()).to_owned(), place.key().to_string())
+    } else {
+        (place.variants_path(), place.variant_name().to_string())
+    }
+}
+
+fn name(stem: &str, stored: Timestamp) -> String {
+    let mut time = time_text(stored);
+    time.retain(|character| character.is_ascii_alphanumeric());
+    format!("{stem}.{time}{EXTENSION}")
+}
+
+/// The time in a name of a version of `stem`.
+pub(crate) fn time_of(name: &str, stem: &str) -> Option<Timestamp> {
+    let time = name.strip_prefix(stem)?.strip_prefix('.')?.strip_suffix(EXTENSION)?;
+    if time.len() != TIME_LEN || !time.is_ascii() {
+        return None;
+    }
+    let part = |from: usize, to: usize| time.get(from..to).unwrap_or_default();
+    let (year, month, day) = (part(0, 4), part(4, 6), part(6, 8));
+    let (hour, minute, second, rest) = (part(9, 11), part(11, 13), part(13, 15), part(15, 22));
+    let text = format!("{year}-{month}-{day}T{hour}:{minute}:{second}.{rest}");
+    let stored: Timestamp = text.parse().ok()?;
+    (self::name(stem, stored) == name).then_some(stored)
+}
+
+/// When the versions of a place were finished, the newest first.
+pub(crate) fn times(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Vec<Timestamp>> {
+    let (directory, stem) = versions_at(place);
+    times_in(disk, &root.join(directory), &stem)
+}
+
+fn times_in(disk: &dyn Disk, directory: &Path, stem: &str) -> Result<Vec<Timestamp>> {
+    let fail = |error| Error::disk("read", directory, error);
+    let names = match disk.read_dir(directory) {
+        Ok(names) => names,
+        Err(error) if is_missing(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(fail(error)),
+    };
+    let mut times = Vec::new();
+    for name in names {
+        let name = name.map_err(fail)?;
+        times.extend(name.to_str().and_then(|name| time_of(name, stem)));
+    }
+    times.sort_unstable_by(|one, other| other.cmp(one));
+    Ok(times)
+}
+
+/// What the names of versions in a directory begin with.
+fn stems(disk: &dyn Disk, directory: &Path) -> Result<BTreeSet<String>> {
+    let fail = |error| Error::disk("read", directory, error);
+    let names = match disk.read_dir(directory) {
+        Ok(names) => names,
+        Err(error) if is_missing(&error) => return Ok(BTreeSet::new()),
+        Err(error) => return Err(fail(error)),
+    };
+    let mut stems = BTreeSet::new();
+    for name in names {
+        let name = name.map_err(fail)?;
+        let stem = name.to_str().and_then(|name| {
+            let stem = name.split('.').next()?;
+            time_of(name, stem).map(|_| stem.to_owned())
+        });
+        stems.extend(stem);
+    }
+    Ok(stems)
+}
+
+/// The older versions of a place, the newest first.
+pub(crate) fn list(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Vec<Summary>> {
+    let mut list = Vec::new();
+    for time in times(disk, root, place)?.into_iter().take(MAX_VERSIONS) {
+        let found = glance(disk, &root.join(version_path(place, time)))?;
+        list.extend(found.filter(|found| found.place == *place && found.stored == time));
+    }
+    Ok(list)
+}
+
+/// Reads a version, and moves nothing.
+pub(crate) fn look(
+    disk: &dyn Disk,
+    root: &Path,
+    place: &Place,
+    stored: Timestamp,
+) -> Result<Lookup> {
+    let path = root.join(version_path(place, stored));
+    let mut content = read_version(disk, root, &path, place)?;
+    for _ in 1..LOOKUP_TRIES {
+        if !matches!(content, Content::Moved) {
+            break;
+        }
+        content = read_version(disk, root, &path, place)?;
+    }
+    Ok(told(content, &path))
+}
+
+fn read_version(disk: &dyn Disk, root: &Path, path: &Path, place: &Place) -> Result<Content> {
+    read::read_updated(disk, root, path, Expected { place, name: place.variant_name() })
+}
+
+fn told(content: Content, path: &Path) -> Lookup {
+    match content {
+        Content::Whole(entry) => Lookup::Found(entry),
+        Content::Missing | Content::Moved => Lookup::Missing,
+        Content::Bad(reason) => {
+            let (path, reason) = (path.to_owned(), reason.to_owned());
+            Lookup::SetAside(Damage { path, moved_to: None, reason })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_the_time_and_no_other_name_does() {
+        for text in ["2026-11-20T13:13:26.123456Z", "1970-01-01T00:00:00Z"] {
+            let time: Timestamp = text.parse().unwrap();
+            let version = name("9f86", time);
+            assert_eq!(time_of(&version, "9f86"), Some(time));
+            assert_eq!(time_of(&version, "9f8"), None);
+        }
+        assert_eq!(
+            name("9f86", "2026-11-20T13:13:26.123456Z".parse().unwrap()),
+            "9f86.20261120T131326123456Z.warc"
+        );
+        for name in [
+            "9f86.warc",
+            "9f86.update.warc",
+            "9f86.20261120T131326123456Z.update.warc",
+            "9f86.20261320T131326123456Z.warc",
+            "9f86.20261120 131326123456Z.warc",
+            "9f86.20261120T131326123456Zé.warc",
+            "9f86.é0261120T13132612345Z.warc",
+        ] {
+            assert_eq!(time_of(name, "9f86"), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! An entry being written: aside, then finished or discarded.
+
+mod finish;
+mod tail;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest, Sha256};
+
+use crate::entry::blocks::Summing;
+use crate::entry::head::{check_head, check_place, check_request, status_of};
+use crate::entry::layout::{MAX_CONNECTION, Purpose, Start};
+use crate::entry::part::Part;
+use crate::entry::place::Place;
+use crate::entry::{Entry, layout, warc};
+use crate::error::{Error, Result};
+use crate::fs::DiskFile;
+use crate::fs::size::wide;
+use crate::tree::Tree;
+use crate::tree::salvage::{About, Checkpoints};
+use crate::tree::session::Session;
+use wwwoffle_url::Key;
+
+pub use self::finish::Over;
+pub use self::tail::Tail;
+
+/// What is gathered before it is written, in bytes.
+const BUFFER: usize = 64 << 10;
+
+/// What of an entry is known before its body.
+#[derive(Debug, Clone)]
+pub struct NewEntry {
+    /// When the request was sent (`request_time` of RFC 9111 §4.2.3).
+    pub asked: Timestamp,
+    /// When the head of the response came (`response_time`).
+    pub when: Timestamp,
+    /// The head of the response as HTTP/1.1, from the status line to the empty line: without
+    /// `Transfer-Encoding`, which the body is stored without.
+    pub head: Vec<u8>,
+    /// The request: its head, without `Authorization`, `Proxy-Authorization` and `Cookie`, and its
+    /// body if that is small.
+    pub request: Vec<u8>,
+    /// What is known of the connection it came over, as lines `name: value` that each end with CR LF.
+    pub connection: Option<Vec<u8>>,
+}
+
+/// An entry being written. Dropping it discards it; the present entry of its place stays.
+pub struct Writer {
+    session: Arc<Session>,
+    place: Place,
+    exchange: Exchange,
+    start: Start,
+    output: Output,
+    body: BodySums,
+    /// Which part of a body this is: for a segment, and for an entry whose transfer may break off.
+    part: Option<Part>,
+    checkpoints: Option<Checkpoints>,
+    /// The time it counts as stored at. `None`: the time of finishing.
+    stored: Option<Timestamp>,
+    state: State,
+}
+
+/// What is known of an exchange before its body.
+struct Exchange {
+    /// The record ids of response and request.
+    ids: [String; 2],
+    when: Timestamp,
+    status: u16,
+    request: Vec<u8>,
+    connection: Option<Vec<u8>>,
+}
+
+/// The file being written.
+struct Output {
+    file: Arc<dyn DiskFile>,
+    path: PathBuf,
+    /// Bytes that are not in the file yet.
+    buffer: Vec<u8>,
+    /// How many bytes of the whole file are written.
+    flushed: u64,
+    /// How many bytes of the body are written.
+    visible: Arc<AtomicU64>,
+    /// A [`Tail`] reads along, so everything goes to the file at once.
+    read_along: bool,
+}
+
+/// Length, digest and checksums of the body so far.
+struct BodySums {
+    hasher: Sha256,
+    summing: Summing,
+    len: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Writing,
+    /// A write failed, so the file is not what it should be.
+    Broken,
+    Finished,
+}
+
+/// How the body of a file came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It is that of an entry.
+    Whole,
+    /// It is that of a segment; `cut` when the transfer broke off.
+    Part { cut: bool },
+}
+
+/// An entry that was finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Its key.
+    pub key: Key,
+    /// The length of its body in bytes.
+    pub body_len: u64,
+    /// The SHA-256 of its body.
+    pub digest: [u8; 32],
+    /// The length of its file in bytes.
+    pub file_len: u64,
+}
+
+impl Writer {
+    pub(crate) fn begin(
+        session: Arc<Session>,
+        place: &Place,
+        new: NewEntry,
+        purpose: Purpose,
+        part: Option<Part>,
+    ) -> Result<Writer> {
+        let state = layout::State::new(new.asked);
+        Writer::begin_as(session, place, new, &state, purpose, part)
+    }
+
+    /// Begins what is an entry already, at another place: with all that is known of it, and finished when
+    /// that was, or later than all others if `stored` is not given.
+    pub(crate) fn begin_copy(
+        session: Arc<Session>,
+        place: &Place,
+        entry: &Entry,
+        stored: Option<Timestamp>,
+    ) -> Result<Writer> {
+        let new = NewEntry {
+            asked: entry.asked(),
+            when: entry.when(),
+            head: entry.head().to_vec(),
+            request: entry.request().to_vec(),
+            connection: entry.connection().map(<[u8]>::to_vec),
+        };
+        let state = entry.state();
+        let mut writer = Writer::begin_as(session, place, new, state, Purpose::Whole, None)?;
+        writer.stored = stored;
+        Ok(writer)
+    }
+
+    fn begin_as(
+        session: Arc<Session>,
+        place: &Place,
+        new: NewEntry,
+        state: &layout::State,
+        purpose: Purpose,
+        part: Option<Part>,
+    ) -> Result<Writer> {
+        check_place(place)?;
+        check_head(&new.head)?;
+        check_request(&new.request)?;
+        let connection = new.connection.as_deref().unwrap_or_default();
+        Error::unless_fits("the account of the connection", connection.len(), MAX_CONNECTION)?;
+        let ids = warc::record_ids()?;
+        let [response, _] = &ids;
+        let mut buffer = Vec::with_capacity(new.head.len() + (4 << 10));
+        let start = Start::write(&mut buffer, place, response, new.when, state, &new.head, purpose);
+        let about = part.as_ref().map(|part| About {
+            body_offset: start.body_offset(),
+            asked: new.asked,
+            when: new.when,
+            head: &new.head,
+            request: &new.request,
+            connection: new.connection.as_deref(),
+            part,
+        });
+        let about = about.map(|about| about.record(place)).transpose()?;
+        let (path, file) = session.tree.root.create_tmp()?;
+        let checkpoints = about.map(|about| Checkpoints::new(&path, about));
+        let exchange = Exchange {
+            ids,
+            when: new.when,
+            status: status_of(&new.head).unwrap_or_default(),
+            request: new.request,
+            connection: new.connection,
+        };
+        let visible = Arc::default();
+        let output = Output { file, path, buffer, flushed: 0, visible, read_along: false };
+        let body = BodySums { hasher: Sha256::new(), summing: Summing::new(), len: 0 };
+        let (place, stored, state) = (place.clone(), None, State::Writing);
+        Ok(Writer {
+            session,
+            place,
+            exchange,
+            start,
+            output,
+            body,
+            part,
+            checkpoints,
+            stored,
+            state,
+        })
+    }
+
+    /// Adds to the body.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails or is full. Then the entry cannot be finished any more.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.body.hasher.update(bytes);
+        self.body.summing.update(bytes);
+        self.body.len += wide(bytes.len());
+        self.put(bytes)?;
+        let checkpoints = self.checkpoints.as_mut();
+        let is_due = checkpoints.is_some_and(|checks| checks.update(bytes, self.body.len));
+        if is_due { self.checkpoint() } else { Ok(()) }
+    }
+
+    /// The length of the body so far, in bytes.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.body.len
+    }
+
+    /// The place it is for.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Makes the entry count as stored at `time`, such as the time of its capture; but after `replaced`, so
+    /// that versions stay in order.
+    pub fn set_stored(&mut self, time: Timestamp, replaced: Option<&Entry>) {
+        let after = replaced.map(|entry| entry.stored() + SignedDuration::from_micros(1));
+        let time = after.map_or(time, |after| time.max(after));
+        // Whole microseconds are what a header holds.
+        self.stored = Timestamp::from_microsecond(time.as_microsecond()).ok();
+    }
+
+    /// A second hand on the file, which reads the body while it is written. From now on each
+    /// [`Writer::write`] goes to the file at once.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Writer::write`].
+    pub fn tail(&mut self) -> Result<Tail> {
+        self.output.read_along = true;
+        self.flush()?;
+        Ok(Tail {
+            file: Arc::clone(&self.output.file),
+            path: self.output.path.as_path().into(),
+            body_offset: self.start.body_offset(),
+            visible: Arc::clone(&self.output.visible),
+        })
+    }
+
+    /// The SHA-256 of the body as far as it was written.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        self.body.hasher.clone().finalize().into()
+    }
+
+    /// The file has its name: dropping this leaves it alone.
+    pub(crate) fn set_admitted(&mut self) {
+        self.state = State::Finished;
+    }
+
+    pub(crate) fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.session.tree
+    }
+
+    /// Gives the entry up. What was there before stays.
+    pub fn discard(self) {}
+
+    /// Notes how far the body is on the disk, for [`crate::salvage`].
+    fn checkpoint(&mut self) -> Result<()> {
+        self.flush()?;
+        if self.tree().root.is_synced() {
+            // After a sync that failed nothing is known of the file.
+            self.output.file.sync().map_err(|error| {
+                self.state = State::Broken;
+                Error::disk("write", &self.output.path, error)
+            })?;
+        }
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.note(&self.session.tree.root, self.body.len);
+        }
+        Ok(())
+    }
+
+    /// From now on there are no checkpoints.
+    pub(crate) fn stop_checkpoints(&mut self) {
+        self.checkpoints = None;
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.state == State::Broken {
+            return Err(Error::writer_broken());
+        }
+        if self.output.buffer.len() + bytes.len() <= BUFFER && !self.output.read_along {
+            self.output.buffer.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.flush()?;
+        if bytes.len() < BUFFER && !self.output.read_along {
+            self.output.buffer.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.append(bytes)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let mut buffer = std::mem::take(&mut self.output.buffer);
+        self.append(&buffer)?;
+        if !self.output.read_along {
+            buffer.clear();
+            self.output.buffer = buffer;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() && self.state == State::Writing {
+            return Ok(());
+        }
+        self.write_at(bytes, self.output.flushed)?;
+        self.output.flushed += wide(bytes.len());
+        // What follows the body is not for who reads along, who sees the bytes before their number.
+        let body = self.output.flushed.saturating_sub(self.start.body_offset()).min(self.body.len);
+        self.output.visible.store(body, Ordering::Release);
+        Ok(())
+    }
+
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
+        if self.state == State::Broken {
+            return Err(Error::writer_broken());
+        }
+        self.output.file.write_all_at(bytes, offset).map_err(|error| {
+            self.state = State::Broken;
+            Error::disk("write", &self.output.path, error)
+        })
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.state != State::Finished {
+            // What stays behind is removed when the spool is opened.
+            self.tree().root.discard(&self.output.path);
+        }
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.remove(&self.session.tree.root);
+        }
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("place", &self.place)
+            .field("body_len", &self.body.len)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
