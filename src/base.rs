@@ -14,6 +14,7 @@ pub mod mode;
 pub mod observer;
 pub mod owner;
 pub mod pace;
+pub mod patient_io;
 pub mod process_group;
 pub mod reload;
 pub mod shown;

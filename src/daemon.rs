@@ -2,7 +2,9 @@
 
 pub mod identity;
 pub mod run;
-pub mod tending;
+mod tending;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -31,8 +33,8 @@ use crate::net::upstream::{Dialer, Limits, Tls, Upstream};
 use crate::page::context::PageContext;
 use crate::page::token::Tokens;
 use crate::page::{LocalOrigin, Templates};
+use crate::proxy::access::Access;
 use crate::proxy::context::{ClientSecurity, Confirmations, ProxyContext, QueueWorker, Traffic};
-use crate::server::access::Access;
 use crate::server::context::ServerContext;
 use crate::server::places::Places;
 use crate::server::repeat::Repeats;
@@ -53,40 +55,36 @@ const REPEATED: usize = 4;
 
 /// The daemon: the context of each room.
 #[derive(Debug)]
-pub struct Daemon {
+struct Daemon {
     /// What all rooms share.
-    pub base: Arc<BaseContext>,
+    base: Arc<BaseContext>,
     /// The way out.
-    pub net: Arc<NetContext>,
+    net: Arc<NetContext>,
     /// The spool and its index.
-    pub storage: Arc<StorageContext>,
-    /// Templates and form tokens.
-    pub pages: Arc<PageContext>,
+    storage: Arc<StorageContext>,
     /// Proxied requests.
-    pub proxy: Arc<ProxyContext>,
+    proxy: Arc<ProxyContext>,
     /// The queue's fetching.
-    pub fetch: Arc<FetchContext>,
-    /// Our own web site.
-    pub site: Arc<SiteContext>,
-    /// Client connections.
-    pub server: Arc<ServerContext>,
+    fetch: Arc<FetchContext>,
+    /// Client connections, and our own web site.
+    server: Arc<ServerContext>,
 }
 
 /// What a daemon is built from.
 #[derive(Debug)]
-pub struct Parts {
+struct Parts {
     /// The configuration, and where it is read again.
-    pub live: Live,
+    live: Live,
     /// The open spool.
-    pub store: Store,
+    store: Store,
     /// Our certificate authority.
-    pub authority: Authority,
+    authority: Authority,
     /// What was chosen when it stopped.
-    pub mode: Choice,
+    mode: Choice,
     /// The addresses it listens on, the first being the one named in links.
-    pub listening: Vec<SocketAddr>,
+    listening: Vec<SocketAddr>,
     /// The user's own templates and texts.
-    pub templates: OwnPages,
+    templates: OwnPages,
 }
 
 /// The pages with the user's own over them, and what cannot be used of those.
@@ -108,7 +106,7 @@ impl Daemon {
     /// # Errors
     ///
     /// When a name of ours is not a host name, or the system has no randomness.
-    pub fn build(parts: Parts) -> anyhow::Result<Arc<Self>> {
+    fn build(parts: Parts) -> anyhow::Result<Arc<Self>> {
         let Parts { live, store, authority, mode, listening, templates } = parts;
         store.spool().queue().set_share(live.config().startup.queue_share.get());
         let base = Arc::new(base(live, mode, listening, &store)?);
@@ -142,7 +140,7 @@ impl Daemon {
             base: Arc::clone(&base),
             net: Arc::clone(&net),
             storage: Arc::clone(&storage),
-            pages: Arc::clone(&pages),
+            pages,
             proxy: Arc::clone(&proxy),
             fetch: Arc::clone(&fetch),
             limits: PageLimits::default(),
@@ -152,11 +150,11 @@ impl Daemon {
             base: Arc::clone(&base),
             storage: Arc::clone(&storage),
             proxy: Arc::clone(&proxy),
-            site: Arc::clone(&site),
+            site,
             places: Places::new(base.config().startup.max_connections.get()),
             repeats: Repeats::new(storage.store.holds() / REPEATED),
         });
-        let daemon = Arc::new(Self { base, net, storage, pages, proxy, fetch, site, server });
+        let daemon = Arc::new(Self { base, net, storage, proxy, fetch, server });
         daemon.observe();
         Ok(daemon)
     }
@@ -173,6 +171,13 @@ impl Daemon {
         self.base.live.observer.set(move |applied| {
             if let Some(daemon) = daemon.upgrade() {
                 daemon.config_was_applied(applied);
+            }
+        });
+        let fetcher = Arc::downgrade(&self.fetch.fetcher);
+        self.net.link.observer.set(move |_ways_out| {
+            if let Some(fetcher) = fetcher.upgrade() {
+                // Another budget may hold from now on.
+                fetcher.nudge();
             }
         });
     }

@@ -43,7 +43,6 @@ use wwwoffle_spool::{Change, Error, Outgoing, OutgoingSummary, Place, Queue, Req
 use wwwoffle_url::Key;
 
 pub use last::LastFetch;
-pub(crate) use redirect::{location, shown};
 pub use want::{WantError, Wanted, want};
 pub(crate) use want::{put, request};
 pub use work::begin;
@@ -51,7 +50,7 @@ pub use work::begin;
 use crate::api::{Event, Held, Whole};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::proxy::context::QueueWorker;
 use crate::proxy::download::Meter;
 use crate::storage::store::timestamp;
@@ -271,11 +270,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 ///
 /// When the disk fails; those before it are due.
 pub async fn retry(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     only: Option<&[Key]>,
     is_theirs: impl Fn(&Place) -> bool,
 ) -> Result<u64, Error> {
-    let queue = daemon.storage.store.spool().queue();
+    let queue = context.storage.store.spool().queue();
     let is_meant = only.is_some();
     let rests = move |state: &RequestState, not_before: Option<Timestamp>| match state {
         RequestState::Waiting => not_before.is_some(),
@@ -300,18 +299,18 @@ pub async fn retry(
         }),
     }
     let mut count = 0;
-    for key in chosen.into_iter().filter(|key| !daemon.fetch.fetcher.is_active(key)) {
-        daemon.fetch.fetcher.open(&key);
-        let own = Arc::clone(daemon);
+    for key in chosen.into_iter().filter(|key| !context.fetcher.is_active(key)) {
+        context.fetcher.open(&key);
+        let own = Arc::clone(context);
         // It may begin just now; and a form that is on its way rests: to wake it is to send it twice.
         let wake = move |known: Outgoing| {
-            let may = !own.fetch.fetcher.is_active(&key) && rests(&known.state, known.not_before);
+            let may = !own.fetcher.is_active(&key) && rests(&known.state, known.not_before);
             may.then(|| want::awake(known))
         };
-        let woken = daemon.storage.store.run(move |spool| spool.queue().change_if(&key, wake));
+        let woken = context.storage.store.run(move |spool| spool.queue().change_if(&key, wake));
         count += u64::from(woken.await?);
     }
-    daemon.fetch.fetcher.nudge();
+    context.fetcher.nudge();
     Ok(count)
 }
 

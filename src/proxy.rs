@@ -1,7 +1,7 @@
 //! A request, phase by phase: read the target, look what is kept, decide, do.
 //!
 //! ```text
-//! handle ── target ── own page ───────────────────────────── crate::site
+//! handle ── target ── own page ───────────────────────────── the site, by way of the server
 //!              ├───── /http/host/ ── gateway ─ resource, below
 //!              ├───── admit ── 407
 //!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
@@ -13,6 +13,7 @@
 //!                                              └───── Queue ─── missing
 //! ```
 
+pub mod access;
 pub(crate) mod admit;
 mod amend;
 pub mod ask;
@@ -31,10 +32,12 @@ pub(crate) mod gateway;
 pub mod http2;
 pub mod intent;
 mod intercept;
+pub mod interims;
 pub mod keep;
 mod kept;
 pub mod last;
 pub(crate) mod like;
+pub mod link_probe;
 pub mod lookup;
 mod memento;
 mod metered;
@@ -46,7 +49,7 @@ mod protocols;
 pub mod ranges;
 pub(crate) mod recode;
 pub mod rehearsal;
-mod repeat;
+pub mod repeat;
 pub mod reply;
 pub mod rules;
 pub mod site;
@@ -54,9 +57,11 @@ mod stand_in;
 pub mod status;
 pub mod target;
 mod through;
+pub mod tickets;
 mod tunnel;
 pub mod unsafe_methods;
 pub(crate) mod verdict;
+pub mod visitor;
 mod websocket;
 mod weigh;
 
@@ -80,6 +85,7 @@ use self::body::Body;
 use self::choose::Found;
 use self::decide::{Decision, Refusal};
 use self::forwards::{Forwards, about_us, forwards_left};
+use self::interims::Interims;
 use self::last::{Asked, Last};
 use self::memento::NotChosen;
 use self::recode::Undecodable;
@@ -88,19 +94,17 @@ use self::site::Door;
 use self::status::{CacheStatus, Why};
 use self::target::{BadTarget, Resource, Target};
 use self::tunnel::Switch;
+use self::visitor::{ProxyServer, Visit, Visitor};
 use self::websocket::Handshake;
 use self::weigh::{Weighed, reads, weigh};
 use crate::base::basic::Login;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::daemon::Daemon;
 use crate::net::upstream::Interim;
 use crate::page::context::PageReader;
 use crate::page::message::{Message, OriginFailure, Ruled};
-use crate::server::client_io::Interims;
-use crate::server::connection::Visitor;
-use crate::site::Visit;
+use crate::proxy::context::ProxyContext;
 use crate::storage::statistics::{Given, Outcome};
 use crate::storage::store::Kept;
 use wwwoffle_http::caching::reuse::Reuse;
@@ -116,6 +120,8 @@ pub struct Client {
     pub interims: Option<Interims>,
     /// Whose connection it is.
     pub visitor: Visitor,
+    /// The server that the client is connected to.
+    pub server: Arc<dyn ProxyServer>,
 }
 
 impl Client {
@@ -140,7 +146,7 @@ impl Client {
 /// Answers one request. Dropping it is what happens when the client leaves: a download that it
 /// began goes on.
 pub async fn handle(
-    daemon: Arc<Daemon>,
+    context: Arc<ProxyContext>,
     client: Client,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
@@ -149,7 +155,7 @@ pub async fn handle(
     let switch = Switch::asked(&request);
     http2::receive(&mut request);
     let mut response = match websocket::translate(&mut request) {
-        Ok(()) => answer(daemon, client, request).await,
+        Ok(()) => answer(context, client, request).await,
         Err(error) => reply::plain(501, &error.to_string()),
     };
     if version == Version::HTTP_2 {
@@ -167,67 +173,67 @@ pub async fn handle(
 }
 
 async fn answer(
-    daemon: Arc<Daemon>,
+    context: Arc<ProxyContext>,
     mut client: Client,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let mode = daemon.base.mode.now();
+    let mode = context.base.mode.now();
     let (mut parts, incoming) = request.into_parts();
     let reader = PageReader::of(mode, &parts.headers);
     let audience = Audience::of(&parts.method, &parts.headers);
     // From here on no part of the program has it: it cannot be kept, queued, logged or sent on.
     let login = Login::take(&mut parts.headers, &PROXY_AUTHORIZATION);
-    if !admit::still_served(&daemon, &client.visitor) {
-        return admit::end(&daemon, &reader, audience);
+    if !admit::still_served(&context, &client.visitor) {
+        return admit::end(&context, &reader, audience);
     }
-    let target = match target::read(&parts, &daemon.base.local, &client.visitor.door) {
+    let target = match target::read(&parts, &context.base.local, &client.visitor.door) {
         Ok(target) => target,
-        Err(error) => return bad_target(&daemon, &reader, audience, &error),
+        Err(error) => return bad_target(&context, &reader, audience, &error),
     };
     match target {
         Target::Own(url) => {
-            if gateway::is_meant(&daemon.base.config(), &parts.uri) {
+            if gateway::is_meant(&context.base.config(), &parts.uri) {
                 let (own, request) = ((&url, login), (parts, incoming));
-                return Box::pin(gateway::answer(&daemon, client, mode, own, request)).await;
+                return Box::pin(gateway::answer(&context, client, mode, own, request)).await;
             }
             let request = Request::from_parts(parts, incoming);
             let visit = Visit { peer: client.visitor.peer, login };
-            Box::pin(crate::site::over_tcp(daemon, mode, &url, visit, request)).await
+            client.server.own_page(mode, url, visit, request).await
         }
         Target::Everything => about_us(),
         Target::Tunnel(_) | Target::Resource(_)
             if let Err(denied) =
-                admit::as_user(&daemon, &mut client.visitor, login.as_ref(), None).await =>
+                admit::as_user(&context, &mut client.visitor, login.as_ref(), None).await =>
         {
-            admit::refuse(&daemon, mode, &parts, denied)
+            admit::refuse(&context, mode, &parts, denied)
         }
-        Target::Tunnel(origin) if has_passed(&parts.headers, &daemon.base.pseudonym) => {
+        Target::Tunnel(origin) if has_passed(&parts.headers, &context.base.pseudonym) => {
             let url = format!("https://{origin}/");
-            reply::message(&daemon, &reader, &Message::Loop { url: &url })
+            reply::message(&context, &reader, &Message::Loop { url: &url })
         }
         Target::Tunnel(origin) => {
             let request = Request::from_parts(parts, incoming);
-            Box::pin(tunnel::open(&daemon, &client, mode, origin, request)).await
+            Box::pin(tunnel::open(&context, &client, mode, origin, request)).await
         }
         Target::Resource(resource) => {
-            if has_passed(&parts.headers, &daemon.base.pseudonym) {
+            if has_passed(&parts.headers, &context.base.pseudonym) {
                 let told = Message::Loop { url: resource.url.as_str() };
-                return reply::told(&daemon, &reader, audience, &told);
+                return reply::told(&context, &reader, audience, &told);
             }
-            resource_of(&daemon, &client, mode, resource, parts, incoming).await
+            resource_of(&context, &client, mode, resource, parts, incoming).await
         }
     }
 }
 
 async fn resource_of(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     client: &Client,
     mode: Mode,
     mut resource: Resource,
     mut parts: Parts,
     incoming: Incoming,
 ) -> Response<Body> {
-    if let Some(refused) = inward(daemon, client, mode, &mut resource, &parts) {
+    if let Some(refused) = inward(context, client, mode, &mut resource, &parts) {
         return refused;
     }
     match forwards_left(&mut parts) {
@@ -237,7 +243,7 @@ async fn resource_of(
     }
     let (upgrade, handshake) = (upgrade_of(&mut parts), parts.extensions.remove());
     let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
-        match Box::pin(read_whole(incoming, daemon.base.config().options.socket_timeout)).await {
+        match Box::pin(read_whole(incoming, context.base.config().options.socket_timeout)).await {
             Ok(whole) => (Some(whole), None),
             Err(Unread::Broken) => return reply::plain(400, "the request's body ended early"),
             Err(Unread::Stalled) => return reply::plain(408, "the request's body did not come"),
@@ -246,31 +252,31 @@ async fn resource_of(
         (None, Some(incoming))
     };
     let rest = Rest { incoming, upgrade, handshake };
-    Box::pin(decided(daemon, client, mode, resource, (parts, post), rest)).await
+    Box::pin(decided(context, client, mode, resource, (parts, post), rest)).await
 }
 
 /// What is said where `client` may not go so far.
 fn inward(
-    daemon: &Daemon,
+    context: &ProxyContext,
     client: &Client,
     mode: Mode,
     resource: &mut Resource,
     parts: &Parts,
 ) -> Option<Response<Body>> {
     resource.origin.reach = client.visitor.reach();
-    if daemon.net.upstream.dialer().may_reach(&resource.origin) {
+    if context.net.upstream.dialer().may_reach(&resource.origin) {
         return None;
     }
     let (url, failure) = (resource.url.as_str(), OriginFailure::Inward);
     let told = Message::OriginFailed { url, failure, kept: None };
     let reader = PageReader::of(mode, &parts.headers);
     let audience = Audience::of(&parts.method, &parts.headers);
-    Some(reply::told(daemon, &reader, audience, &told))
+    Some(reply::told(context, &reader, audience, &told))
 }
 
 /// Decides what is done, and does it. `post` is the body of a form that was read whole.
 async fn decided(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     client: &Client,
     mode: Mode,
     resource: Resource,
@@ -278,13 +284,13 @@ async fn decided(
     rest: Rest,
 ) -> Response<Body> {
     let owner = client.visitor.owner();
-    let ask = Ask::new(daemon, owner, resource, parts, post, mode, clock::now());
-    let account = daemon.storage.statistics.account(ask.bare.host());
+    let ask = Ask::new(context, owner, resource, parts, post, mode, clock::now());
+    let account = context.storage.statistics.account(ask.bare.host());
     let (asked, method) = (Asked::of(&ask), ask.method.clone());
-    let mut response = answer_to(daemon, client, ask, rest).await;
+    let mut response = answer_to(context, client, ask, rest).await;
     if let Some(&status) = response.extensions().get::<CacheStatus>() {
         let last = Last { at: clock::now(), method, answer: response.status(), status };
-        daemon.proxy.traffic.last.note(asked, last);
+        context.traffic.last.note(asked, last);
         let given = Given::begin(account, Outcome::of(status));
         response.extensions_mut().insert(given);
     }
@@ -293,28 +299,28 @@ async fn decided(
 
 /// Answers a request that is read.
 async fn answer_to(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     client: &Client,
     mut ask: Ask,
     rest: Rest,
 ) -> Response<Body> {
     let mode = ask.mode;
     match &ask.ruling {
-        Ruling::Moved { to, by } => return stand_in::moved(daemon, &ask, to, by),
+        Ruling::Moved { to, by } => return stand_in::moved(context, &ask, to, by),
         Ruling::Blocked { by, replacement } => {
-            return stand_in::blocked(daemon, &client.visitor, &ask, by, replacement.as_deref());
+            return stand_in::blocked(context, &client.visitor, &ask, by, replacement.as_deref());
         }
         Ruling::OtherProtocol => {
-            return stand_in::refused(daemon, &ask, Ruled::OtherProtocol);
+            return stand_in::refused(context, &ask, Ruled::OtherProtocol);
         }
         Ruling::Usual(_) => {}
     }
     if !protocols::allows_method(&ask.config, &ask.bare, &ask.method) {
-        return stand_in::refused(daemon, &ask, Ruled::UnknownMethod);
+        return stand_in::refused(context, &ask, Ruled::UnknownMethod);
     }
-    let Weighed { kept, found, decision } = match weigh(daemon, &mut ask).await {
+    let Weighed { kept, found, decision } = match weigh(context, &mut ask).await {
         Ok(weighed) => weighed,
-        Err(NotChosen::Spool(error)) => return reply::spool_failed(daemon, &ask, &error),
+        Err(NotChosen::Spool(error)) => return reply::spool_failed(context, &ask, &error),
         Err(error @ NotChosen::Malformed) => {
             return reply::line(ask.audience, 400, &error.to_string());
         }
@@ -326,9 +332,9 @@ async fn answer_to(
     }
     let (amendment, modification) = (Amendment::of(&ask), ask.modification.take());
     let when = kept.as_ref().map(|kept| kept.entry.checked());
-    let grounds = repeat::grounds(daemon, &ask, kept.as_deref(), &found, decision);
+    let grounds = repeat::grounds(context, &ask, kept.as_deref(), &found, decision);
     let reader = ask.reader();
-    let response = act(daemon, client, ask, (kept, found), decision, rest).await;
+    let response = act(context, client, ask, (kept, found), decision, rest).await;
     let looked = if recode::is_put(&response) {
         Box::pin(recode::look_ahead(response)).await
     } else {
@@ -336,13 +342,13 @@ async fn answer_to(
     };
     let mut response = match looked {
         Ok(response) => response,
-        Err(undecodable) => return instead_of(daemon, &reader, &undecodable),
+        Err(undecodable) => return instead_of(context, &reader, &undecodable),
     };
     if let Some(amendment) = amendment {
-        response = amendment.apply(daemon, response);
+        response = amendment.apply(context, response);
     }
     if let Some(modification) = modification {
-        return modification.apply(daemon, when, response);
+        return modification.apply(context, when, response);
     }
     if let Some(grounds) = grounds {
         response.extensions_mut().insert(grounds);
@@ -351,12 +357,16 @@ async fn answer_to(
 }
 
 /// The answer in place of one that is kept and cannot be decoded for its client.
-fn instead_of(daemon: &Daemon, reader: &PageReader, undecodable: &Undecodable) -> Response<Body> {
+fn instead_of(
+    context: &ProxyContext,
+    reader: &PageReader,
+    undecodable: &Undecodable,
+) -> Response<Body> {
     let Undecodable { fault, audience, url } = undecodable;
     let detail = fault.to_string();
     debug!(url, error = detail, "the stored body cannot be decoded");
     let told = Message::Undecodable { url, detail: &detail };
-    reply::with_status(reply::told(daemon, reader, *audience, &told), CacheStatus::Undecodable)
+    reply::with_status(reply::told(context, reader, *audience, &told), CacheStatus::Undecodable)
 }
 
 /// Why a request's body was not read.
@@ -407,7 +417,7 @@ fn upgrade_of(parts: &mut Parts) -> Option<OnUpgrade> {
 }
 
 async fn act(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     client: &Client,
     ask: Ask,
     (kept, found): (Option<Arc<Kept>>, Found),
@@ -423,35 +433,35 @@ async fn act(
                 Mode::Autodial => Why::Autodial,
                 Mode::Online => reused(&ask),
             };
-            let response = kept::serve(daemon, &ask, &kept, CacheStatus::Hit(why));
+            let response = kept::serve(context, &ask, &kept, CacheStatus::Hit(why));
             if ask.asked.form_answer || !ask.mode.may_dial() {
                 return response;
             }
             match recode::look_ahead(response).await {
                 Ok(response) => response,
-                Err(undecodable) => fetch_again(daemon, client, ask, &undecodable).await,
+                Err(undecodable) => fetch_again(context, client, ask, &undecodable).await,
             }
         }
-        (Decision::ServeVersion, Some(kept)) => memento::serve(daemon, &ask, &kept),
-        (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(daemon, &ask, &kept).await,
+        (Decision::ServeVersion, Some(kept)) => memento::serve(context, &ask, &kept),
+        (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(context, &ask, &kept).await,
         (Decision::ServeAndRevalidate, Some(kept)) => {
             let status = CacheStatus::Hit(reused(&ask));
-            match recode::look_ahead(kept::serve(daemon, &ask, &kept, status)).await {
+            match recode::look_ahead(kept::serve(context, &ask, &kept, status)).await {
                 Ok(response) => {
-                    through::revalidate(daemon, client, ask, &found);
+                    through::revalidate(context, client, ask, &found);
                     response
                 }
-                Err(undecodable) => fetch_again(daemon, client, ask, &undecodable).await,
+                Err(undecodable) => fetch_again(context, client, ask, &undecodable).await,
             }
         }
         (Decision::Revalidate | Decision::Fetch, _) => {
-            Box::pin(through::fetch(daemon, client, ask, &found)).await
+            Box::pin(through::fetch(context, client, ask, &found)).await
         }
-        (Decision::Pass, _) => Box::pin(pass::pass(daemon, client, &ask, &found, rest)).await,
-        (Decision::QueuePage, _) => missing::page(daemon, &ask).await,
-        (Decision::QueuePart, _) => missing::part(daemon, &ask).await,
-        (Decision::Confirm, kept) => missing::confirm(daemon, &ask, kept.is_some()),
-        (Decision::Refuse(refusal), _) => missing::refuse(daemon, &ask, refusal),
+        (Decision::Pass, _) => Box::pin(pass::pass(context, client, &ask, &found, rest)).await,
+        (Decision::QueuePage, _) => missing::page(context, &ask).await,
+        (Decision::QueuePart, _) => missing::part(context, &ask).await,
+        (Decision::Confirm, kept) => missing::confirm(context, &ask, kept.is_some()),
+        (Decision::Refuse(refusal), _) => missing::refuse(context, &ask, refusal),
         // The decision was made from what is kept, so this is not reached.
         (
             Decision::Serve
@@ -459,27 +469,27 @@ async fn act(
             | Decision::ServeAndRefresh
             | Decision::ServeAndRevalidate,
             None,
-        ) => missing::refuse(daemon, &ask, Refusal::NotKept),
+        ) => missing::refuse(context, &ask, Refusal::NotKept),
     }
 }
 
 /// Asks the origin as if nothing was stored, where the stored body is damaged.
 async fn fetch_again(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     client: &Client,
     mut ask: Ask,
     undecodable: &Undecodable,
 ) -> Response<Body> {
     debug!(url = undecodable.url, error = %undecodable.fault, "the stored body cannot be decoded");
     if !undecodable.is_damaged() {
-        return instead_of(daemon, &ask.reader(), undecodable);
+        return instead_of(context, &ask.reader(), undecodable);
     }
     if ask.control.only_if_cached {
-        return missing::refuse(daemon, &ask, Refusal::NotKept);
+        return missing::refuse(context, &ask, Refusal::NotKept);
     }
     ask.verdict = None;
     ask.codings.ask_as_the_client();
-    Box::pin(through::fetch(daemon, client, ask, &Found::default())).await
+    Box::pin(through::fetch(context, client, ask, &Found::default())).await
 }
 
 /// Why what is kept is served while online.
@@ -495,14 +505,14 @@ fn reused(ask: &Ask) -> Why {
 }
 
 fn bad_target(
-    daemon: &Daemon,
+    context: &ProxyContext,
     reader: &PageReader,
     audience: Audience,
     error: &BadTarget,
 ) -> Response<Body> {
     let detail = error_chain(error);
     let told = Message::BadRequest { detail: &detail };
-    let mut response = reply::unless_part(daemon, reader, audience, &told);
+    let mut response = reply::unless_part(context, reader, audience, &told);
     match error {
         BadTarget::Protocol(_) => *response.status_mut() = StatusCode::NOT_IMPLEMENTED,
         // RFC 9110 §15.5.20: the client may try again on another connection.

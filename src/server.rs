@@ -1,6 +1,5 @@
 //! The server: who is let in, and how it comes to an end.
 
-pub mod access;
 pub mod client_io;
 pub mod connection;
 pub mod context;
@@ -11,6 +10,7 @@ pub mod listener;
 pub mod places;
 pub mod repeat;
 mod resets;
+mod service;
 mod streams;
 mod waiting;
 

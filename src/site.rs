@@ -48,11 +48,9 @@ mod search;
 pub(crate) mod source;
 mod statistics;
 mod status;
-pub mod tickets;
 mod undone;
 mod versions;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
@@ -63,45 +61,36 @@ use wwwoffle_url::CanonicalUrl;
 use self::caller::Caller;
 use self::forms::Act;
 use self::local_pages::Local;
-use crate::base::basic::Login;
 use crate::base::mode::Mode;
-use crate::daemon::Daemon;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
-
-/// Who comes to our own pages.
-#[derive(Debug)]
-pub struct Visit {
-    /// The other end of the connection.
-    pub peer: SocketAddr,
-    /// The login to the proxy, which the request is no longer carrying.
-    pub login: Option<Login>,
-}
+use crate::proxy::visitor::Visit;
+use crate::site::context::SiteContext;
 
 /// Answers a request for one of our own pages, or a call of the API, at `url`, which is local.
 ///
 /// Dropping it is what happens when the client leaves: what was begun on the disk is done all the
 /// same, nothing else is begun.
 pub async fn over_tcp(
-    daemon: Arc<Daemon>,
+    context: Arc<SiteContext>,
     mode: Mode,
     url: &CanonicalUrl,
     visit: Visit,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let mut response = respond(daemon, mode, url, visit, request).await;
+    let mut response = respond(context, mode, url, visit, request).await;
     isolation::isolate(response.headers_mut(), url.path());
     response
 }
 
 async fn respond(
-    daemon: Arc<Daemon>,
+    context: Arc<SiteContext>,
     mode: Mode,
     url: &CanonicalUrl,
     visit: Visit,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
-    let mut caller = Caller::over_tcp(daemon, mode, url, &visit, &request);
+    let mut caller = Caller::over_tcp(context, mode, url, &visit, &request);
     // Under a foreign name, or for another site, nobody is even asked for a password.
     if caller.check_origin().is_ok()
         && let Err(denied) = entry::admit(&mut caller, url.path(), &visit, &mut request).await
@@ -161,8 +150,8 @@ async fn respond(
 /// Answers a call of the API on the control socket; there are no pages there.
 ///
 /// Dropping it does what it does for [`over_tcp`].
-pub async fn over_socket(daemon: Arc<Daemon>, request: Request<Incoming>) -> Response<Body> {
-    let caller = Caller::over_socket(daemon);
+pub async fn over_socket(context: Arc<SiteContext>, request: Request<Incoming>) -> Response<Body> {
+    let caller = Caller::over_socket(context);
     let uri = request.uri().clone();
     api::answer(&caller, uri.path(), uri.query(), request).await
 }

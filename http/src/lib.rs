@@ -7,4 +7,5 @@ pub mod decoding;
 pub mod fields;
 pub mod framing;
 pub mod head;
+pub mod redirect;
 pub mod retry_after;

@@ -25,10 +25,12 @@ use crate::base::reload;
 use crate::daemon::{Daemon, Parts};
 use crate::fetch;
 use crate::fetch::monitor;
-use crate::net::link;
-use crate::server::access::names;
+use crate::net::link::{self, Probe};
+use crate::proxy::access::names;
+use crate::proxy::link_probe;
 use crate::server::control::{self, ControlSocket};
 use crate::server::listener::{self, OpenFiles};
+use crate::storage::context::StorageContext;
 use crate::storage::lists;
 use crate::storage::purge;
 use crate::storage::spool_options;
@@ -191,11 +193,13 @@ async fn serve(
     {
         warn!(error = error_chain(&error), "the next start will not know the mode");
     }
-    daemon.base.tasks.spawn(link::work(Arc::clone(&daemon)));
+    let prober = Arc::clone(&daemon.proxy);
+    let prober = move |hosts| -> Probe { Box::pin(link_probe::run(Arc::clone(&prober), hosts)) };
+    daemon.base.tasks.spawn(link::work(Arc::clone(&daemon.net), Box::new(prober)));
     daemon.net.link.has_begun().await;
     // The first page that anybody sees tells of before as well.
-    fetch::begin(&daemon).await;
-    statistics::keep::begin(&daemon).await;
+    fetch::begin(&daemon.fetch).await;
+    statistics::keep::begin(&daemon.storage).await;
     start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
     // Whoever reads the line may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
@@ -212,8 +216,8 @@ async fn serve(
     if left > 0 {
         warn!(left, "not everything ended in time");
     }
-    statistics::keep::stop(&daemon).await;
-    lists::stop(&daemon).await;
+    statistics::keep::stop(&daemon.storage).await;
+    lists::stop(&daemon.storage).await;
     Ok(())
 }
 
@@ -255,29 +259,29 @@ fn authority(spool: &Path, domains: &[String]) -> Result<Authority, Refusal> {
 }
 
 fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles), rest: Duration) {
-    daemon.base.tasks.spawn(control::accept(Arc::clone(daemon), socket, files.programs()));
-    daemon.base.tasks.spawn(monitor::work(Arc::clone(daemon)));
-    daemon.base.tasks.spawn(purge::work(Arc::clone(daemon), rest));
-    daemon.base.tasks.spawn(names::keep(Arc::clone(daemon)));
-    daemon.base.tasks.spawn(tell_failures(Arc::clone(daemon)));
-    daemon.base.tasks.spawn(tending::tend(Arc::clone(daemon), rest));
-    daemon.base.tasks.spawn(lists::work(Arc::clone(daemon)));
+    daemon.base.tasks.spawn(control::accept(Arc::clone(&daemon.server), socket, files.programs()));
+    daemon.base.tasks.spawn(monitor::work(Arc::clone(&daemon.fetch)));
+    daemon.base.tasks.spawn(purge::work(Arc::clone(&daemon.storage), rest));
+    daemon.base.tasks.spawn(names::keep(Arc::clone(&daemon.proxy)));
+    daemon.base.tasks.spawn(tell_failures(Arc::clone(&daemon.storage)));
+    daemon.base.tasks.spawn(tending::tend(Arc::clone(&daemon.storage), rest));
+    daemon.base.tasks.spawn(lists::work(Arc::clone(&daemon.storage)));
     daemon.base.tasks.spawn(reload::watch(Arc::clone(&daemon.base)));
 }
 
 /// Says in the log which pages the disk refused after they had been served: under the durability
 /// `batch` they are written a moment later.
-async fn tell_failures(daemon: Arc<Daemon>) {
+async fn tell_failures(context: Arc<StorageContext>) {
     let mut tick = tokio::time::interval(LOOK_FOR_FAILURES);
     loop {
         tokio::select! {
-            () = daemon.base.tasks.stopping() => return,
+            () = context.base.tasks.stopping() => return,
             _ = tick.tick() => {}
         }
-        for failure in daemon.storage.store.spool().failures() {
+        for failure in context.store.spool().failures() {
             let error = error_chain(&failure);
             if failure.is_full() {
-                daemon.storage.store.set_full(true);
+                context.store.set_full(true);
                 error!(error, "pages have no place on the disk yet");
             } else {
                 error!(error, "a page could not be kept");
@@ -310,7 +314,7 @@ fn listen(daemon: &Arc<Daemon>, sockets: Vec<Socket>, files: OpenFiles) -> Resul
     for (socket, address) in sockets.into_iter().zip(&daemon.base.listening) {
         let listener = listener::listen(socket).map_err(|e| cannot_listen(*address, &e))?;
         daemon.base.tasks.spawn(listener::accept(
-            Arc::clone(daemon),
+            Arc::clone(&daemon.server),
             listener,
             Arc::clone(&places),
         ));

@@ -10,7 +10,7 @@ use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{MAX_REMOVED_BYTES, Spool};
 
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
+use crate::storage::context::StorageContext;
 use crate::storage::purge::room::min_free_at;
 
 /// How often the bounds are looked at.
@@ -25,18 +25,18 @@ const NEEDED: u64 = 256 << 20;
 
 /// Tends the spool until the daemon stops. What is too old is not looked for in the first `rest`: until then
 /// the clock may be wrong.
-pub(crate) async fn tend(daemon: Arc<Daemon>, rest: Duration) {
-    check_recent(&daemon).await;
+pub(crate) async fn tend(context: Arc<StorageContext>, rest: Duration) {
+    check_recent(&context).await;
     let mut tick = tokio::time::interval_at(Instant::now() + rest, TRIM_EVERY);
     let mut forget = tokio::time::interval(FORGET_EVERY);
     loop {
         tokio::select! {
-            () = daemon.base.tasks.stopping() => return,
-            _ = tick.tick() => trim(&daemon).await,
+            () = context.base.tasks.stopping() => return,
+            _ = tick.tick() => trim(&context).await,
             _ = forget.tick() => {
-                forget_removed(&daemon).await;
+                forget_removed(&context).await;
                 let keep = |spool: &Spool| { keep_reserve(spool); Ok(()) };
-                let _never_fails = daemon.storage.store.run(keep).await;
+                let _never_fails = context.store.run(keep).await;
             }
         }
     }
@@ -54,10 +54,10 @@ pub(crate) fn keep_reserve(spool: &Spool) {
 }
 
 /// Looks at what came last, if the daemon before did not stop in order.
-async fn check_recent(daemon: &Arc<Daemon>) {
-    let asked = Arc::clone(daemon);
+async fn check_recent(context: &Arc<StorageContext>) {
+    let asked = Arc::clone(context);
     let goes_on = move || !asked.base.tasks.is_stopping();
-    match daemon.storage.store.run(move |spool| Ok(spool.check_recent(&goes_on))).await {
+    match context.store.run(move |spool| Ok(spool.check_recent(&goes_on))).await {
         Ok(checked) => {
             for damage in &checked.damaged {
                 warn!(%damage, "a page that came last was set aside and will be fetched again");
@@ -76,14 +76,13 @@ async fn check_recent(daemon: &Arc<Daemon>) {
 }
 
 /// Removes for good what was removed too long ago; all of it where the room is needed.
-async fn forget_removed(daemon: &Arc<Daemon>) {
-    let needed =
-        NEEDED.max(min_free_at(&daemon.base.config(), daemon.storage.store.spool().root()));
+async fn forget_removed(context: &Arc<StorageContext>) {
+    let needed = NEEDED.max(min_free_at(&context.base.config(), context.store.spool().root()));
     let forget = move |spool: &Spool| {
         let is_short = space(spool.root()).is_ok_and(|space| space.free < needed);
         spool.forget_removed(if is_short { 0 } else { MAX_REMOVED_BYTES })
     };
-    match daemon.storage.store.run(forget).await {
+    match context.store.run(forget).await {
         Ok(0) => {}
         Ok(bytes) => debug!(bytes, "what was removed cannot be had back any more"),
         Err(error) => {
@@ -95,8 +94,8 @@ async fn forget_removed(daemon: &Arc<Daemon>) {
     }
 }
 
-async fn trim(daemon: &Arc<Daemon>) {
-    let trimmed = match daemon.storage.store.run(wwwoffle_spool::Spool::trim).await {
+async fn trim(context: &Arc<StorageContext>) {
+    let trimmed = match context.store.run(wwwoffle_spool::Spool::trim).await {
         Ok(trimmed) => trimmed,
         Err(error) => {
             warn!(error = error_chain(&error), "what is too old cannot be removed");

@@ -24,7 +24,7 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places, Whose};
 use crate::base::spelling::Spelling;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::net::upstream::Failure;
 use crate::proxy::download::{Allowance, Download, Headed, Job, Joined, Leaving, Outcome, run};
 use crate::proxy::keep::Keeping;
@@ -39,20 +39,20 @@ use wwwoffle_http::retry_after::retry_after;
 const UNKNOWN_OWNER: &str = "it is somebody's whom this version does not know";
 
 /// Tries to get a request's answer into the spool.
-pub(super) async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdict {
-    let Foreseen { request, job, kept, how } = match foresee(daemon, outgoing).await {
+pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Verdict {
+    let Foreseen { request, job, kept, how } = match foresee(context, outgoing).await {
         Ok(foreseen) => foreseen,
         Err(verdict) => return verdict,
     };
     let places = Arc::clone(&job.places);
     if let Some((kept, how)) = kept.zip(how) {
         let bytes = kept.entry.body_len();
-        return done(daemon, outgoing, &known(&request, &places, &kept), bytes, how).await;
+        return done(context, outgoing, &known(&request, &places, &kept), bytes, how).await;
     }
-    if is_refused(daemon, outgoing).await {
+    if is_refused(context, outgoing).await {
         return Verdict::LeftAlone;
     }
-    let (download, outcome, wait) = carry_out(daemon, outgoing, &request.headers, job).await;
+    let (download, outcome, wait) = carry_out(context, outgoing, &request.headers, job).await;
     match outcome {
         Outcome::Kept(status) => match download.head().await {
             Headed::Keeping(head) => {
@@ -60,13 +60,13 @@ pub(super) async fn attempt(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Verdic
                 let answered =
                     Answered { request: &request, places: &places, status, fields, known };
                 let bytes = download.feed().length();
-                done(daemon, outgoing, &answered, bytes, Brought::Fetched).await
+                done(context, outgoing, &answered, bytes, Brought::Fetched).await
             }
             Headed::Unchanged(confirmed) => {
                 let mut answered = known(&request, &places, &confirmed.kept);
                 answered.fields = &confirmed.fields;
                 let bytes = confirmed.kept.entry.body_len();
-                done(daemon, outgoing, &answered, bytes, Brought::Unchanged).await
+                done(context, outgoing, &answered, bytes, Brought::Unchanged).await
             }
             Headed::Passing(_) | Headed::Unkeepable(_) | Headed::Failed(_) => {
                 let (led, how) = (Following::default(), Brought::Fetched);
@@ -110,15 +110,15 @@ pub(super) struct Foreseen {
 ///
 /// What becomes of it where nobody needs to be asked.
 pub(super) async fn foresee(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     outgoing: &Outgoing,
 ) -> Result<Foreseen, Verdict> {
-    if let Some(verdict) = by_rule(daemon, outgoing).await {
+    if let Some(verdict) = by_rule(context, outgoing).await {
         return Err(verdict);
     }
-    let prepared = prepare(daemon, outgoing).await;
+    let prepared = prepare(context, outgoing).await;
     let (request, job, kept) = prepared.map_err(|error| Verdict::Failed { error, status: None })?;
-    let how = kept.as_ref().and_then(|kept| is_answered(daemon, outgoing, kept));
+    let how = kept.as_ref().and_then(|kept| is_answered(context, outgoing, kept));
     Ok(Foreseen { request, job, kept, how })
 }
 
@@ -134,17 +134,17 @@ pub(super) fn known<'a>(
 
 /// The answer is kept: what it leads to comes next, and what a browser makes of it.
 async fn done(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     outgoing: &Outgoing,
     answered: &Answered<'_>,
     bytes: u64,
     how: Brought,
 ) -> Verdict {
     let status = answered.status;
-    let followed = follow(daemon, daemon.fetch.fetcher.runs(), outgoing, answered).await;
-    outcome::ended(daemon, outgoing);
+    let followed = follow(context, context.fetcher.runs(), outgoing, answered).await;
+    outcome::ended(context, outgoing);
     match followed {
-        Ok(led) => match browser::open(daemon, outgoing, answered).await {
+        Ok(led) => match browser::open(context, outgoing, answered).await {
             Opened::Over => Verdict::Done { status, bytes, led, how },
             Opened::Interrupted => Verdict::Untried,
         },
@@ -160,12 +160,12 @@ async fn done(
 /// secrets than this request, and everyone may have it. A redirect is followed for each. What a run wants
 /// was brought by it if it was checked since the run began; and what is fresh nobody is asked about, unless
 /// that was asked for.
-fn is_answered(daemon: &Daemon, outgoing: &Outgoing, kept: &Kept) -> Option<Brought> {
+fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Option<Brought> {
     if outgoing.kind == RequestKind::Post {
         return None;
     }
     if !outgoing.wishes.is_empty() {
-        let begun = |wish: &Wish| daemon.fetch.fetcher.runs().look(wish.run, |run| run.begun);
+        let begun = |wish: &Wish| context.fetcher.runs().look(wish.run, |run| run.begun);
         if outgoing
             .wishes
             .iter()
@@ -183,24 +183,24 @@ fn is_answered(daemon: &Daemon, outgoing: &Outgoing, kept: &Kept) -> Option<Brou
         return Some(Brought::Fetched);
     }
     let may_be_old = !outgoing.renew && (outgoing.class.is_some() || !outgoing.wishes.is_empty());
-    (may_be_old && is_fresh(daemon, outgoing, kept)).then_some(Brought::Kept)
+    (may_be_old && is_fresh(context, outgoing, kept)).then_some(Brought::Kept)
 }
 
 /// Whether an answer may be used again without asking its origin (RFC 9111 §4.2).
-fn is_fresh(daemon: &Daemon, outgoing: &Outgoing, kept: &Kept) -> bool {
-    let Ok(url) = CanonicalUrl::parse(base(outgoing), &daemon.base.local) else { return false };
+fn is_fresh(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> bool {
+    let Ok(url) = CanonicalUrl::parse(base(outgoing), &context.base.local) else { return false };
     let credentials = url.user().is_some() || !matches!(outgoing.secrets, Secrets::None);
-    verdict::is_fresh(daemon, &url.without_credentials(), kept, credentials)
+    verdict::is_fresh(&context.proxy, &url.without_credentials(), kept, credentials)
 }
 
 /// Asks the origin, or joins whoever asks the same already, and waits for the end.
 async fn carry_out(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     outgoing: &Outgoing,
     fields: &HeaderMap,
     job: Job,
 ) -> (Arc<Download>, Outcome, Option<Duration>) {
-    let downloads = &daemon.proxy.traffic.downloads;
+    let downloads = &context.proxy.traffic.downloads;
     if outgoing.kind != RequestKind::Post {
         let about = job.about.identities();
         match downloads.join(&job.places, fields, about, clock::now(), false) {
@@ -223,19 +223,19 @@ async fn carry_out(
                 }
                 // It was kept for who asked first; or all others have left it.
             }
-            Joined::New(download) => return run_ours(daemon, job, download).await,
+            Joined::New(download) => return run_ours(context, job, download).await,
         }
     }
     let alone = downloads.alone(&job.places, fields, clock::now());
-    run_ours(daemon, job, alone).await
+    run_ours(context, job, alone).await
 }
 
 async fn run_ours(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     job: Job,
     download: Arc<Download>,
 ) -> (Arc<Download>, Outcome, Option<Duration>) {
-    daemon.base.tasks.spawn(run(Arc::clone(daemon), job, Arc::clone(&download)));
+    context.base.tasks.spawn(run(Arc::clone(&context.proxy), job, Arc::clone(&download)));
     let (download, outcome) = download.outcome().await;
     // An answer that is not kept is nobody's; one that a client asked for is the client's.
     let answer = download.take();
@@ -245,10 +245,10 @@ async fn run_ours(
 
 /// What becomes of a request by its URL and who asked for it. The configuration may have changed
 /// since it was queued, and redirects lead anywhere.
-async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
+async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Verdict> {
     let failed = |error: &str| Some(Verdict::Failed { error: error.to_owned(), status: None });
     // What is no URL fails for that reason, later.
-    let url = CanonicalUrl::parse(base(outgoing), &daemon.base.local).ok()?;
+    let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
     if url.is_form_answer() {
         return failed("it is the answer to a form; only sending the form again brings a new one");
     }
@@ -256,10 +256,10 @@ async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
     let asker = recorded(outgoing).map_or_else(
         |_| Asker::default(),
         |request| {
-            Asker::of_recorded(&request.headers, outgoing.page.as_deref(), &daemon.base.local)
+            Asker::of_recorded(&request.headers, outgoing.page.as_deref(), &context.base.local)
         },
     );
-    let to = match ruled(&daemon.base.config(), &url, &asker) {
+    let to = match ruled(&context.base.config(), &url, &asker) {
         Ruling::Usual(Standing::Usual) => return None,
         Ruling::Usual(Standing::NeverKept | Standing::Nearby) => {
             return failed("the configuration says that it is never kept");
@@ -277,7 +277,7 @@ async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
     };
     let status = StatusCode::TEMPORARY_REDIRECT;
     let followed = match recorded(outgoing) {
-        Ok(request) => successor::of(daemon, outgoing, &request, status, &to, None).await,
+        Ok(request) => successor::of(context, outgoing, &request, status, &to, None).await,
         Err(error) => return failed(&error),
     };
     Some(match followed {
@@ -288,27 +288,27 @@ async fn by_rule(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> Option<Verdict> {
 
 /// Rebuilds the request, and asks with what is kept if there is something.
 async fn prepare(
-    daemon: &Daemon,
+    context: &FetchContext,
     outgoing: &Outgoing,
 ) -> Result<(Parts, Job, Option<Arc<Kept>>), String> {
     let request = recorded(outgoing)?;
     // The port is all that is needed of it: path and fields are as they were recorded.
     let mut resource =
-        of_url(base(outgoing), &daemon.base.local).map_err(|error| error_chain(&error))?;
-    let places = Places::of_queued(&outgoing.place, &daemon.base.local).ok_or(UNKNOWN_OWNER)?;
+        of_url(base(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
+    let places = Places::of_queued(&outgoing.place, &context.base.local).ok_or(UNKNOWN_OWNER)?;
     let mut sent = Request::from_parts(request.clone(), ());
-    let url = CanonicalUrl::parse(base(outgoing), &daemon.base.local)
+    let url = CanonicalUrl::parse(base(outgoing), &context.base.local)
         .map_err(|error| error_chain(&error))?
         .without_credentials();
     let target = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let places = Arc::new(places.spelled(&Spelling::of(target, &url)));
-    let (config, parts) = (daemon.base.config(), UrlParts::of(&url));
+    let (config, parts) = (context.base.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
-    resource.origin.via = parent(&config, &url, &daemon.base.pseudonym);
+    resource.origin.via = parent(&config, &url, &context.base.pseudonym);
     resource.origin.reach = outgoing.asked_from.into();
     let selecting = || sent.headers().clone();
     let found =
-        choose::find(&daemon.storage.store, &places, config.caching.shared, selecting).await;
+        choose::find(&context.storage.store, &places, config.caching.shared, selecting).await;
     let found = found.map_err(|error| error_chain(&error))?;
     let personal = !matches!(outgoing.secrets, Secrets::None);
     let is_form = outgoing.kind == RequestKind::Post;
@@ -323,22 +323,22 @@ async fn prepare(
         answers: None,
         about: found.about(|_| !is_form, personal),
         leaving: Leaving::queued(&config, &UrlParts::of(&url)),
-        allowance: allowance(daemon, outgoing, &parts),
+        allowance: allowance(context, outgoing, &parts),
         interim: None,
     };
     Ok((request, job, found.own().map(Arc::clone)))
 }
 
 /// How much of the answer may come. That to a form comes in any case, for it comes only once.
-fn allowance(daemon: &Daemon, outgoing: &Outgoing, url: &UrlParts<'_>) -> Allowance {
+fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &UrlParts<'_>) -> Allowance {
     if outgoing.kind == RequestKind::Post {
         return Allowance { is_unbounded: true, ..Allowance::default() };
     }
-    let ceiling = match *daemon.base.config().fetch_options.ask_above.of(url) {
+    let ceiling = match *context.base.config().fetch_options.ask_above.of(url) {
         SizeLimit::At(size) if !outgoing.any_length => Some(size.bytes()),
         SizeLimit::At(_) | SizeLimit::None => None,
     };
-    let meter = Some(daemon.fetch.fetcher.meter());
+    let meter = Some(context.fetcher.meter());
     Allowance { ceiling, meter, is_unbounded: outgoing.any_length }
 }
 

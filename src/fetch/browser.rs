@@ -37,8 +37,8 @@ use crate::api::Event;
 use crate::base::owner::Owner;
 use crate::base::process_group::text;
 use crate::base::small_file::{IN_SPOOL, is_program, lies_in};
-use crate::daemon::Daemon;
 use crate::fetch::chromium;
+use crate::fetch::context::FetchContext;
 use crate::net::upstream::Scheme;
 use crate::proxy::censor::OUR_USER_AGENT;
 use crate::proxy::target::of_url;
@@ -73,16 +73,16 @@ pub(super) enum Opened {
 
 /// Opens a page whose answer is kept, if the configuration says so. Dropping it ends the browser.
 pub(super) async fn open(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     outgoing: &Outgoing,
     answered: &Answered<'_>,
 ) -> Opened {
     if !is_page(outgoing, answered) {
         return Opened::Over;
     }
-    let Ok(resource) = of_url(base(outgoing), &daemon.base.local) else { return Opened::Over };
+    let Ok(resource) = of_url(base(outgoing), &context.base.local) else { return Opened::Over };
     let url = resource.url.without_credentials();
-    let config = daemon.base.config();
+    let config = context.base.config();
     let options = &config.fetch_options;
     let Some(program) = options.browser.of(&UrlParts::of(&url)).path() else { return Opened::Over };
     let request = answered.request;
@@ -90,12 +90,12 @@ pub(super) async fn open(
     let protocol = if resource.origin.scheme == Scheme::Https { "https" } else { "http" };
     let spelled = format!("{protocol}://{}{path}", resource.origin);
     // It waits for its turn, and then asks through the proxy as anybody does.
-    daemon.fetch.fetcher.step_aside(&outgoing.place.key());
-    let mut mode = daemon.base.mode.watch();
+    context.fetcher.step_aside(&outgoing.place.key());
+    let mut mode = context.base.mode.watch();
     let opened = async {
-        let proxy = proxy_for(daemon, outgoing, answered)?;
-        let most = || daemon.base.config().fetch_options.browsers_at_once.get();
-        let _turn = daemon.fetch.fetcher.browsers.take(most).await;
+        let proxy = proxy_for(context, outgoing, answered)?;
+        let most = || context.base.config().fetch_options.browsers_at_once.get();
+        let _turn = context.fetcher.browsers.take(most).await;
         if !is_program(program) {
             let program = program.display();
             return Err(format!(
@@ -103,14 +103,14 @@ pub(super) async fn open(
                  browser to where it is"
             ));
         }
-        let key = daemon.proxy.clients.faces.authority.spki_hash();
+        let key = context.proxy.clients.faces.authority.spki_hash();
         let width = options.window_width.get();
         let told = Told { program, request, proxy, key: &key, width };
         let visit = Visit::begin(spelled, cookies(&request.headers), Instant::now());
-        browse(daemon, &told, visit, options.browser_time).await
+        browse(context, &told, visit, options.browser_time).await
     };
     let opened = tokio::select! {
-        () = daemon.base.tasks.stopping() => return Opened::Interrupted,
+        () = context.base.tasks.stopping() => return Opened::Interrupted,
         _gone = mode.wait_for(|mode| !mode.may_dial()) => return Opened::Interrupted,
         opened = opened => opened,
     };
@@ -119,7 +119,7 @@ pub(super) async fn open(
         Ok(ended) => debug!(url, ?ended, "opened in the browser"),
         Err(error) => {
             warn!(url, error, "a page was fetched, but not opened in the browser");
-            daemon.fetch.fetcher.tell(Event::Browser { url, error });
+            context.fetcher.tell(Event::Browser { url, error });
         }
     }
     Opened::Over
@@ -149,7 +149,7 @@ fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
 ///
 /// Why it cannot.
 fn proxy_for(
-    daemon: &Daemon,
+    context: &FetchContext,
     outgoing: &Outgoing,
     answered: &Answered<'_>,
 ) -> Result<SocketAddr, String> {
@@ -159,13 +159,13 @@ fn proxy_for(
             "{owner} has asked for it, and the browser is that of who sits at this machine"
         ));
     }
-    if !daemon.base.config().allowed_users.users.is_empty() {
+    if !context.base.config().allowed_users.users.is_empty() {
         return Err("the proxy asks for passwords, and the browser has none".to_owned());
     }
     if answered.places.credentials {
         return Err("it is asked for with a password, which the browser is not told".to_owned());
     }
-    here(&daemon.base.listening).ok_or_else(|| {
+    here(&context.base.listening).ok_or_else(|| {
         "the proxy listens on no address of this machine's own, such as 127.0.0.1".to_owned()
     })
 }
@@ -233,12 +233,12 @@ fn cookies(fields: &HeaderMap) -> Vec<Cookie> {
 ///
 /// Why the page was not seen.
 async fn browse(
-    daemon: &Daemon,
+    context: &FetchContext,
     told: &Told<'_>,
     visit: (Visit, Next),
     time: std::time::Duration,
 ) -> Result<Ended, String> {
-    if lies_in(told.program, daemon.storage.store.spool().root()) {
+    if lies_in(told.program, context.storage.store.spool().root()) {
         return Err(format!("the browser cannot be started: {IN_SPOOL}"));
     }
     let profile = Profile::make().map_err(|error| format!("no profile can be made: {error}"))?;
@@ -248,7 +248,7 @@ async fn browse(
     // It is read as long as it runs, or the browser would wait for that.
     let said = text(process.said.take());
     let visited = async {
-        let ended = timeout(time, converse(daemon, &mut process, visit)).await;
+        let ended = timeout(time, converse(context, &mut process, visit)).await;
         process.end().await;
         ended.unwrap_or(Some(Ok(Ended::OutOfTime)))
     };
@@ -266,12 +266,12 @@ async fn browse(
 
 /// Speaks with a browser until the visit is over; `None` when it has ended before.
 async fn converse(
-    daemon: &Daemon,
+    context: &FetchContext,
     process: &mut Process,
     (mut visit, mut next): (Visit, Next),
 ) -> Option<Result<Ended, String>> {
     let (mut framing, mut piece) = (Framing::default(), vec![0; 64 << 10]);
-    let meter = daemon.fetch.fetcher.meter();
+    let meter = context.fetcher.meter();
     loop {
         if meter.count(next.bytes) {
             return Some(Ok(Ended::OverBudget));

@@ -8,14 +8,14 @@ use wwwoffle_spool::{Error, Outgoing};
 
 use super::attempt::base;
 use super::recurse::runs::Runs;
-use super::redirect::location;
 use super::{recurse, successor};
 use crate::api::Event;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::proxy::choose;
 use crate::storage::store::Kept;
+use wwwoffle_http::redirect::location;
 
 /// An answer that is kept, while its request is on the queue still.
 #[derive(Debug)]
@@ -47,13 +47,13 @@ impl Answered<'_> {
     /// # Errors
     ///
     /// When the disk fails.
-    pub(super) async fn kept(&self, daemon: &Daemon) -> Result<Option<Arc<Kept>>, Error> {
+    pub(super) async fn kept(&self, context: &FetchContext) -> Result<Option<Arc<Kept>>, Error> {
         if let Some(kept) = &self.known {
             return Ok(Some(Arc::clone(kept)));
         }
-        let shared = daemon.base.config().caching.shared;
+        let shared = context.base.config().caching.shared;
         let request = || self.request.headers.clone();
-        let found = choose::find(&daemon.storage.store, self.places, shared, request).await?;
+        let found = choose::find(&context.storage.store, self.places, shared, request).await?;
         Ok(found.own().or(found.near()).map(Arc::clone))
     }
 }
@@ -65,16 +65,16 @@ impl Answered<'_> {
 ///
 /// Why it cannot be told, in words for a person: then the request stays on the queue.
 pub(super) async fn follow(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     runs: &Runs,
     outgoing: &Outgoing,
     answered: &Answered<'_>,
 ) -> Result<Following, String> {
     let Some(target) = location(base(outgoing), answered.status, answered.fields) else {
-        let kept = answered.kept(daemon).await.map_err(|error| error_chain(&error))?;
+        let kept = answered.kept(context).await.map_err(|error| error_chain(&error))?;
         let Some(kept) = kept else { return Ok(Following::default()) };
         let request = answered.request;
-        let mut next = recurse::follow::follow(daemon, runs, outgoing, request, &kept).await?;
+        let mut next = recurse::follow::follow(context, runs, outgoing, request, &kept).await?;
         for next in &mut next {
             next.asked_from = outgoing.asked_from;
             // Whoever wants a page first or last means all of it, and not where it leads.
@@ -86,7 +86,7 @@ pub(super) async fn follow(
     };
     let request = answered.request;
     let mut following =
-        successor::redirect(daemon, outgoing, request, answered.status, &target).await?;
-    following.next.retain_mut(|next| recurse::outcome::redirected(daemon, runs, outgoing, next));
+        successor::redirect(context, outgoing, request, answered.status, &target).await?;
+    following.next.retain_mut(|next| recurse::outcome::redirected(context, runs, outgoing, next));
     Ok(following)
 }

@@ -13,13 +13,13 @@ use super::schedule::Rests;
 use super::work::may_start;
 use crate::api::Held;
 use crate::base::clock;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
 /// Judges requests by how things are now. To be made anew for each look.
 #[derive(Debug)]
 pub struct Holder<'a> {
-    daemon: &'a Daemon,
+    context: &'a FetchContext,
     config: Arc<Config>,
     zone: TimeZone,
     now: Timestamp,
@@ -30,14 +30,14 @@ pub struct Holder<'a> {
 impl<'a> Holder<'a> {
     /// How things are now.
     #[must_use]
-    pub fn new(daemon: &'a Daemon) -> Self {
+    pub fn new(context: &'a FetchContext) -> Self {
         Self {
-            daemon,
-            config: daemon.base.config(),
+            context,
+            config: context.base.config(),
             zone: TimeZone::system(),
             now: timestamp(clock::now()),
-            may_dial: daemon.base.mode.now().may_dial(),
-            spent: daemon.fetch.fetcher.spent(),
+            may_dial: context.base.mode.now().may_dial(),
+            spent: context.fetcher.spent(),
         }
     }
 
@@ -45,7 +45,7 @@ impl<'a> Holder<'a> {
     #[must_use]
     pub fn held(&self, request: &OutgoingSummary) -> Option<Held> {
         let key = request.place.key();
-        if self.daemon.fetch.fetcher.is_active(&key) {
+        if self.context.fetcher.is_active(&key) {
             return None;
         }
         let attempts = u64::from(request.attempts);
@@ -56,8 +56,8 @@ impl<'a> Holder<'a> {
                 now: self.now,
                 may_dial: self.may_dial,
                 spent: self.spent,
-                window: may_start(self.daemon, &self.config, &self.zone, request, self.now).err(),
-                rests: self.daemon.fetch.fetcher.rests(&key),
+                window: may_start(self.context, &self.config, &self.zone, request, self.now).err(),
+                rests: self.context.fetcher.rests(&key),
                 not_before: request.not_before,
                 is_last: attempts >= most,
             },
@@ -121,11 +121,11 @@ fn judge(state: &RequestState, facts: &Facts) -> Option<Held> {
 /// them may go before long.
 #[must_use]
 pub fn all_rest<'a>(
-    daemon: &Daemon,
+    context: &FetchContext,
     places: impl Iterator<Item = &'a Place>,
 ) -> Option<Vec<(Held, u64)>> {
-    let (holder, mut causes) = (Holder::new(daemon), BTreeMap::<Held, u64>::new());
-    let queue = daemon.storage.store.spool().queue();
+    let (holder, mut causes) = (Holder::new(context), BTreeMap::<Held, u64>::new());
+    let queue = context.storage.store.spool().queue();
     for place in places {
         // What has left the queue is told of soon.
         let held = queue.summary(&place.key()).and_then(|request| holder.held(&request))?;

@@ -18,7 +18,7 @@ use wwwoffle_url::Key;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Requester;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::fetch::recurse::aim::{Aim, MAX_DEPTH, PartClass};
 use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{self, NotBegun};
@@ -87,14 +87,14 @@ impl Wish {
 }
 
 /// Puts what is due on the queue until the daemon stops. One task of each daemon.
-pub async fn work(daemon: Arc<Daemon>) {
-    let mut mode = daemon.base.mode.watch();
+pub async fn work(context: Arc<FetchContext>) {
+    let mut mode = context.base.mode.watch();
     loop {
         let may_dial = mode.borrow_and_update().may_dial();
-        let pause = if may_dial { start_due(&daemon).await } else { LOOK_AGAIN };
+        let pause = if may_dial { start_due(&context).await } else { LOOK_AGAIN };
         tokio::select! {
-            () = daemon.base.tasks.stopping() => return,
-            () = daemon.fetch.monitor.news.notified() => {}
+            () = context.base.tasks.stopping() => return,
+            () = context.monitor.news.notified() => {}
             // The switch is in the daemon, so the mode never ends.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
@@ -103,17 +103,17 @@ pub async fn work(daemon: Arc<Daemon>) {
 }
 
 /// Starts what is due, what has waited longest first; returns how long nothing more will be.
-async fn start_due(daemon: &Arc<Daemon>) -> Duration {
+async fn start_due(context: &Arc<FetchContext>) -> Duration {
     let now = timestamp(clock::now());
     let mut next = Vec::new();
     let zone = TimeZone::system();
-    daemon.storage.store.spool().monitors().visit(|one| {
+    context.storage.store.spool().monitors().visit(|one| {
         next.extend(one.next_run(now, &zone).map(|time| (time, one.place.key())));
     });
     next.sort_unstable();
     let due = next.partition_point(|(time, _)| *time <= now);
     for (_, key) in next.iter().take(due) {
-        if let Err(error) = start(daemon, *key, now).await {
+        if let Err(error) = start(context, *key, now).await {
             warn!(error = error_chain(&error), "what is monitored cannot be put on the queue");
             return AFTER_FAILURE;
         }
@@ -124,8 +124,8 @@ async fn start_due(daemon: &Arc<Daemon>) -> Duration {
 }
 
 /// Puts a page on the queue, and notes that it was.
-async fn start(daemon: &Arc<Daemon>, key: Key, now: Timestamp) -> Result<(), Error> {
-    let read = daemon.storage.store.run(move |spool| spool.monitors().get(&key)).await;
+async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<(), Error> {
+    let read = context.storage.store.run(move |spool| spool.monitors().get(&key)).await;
     let monitor = match read {
         Ok(Some(monitor)) => monitor,
         Ok(None) => return Ok(()),
@@ -140,20 +140,20 @@ async fn start(daemon: &Arc<Daemon>, key: Key, now: Timestamp) -> Result<(), Err
     request.queued = now;
     if let Some(aim) = aim(&request) {
         request.options = None;
-        match recurse::begin_at(daemon, request.clone(), &aim).await {
-            Ok(_) => return noted(daemon, key, now).await,
+        match recurse::begin_at(context, request.clone(), &aim).await {
+            Ok(_) => return noted(context, key, now).await,
             Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
             // The page itself is looked at all the same.
             Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
         }
     }
-    fetch::put(daemon, request).await?;
-    noted(daemon, key, now).await
+    fetch::put(context, request).await?;
+    noted(context, key, now).await
 }
 
-async fn noted(daemon: &Daemon, key: Key, now: Timestamp) -> Result<(), Error> {
-    daemon.storage.store.run(move |spool| spool.monitors().ran(&key, now)).await?;
-    daemon.fetch.fetcher.nudge();
+async fn noted(context: &FetchContext, key: Key, now: Timestamp) -> Result<(), Error> {
+    context.storage.store.run(move |spool| spool.monitors().ran(&key, now)).await?;
+    context.fetcher.nudge();
     Ok(())
 }
 
@@ -169,15 +169,15 @@ pub(crate) fn aim(request: &Outgoing) -> Option<Aim> {
 ///
 /// [`WantError`] says whether the URL or the spool is the cause.
 pub async fn set(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     requester: &Requester,
     wish: Wish,
 ) -> Result<(MonitorSummary, Set), WantError> {
-    let mut request = fetch::request(daemon, requester, &wish.url, RequestKind::Monitored)?;
+    let mut request = fetch::request(context, requester, &wish.url, RequestKind::Monitored)?;
     request.options = wish.aim.and_then(|aim| serde_json::to_string(&aim).ok());
     let versions = wish.versions.min(MAX_VERSIONS);
     let schedule = wish.schedule;
-    let done = daemon.storage.store.run(move |spool| {
+    let done = context.storage.store.run(move |spool| {
         let key = request.place.key();
         let known = spool.monitors().summary(&key);
         let last_run = known.and_then(|known| known.last_run);
@@ -186,7 +186,7 @@ pub async fn set(
         Ok((monitor.summary(), set))
     });
     let done = done.await?;
-    daemon.fetch.monitor.nudge();
+    context.monitor.nudge();
     Ok(done)
 }
 
@@ -195,14 +195,14 @@ pub async fn set(
 /// # Errors
 ///
 /// When the disk fails.
-pub async fn remove(daemon: &Arc<Daemon>, key: Key) -> Result<bool, Error> {
-    daemon.storage.store.run(move |spool| spool.monitors().remove(&key)).await
+pub async fn remove(context: &Arc<FetchContext>, key: Key) -> Result<bool, Error> {
+    context.storage.store.run(move |spool| spool.monitors().remove(&key)).await
 }
 
 /// What is monitored, by URL, as far as `may_see` says.
 #[must_use]
-pub fn list(daemon: &Daemon, may_see: impl Fn(&Place) -> bool) -> Vec<MonitorSummary> {
-    let mut list = daemon.storage.store.spool().monitors().list();
+pub fn list(context: &FetchContext, may_see: impl Fn(&Place) -> bool) -> Vec<MonitorSummary> {
+    let mut list = context.storage.store.spool().monitors().list();
     list.retain(|one| may_see(&one.place));
     list
 }

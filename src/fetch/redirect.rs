@@ -1,33 +1,13 @@
 //! Following a redirect: the request that a browser would make next (RFC 9110 §15.4).
 
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, LOCATION, REFERER};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, REFERER};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use wwwoffle_url::{CanonicalUrl, Resolved, Rules, resolve};
 
-use crate::daemon::Daemon;
 use crate::net::upstream::{Origin, Scheme};
 
 /// How many redirects in a row are followed; browsers stop at twenty.
 pub(super) const MAX_HOPS: u8 = 20;
-
-/// Where an answer leads, if it is a redirect that is followed.
-pub(crate) fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Option<String> {
-    if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
-        return None;
-    }
-    let reference = std::str::from_utf8(fields.get(LOCATION)?.as_bytes()).ok()?;
-    match resolve(base, reference, Rules::Browser) {
-        Ok(Resolved::Url(url)) => Some(url),
-        Ok(Resolved::CurrentDocument { .. }) | Err(_) => None,
-    }
-}
-
-/// A location as it may be shown: without the credentials it may have. `None` for what is no URL.
-pub(crate) fn shown(daemon: &Daemon, location: &str) -> Option<String> {
-    let url = CanonicalUrl::parse(location, &daemon.base.local).ok()?;
-    Some(url.as_str().to_owned())
-}
 
 /// Makes the request for the place a redirect leads to out of the one that was redirected: the
 /// method changes as it does in browsers, and what is secret goes to nobody else.
@@ -64,26 +44,6 @@ pub(super) fn redirected(
 mod tests {
     use super::*;
     use hyper::Request;
-
-    #[test]
-    fn locations_are_resolved_as_browsers_do() {
-        for (status, given, want) in [
-            (301, "/b", Some("http://h.example/b")),
-            (302, "b?c#d", Some("http://h.example/a/b?c#d")),
-            (303, "//o.example/x", Some("http://o.example/x")),
-            (307, "https://o.example", Some("https://o.example/")),
-            (308, "..\\x", Some("http://h.example/x")),
-            (300, "/b", None),
-            (304, "/b", None),
-            (302, "http://[::1", None),
-        ] {
-            let fields = [(LOCATION, given.parse().unwrap())].into_iter().collect();
-            let status = StatusCode::from_u16(status).unwrap();
-            let found = location("http://h.example/a/p", status, &fields);
-            assert_eq!(found.as_deref(), want, "{status} {given}");
-        }
-        assert_eq!(location("http://h.example/", StatusCode::FOUND, &HeaderMap::new()), None);
-    }
 
     #[test]
     fn the_method_and_the_secrets_follow_the_rules() {

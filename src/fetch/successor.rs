@@ -11,18 +11,19 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::attempt::{base, owner};
 use super::follow::Following;
-use super::redirect::{MAX_HOPS, redirected, shown};
+use super::redirect::{MAX_HOPS, redirected};
 use super::want;
 use crate::api::Event;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places};
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::proxy::ask::Ask;
 use crate::proxy::lookup::look_up;
 use crate::proxy::target::of_url;
 use crate::storage::store::timestamp;
+use wwwoffle_http::redirect::shown_location;
 
 /// What follows a redirect to `target`.
 ///
@@ -30,15 +31,15 @@ use crate::storage::store::timestamp;
 ///
 /// Why that cannot be told, in words for a person.
 pub(super) async fn redirect(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     outgoing: &Outgoing,
     request: &Parts,
     status: StatusCode,
     target: &str,
 ) -> Result<Following, String> {
     let left_to_browsers = "the configuration leaves it to browsers ([dont-get] get-recursive)";
-    let forbidden = (!is_recursive(daemon, target)).then_some(left_to_browsers);
-    of(daemon, outgoing, request, status, target, forbidden).await
+    let forbidden = (!is_recursive(context, target)).then_some(left_to_browsers);
+    of(context, outgoing, request, status, target, forbidden).await
 }
 
 /// What comes after a request; what is `forbidden` as one that has failed for that reason.
@@ -47,7 +48,7 @@ pub(super) async fn redirect(
 ///
 /// Why that cannot be told, in words for a person.
 pub(super) async fn of(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     outgoing: &Outgoing,
     request: &Parts,
     status: StatusCode,
@@ -57,11 +58,11 @@ pub(super) async fn of(
     let event = Event::Redirect {
         url: outgoing.place.url().to_owned(),
         status: status.as_u16(),
-        location: shown(daemon, target),
+        location: shown_location(target, &context.base.local),
     };
     let owner = owner(outgoing)?;
     let mut following = Following { next: Vec::new(), events: vec![event] };
-    let next = successor(daemon, outgoing, owner, request.clone(), status, target);
+    let next = successor(context, outgoing, owner, request.clone(), status, target);
     let Some((mut next, places)) = next else { return Ok(following) };
     next.asked_from = outgoing.asked_from;
     next.priority = outgoing.priority;
@@ -71,7 +72,7 @@ pub(super) async fn of(
         next.state = RequestState::Failed { reason, status: None };
     }
     let found =
-        look_up(&daemon.storage.store, &places).await.map_err(|error| error_chain(&error))?;
+        look_up(&context.storage.store, &places).await.map_err(|error| error_chain(&error))?;
     let kept = found.choose(Mode::Offline);
     if kept.is_none() || outgoing.renew || !outgoing.wishes.is_empty() {
         following.next.push(next);
@@ -83,7 +84,7 @@ pub(super) async fn of(
 /// person sees why the page is not there. `None` for a place that is no URL of the web. Where a redirect
 /// leads is for the same person.
 fn successor(
-    daemon: &Daemon,
+    context: &FetchContext,
     outgoing: &Outgoing,
     owner: Owner,
     request: Parts,
@@ -94,10 +95,10 @@ fn successor(
         RequestKind::Post => RequestKind::Page,
         kind => kind,
     };
-    let resource = match of_url(target, &daemon.base.local) {
+    let resource = match of_url(target, &context.base.local) {
         Ok(resource) => resource,
         Err(error) => {
-            let mut url = CanonicalUrl::parse(target, &daemon.base.local).ok()?;
+            let mut url = CanonicalUrl::parse(target, &context.base.local).ok()?;
             let places = Places::of(&mut url, &HeaderMap::new(), &owner);
             let head = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", url.host_port());
             let mut failed = Outgoing::new(
@@ -112,14 +113,22 @@ fn successor(
             return (!url.is_local()).then_some((failed, Arc::new(places)));
         }
     };
-    let old = of_url(base(outgoing), &daemon.base.local).ok()?;
+    let old = of_url(base(outgoing), &context.base.local).ok()?;
     let parts = redirected(request, status, &old.origin, &resource.origin);
     let keeps_body = parts.method == hyper::Method::POST;
     let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
     let mut parts = parts;
     parts.headers = without_hop(parts.headers);
-    let ask = Ask::new(daemon, owner, resource, parts, body, daemon.base.mode.now(), clock::now());
-    let mut next = want::outgoing(daemon, &ask, if keeps_body { RequestKind::Post } else { kind });
+    let ask = Ask::new(
+        &context.proxy,
+        owner,
+        resource,
+        parts,
+        body,
+        context.base.mode.now(),
+        clock::now(),
+    );
+    let mut next = want::outgoing(context, &ask, if keeps_body { RequestKind::Post } else { kind });
     next.body = if keeps_body { outgoing.body.clone() } else { Vec::new() };
     next.page.clone_from(&outgoing.page);
     next.queued = outgoing.queued;
@@ -144,7 +153,7 @@ fn without_hop(mut fields: HeaderMap) -> HeaderMap {
 }
 
 /// Whether a URL may be got because another page leads there.
-fn is_recursive(daemon: &Daemon, url: &str) -> bool {
-    CanonicalUrl::parse(url, &daemon.base.local)
-        .is_ok_and(|url| *daemon.base.config().dont_get.get_recursive.of(&UrlParts::of(&url)))
+fn is_recursive(context: &FetchContext, url: &str) -> bool {
+    CanonicalUrl::parse(url, &context.base.local)
+        .is_ok_and(|url| *context.base.config().dont_get.get_recursive.of(&UrlParts::of(&url)))
 }

@@ -4,30 +4,19 @@ use std::sync::mpsc::sync_channel;
 
 use futures_util::FutureExt;
 use wwwoffle_config::Config;
-use wwwoffle_spool::{Options, OwnPages, RequestKind, Spool};
+use wwwoffle_spool::RequestKind;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::schedule::Limits;
 use super::*;
-use crate::base::live::Live;
 use crate::base::mode::Mode;
-use crate::daemon::Parts;
-use crate::storage::store::Store;
-use crate::tls::ca::Authority;
+use crate::daemon::testing::TestDaemon;
 
 /// The mode is online, though nobody works the queue off.
-fn daemon(root: &tempfile::TempDir) -> Arc<Daemon> {
-    let daemon = Daemon::build(Parts {
-        live: Live::without_file(Config::default()),
-        store: Store::new(Spool::open(root.path(), &Options::default()).unwrap().0),
-        authority: Authority::make("m", clock::now()).unwrap(),
-        mode: Mode::Online.into(),
-        listening: vec!["127.0.0.1:8080".parse().unwrap()],
-        templates: OwnPages::default(),
-    })
-    .unwrap();
-    daemon.fetch.fetcher.watch(daemon.storage.store.spool().queue());
-    daemon
+fn context(root: &tempfile::TempDir) -> Arc<FetchContext> {
+    let context = TestDaemon::new(root, Config::default(), Mode::Online).fetch();
+    context.fetcher.watch(context.storage.store.spool().queue());
+    context
 }
 
 fn form(not_before: Option<Timestamp>) -> Outgoing {
@@ -38,9 +27,9 @@ fn form(not_before: Option<Timestamp>) -> Outgoing {
 }
 
 /// The worker takes what goes next.
-fn next(daemon: &Daemon) -> Option<Key> {
+fn next(context: &FetchContext) -> Option<Key> {
     let limits = Limits { per_host: 1, at_once: 1 };
-    lock(&daemon.fetch.fetcher.schedule).next(limits, timestamp(clock::now()))
+    lock(&context.fetcher.schedule).next(limits, timestamp(clock::now()))
 }
 
 #[test]
@@ -49,17 +38,17 @@ fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
     let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
         let root = tempfile::tempdir().unwrap();
-        let daemon = daemon(&root);
+        let context = context(&root);
         let (queue, form) =
-            (daemon.storage.store.spool().queue(), form(Some(Timestamp::UNIX_EPOCH)));
+            (context.storage.store.spool().queue(), form(Some(Timestamp::UNIX_EPOCH)));
         let key = form.place.key();
         queue.add(&form).unwrap();
         // Nothing touches the spool meanwhile.
         let (free, freed) = sync_channel::<()>(1);
         let held = tokio::task::spawn_blocking(move || freed.recv());
-        let mut retrying = Box::pin(retry(&daemon, None, |_| true));
+        let mut retrying = Box::pin(retry(&context, None, |_| true));
         assert!(retrying.as_mut().now_or_never().is_none(), "it is chosen, and has not begun yet");
-        assert_eq!(next(&daemon), Some(key));
+        assert_eq!(next(&context), Some(key));
         assert!(queue.update(&one::on_its_way(&form)).unwrap());
         drop(free);
         assert_eq!(retrying.await.unwrap(), 0);
@@ -68,8 +57,8 @@ fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
         assert!(matches!(state, RequestState::Failed { .. }), "it waits once more: {state:?}");
 
         // Once that is over it can be sent again.
-        lock(&daemon.fetch.fetcher.schedule).ends(&key);
-        assert_eq!(retry(&daemon, Some(&[key]), |_| true).await.unwrap(), 1);
-        assert_eq!(next(&daemon), Some(key));
+        lock(&context.fetcher.schedule).ends(&key);
+        assert_eq!(retry(&context, Some(&[key]), |_| true).await.unwrap(), 1);
+        assert_eq!(next(&context), Some(key));
     });
 }

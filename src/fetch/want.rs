@@ -10,7 +10,7 @@ use super::redirect::MAX_HOPS;
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Requester;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::proxy::ask::Ask;
 use crate::proxy::censor::OUR_USER_AGENT;
 use crate::proxy::lookup::look_up;
@@ -75,40 +75,40 @@ pub enum WantError {
 ///
 /// [`WantError`] says whether the URL or the spool is the cause.
 pub async fn want(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     requester: &Requester,
     url: &str,
     refresh: bool,
 ) -> Result<Wanted, WantError> {
-    let ask = follow_aliases(daemon, requester, of_url(url, &daemon.base.local)?)?;
+    let ask = follow_aliases(context, requester, of_url(url, &context.base.local)?)?;
     let shown = ask.places.queued.url().to_owned();
-    let kept = look_up(&daemon.storage.store, &ask.places).await?.choose(Mode::Offline);
+    let kept = look_up(&context.storage.store, &ask.places).await?.choose(Mode::Offline);
     if let Some(kept) = kept.as_ref().filter(|_| !refresh) {
         let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
         return Ok(Wanted::Kept { url: shown, place: ask.places.queued.clone(), status, bytes });
     }
     let ask = unless_form_answer(ask)?;
     let kind = if kept.is_some() { RequestKind::Refresh } else { RequestKind::Page };
-    put(daemon, outgoing(daemon, &ask, kind)).await?;
-    daemon.fetch.fetcher.nudge();
+    put(context, outgoing(context, &ask, kind)).await?;
+    context.fetcher.nudge();
     Ok(Wanted::Queued { place: ask.places.queued.clone(), url: shown })
 }
 
 /// Puts a request on the queue. One that is there and rests waits again, as who asks for it now wants it
 /// tried; but only a person says that something very long may come, a schedule does not.
-pub(crate) async fn put(daemon: &Daemon, outgoing: Outgoing) -> Result<(), Error> {
+pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<(), Error> {
     let (key, is_by_person) = (outgoing.place.key(), outgoing.kind != RequestKind::Monitored);
-    if daemon.storage.store.enqueue(outgoing).await? == Added::New {
+    if context.storage.store.enqueue(outgoing).await? == Added::New {
         return Ok(());
     }
-    let Some(known) = daemon.storage.store.queued(key).await? else { return Ok(()) };
+    let Some(known) = context.storage.store.queued(key).await? else { return Ok(()) };
     let rests = match known.state {
         RequestState::Waiting => false,
         RequestState::Failed { .. } => true,
         RequestState::Asking { .. } => is_by_person,
     };
     if rests {
-        daemon.storage.store.requeue(awake(known)).await?;
+        context.storage.store.requeue(awake(known)).await?;
     }
     Ok(())
 }
@@ -127,13 +127,13 @@ pub(super) fn awake(mut request: Outgoing) -> Outgoing {
 ///
 /// [`WantError`] says what is wrong with the URL.
 pub(crate) fn request(
-    daemon: &Daemon,
+    context: &FetchContext,
     requester: &Requester,
     url: &str,
     kind: RequestKind,
 ) -> Result<Outgoing, WantError> {
-    let ask = follow_aliases(daemon, requester, of_url(url, &daemon.base.local)?)?;
-    Ok(outgoing(daemon, &unless_form_answer(ask)?, kind))
+    let ask = follow_aliases(context, requester, of_url(url, &context.base.local)?)?;
+    Ok(outgoing(context, &unless_form_answer(ask)?, kind))
 }
 
 /// Refuses a request for the stored answer to a form, which its origin does not know.
@@ -146,11 +146,11 @@ pub(super) fn unless_form_answer(ask: Ask) -> Result<Ask, WantError> {
 
 /// A request for what `resource` has become, if that may be fetched for later.
 pub(super) fn follow_aliases(
-    daemon: &Daemon,
+    context: &FetchContext,
     requester: &Requester,
     resource: Resource,
 ) -> Result<Ask, WantError> {
-    let mut ask = ask(daemon, requester, resource);
+    let mut ask = ask(context, requester, resource);
     for _ in 0..MAX_HOPS {
         let shown = || ask.bare.as_str().to_owned();
         let to = match &ask.ruling {
@@ -162,13 +162,13 @@ pub(super) fn follow_aliases(
             }
             Ruling::Usual(Standing::Usual) => return Ok(ask),
         };
-        ask = self::ask(daemon, requester, of_url(to, &daemon.base.local)?);
+        ask = self::ask(context, requester, of_url(to, &context.base.local)?);
     }
     Err(WantError::Circle(ask.bare.as_str().to_owned()))
 }
 
 /// A request of our own for `resource`, on behalf of `requester`.
-pub(super) fn ask(daemon: &Daemon, requester: &Requester, mut resource: Resource) -> Ask {
+pub(super) fn ask(context: &FetchContext, requester: &Requester, mut resource: Resource) -> Ask {
     resource.origin.reach = requester.asked_from.into();
     let mut request = Request::new(());
     *request.method_mut() = Method::GET;
@@ -176,13 +176,13 @@ pub(super) fn ask(daemon: &Daemon, requester: &Requester, mut resource: Resource
     fields.insert(ACCEPT, HeaderValue::from_static("text/html,application/xhtml+xml,*/*;q=0.8"));
     fields.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
     let (parts, ()) = request.into_parts();
-    let (owner, mode) = (requester.owner.clone(), daemon.base.mode.now());
-    Ask::new(daemon, owner, resource, parts, None, mode, clock::now())
+    let (owner, mode) = (requester.owner.clone(), context.base.mode.now());
+    Ask::new(&context.proxy, owner, resource, parts, None, mode, clock::now())
 }
 
 /// The request of `ask` as it waits on the queue.
-pub(super) fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
-    let (parts, ()) = ask.wire(&daemon.base.pseudonym).into_parts();
+pub(super) fn outgoing(context: &FetchContext, ask: &Ask, kind: RequestKind) -> Outgoing {
+    let (parts, ()) = ask.wire(&context.base.pseudonym).into_parts();
     let secrets = head::write_secrets(&parts.headers);
     let head = head::write_request(&parts);
     let mut outgoing = Outgoing::new(ask.places.queued.clone(), head, kind, timestamp(ask.now));

@@ -18,7 +18,7 @@ use super::{last, lock, one, recurse, rests, windows};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::hooks::Hook;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
 /// How long the queue is left alone when nothing on it is due and no news comes.
@@ -37,20 +37,20 @@ const LEFT_ALONE: &str = "which origins want to be left alone";
 
 /// A request that is on its way, for as long as this lives.
 struct Active {
-    daemon: Arc<Daemon>,
+    context: Arc<FetchContext>,
     key: Key,
 }
 
 impl Drop for Active {
     fn drop(&mut self) {
-        lock(&self.daemon.fetch.fetcher.schedule).ends(&self.key);
-        self.daemon.fetch.fetcher.nudge();
+        lock(&self.context.fetcher.schedule).ends(&self.key);
+        self.context.fetcher.nudge();
     }
 }
 
 /// What the task knows from one look to the next.
 struct Worker {
-    daemon: Arc<Daemon>,
+    context: Arc<FetchContext>,
     /// What requests were judged by.
     config: Arc<Config>,
     zone: TimeZone,
@@ -60,33 +60,33 @@ struct Worker {
 
 /// Reads what is remembered of fetching, which is there for whoever asks from here on, and has the queue
 /// worked off until the daemon stops.
-pub async fn begin(daemon: &Arc<Daemon>) {
-    recurse::keep::load(daemon).await;
-    let worker = Worker::new(Arc::clone(daemon)).await;
-    daemon.base.tasks.spawn(recurse::keep::keep(Arc::clone(daemon)));
-    daemon.base.tasks.spawn(work(worker));
+pub async fn begin(context: &Arc<FetchContext>) {
+    recurse::keep::load(context).await;
+    let worker = Worker::new(Arc::clone(context)).await;
+    context.base.tasks.spawn(recurse::keep::keep(Arc::clone(context)));
+    context.base.tasks.spawn(work(worker));
 }
 
 async fn work(mut worker: Worker) {
-    let daemon = Arc::clone(&worker.daemon);
-    let mut mode = daemon.base.mode.watch();
+    let context = Arc::clone(&worker.context);
+    let mut mode = context.base.mode.watch();
     let (mut is_fetching, mut could_dial) = (false, false);
     loop {
         let may_dial = mode.borrow_and_update().may_dial();
         if may_dial && !could_dial {
-            daemon.fetch.fetcher.begin(None);
+            context.fetcher.begin(None);
         }
         could_dial = may_dial;
         let pause = if may_dial { worker.start_due() } else { LOOK_AGAIN };
-        let is_active = daemon.fetch.fetcher.active_count() > 0;
+        let is_active = context.fetcher.active_count() > 0;
         if is_active != is_fetching {
             is_fetching = is_active;
-            daemon.base.happened(if is_fetching { Hook::FetchStart } else { Hook::FetchStop });
+            context.base.happened(if is_fetching { Hook::FetchStart } else { Hook::FetchStop });
         }
         worker.remember(!is_fetching).await;
         tokio::select! {
-            () = daemon.base.tasks.stopping() => break,
-            () = daemon.fetch.fetcher.news.notified() => {}
+            () = context.base.tasks.stopping() => break,
+            () = context.fetcher.news.notified() => {}
             // The switch is in the daemon, so the mode never ends.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
@@ -96,25 +96,25 @@ async fn work(mut worker: Worker) {
 }
 
 impl Worker {
-    async fn new(daemon: Arc<Daemon>) -> Self {
-        daemon.fetch.fetcher.watch(daemon.storage.store.spool().queue());
-        let today = read(&daemon, budget::STATE, TODAY).await;
-        lock(&daemon.fetch.fetcher.budget).remember(&today);
-        let last = read(&daemon, last::STATE, LAST).await;
-        lock(&daemon.fetch.fetcher.last).remember(&last);
-        let rests = read(&daemon, rests::STATE, LEFT_ALONE).await;
+    async fn new(context: Arc<FetchContext>) -> Self {
+        context.fetcher.watch(context.storage.store.spool().queue());
+        let today = read(&context, budget::STATE, TODAY).await;
+        lock(&context.fetcher.budget).remember(&today);
+        let last = read(&context, last::STATE, LAST).await;
+        lock(&context.fetcher.last).remember(&last);
+        let rests = read(&context, rests::STATE, LEFT_ALONE).await;
         for (host, until) in rests::of_text(&rests, timestamp(clock::now())) {
-            lock(&daemon.fetch.fetcher.schedule).close_host(&host, until);
+            lock(&context.fetcher.schedule).close_host(&host, until);
         }
-        let config = daemon.base.config();
+        let config = context.base.config();
         let (zone, remembered) = (TimeZone::system(), Instant::now());
-        Self { daemon, config, zone, spent: None, remembered }
+        Self { context, config, zone, spent: None, remembered }
     }
 
     /// Starts what is due and fits; returns how long nothing more will be due.
     fn start_due(&mut self) -> Duration {
-        let config = self.daemon.base.config();
-        let schedule = Arc::clone(&self.daemon.fetch.fetcher.schedule);
+        let config = self.context.base.config();
+        let schedule = Arc::clone(&self.context.fetcher.schedule);
         if !Arc::ptr_eq(&config, &self.config) {
             lock(&schedule).let_in();
             self.config = config;
@@ -137,9 +137,9 @@ impl Worker {
 
     /// Judges what is left of the budget, and says once when it is spent.
     fn settle(&mut self, now: Timestamp) -> Option<Spent> {
-        let class = self.daemon.net.link.class(&self.config);
+        let class = self.context.net.link.class(&self.config);
         let allowed = Allowed::of(&self.config.fetch_options, class);
-        let spent = lock(&self.daemon.fetch.fetcher.budget).settle(allowed, now, &self.zone);
+        let spent = lock(&self.context.fetcher.budget).settle(allowed, now, &self.zone);
         if spent != self.spent {
             match spent {
                 Some(Spent { until: None, metered }) => {
@@ -157,21 +157,21 @@ impl Worker {
 
     /// Starts a request that was chosen, or puts it off.
     fn start(&self, key: Key, now: Timestamp) {
-        let schedule = &self.daemon.fetch.fetcher.schedule;
-        let Some(summary) = self.daemon.storage.store.spool().queue().summary(&key) else {
+        let schedule = &self.context.fetcher.schedule;
+        let Some(summary) = self.context.storage.store.spool().queue().summary(&key) else {
             return lock(schedule).ends(&key);
         };
-        match may_start(&self.daemon, &self.config, &self.zone, &summary, now) {
+        match may_start(&self.context, &self.config, &self.zone, &summary, now) {
             Ok(distance) => lock(schedule).begins(&key, distance, now),
             Err(until) => return lock(schedule).put_off(&key, until),
         }
-        let active = Active { daemon: Arc::clone(&self.daemon), key };
-        let daemon = Arc::clone(&self.daemon);
-        self.daemon.base.tasks.spawn(async move {
-            let event = one::fetch(&daemon, key).await;
+        let active = Active { context: Arc::clone(&self.context), key };
+        let context = Arc::clone(&self.context);
+        self.context.base.tasks.spawn(async move {
+            let event = one::fetch(&context, key).await;
             drop(active);
             if let Some(event) = event {
-                daemon.fetch.fetcher.tell(event);
+                context.fetcher.tell(event);
             }
         });
     }
@@ -179,28 +179,27 @@ impl Worker {
     /// Writes down what was fetched today: now and then, and when fetching `is_over`. Which origins want to
     /// be left alone is written down at once: it is seldom said.
     async fn remember(&mut self, is_over: bool) {
-        let rests =
-            lock(&self.daemon.fetch.fetcher.schedule).changed_rests(timestamp(clock::now()));
+        let rests = lock(&self.context.fetcher.schedule).changed_rests(timestamp(clock::now()));
         if let Some(rests) = rests {
-            write(&self.daemon, rests::STATE, rests::to_text(rests), LEFT_ALONE).await;
+            write(&self.context, rests::STATE, rests::to_text(rests), LEFT_ALONE).await;
         }
         if !is_over && self.remembered.elapsed() < REMEMBER_EVERY {
             return;
         }
-        let last = lock(&self.daemon.fetch.fetcher.last).changed();
+        let last = lock(&self.context.fetcher.last).changed();
         if let Some(text) = last {
             self.remembered = Instant::now();
-            write(&self.daemon, last::STATE, text, LAST).await;
+            write(&self.context, last::STATE, text, LAST).await;
         }
-        let Some(text) = lock(&self.daemon.fetch.fetcher.budget).changed() else { return };
+        let Some(text) = lock(&self.context.fetcher.budget).changed() else { return };
         self.remembered = Instant::now();
-        write(&self.daemon, budget::STATE, text, TODAY).await;
+        write(&self.context, budget::STATE, text, TODAY).await;
     }
 }
 
 /// What is remembered under a key of the state; where it cannot be read that is told, and it is nothing.
-async fn read(daemon: &Daemon, key: &'static str, what: &str) -> String {
-    let text = daemon.storage.store.remembered(key).await.unwrap_or_else(|error| {
+async fn read(context: &FetchContext, key: &'static str, what: &str) -> String {
+    let text = context.storage.store.remembered(key).await.unwrap_or_else(|error| {
         let error = error_chain(&error);
         warn!(error, "{what} cannot be read, and counts as nothing");
         None
@@ -209,8 +208,8 @@ async fn read(daemon: &Daemon, key: &'static str, what: &str) -> String {
 }
 
 /// Remembers `text` under a key of the state; where it cannot be written that is told.
-async fn write(daemon: &Daemon, key: &'static str, text: String, what: &str) {
-    if let Err(error) = daemon.storage.store.remember(key, text).await {
+async fn write(context: &FetchContext, key: &'static str, text: String, what: &str) {
+    if let Err(error) = context.storage.store.remember(key, text).await {
         let error = error_chain(&error);
         warn!(error, "{what} cannot be written down");
     }
@@ -222,7 +221,7 @@ async fn write(daemon: &Daemon, key: &'static str, text: String, what: &str) {
 ///
 /// When it may be started, if that is not now.
 pub(super) fn may_start(
-    daemon: &Daemon,
+    context: &FetchContext,
     config: &Config,
     zone: &TimeZone,
     request: &OutgoingSummary,
@@ -230,7 +229,7 @@ pub(super) fn may_start(
 ) -> Result<Duration, Timestamp> {
     // What is no URL fails for that reason, later.
     let Ok(url) =
-        CanonicalUrl::parse(base_of(request.kind, request.place.url()), &daemon.base.local)
+        CanonicalUrl::parse(base_of(request.kind, request.place.url()), &context.base.local)
     else {
         return Ok(Duration::ZERO);
     };

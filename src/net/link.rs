@@ -12,7 +12,6 @@
 
 pub mod judge;
 pub mod kernel;
-mod probe;
 mod routes;
 
 use std::pin::Pin;
@@ -27,8 +26,9 @@ use wwwoffle_config::Config;
 
 use crate::base::clock;
 use crate::base::mode::{Choice, Mode};
-use crate::daemon::Daemon;
-use crate::net::upstream::Report;
+use crate::base::observer::Observer;
+use crate::net::context::NetContext;
+use crate::net::upstream::{Origin, Report};
 use judge::{Finding, Judge, News, Portal, Reason, Terms};
 use kernel::{Changes, Standing, TOGETHER};
 
@@ -51,6 +51,8 @@ pub struct Link {
     standing: ArcSwap<Standing>,
     reports: Mutex<Option<mpsc::Receiver<Report>>>,
     news: Notify,
+    /// Is told of each change of the ways out.
+    pub(crate) observer: Observer<Standing>,
     begun: watch::Sender<bool>,
 }
 
@@ -87,6 +89,7 @@ impl Link {
             standing: ArcSwap::from_pointee(Standing::Unknown),
             reports: Mutex::new(Some(reports)),
             news: Notify::new(),
+            observer: Observer::default(),
             begun: watch::Sender::new(false),
         };
         (link, tell)
@@ -205,11 +208,16 @@ impl Kernel {
     }
 }
 
-type Probe = Pin<Box<dyn Future<Output = Finding> + Send>>;
+/// One probe of the line, with the hosts that are known where no URL is to be asked for.
+pub type Probe = Pin<Box<dyn Future<Output = Finding> + Send>>;
+
+/// Begins a probe. It belongs to a room above, which can read URLs and the queue.
+pub type Prober = Box<dyn Fn(Vec<Origin>) -> Probe + Send>;
 
 /// The task's own state.
 struct Work {
-    daemon: Arc<Daemon>,
+    context: Arc<NetContext>,
+    prober: Prober,
     judge: Option<Judge>,
     probe: Option<Probe>,
     /// What was made known of this judge.
@@ -217,26 +225,27 @@ struct Work {
 }
 
 /// Judges the link until the daemon stops, whenever the mode auto is chosen. One task of each daemon.
-pub async fn work(daemon: Arc<Daemon>) {
-    let reports = daemon.net.link.reports.lock().unwrap_or_else(PoisonError::into_inner).take();
+pub async fn work(context: Arc<NetContext>, prober: Prober) {
+    let reports = context.link.reports.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut reports) = reports else { return };
-    let mut chosen = daemon.base.mode.watch_choice();
+    let mut chosen = context.base.mode.watch_choice();
     let mut kernel = Kernel { changes: None, is_watched: false, is_told: false, changed: None };
-    let mut work = Work { daemon: Arc::clone(&daemon), judge: None, probe: None, shown: None };
+    let mut work =
+        Work { context: Arc::clone(&context), prober, judge: None, probe: None, shown: None };
     loop {
-        let config = daemon.base.config();
+        let config = context.base.config();
         if kernel.follow(&config) {
             work.heard(kernel.standing().await);
         }
         let is_auto = *chosen.borrow_and_update() == Choice::Auto;
         work.judge(is_auto, &config);
-        daemon.net.link.begun.send_replace(true);
+        context.link.begun.send_replace(true);
         let next = work.next();
         tokio::select! {
-            () = daemon.base.tasks.stopping() => return,
+            () = context.base.tasks.stopping() => return,
             // The switch is in the daemon, so the choice never ends.
             _changed = chosen.changed() => while reports.try_recv().is_ok() {},
-            () = daemon.net.link.news.notified() => {}
+            () = context.link.news.notified() => {}
             Some(report) = reports.recv() => work.reported(report),
             () = kernel.next() => {
                 let standing = kernel.standing().await;
@@ -256,7 +265,7 @@ impl Work {
             return;
         }
         let now = Instant::now();
-        let standing = &self.daemon.net.link.standing;
+        let standing = &self.context.link.standing;
         let judge = self.judge.get_or_insert_with(|| {
             let mut judge = Judge::new(terms(config), now);
             judge.take(News::Kernel(Standing::clone(&standing.load())), now);
@@ -264,7 +273,7 @@ impl Work {
         });
         judge.set_terms(terms(config), now);
         if judge.pass(self.probe.is_none(), now) {
-            self.probe = Some(Box::pin(probe::run(Arc::clone(&self.daemon), judge.hosts())));
+            self.probe = Some((self.prober)(judge.hosts()));
         }
         self.show();
     }
@@ -283,11 +292,7 @@ impl Work {
     fn probed(&mut self, finding: Finding) {
         self.probe = None;
         debug!(?finding, "the link was probed");
-        self.daemon
-            .net
-            .link
-            .told
-            .rcu(|told| Told { probed: Some(clock::now()), ..Told::clone(told) });
+        self.context.link.told.rcu(|told| Told { probed: Some(clock::now()), ..Told::clone(told) });
         self.take(News::Probed(finding));
     }
 
@@ -296,11 +301,10 @@ impl Work {
     }
 
     fn heard(&mut self, standing: Standing) {
-        let was = self.daemon.net.link.standing.swap(Arc::new(standing.clone()));
+        let was = self.context.link.standing.swap(Arc::new(standing.clone()));
         if *was != standing {
             debug!(?standing, "the ways out have changed");
-            // Another budget may hold from now on.
-            self.daemon.fetch.fetcher.nudge();
+            self.context.link.observer.tell(&standing);
         }
         self.take(News::Kernel(standing));
     }
@@ -331,7 +335,7 @@ impl Work {
         };
         // Told first: who sees the mode sees why.
         self.tell(reason.clone());
-        if let Some(was) = self.daemon.base.mode.judged(mode, portal) {
+        if let Some(was) = self.context.base.mode.judged(mode, portal) {
             if was == mode {
                 debug!(%mode, %reason, "the link is as it was");
             } else {
@@ -341,7 +345,7 @@ impl Work {
     }
 
     fn tell(&self, reason: Reason) {
-        let link = &self.daemon.net.link;
+        let link = &self.context.link;
         let told = link.told();
         if told.reason != reason {
             link.told.store(Arc::new(Told { reason, since: clock::now(), probed: told.probed }));

@@ -7,17 +7,17 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use wwwoffle_config::{Config, PasswordHash, Users};
 
+use super::access::{Candidate, Refused};
 use super::audience::Audience;
 use super::body::Body;
 use super::reply;
 use super::site::Door;
+use super::visitor::Visitor;
 use crate::base::basic::Login;
 use crate::base::mode::Mode;
-use crate::daemon::Daemon;
 use crate::page::context::PageReader;
 use crate::page::message::{Denied, Message};
-use crate::server::access::{Candidate, Refused};
-use crate::server::connection::Visitor;
+use crate::proxy::context::ProxyContext;
 
 /// What users and their browsers see of where a password is for. UTF-8 is what we compare (RFC 7617
 /// §2.1).
@@ -28,9 +28,9 @@ const FOR_CONTROL: HeaderValue =
 
 /// Whether the connection is still one that is served: the configuration may have changed since it
 /// was opened, and a connection that is answered in the place of a site belongs to a user.
-pub(crate) fn still_served(daemon: &Daemon, visitor: &Visitor) -> bool {
-    let config = daemon.base.config();
-    daemon.proxy.clients.access.serves(&config, visitor.peer.ip(), visitor.ours)
+pub(crate) fn still_served(context: &ProxyContext, visitor: &Visitor) -> bool {
+    let config = context.base.config();
+    context.clients.access.serves(&config, visitor.peer.ip(), visitor.ours)
         && (!is_inside(visitor) || is_let_in(&config.allowed_users.users, visitor))
 }
 
@@ -47,9 +47,13 @@ fn is_let_in(users: &Users, visitor: &Visitor) -> bool {
 }
 
 /// The answer to a connection that is not served any more.
-pub(super) fn end(daemon: &Daemon, reader: &PageReader, audience: Audience) -> Response<Body> {
+pub(super) fn end(
+    context: &ProxyContext,
+    reader: &PageReader,
+    audience: Audience,
+) -> Response<Body> {
     let told = Message::Denied(Denied::Machine);
-    let mut response = reply::unless_part(daemon, reader, audience, &told);
+    let mut response = reply::unless_part(context, reader, audience, &told);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -57,12 +61,12 @@ pub(super) fn end(daemon: &Daemon, reader: &PageReader, audience: Audience) -> R
 /// Finds out who the user is, where there are users, and tells `visitor`. With `control`, the control password
 /// in place of a user's is asked about again but is no guess.
 pub(super) async fn as_user(
-    daemon: &Daemon,
+    context: &ProxyContext,
     visitor: &mut Visitor,
     login: Option<&Login>,
     control: Option<PasswordHash>,
 ) -> Result<(), Denied> {
-    let config = daemon.base.config();
+    let config = context.base.config();
     let users = &config.allowed_users.users;
     if users.is_empty() || (is_inside(visitor) && is_let_in(users, visitor)) {
         return Ok(());
@@ -70,13 +74,7 @@ pub(super) async fn as_user(
     let login = login.ok_or(Denied::ProxyLogin)?;
     let user = candidate(&config, login).ok_or(Denied::ProxyLogin)?;
     let candidates: Vec<_> = [user].into_iter().chain(control.map(Candidate::Hash)).collect();
-    match daemon
-        .proxy
-        .clients
-        .access
-        .logins
-        .check(visitor.peer.ip(), &login.password, &candidates)
-        .await
+    match context.clients.access.logins.check(visitor.peer.ip(), &login.password, &candidates).await
     {
         Ok(0) => {
             visitor.user = users.named(&login.user).cloned();
@@ -111,7 +109,7 @@ pub(crate) fn denied(refused: Refused, again: Denied) -> Denied {
 
 /// Says no, in the form that fits who asked.
 pub(super) fn refuse(
-    daemon: &Daemon,
+    context: &ProxyContext,
     mode: Mode,
     request: &Parts,
     denied: Denied,
@@ -119,7 +117,7 @@ pub(super) fn refuse(
     let told = Message::Denied(denied);
     let reader = PageReader::of(mode, &request.headers);
     let audience = Audience::of(&request.method, &request.headers);
-    with_challenge(reply::told(daemon, &reader, audience, &told), denied)
+    with_challenge(reply::told(context, &reader, audience, &told), denied)
 }
 
 /// Adds the field that asks for a login, or says when to come again.

@@ -14,10 +14,10 @@ use super::censor;
 use super::reply;
 use super::rules::is_blocked;
 use super::status::CacheStatus;
-use crate::daemon::Daemon;
-use crate::fetch::location;
 use crate::page::context::PageReader;
 use crate::page::message::{Message, Ruled};
+use crate::proxy::context::ProxyContext;
+use wwwoffle_http::redirect::location;
 
 /// What changes the answers to one request.
 pub(super) struct Amendment {
@@ -51,7 +51,11 @@ impl Amendment {
     }
 
     /// Changes an answer.
-    pub(super) fn apply(&self, daemon: &Daemon, mut answer: Response<Body>) -> Response<Body> {
+    pub(super) fn apply(
+        &self,
+        context: &ProxyContext,
+        mut answer: Response<Body>,
+    ) -> Response<Body> {
         if answer.extensions().get::<Foreign>().is_none() {
             return answer;
         }
@@ -59,7 +63,7 @@ impl Amendment {
             let url = self.url.as_str();
             debug!(url, "it leads to a URL that is never got");
             let told = Message::Ruled { url, ruled: Ruled::LeadsToBlocked, place: None };
-            let told = reply::told(daemon, &self.reader, self.audience, &told);
+            let told = reply::told(context, &self.reader, self.audience, &told);
             return reply::with_status(told, CacheStatus::LeadsToBlocked);
         }
         if self.censors {

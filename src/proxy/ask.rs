@@ -32,9 +32,9 @@ use super::websocket;
 use crate::base::mode::Mode;
 use crate::base::owner::{self, Owner, Places};
 use crate::base::spelling::Spelling;
-use crate::daemon::Daemon;
 use crate::net::upstream::Reach;
 use crate::page::context::PageReader;
+use crate::proxy::context::ProxyContext;
 use wwwoffle_http::caching::coding::CodingTerms;
 use wwwoffle_http::caching::control::RequestControl;
 use wwwoffle_http::caching::noise::Nearness;
@@ -108,7 +108,7 @@ impl Ask {
     /// Reads a request of `owner`. `post` is the body of a POST that was read whole.
     #[must_use]
     pub fn new(
-        daemon: &Daemon,
+        context: &ProxyContext,
         owner: Owner,
         mut resource: Resource,
         request: Parts,
@@ -117,7 +117,7 @@ impl Ask {
         now: SystemTime,
     ) -> Self {
         let Parts { method, version, headers: mut fields, extensions, .. } = request;
-        let config = daemon.base.config();
+        let config = context.base.config();
         let upgrade = has_member(&fields, &CONNECTION, "upgrade")
             .then(|| fields.get(UPGRADE).cloned())
             .flatten();
@@ -127,13 +127,13 @@ impl Ask {
         strip_fields(&method, &mut fields);
         let audience = Audience::of(&method, &fields);
         let intent = audience.intent;
-        let shown_at = memento::shown_at(&mut fields, &daemon.base.local);
+        let shown_at = memento::shown_at(&mut fields, &context.base.local);
         let shown_at = shown_at.filter(|_| intent == Intent::Part);
         let bare = resource.url.without_credentials();
-        let ruling = ruled(&config, &bare, &Asker::of(&fields, &daemon.base.local));
+        let ruling = ruled(&config, &bare, &Asker::of(&fields, &context.base.local));
         let parts = UrlParts::of(&bare);
         let (control, overruled) = control(&config, mode, &parts, &fields);
-        resource.origin.via = parent(&config, &bare, &daemon.base.pseudonym);
+        resource.origin.via = parent(&config, &bare, &context.base.pseudonym);
         let spelling = Spelling::of(resource.path.as_str(), &bare);
         let places = |url: &mut _| Arc::new(Places::of(url, &fields, &owner).spelled(&spelling));
         let answers = post.as_ref().map(|_| places(&mut resource.url.clone()));
@@ -151,7 +151,7 @@ impl Ask {
             event_stream: wants_event_stream(&fields),
             standing: match ruling {
                 // Somebody has to log in there before anything else can be got.
-                Ruling::Usual(_) if daemon.base.mode.passes(bare.host()) => Standing::Nearby,
+                Ruling::Usual(_) if context.base.mode.passes(bare.host()) => Standing::Nearby,
                 Ruling::Usual(standing) => standing,
                 Ruling::Moved { .. } | Ruling::Blocked { .. } | Ruling::OtherProtocol => {
                     Standing::Usual
@@ -276,8 +276,8 @@ impl Ask {
 
     /// The page it is a part of: its `Referer`, if that is a page of the web.
     #[must_use]
-    pub fn page(&self, daemon: &Daemon) -> Option<CanonicalUrl> {
-        rules::page(&self.fields, &daemon.base.local)
+    pub fn page(&self, context: &ProxyContext) -> Option<CanonicalUrl> {
+        rules::page(&self.fields, &context.base.local)
     }
 
     /// Where whoever asks sits, as it is recorded with a request that waits. Where that is not known it is

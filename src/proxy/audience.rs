@@ -157,18 +157,13 @@ fn named(name: &str) -> Kind {
 mod tests {
     use super::*;
     use crate::api::Chain;
-    use crate::base::clock;
-    use crate::base::live::Live;
     use crate::base::mode::Mode;
-    use crate::daemon::{Daemon, Parts};
+    use crate::daemon::testing::TestDaemon;
     use crate::page::context::PageReader;
     use crate::page::message::tests::all;
     use crate::proxy::reply;
-    use crate::storage::store::Store;
-    use crate::tls::ca::Authority;
     use http_body_util::BodyExt;
     use wwwoffle_config::Config;
-    use wwwoffle_spool::{Options, Spool};
 
     /// The names of all kinds of parts.
     fn destinations() -> impl Iterator<Item = &'static str> {
@@ -237,23 +232,14 @@ mod tests {
     #[tokio::test]
     async fn no_part_of_a_page_gets_a_page_whatever_the_message() {
         let root = tempfile::tempdir().unwrap();
-        let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
-        let daemon = Daemon::build(Parts {
-            live: Live::without_file(Config::default()),
-            store: Store::new(spool),
-            authority: Authority::make("m", clock::now()).unwrap(),
-            mode: Mode::Offline.into(),
-            listening: vec!["127.0.0.1:8080".parse().unwrap()],
-            templates: wwwoffle_spool::OwnPages::default(),
-        })
-        .unwrap();
+        let context = TestDaemon::new(&root, Config::default(), Mode::Offline).proxy();
         let reader = PageReader::of(Mode::Offline, &HeaderMap::new());
         let chain = Chain::default();
         for dest in destinations().chain(["what else"]) {
             let (audience, mut ways) = (asking(dest), 0);
             for (status, message) in all("http://a.example/<b>", &chain) {
                 for answer in [reply::told, reply::unless_part] {
-                    let response = answer(&daemon, &reader, audience, &message);
+                    let response = answer(&context, &reader, audience, &message);
                     assert_eq!(response.status(), status, "{dest} {message:?}");
                     let kind = response.headers().get(CONTENT_TYPE).cloned();
                     let named = named(dest).content_type;
@@ -266,10 +252,10 @@ mod tests {
             assert!(ways > 80, "{ways}");
         }
         for (_, message) in all("http://a.example/<b>", &chain) {
-            let page = reply::told(&daemon, &reader, asking("document"), &message);
+            let page = reply::told(&context, &reader, asking("document"), &message);
             assert_eq!(page.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
             let program = Audience::of(&Method::GET, &HeaderMap::new());
-            let line = reply::told(&daemon, &reader, program, &message);
+            let line = reply::told(&context, &reader, program, &message);
             assert_eq!(line.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
         }
     }

@@ -14,7 +14,7 @@ use super::rules::Standing;
 use super::verdict::verdict;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
-use crate::daemon::Daemon;
+use crate::proxy::context::ProxyContext;
 use crate::storage::store::{Identity, Kept, Shelf, Store};
 use wwwoffle_http::caching::reuse::Reuse;
 use wwwoffle_http::caching::validate::ConditionalRequest;
@@ -217,20 +217,20 @@ pub fn stored(kept: &[Arc<Kept>]) -> Vec<StoredVariant<'_>> {
 }
 
 /// Looks up what is kept, for the requests that may use it.
-pub(super) async fn look_up(daemon: &Daemon, ask: &Ask) -> Result<Found, Error> {
+pub(super) async fn look_up(context: &ProxyContext, ask: &Ask) -> Result<Found, Error> {
     let is_never_kept = ask.asked.standing != Standing::Usual && !ask.asked.form_answer;
     if ask.asked.method == MethodKind::Other || is_never_kept {
         return Ok(Found::default());
     }
-    let selecting = || ask.wire(&daemon.base.pseudonym).into_parts().0.headers;
+    let selecting = || ask.wire(&context.base.pseudonym).into_parts().0.headers;
     let found =
-        find(&daemon.storage.store, &ask.places, ask.config.caching.shared, selecting).await?;
+        find(&context.storage.store, &ask.places, ask.config.caching.shared, selecting).await?;
     // Online it is a miss: the origin may mean something else by the spelling that was asked for.
     let found = if ask.mode == Mode::Offline { found } else { found.without_respelled() };
-    let is_withheld = |kept: &Kept| matches!(verdict(daemon, ask, kept).reuse, Reuse::Withheld(_));
+    let is_withheld = |kept: &Kept| matches!(verdict(context, ask, kept).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
     let near = found.near().map(Arc::as_ref);
-    Ok(match part::find(daemon, ask, near).await {
+    Ok(match part::find(context, ask, near).await {
         Some(parts) => found.with_parts(Arc::new(parts), selecting),
         None => found,
     })

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use wwwoffle_url::Key;
 
+use super::access::Access;
 use super::download::Downloads;
 use super::gateway::Posted;
 use super::last::LastAnswers;
+use super::tickets::Tickets;
 use crate::base::context::BaseContext;
 use crate::net::context::NetContext;
 use crate::page::context::PageContext;
-use crate::server::access::Access;
-use crate::site::tickets::Tickets;
 use crate::storage::context::StorageContext;
 use crate::tls::Faces;
 

@@ -40,11 +40,11 @@ use super::{Client, Rest, admit, decided, inward, reply};
 use crate::base::basic::Login;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::daemon::Daemon;
 use crate::page::context::PageReader;
 use crate::page::guard::Refusal;
 use crate::page::message::{Denied, Message};
 use crate::page::{LocalOrigin, Shell};
+use crate::proxy::context::ProxyContext;
 use crate::site::pages::gateway as pages;
 use wwwoffle_html::rewrite::gateway::{Gateway, address, url_of};
 use wwwoffle_html::rewrite::{Changes, Known, Rewriter, Standing};
@@ -102,7 +102,7 @@ struct Wanted {
 
 /// Who came, and where.
 struct Guest {
-    daemon: Arc<Daemon>,
+    context: Arc<ProxyContext>,
     client: Client,
     reader: PageReader,
     shell: Shell,
@@ -121,7 +121,7 @@ fn target_of(uri: &Uri) -> &str {
 /// Answers a request for the gateway; `own` is its address. Dropping it does what it does for
 /// [`super::handle`].
 pub(super) async fn answer(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     mut client: Client,
     mode: Mode,
     (own, login): (&CanonicalUrl, Option<Login>),
@@ -130,14 +130,14 @@ pub(super) async fn answer(
     let reader = PageReader::of(mode, &parts.headers);
     let scheme = if own.protocol() == "https" { "https" } else { "http" };
     let Ok(origin) = LocalOrigin::parse(scheme, own.host_port()) else {
-        return reply::message(daemon, &reader, &Message::Forbidden(Refusal::ForeignHost));
+        return reply::message(context, &reader, &Message::Forbidden(Refusal::ForeignHost));
     };
     // What an origin says ahead of its answer is not led inside.
     client.interims = None;
-    let shell = Shell { origin, ..daemon.pages.shell(&reader) };
+    let shell = Shell { origin, ..context.pages.shell(&reader) };
     let to_us = Login::take(&mut parts.headers, &AUTHORIZATION);
     let login = login.or(to_us);
-    let mut guest = Guest { daemon: Arc::clone(daemon), client, reader, shell };
+    let mut guest = Guest { context: Arc::clone(context), client, reader, shell };
     let response = match guest.is_refused(&parts, login.as_ref()).await {
         Some(refused) => refused,
         None => guest.serve(parts, incoming).await,
@@ -148,22 +148,22 @@ pub(super) async fn answer(
 impl Guest {
     /// What is said to who may not.
     async fn is_refused(&mut self, parts: &Parts, login: Option<&Login>) -> Option<Response<Body>> {
-        if has_passed(&parts.headers, &self.daemon.base.pseudonym) {
+        if has_passed(&parts.headers, &self.context.base.pseudonym) {
             return Some(self.told(&Message::Loop { url: target_of(&parts.uri) }));
         }
         if !fields::is_of_a_page(&parts.headers) {
             return Some(reply::plain(403, "only pages without scripts are read here"));
         }
         // A browser sends to all our addresses the login with which somebody has commanded at one.
-        let control = self.daemon.base.config().startup.password.hash().cloned();
+        let control = self.context.base.config().startup.password.hash().cloned();
         let visitor = &mut self.client.visitor;
-        let admitted = admit::as_user(&self.daemon, visitor, login, control).await;
+        let admitted = admit::as_user(&self.context, visitor, login, control).await;
         let denied = match admitted.err()? {
             Denied::ProxyLogin => Denied::Login,
             denied => denied,
         };
         let audience = Audience::of(&parts.method, &parts.headers);
-        let told = reply::told(&self.daemon, &self.reader, audience, &Message::Denied(denied));
+        let told = reply::told(&self.context, &self.reader, audience, &Message::Denied(denied));
         Some(admit::with_challenge(told, denied))
     }
 
@@ -202,12 +202,12 @@ impl Guest {
 
     /// Asks for it as through the proxy.
     async fn fetch(&self, mut parts: Parts, wanted: Wanted) -> Response<Body> {
-        let (daemon, mode) = (&self.daemon, self.reader.mode);
-        let local = CanonicalUrl::parse(&wanted.url, &daemon.base.local);
+        let (context, mode) = (&self.context, self.reader.mode);
+        let local = CanonicalUrl::parse(&wanted.url, &context.base.local);
         if local.is_ok_and(|url| url.is_local()) {
             return self.told(&Message::Loop { url: &wanted.url });
         }
-        let mut resource = match target::of_url(&wanted.url, &daemon.base.local) {
+        let mut resource = match target::of_url(&wanted.url, &context.base.local) {
             Ok(resource) => resource,
             Err(BadTarget::Protocol(_)) => {
                 return self.told(&Message::NoLonger { path: &wanted.url });
@@ -219,17 +219,17 @@ impl Guest {
         };
         let again = wanted.form.clone().map(|form| (wanted.fields.clone(), form));
         (parts.method, parts.headers) = (wanted.method, wanted.fields);
-        if let Some(refused) = inward(daemon, &self.client, mode, &mut resource, &parts) {
+        if let Some(refused) = inward(context, &self.client, mode, &mut resource, &parts) {
             return refused;
         }
-        let onward = pages::onward(&daemon.pages.templates, &self.shell);
-        let gateway = Gateway { local: daemon.base.local.clone(), is_ours: false, onward };
+        let onward = pages::onward(&context.pages.templates, &self.shell);
+        let gateway = Gateway { local: context.base.local.clone(), is_ours: false, onward };
         let (shell, is_unasked) = (self.shell.clone(), wanted.is_unasked);
         parts.extensions.insert(Arc::new(Gate { url, shell, gateway, is_unasked }));
         let rest = Rest { incoming: None, upgrade: None, handshake: None };
         let form = wanted.form;
         let post = (parts, form);
-        let response = Box::pin(decided(daemon, &self.client, mode, resource, post, rest)).await;
+        let response = Box::pin(decided(context, &self.client, mode, resource, post, rest)).await;
         let is_unsent = response.extensions().get::<Unasked>().is_some();
         let to = if is_unsent { Some(wanted.url) } else { elsewhere(&response) };
         match (again, to) {
@@ -252,8 +252,11 @@ impl Guest {
         if let Ok(policy) = HeaderValue::from_str(&self.shell.policy("")) {
             head.headers.insert(CONTENT_SECURITY_POLICY, policy);
         }
-        let gateway =
-            Gateway { local: self.daemon.base.local.clone(), is_ours: true, onward: String::new() };
+        let gateway = Gateway {
+            local: self.context.base.local.clone(),
+            is_ours: true,
+            onward: String::new(),
+        };
         let to = head.headers.get(LOCATION).and_then(|to| to.to_str().ok());
         if let Some(Ok(url)) = to.map(|to| BrowserUrl::parse(to, None))
             && head.extensions.get::<Elsewhere>().is_none()
@@ -269,7 +272,7 @@ impl Guest {
         let Some(whole) = whole(body).await else {
             return reply::plain(500, "this page cannot be shown");
         };
-        let Ok(base) = BrowserUrl::parse(self.daemon.pages.origin.as_str(), None) else {
+        let Ok(base) = BrowserUrl::parse(self.context.pages.origin.as_str(), None) else {
             return reply::plain(500, "this page cannot be shown");
         };
         let changes = Changes { gateway: Some(gateway), ..Changes::default() };
@@ -281,7 +284,7 @@ impl Guest {
     }
 
     fn told(&self, message: &Message<'_>) -> Response<Body> {
-        reply::message(&self.daemon, &self.reader, message)
+        reply::message(&self.context, &self.reader, message)
     }
 
     fn bad(&self, detail: &str) -> Response<Body> {

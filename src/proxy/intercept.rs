@@ -19,21 +19,22 @@ use tracing::{debug, info, warn};
 
 use super::site::{Plan, Site, plan};
 use super::tunnel;
+use super::visitor::{HttpVersion, ProxyServer, Visitor};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
 use crate::net::upstream::Origin;
-use crate::server::connection::{Spoken, Visitor, speak};
+use crate::proxy::context::ProxyContext;
 use crate::tls::hello::{self, Opening};
 use crate::tls::rejected::is_rejection;
 
 /// A client that has been told that its connection stands.
 pub(super) struct Intercepted {
-    pub(super) daemon: Arc<Daemon>,
+    pub(super) context: Arc<ProxyContext>,
     pub(super) visitor: Visitor,
     /// Where CONNECT named, for what turns out to be a tunnel.
     pub(super) origin: Origin,
     pub(super) site: Site,
+    pub(super) server: Arc<dyn ProxyServer>,
 }
 
 /// What to do once the first bytes are there.
@@ -58,7 +59,7 @@ impl Intercepted {
     async fn open(self, mut client: TokioIo<Upgraded>) {
         let opening = tokio::select! {
             opening = hello::read(&mut client) => opening,
-            () = self.daemon.base.tasks.stopping() => return,
+            () = self.context.base.tasks.stopping() => return,
         };
         let Opening { bytes, hello } = match opening {
             Ok(opening) => opening,
@@ -69,7 +70,7 @@ impl Intercepted {
                 let handshake = StartHandshake::from_parts(*hello, client).into_stream(config);
                 self.answer(handshake, site).await;
             }
-            Course::PassOn => tunnel::pass_on(&self.daemon, &self.origin, client, &bytes).await,
+            Course::PassOn => tunnel::pass_on(&self.context, &self.origin, client, &bytes).await,
             Course::Close => {}
         }
     }
@@ -78,13 +79,13 @@ impl Intercepted {
     /// CONNECT, which some clients make from an address. Then it is this name that is planned for.
     fn course(&self, hello: Accepted) -> Course {
         let site = match hello::name(&hello) {
-            Some(name) => Site::of(&name, self.site.port(), &self.daemon.base.local),
+            Some(name) => Site::of(&name, self.site.port(), &self.context.base.local),
             None => Ok(self.site.clone()),
         };
         let Ok(site) = site else { return Course::Close };
-        let mode = self.daemon.base.mode.now();
-        let cannot = tunnel::cannot_answer(&self.daemon, mode, self.visitor.peer, &site);
-        match plan(&self.daemon.base.config(), &site, cannot) {
+        let mode = self.context.base.mode.now();
+        let cannot = tunnel::cannot_answer(&self.context, mode, self.visitor.peer, &site);
+        match plan(&self.context.base.config(), &site, cannot) {
             Plan::Intercept => {}
             Plan::Ourselves | Plan::Tunnel(_) => return Course::PassOn,
             Plan::Refuse => return Course::Close,
@@ -97,10 +98,10 @@ impl Intercepted {
         // requests will have it.
         let is_same = self.site.host().strip_suffix('.') == Some(site.host());
         let site = if is_same { self.site.clone() } else { site };
-        match self.daemon.proxy.clients.faces.leaves.config(site.host(), clock::now()) {
+        match self.context.clients.faces.leaves.config(site.host(), clock::now()) {
             Ok(config) => Course::Answer(site, Box::new(hello), config),
             Err(error) => {
-                if self.daemon.proxy.clients.faces.is_news(&error) {
+                if self.context.clients.faces.is_news(&error) {
                     warn!(
                         error = error_chain(&error),
                         "HTTPS passes unread and is not kept; is the clock right? If it is, \
@@ -114,24 +115,24 @@ impl Intercepted {
     }
 
     async fn answer(self, handshake: Accept<TokioIo<Upgraded>>, site: Site) {
-        let Self { daemon, visitor, .. } = self;
+        let Self { context, visitor, server, .. } = self;
         let (peer, host) = (visitor.peer, site.host().to_owned());
-        let patience = daemon.base.config().options.idle_timeout;
+        let patience = context.base.config().options.idle_timeout;
         let shaken = tokio::select! {
             shaken = timeout(patience, handshake) => shaken,
-            () = daemon.base.tasks.stopping() => return,
+            () = context.base.tasks.stopping() => return,
         };
         let stream = match shaken {
             Ok(Ok(stream)) => stream,
-            Ok(Err(error)) if is_rejection(&error) => return rejected(&daemon, peer.ip(), &host),
+            Ok(Err(error)) if is_rejection(&error) => return rejected(&context, peer.ip(), &host),
             Ok(Err(error)) => return debug!(%peer, host, %error, "no TLS with the client"),
             Err(_) => return debug!(%peer, host, "TLS with the client took too long"),
         };
-        let (visitor, spoken) = (visitor.at(Arc::new(site)), Spoken::inside(&stream));
-        if let Err(error) = Box::pin(speak(&daemon, stream, spoken, visitor)).await {
+        let (visitor, version) = (visitor.at(Arc::new(site)), HttpVersion::inside(&stream));
+        if let Err(error) = server.speak(stream, version, visitor).await {
             // With TLS 1.3 a client may say only now that it does not take the certificate.
             if is_rejection(&error) {
-                rejected(&daemon, peer.ip(), &host);
+                rejected(&context, peer.ip(), &host);
             } else {
                 debug!(%peer, host, error = error_chain(&error), "connection ended");
             }
@@ -139,8 +140,8 @@ impl Intercepted {
     }
 }
 
-fn rejected(daemon: &Daemon, client: std::net::IpAddr, host: &str) {
-    daemon.proxy.clients.faces.rejections.remember(client, host, clock::now());
+fn rejected(context: &ProxyContext, client: std::net::IpAddr, host: &str) {
+    context.clients.faces.rejections.remember(client, host, clock::now());
     info!(
         %client,
         host,

@@ -17,7 +17,7 @@ use super::{ranges, recode};
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner;
-use crate::daemon::Daemon;
+use crate::proxy::context::ProxyContext;
 use crate::storage::store::{Kept, timestamp};
 use wwwoffle_http::caching::control::ResponseControl;
 use wwwoffle_http::caching::freshness::set_age;
@@ -27,14 +27,14 @@ use wwwoffle_http::head;
 
 /// Answers from the spool; the client's own conditions may make it a `304`.
 pub(super) fn serve(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     kept: &Arc<Kept>,
     status: CacheStatus,
 ) -> Response<Body> {
     let conditions = Conditions::of(&ask.fields);
     let fields = if replays_cookies(ask, kept) { sent(ask, kept) } else { unasked(ask, kept) };
-    answer(daemon, ask, kept, fields, &conditions, status)
+    answer(context, ask, kept, fields, &conditions, status)
 }
 
 /// Whether what is kept sets its cookies anew: only a fresh answer of a person's own, online, is as if
@@ -67,30 +67,30 @@ fn sent(ask: &Ask, kept: &Kept) -> HeaderMap {
 
 /// Answers from the spool with `fields`, which may be newer than those that were kept.
 pub(super) fn answer(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     kept: &Arc<Kept>,
     fields: HeaderMap,
     conditions: &Conditions,
     status: CacheStatus,
 ) -> Response<Body> {
-    let mut response = unmarked(daemon, ask, kept, fields, conditions);
+    let mut response = unmarked(context, ask, kept, fields, conditions);
     status.mark(&mut response);
     response
 }
 
 fn unmarked(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     kept: &Arc<Kept>,
     mut fields: HeaderMap,
     conditions: &Conditions,
 ) -> Response<Body> {
-    daemon.storage.index.used(kept.entry.place(), timestamp(clock::now()));
+    context.storage.index.used(kept.entry.place(), timestamp(clock::now()));
     let delivery = ask.codings.deliver(kept.status, &fields);
     delivery.amend(&mut fields);
     set_age(&mut fields, exchange(kept), clock::now());
-    add_via(&mut fields, Version::HTTP_11, &daemon.base.pseudonym);
+    add_via(&mut fields, Version::HTTP_11, &context.base.pseudonym);
     if conditions.are_met_by(kept.status, &fields) {
         conditional::not_modified(&mut fields);
         return without_body(StatusCode::NOT_MODIFIED, fields);
@@ -100,7 +100,7 @@ fn unmarked(
     }
     // A decoded body has none.
     if !delivery.is_decoded() {
-        if let Some(part) = ranges::serve::ranges(daemon, ask, kept, &fields) {
+        if let Some(part) = ranges::serve::ranges(context, ask, kept, &fields) {
             return part;
         }
         // Online the origin says itself what it has, by HEAD too.
@@ -131,7 +131,7 @@ fn unmarked(
         return response;
     }
     let mut response = respond(kept.status, fields, body::empty());
-    recode::put(&mut response, ask, delivery, body::kept(&daemon.storage.store, kept, trailers));
+    recode::put(&mut response, ask, delivery, body::kept(&context.storage.store, kept, trailers));
     response
 }
 

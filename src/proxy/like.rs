@@ -16,8 +16,8 @@ use super::lookup::look_up;
 use super::near::newest;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places};
-use crate::daemon::Daemon;
 use crate::page::ways::Like;
+use crate::proxy::context::ProxyContext;
 use crate::storage::versions;
 use wwwoffle_http::caching::like::{guess_urls, likeness};
 
@@ -33,14 +33,14 @@ const MAX_LOOKED_AT: usize = 1_000;
 ///
 /// When the disk fails.
 pub(super) async fn of_host(
-    daemon: &Daemon,
+    context: &ProxyContext,
     owner: &Owner,
     url: &CanonicalUrl,
 ) -> Result<Vec<Like>, Error> {
     let mut found = Vec::new();
-    for guess in guessed(daemon, url) {
+    for guess in guessed(context, url) {
         if guess.protocol() == url.protocol() && guess.host_port() == url.host_port() {
-            found.extend(at(daemon, owner, url, guess).await?);
+            found.extend(at(context, owner, url, guess).await?);
         }
     }
     Ok(found)
@@ -52,17 +52,17 @@ pub(super) async fn of_host(
 ///
 /// When the disk fails.
 pub(crate) async fn all(
-    daemon: &Daemon,
+    context: &ProxyContext,
     owner: &Owner,
     url: &CanonicalUrl,
 ) -> Result<Vec<Like>, Error> {
     let mut found: Vec<Like> = Vec::new();
-    let listed = listed(daemon, owner, url).await?;
-    for guess in guessed(daemon, url).into_iter().chain(listed) {
+    let listed = listed(context, owner, url).await?;
+    for guess in guessed(context, url).into_iter().chain(listed) {
         if found.len() >= MAX_LIKE {
             break;
         }
-        let like = at(daemon, owner, url, guess).await?;
+        let like = at(context, owner, url, guess).await?;
         found.extend(like.filter(|like| found.iter().all(|known| known.url != like.url)));
     }
     Ok(found)
@@ -73,28 +73,28 @@ pub(crate) async fn all(
 /// # Errors
 ///
 /// When the disk fails.
-pub(crate) async fn has_versions(daemon: &Daemon, places: &Places) -> Result<bool, Error> {
-    let found = versions::of(daemon, places).await?;
+pub(crate) async fn has_versions(context: &ProxyContext, places: &Places) -> Result<bool, Error> {
+    let found = versions::of(&context.storage, places).await?;
     Ok(found.is_some_and(|found| found.left_over.is_some() || !found.older.is_empty()))
 }
 
-fn guessed(daemon: &Daemon, url: &CanonicalUrl) -> Vec<CanonicalUrl> {
-    let config = daemon.base.config();
+fn guessed(context: &ProxyContext, url: &CanonicalUrl) -> Vec<CanonicalUrl> {
+    let config = context.base.config();
     guess_urls(
         url,
-        &daemon.base.local,
+        &context.base.local,
         config.offline_options.near_arguments.of(&UrlParts::of(url)),
     )
 }
 
 /// What is kept at one URL, if it is like the other.
 async fn at(
-    daemon: &Daemon,
+    context: &ProxyContext,
     owner: &Owner,
     asked: &CanonicalUrl,
     mut url: CanonicalUrl,
 ) -> Result<Option<Like>, Error> {
-    let config = daemon.base.config();
+    let config = context.base.config();
     let added = config.offline_options.near_arguments.of(&UrlParts::of(asked));
     let Some(likeness) = likeness(asked.as_str(), url.as_str(), added) else { return Ok(None) };
     if config.dont_get.urls.matches(&url).is_some() {
@@ -102,7 +102,7 @@ async fn at(
         return Ok(None);
     }
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
-    let kept = look_up(&daemon.storage.store, &places).await?.choose(Mode::Offline);
+    let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
     Ok(kept.filter(|kept| kept.status.is_success()).map(|kept| Like {
         likeness,
         url: places.public.url().to_owned(),
@@ -112,11 +112,11 @@ async fn at(
 
 /// The URLs of the hosts of `url` that are like it, as the entries of the spool have them, the newest first.
 async fn listed(
-    daemon: &Daemon,
+    context: &ProxyContext,
     owner: &Owner,
     url: &CanonicalUrl,
 ) -> Result<Vec<CanonicalUrl>, Error> {
-    let config = daemon.base.config();
+    let config = context.base.config();
     let added = config.offline_options.near_arguments.of(&UrlParts::of(url)).clone();
     let (asked, owner) = (url.as_str().to_owned(), owner.clone());
     let host = url.host_port().to_owned();
@@ -124,7 +124,7 @@ async fn listed(
         Some(bare) => bare.to_owned(),
         None => format!("www.{host}"),
     };
-    let found = daemon.storage.store.run(move |spool| {
+    let found = context.storage.store.run(move |spool| {
         let mut found = Vec::new();
         for scheme in ["https", "http"] {
             for host in [&host, &other] {
@@ -142,5 +142,5 @@ async fn listed(
         }
         Ok(found)
     });
-    Ok(newest(daemon, found.await?, MAX_LIKE))
+    Ok(newest(context, found.await?, MAX_LIKE))
 }

@@ -29,7 +29,7 @@ use super::intent::Intent;
 use super::kept;
 use super::rules::Standing;
 use super::status::{CacheStatus, Why};
-use crate::daemon::Daemon;
+use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use crate::storage::versions::at::{closest, nearest};
 use crate::storage::versions::memento::{http_date, links, version_path};
@@ -56,7 +56,7 @@ pub(super) enum NotChosen {
 /// What was kept at the moment that a request names. `None` where it names none, where nothing of the page is
 /// kept, and where its origin chooses.
 pub(super) async fn choose(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     found: &Found,
 ) -> Result<Option<Arc<Kept>>, NotChosen> {
@@ -85,7 +85,7 @@ pub(super) async fn choose(
     };
     let mut states: Vec<State> =
         present.iter().map(|kept| State::Present(Arc::clone(kept))).collect();
-    for older in daemon.storage.store.run(all).await?.into_iter().flatten() {
+    for older in context.storage.store.run(all).await?.into_iter().flatten() {
         let is_present = present
             .iter()
             .any(|kept| kept.entry.stored() == older.stored && *kept.entry.place() == older.place);
@@ -99,7 +99,7 @@ pub(super) async fn choose(
     let order = if is_part { closest(&came, at) } else { nearest(&came, at) };
     for number in order.into_iter().take(MAX_READ) {
         let Some(state) = states.get(number) else { continue };
-        if let Some(kept) = state.read(daemon).await?.filter(|kept| is_theirs(ask, kept)) {
+        if let Some(kept) = state.read(context).await?.filter(|kept| is_theirs(ask, kept)) {
             return Ok(Some(kept));
         }
     }
@@ -121,10 +121,10 @@ impl State {
         }
     }
 
-    async fn read(&self, daemon: &Daemon) -> Result<Option<Arc<Kept>>, Error> {
+    async fn read(&self, context: &ProxyContext) -> Result<Option<Arc<Kept>>, Error> {
         match self {
             Self::Present(kept) => Ok(Some(Arc::clone(kept))),
-            Self::Older(place, stored, _) => read(daemon, place, *stored).await,
+            Self::Older(place, stored, _) => read(&context.storage, place, *stored).await,
         }
     }
 }
@@ -166,16 +166,16 @@ pub(super) fn shown_at(fields: &mut HeaderMap, local: &LocalHost) -> Option<Time
 }
 
 /// Serves a version, and says which one it is.
-pub(super) fn serve(daemon: &Daemon, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
+pub(super) fn serve(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
     let mut asked = ask.fields.clone();
     // A date says nothing here: a version is older than what the client may have of the page as it is.
     asked.remove(IF_MODIFIED_SINCE);
     let status = CacheStatus::Hit(Why::Memento);
     let (fields, conditions) = (kept::unasked(ask, kept), Conditions::of(&asked));
-    let mut response = kept::answer(daemon, ask, kept, fields, &conditions, status);
+    let mut response = kept::answer(context, ask, kept, fields, &conditions, status);
     let entry = &kept.entry;
     let (url, stored, came) = (entry.url(), entry.stored(), entry.when());
-    let origin = daemon.pages.origin.as_str();
+    let origin = context.pages.origin.as_str();
     let not_modified = response.status() == StatusCode::NOT_MODIFIED;
     let fields = response.headers_mut();
     fields.append(VARY, HeaderValue::from_static("accept-datetime"));

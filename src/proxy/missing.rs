@@ -18,15 +18,15 @@ use super::intent::Intent;
 use super::like;
 use super::rules::Standing;
 use super::status::{CacheStatus, Why};
+use super::tickets::Ticket;
 use super::{kept, reply};
 use crate::api::Priority;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
 use crate::page::message::{Message, Ruled};
 use crate::page::ways::{Fetch, Like};
+use crate::proxy::context::ProxyContext;
 use crate::site::pages::confirm::{self, Confirm};
 use crate::site::pages::will_get::{self, WillGet};
-use crate::site::tickets::Ticket;
 use crate::storage::store::Kept;
 use wwwoffle_http::head;
 
@@ -35,25 +35,25 @@ use wwwoffle_http::head;
 const MAX_PARTS_OF_A_PAGE: usize = 1_000;
 
 /// Queues a page somebody asked for, and says so.
-pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
-    let outgoing = outgoing(daemon, ask, RequestKind::Page);
+pub(super) async fn page(context: &ProxyContext, ask: &Ask) -> Response<Body> {
+    let outgoing = outgoing(context, ask, RequestKind::Page);
     let key = outgoing.place.key();
-    let added = match enqueue(daemon, outgoing).await {
+    let added = match enqueue(context, outgoing).await {
         Ok(added) => added,
-        Err(error) => return reply::spool_failed(daemon, ask, &error),
+        Err(error) => return reply::spool_failed(context, ask, &error),
     };
-    let part = kept_in_part(daemon, ask).await;
+    let part = kept_in_part(context, ask).await;
     let response = if ask.asked.intent == Intent::Person {
-        let (likes, has_versions) = around(daemon, ask).await;
-        let (url, fetch_token) = offered(daemon, ask);
-        let shell = daemon.pages.shell(&ask.reader());
-        let queue = daemon.storage.store.spool().queue();
+        let (likes, has_versions) = around(context, ask).await;
+        let (url, fetch_token) = offered(context, ask);
+        let shell = context.pages.shell(&ask.reader());
+        let queue = context.storage.store.spool().queue();
         let waiting = queue.summary(&key).filter(|_| added == Added::Already);
         let known = waiting.as_ref().map(|waiting| Priority::from(waiting.priority));
         let priority = known.unwrap_or_default();
         let key = key.to_string();
         let (token, priority_token) =
-            (daemon.pages.tokens.undo(&key), daemon.pages.tokens.priority(&key));
+            (context.pages.tokens.undo(&key), context.pages.tokens.priority(&key));
         let will_get = WillGet {
             url: ask.resource.url.as_str(),
             key: &key,
@@ -67,7 +67,7 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
             likes: &likes,
             has_versions,
         };
-        reply::from_page(&shell, will_get::page(&daemon.pages.templates, &shell, &will_get))
+        reply::from_page(&shell, will_get::page(&context.pages.templates, &shell, &will_get))
     } else if part.is_some() {
         reply::plain(
             504,
@@ -80,38 +80,38 @@ pub(super) async fn page(daemon: &Daemon, ask: &Ask) -> Response<Body> {
 }
 
 /// Puts a request on the queue. The link may have come back since it began offline: then it goes now.
-async fn enqueue(daemon: &Daemon, outgoing: Outgoing) -> Result<Added, SpoolError> {
-    let added = daemon.storage.store.enqueue(outgoing).await;
-    daemon.proxy.worker.nudge();
+async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<Added, SpoolError> {
+    let added = context.storage.store.enqueue(outgoing).await;
+    context.worker.nudge();
     added
 }
 
 /// What is kept around the page that is not. That it cannot be told is no reason to say nothing.
-async fn around(daemon: &Daemon, ask: &Ask) -> (Vec<Like>, bool) {
+async fn around(context: &ProxyContext, ask: &Ask) -> (Vec<Like>, bool) {
     let untold = |error: &SpoolError| {
         debug!(error = error_chain(error), "what is kept that is like it cannot be looked up");
     };
-    let likes = like::of_host(daemon, &ask.owner, &ask.bare).await.inspect_err(untold);
-    let versions = like::has_versions(daemon, &ask.places).await.inspect_err(untold);
+    let likes = like::of_host(context, &ask.owner, &ask.bare).await.inspect_err(untold);
+    let versions = like::has_versions(context, &ask.places).await.inspect_err(untold);
     (likes.unwrap_or_default(), versions.unwrap_or_default())
 }
 
 /// The URL of a page that somebody may have fetched from its message page, and the token for that. What
 /// needs a password is fetched from a page of ours alone.
-pub(super) fn offered(daemon: &Daemon, ask: &Ask) -> (String, Option<String>) {
+pub(super) fn offered(context: &ProxyContext, ask: &Ask) -> (String, Option<String>) {
     let url = ask.bare.as_str().to_owned();
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
         && ask.asked.standing == Standing::Usual
         && !ask.has_credentials()
         && ask.upgrade.is_none();
-    let token = may.then(|| daemon.pages.tokens.fetch(&url));
+    let token = may.then(|| context.pages.tokens.fetch(&url));
     (url, token)
 }
 
 /// How much of it is kept in part, and how much it has in all if that is known.
-async fn kept_in_part(daemon: &Daemon, ask: &Ask) -> Option<(u64, Option<u64>)> {
+async fn kept_in_part(context: &ProxyContext, ask: &Ask) -> Option<(u64, Option<u64>)> {
     for place in [&ask.places.own, &ask.places.public] {
-        match daemon.storage.store.partial(place).await {
+        match context.storage.store.partial(place).await {
             Ok(Some(partial)) => {
                 let ranges = partial.ranges().iter();
                 let bytes = ranges.map(|range| range.end - range.start).sum();
@@ -127,44 +127,44 @@ async fn kept_in_part(daemon: &Daemon, ask: &Ask) -> Option<(u64, Option<u64>)> 
 }
 
 /// Queues a part of a page; the answer is empty, for nobody reads it.
-pub(super) async fn part(daemon: &Daemon, ask: &Ask) -> Response<Body> {
-    let mut outgoing = outgoing(daemon, ask, RequestKind::Part);
-    outgoing.page = ask.page(daemon).map(|page| page.as_str().to_owned());
+pub(super) async fn part(context: &ProxyContext, ask: &Ask) -> Response<Body> {
+    let mut outgoing = outgoing(context, ask, RequestKind::Part);
+    outgoing.page = ask.page(context).map(|page| page.as_str().to_owned());
     let page = outgoing.page.as_deref().unwrap_or_default();
-    if daemon.storage.store.spool().queue().parts_of(page) >= MAX_PARTS_OF_A_PAGE {
+    if context.storage.store.spool().queue().parts_of(page) >= MAX_PARTS_OF_A_PAGE {
         debug!(page, "too many parts of this page wait already");
-        return refuse(daemon, ask, Refusal::OnlyOnline);
+        return refuse(context, ask, Refusal::OnlyOnline);
     }
-    match enqueue(daemon, outgoing).await {
+    match enqueue(context, outgoing).await {
         Ok(_) => reply::with_status(ask.audience.nothing(504), CacheStatus::Queued),
-        Err(error) => reply::spool_failed(daemon, ask, &error),
+        Err(error) => reply::spool_failed(context, ask, &error),
     }
 }
 
 /// Serves what is kept and queues the request, so that it is fetched anew.
-pub(super) async fn refresh(daemon: &Daemon, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
-    let why = match enqueue(daemon, outgoing(daemon, ask, RequestKind::Refresh)).await {
+pub(super) async fn refresh(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
+    let why = match enqueue(context, outgoing(context, ask, RequestKind::Refresh)).await {
         Ok(_) => Why::RefreshQueued,
         Err(error) => {
             tracing::error!(error = error_chain(&error), "the refresh cannot be queued");
             Why::Offline
         }
     };
-    kept::serve(daemon, ask, kept, CacheStatus::Hit(why))
+    kept::serve(context, ask, kept, CacheStatus::Hit(why))
 }
 
 /// Asks the person whether a form shall be sent later, or a page asked for.
-pub(super) fn confirm(daemon: &Daemon, ask: &Ask, is_kept: bool) -> Response<Body> {
+pub(super) fn confirm(context: &ProxyContext, ask: &Ask, is_kept: bool) -> Response<Body> {
     let kind = match (ask.method == Method::POST, is_kept) {
         (true, _) => RequestKind::Post,
         (false, true) => RequestKind::Refresh,
         (false, false) => RequestKind::Page,
     };
-    let outgoing = outgoing(daemon, ask, kind);
+    let outgoing = outgoing(context, ask, kind);
     let content_type = ask.fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let bytes = u64::try_from(outgoing.body.len()).unwrap_or(u64::MAX);
     let url = ask.resource.url.as_str();
-    let ticket = match daemon.proxy.confirmations.tickets.issue(
+    let ticket = match context.confirmations.tickets.issue(
         Ticket { outgoing },
         ask.owner.clone(),
         ask.now,
@@ -172,10 +172,10 @@ pub(super) fn confirm(daemon: &Daemon, ask: &Ask, is_kept: bool) -> Response<Bod
         Ok(ticket) => ticket,
         Err(error) => {
             tracing::error!(%error, "no ticket can be made");
-            return reply::instead(daemon, ask, CacheStatus::Asking, &Message::Internal);
+            return reply::instead(context, ask, CacheStatus::Asking, &Message::Internal);
         }
     };
-    let token = daemon.pages.tokens.confirm(&ticket);
+    let token = context.pages.tokens.confirm(&ticket);
     let question = Confirm {
         method: ask.method.as_str(),
         url: url.split("?!POST:").next().unwrap_or(url),
@@ -185,35 +185,35 @@ pub(super) fn confirm(daemon: &Daemon, ask: &Ask, is_kept: bool) -> Response<Bod
         token: &token,
         kept: is_kept.then_some(url),
     };
-    let shell = daemon.pages.shell(&ask.reader());
-    let page = confirm::page(&daemon.pages.templates, &shell, &question);
+    let shell = context.pages.shell(&ask.reader());
+    let page = confirm::page(&context.pages.templates, &shell, &question);
     reply::with_status(reply::from_page(&shell, page), CacheStatus::Asking)
 }
 
 /// Does nothing, and says why in the form that fits who asked.
-pub(super) fn refuse(daemon: &Daemon, ask: &Ask, refusal: Refusal) -> Response<Body> {
+pub(super) fn refuse(context: &ProxyContext, ask: &Ask, refusal: Refusal) -> Response<Body> {
     let status = CacheStatus::Refused(refusal);
     let url = ask.resource.url.as_str();
     match refusal {
         Refusal::Noise => reply::with_status(reply::line(ask.audience, 504, ""), status),
         Refusal::OnlyOnline if ask.method == Method::POST && ask.is_for_a_person() => {
-            reply::instead(daemon, ask, status, &Message::TooLargeToQueue { url })
+            reply::instead(context, ask, status, &Message::TooLargeToQueue { url })
         }
         Refusal::OnlyOnline => {
             let told = Message::OfflineRefused { method: ask.method.as_str(), url };
-            let mut response = reply::instead(daemon, ask, status, &told);
+            let mut response = reply::instead(context, ask, status, &told);
             *response.status_mut() = hyper::StatusCode::GATEWAY_TIMEOUT;
             response
         }
-        Refusal::FormAnswer => reply::instead(daemon, ask, status, &Message::FormAnswer { url }),
-        Refusal::NotKept => reply::instead(daemon, ask, status, &Message::NotKept { url }),
+        Refusal::FormAnswer => reply::instead(context, ask, status, &Message::FormAnswer { url }),
+        Refusal::NotKept => reply::instead(context, ask, status, &Message::NotKept { url }),
         Refusal::NeverKept => {
             let told = Message::Ruled { url, ruled: Ruled::NeverKept, place: None };
-            reply::instead(daemon, ask, status, &told)
+            reply::instead(context, ask, status, &told)
         }
         Refusal::NotQueued => {
             let told = Message::Ruled { url, ruled: Ruled::NotQueued, place: None };
-            reply::instead(daemon, ask, status, &told)
+            reply::instead(context, ask, status, &told)
         }
         Refusal::Unconfirmed | Refusal::LeftToBrowsers => {
             let line = reply::line(ask.audience, 504, "not kept, and not queued unasked");
@@ -223,8 +223,8 @@ pub(super) fn refuse(daemon: &Daemon, ask: &Ask, refusal: Refusal) -> Response<B
 }
 
 /// The request as it will be sent when the line is back: nothing in it that was meant for now.
-fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
-    let mut request = ask.wire(&daemon.base.pseudonym);
+fn outgoing(context: &ProxyContext, ask: &Ask, kind: RequestKind) -> Outgoing {
+    let mut request = ask.wire(&context.base.pseudonym);
     if ask.method == Method::HEAD {
         *request.method_mut() = Method::GET;
     }
@@ -252,58 +252,44 @@ fn outgoing(daemon: &Daemon, ask: &Ask, kind: RequestKind) -> Outgoing {
 mod tests {
     use super::*;
     use crate::base::clock;
-    use crate::base::live::Live;
     use crate::base::mode::Mode;
     use crate::base::owner::Owner;
-    use crate::daemon::Parts;
+    use crate::daemon::testing::TestDaemon;
     use crate::proxy::target::of_url;
-    use crate::storage::store::Store;
-    use crate::tls::ca::Authority;
     use hyper::Request;
     use wwwoffle_config::Config;
-    use wwwoffle_spool::{NewEntry, Options, OwnPages, Spool};
-
-    fn daemon(root: &tempfile::TempDir) -> Arc<Daemon> {
-        Daemon::build(Parts {
-            live: Live::without_file(Config::default()),
-            store: Store::new(Spool::open(root.path(), &Options::default()).unwrap().0),
-            authority: Authority::make("m", clock::now()).unwrap(),
-            mode: Mode::Online.into(),
-            listening: vec!["127.0.0.1:8080".parse().unwrap()],
-            templates: OwnPages::default(),
-        })
-        .unwrap()
-    }
+    use wwwoffle_spool::NewEntry;
 
     /// A request that has begun offline.
-    fn ask(daemon: &Daemon, url: &str) -> Ask {
-        let (resource, owner) = (of_url(url, &daemon.base.local).unwrap(), Owner::Local);
+    fn ask(context: &ProxyContext, url: &str) -> Ask {
+        let (resource, owner) = (of_url(url, &context.base.local).unwrap(), Owner::Local);
         let request = Request::new(()).into_parts().0;
-        Ask::new(daemon, owner, resource, request, None, Mode::Offline, clock::now())
+        Ask::new(context, owner, resource, request, None, Mode::Offline, clock::now())
     }
 
-    async fn keep(daemon: &Daemon, ask: &Ask) -> Arc<Kept> {
+    async fn keep(context: &ProxyContext, ask: &Ask) -> Arc<Kept> {
         let place = &ask.places.public;
         let (head, request) = (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), b"GET / HTTP/1.1\r\n\r\n");
         let (asked, when) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
         let new = NewEntry { asked, when, head, request: request.to_vec(), connection: None };
-        daemon.storage.store.spool().begin(place, new).unwrap().finish(None).unwrap();
-        Arc::new(daemon.storage.store.kept(place).await.unwrap().unwrap())
+        context.storage.store.spool().begin(place, new).unwrap().finish(None).unwrap();
+        Arc::new(context.storage.store.kept(place).await.unwrap().unwrap())
     }
 
     #[tokio::test]
     async fn what_is_queued_while_the_link_comes_back_goes_at_once() {
         let root = tempfile::tempdir().unwrap();
-        let daemon = daemon(&root);
-        assert!(!daemon.fetch.fetcher.is_nudged());
-        page(&daemon, &ask(&daemon, "http://h.example/page")).await;
-        assert!(daemon.fetch.fetcher.is_nudged(), "a page");
-        part(&daemon, &ask(&daemon, "http://h.example/part")).await;
-        assert!(daemon.fetch.fetcher.is_nudged(), "a part of one");
-        let old = ask(&daemon, "http://h.example/old");
-        let kept = keep(&daemon, &old).await;
-        refresh(&daemon, &old, &kept).await;
-        assert!(daemon.fetch.fetcher.is_nudged(), "what is kept");
-        assert_eq!(daemon.storage.store.spool().queue().len(), 3);
+        let context = TestDaemon::new(&root, Config::default(), Mode::Online);
+        let (context, fetcher) = (context.proxy(), &context.fetch().fetcher);
+        assert!(!fetcher.is_nudged());
+        page(&context, &ask(&context, "http://h.example/page")).await;
+        assert!(fetcher.is_nudged(), "a page");
+        part(&context, &ask(&context, "http://h.example/part")).await;
+        assert!(fetcher.is_nudged(), "a part of one");
+        let old = ask(&context, "http://h.example/old");
+        let kept = keep(&context, &old).await;
+        refresh(&context, &old, &kept).await;
+        assert!(fetcher.is_nudged(), "what is kept");
+        assert_eq!(context.storage.store.spool().queue().len(), 3);
     }
 }

@@ -30,10 +30,10 @@ use super::intent::{Intent, SEC_FETCH_DEST};
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
-use crate::daemon::Daemon;
 use crate::page::Shell;
 use crate::page::bar::bar;
 use crate::page::context::PageReader;
+use crate::proxy::context::ProxyContext;
 use crate::storage::store::timestamp;
 use wwwoffle_html::rewrite::csp::{NO_SCRIPTS, allow_style};
 use wwwoffle_html::rewrite::{Bar, Changes, Cut, FirstFrame, Mark, Marks, Mend, Rewriter};
@@ -154,12 +154,12 @@ impl Modification {
     /// Changes an answer; `kept` is when what is kept was confirmed last, if something is.
     pub(super) fn apply(
         &self,
-        daemon: &Daemon,
+        context: &ProxyContext,
         kept: Option<Timestamp>,
         mut answer: Response<Body>,
     ) -> Response<Body> {
         if let Some(gate) = &self.gate {
-            return self.inside(daemon, gate, kept, answer);
+            return self.inside(context, gate, kept, answer);
         }
         if self.cuts_scripts() && answer.extensions().get::<Foreign>().is_some() {
             // Whatever it is, and whether it is rewritten or not: an error, an image with scripts in it.
@@ -171,14 +171,14 @@ impl Modification {
         match (essence(content_type).as_str(), &self.changes) {
             ("text/html", Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
-                let shell = daemon.pages.shell(&self.reader);
-                changes.bar = self.bar(daemon, &shell, kept, &answer);
+                let shell = context.pages.shell(&self.reader);
+                changes.bar = self.bar(context, &shell, kept, &answer);
                 own_images(&mut changes, &shell);
                 let Ok(url) = BrowserUrl::parse(self.url.as_str(), None) else { return answer };
                 amend(answer.headers_mut(), &changes);
-                let known = SpoolKnown::new(daemon, &self.config, &self.owner);
+                let known = SpoolKnown::new(context, &self.config, &self.owner);
                 let page = Rewriter::new(changes.into(), Arc::new(known), url, content_type);
-                changed(answer, |body| body::page(daemon.storage.store.clone(), body, page))
+                changed(answer, |body| body::page(context.storage.store.clone(), body, page))
             }
             ("image/gif", _) if self.is_still && may_change(&answer) => {
                 amend(answer.headers_mut(), &Changes::default());
@@ -197,14 +197,14 @@ impl Modification {
     /// The bar of the page, if it may have one.
     fn bar(
         &self,
-        daemon: &Daemon,
+        context: &ProxyContext,
         shell: &Shell,
         kept: Option<Timestamp>,
         answer: &Response<Body>,
     ) -> Option<Bar> {
         let kept = kept.filter(|_| is_from_spool(answer.headers()));
         let (now, url) = (timestamp(clock::now()), self.url.as_str());
-        self.has_bar.then(|| bar(&daemon.pages.templates, shell, url, kept, now))
+        self.has_bar.then(|| bar(&context.pages.templates, shell, url, kept, now))
     }
 }
 

@@ -20,8 +20,8 @@ use super::intent::Intent;
 use super::rules::Standing;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
-use crate::daemon::Daemon;
 use crate::fetch::recurse::read::beginning;
+use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use wwwoffle_html::references::{Finder, Kind, Want};
 use wwwoffle_http::caching::noise::{Nearness, differ_in_noise, index_spellings, near_urls};
@@ -47,7 +47,10 @@ const SANDBOX: HeaderValue = HeaderValue::from_static(
 /// # Errors
 ///
 /// When the disk fails.
-pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Nearness, Kept)>, Error> {
+pub(super) async fn find(
+    context: &ProxyContext,
+    ask: &Ask,
+) -> Result<Option<(Nearness, Kept)>, Error> {
     let may = ask.mode == Mode::Offline
         && ask.asked.standing == Standing::Usual
         && matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
@@ -57,21 +60,21 @@ pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Nearness,
         return Ok(None);
     }
     let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare));
-    for (near, url) in near_urls(&ask.bare, &daemon.base.local, added) {
-        if let Some(kept) = at(daemon, ask, near, url).await? {
+    for (near, url) in near_urls(&ask.bare, &context.base.local, added) {
+        if let Some(kept) = at(context, ask, near, url).await? {
             return Ok(Some((near, kept)));
         }
     }
-    for url in index_pages(daemon, ask).await? {
-        if let Some(kept) = at(daemon, ask, Nearness::Index, url).await? {
+    for url in index_pages(context, ask).await? {
+        if let Some(kept) = at(context, ask, Nearness::Index, url).await? {
             let kept = Arc::new(kept);
-            if says_it_is(daemon, &kept, &ask.bare).await {
+            if says_it_is(context, &kept, &ask.bare).await {
                 return Ok(Some((Nearness::Index, Arc::unwrap_or_clone(kept))));
             }
         }
     }
-    for url in noisy(daemon, ask).await? {
-        if let Some(kept) = at(daemon, ask, Nearness::Arguments, url).await? {
+    for url in noisy(context, ask).await? {
+        if let Some(kept) = at(context, ask, Nearness::Arguments, url).await? {
             return Ok(Some((Nearness::Arguments, kept)));
         }
     }
@@ -80,7 +83,7 @@ pub(super) async fn find(daemon: &Daemon, ask: &Ask) -> Result<Option<(Nearness,
 
 /// What is kept of one URL that may stand in.
 async fn at(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     near: Nearness,
     mut url: CanonicalUrl,
@@ -90,22 +93,22 @@ async fn at(
         return Ok(None);
     }
     let places = Places::of(&mut url, &HeaderMap::new(), &ask.owner);
-    let selecting = || ask.wire(&daemon.base.pseudonym).into_parts().0.headers;
+    let selecting = || ask.wire(&context.base.pseudonym).into_parts().0.headers;
     let found =
-        choose::find(&daemon.storage.store, &places, ask.config.caching.shared, selecting).await?;
+        choose::find(&context.storage.store, &places, ask.config.caching.shared, selecting).await?;
     let kept = found.near().filter(|kept| kept.status.is_success());
     Ok(kept.map(|kept| guarded(ask, near, Kept::clone(kept))))
 }
 
 /// The spellings of a directory or its index for which something is stored. The spool itself is asked:
 /// the store would remember each that is missing.
-async fn index_pages(daemon: &Daemon, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
-    let urls = index_spellings(&ask.bare, &daemon.base.local);
+async fn index_pages(context: &ProxyContext, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
+    let urls = index_spellings(&ask.bare, &context.base.local);
     if urls.is_empty() {
         return Ok(urls);
     }
     let owner = ask.owner.clone();
-    let stored = daemon.storage.store.run(move |spool| {
+    let stored = context.storage.store.run(move |spool| {
         let mut stored = Vec::new();
         for mut url in urls {
             let Places { own, public, .. } = Places::of(&mut url, &HeaderMap::new(), &owner);
@@ -121,10 +124,10 @@ async fn index_pages(daemon: &Daemon, ask: &Ask) -> Result<Vec<CanonicalUrl>, Er
 
 /// Whether a stored response says that it is the one of `url` too: by `Content-Location` (RFC 9110 §8.7),
 /// or by a canonical link in its head or in the beginning of its page (RFC 6596).
-async fn says_it_is(daemon: &Daemon, kept: &Arc<Kept>, url: &CanonicalUrl) -> bool {
+async fn says_it_is(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl) -> bool {
     let Ok(base) = BrowserUrl::parse(kept.entry.url(), None) else { return false };
     let is_it = |text: &str| {
-        CanonicalUrl::parse(text, &daemon.base.local)
+        CanonicalUrl::parse(text, &context.base.local)
             .is_ok_and(|named| named.as_str() == url.as_str())
     };
     let field = |name| kept.fields.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
@@ -138,7 +141,7 @@ async fn says_it_is(daemon: &Daemon, kept: &Arc<Kept>, url: &CanonicalUrl) -> bo
         link.to_str().into_iter().for_each(|link| finder.link_field(link));
     }
     if field(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"))
-        && let Ok(page) = beginning(&daemon.storage.store, kept, MAX_HEAD).await
+        && let Ok(page) = beginning(&context.storage.store, kept, MAX_HEAD).await
     {
         finder.write(&page);
     }
@@ -147,10 +150,10 @@ async fn says_it_is(daemon: &Daemon, kept: &Arc<Kept>, url: &CanonicalUrl) -> bo
 
 /// The kept URLs of the same host that differ from the one of `ask` in their own noise, the newest first:
 /// their key tells nothing of that, so the entries of the host are looked at.
-async fn noisy(daemon: &Daemon, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
+async fn noisy(context: &ProxyContext, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
     let asked = ask.bare.as_str().to_owned();
     let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare)).clone();
-    let found = daemon.storage.store.run(move |spool| {
+    let found = context.storage.store.run(move |spool| {
         let Some((scheme, rest)) = asked.split_once("://") else { return Ok(Vec::new()) };
         let host = rest.split(['/', '?']).next().unwrap_or_default();
         let mut found = Vec::new();
@@ -163,18 +166,18 @@ async fn noisy(daemon: &Daemon, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
         }
         Ok(found)
     });
-    Ok(newest(daemon, found.await?, MAX_NOISY))
+    Ok(newest(context, found.await?, MAX_NOISY))
 }
 
 /// Of what was found, by when it came, the newest URLs, each once.
 pub(super) fn newest(
-    daemon: &Daemon,
+    context: &ProxyContext,
     mut found: Vec<(Timestamp, String)>,
     most: usize,
 ) -> Vec<CanonicalUrl> {
     found.sort_unstable_by(|one, other| other.cmp(one));
     found.dedup_by(|one, other| one.1 == other.1);
-    let read = |(_, url): (_, String)| CanonicalUrl::parse(&url, &daemon.base.local).ok();
+    let read = |(_, url): (_, String)| CanonicalUrl::parse(&url, &context.base.local).ok();
     found.into_iter().filter_map(read).take(most).collect()
 }
 

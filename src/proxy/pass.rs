@@ -23,14 +23,14 @@ use super::websocket::{Granted, Handshake};
 use super::{Client, MAX_INTERIMS, Rest};
 use super::{recode, reply};
 use crate::base::clock;
-use crate::daemon::Daemon;
 use crate::net::upstream::{Answer, Failure, Interim, Outbound};
+use crate::proxy::context::ProxyContext;
 use wwwoffle_http::caching::coding::Delivery;
 use wwwoffle_http::fields::{add_via, complete_date, strip_one_hop};
 
 /// Sends the request on, streaming its body, and streams the answer back.
 pub(super) async fn pass(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     client: &Client,
     ask: &Ask,
     found: &Found,
@@ -44,12 +44,12 @@ pub(super) async fn pass(
         (None, _) => Outbound::Empty,
     };
     let (interim, mut interims) = mpsc::channel::<Interim>(MAX_INTERIMS);
-    let head = ask.wire(&daemon.base.pseudonym);
+    let head = ask.wire(&context.base.pseudonym);
     let origin = &ask.resource.origin;
     // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
     let interim = (ask.version > Version::HTTP_10).then_some(interim);
     let sent = clock::now();
-    let mut exchange = std::pin::pin!(daemon.net.upstream.send(origin, head, body, interim));
+    let mut exchange = std::pin::pin!(context.net.upstream.send(origin, head, body, interim));
     let answer = loop {
         tokio::select! {
             biased;
@@ -59,16 +59,16 @@ pub(super) async fn pass(
     };
     match answer {
         Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            switch(daemon, client, ask, answer, (rest.upgrade, rest.handshake))
+            switch(context, client, ask, answer, (rest.upgrade, rest.handshake))
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
             let asked = Asked { sent, received: clock::now() };
             complete_date(answer.headers_mut(), asked.received);
-            see(daemon, ask, found, &answer, asked).await;
-            respond(daemon, ask, answer, forward(ask), NotStored::Ruled(ask.asked.standing))
+            see(context, ask, found, &answer, asked).await;
+            respond(context, ask, answer, forward(ask), NotStored::Ruled(ask.asked.standing))
         }
-        Err(failure) => reply::failed(daemon, ask, &failure, None),
+        Err(failure) => reply::failed(context, ask, &failure, None),
     }
 }
 
@@ -86,15 +86,15 @@ fn forward(ask: &Ask) -> Forward {
 }
 
 /// Sees what an answer that is passed on says of what is kept.
-async fn see(daemon: &Daemon, ask: &Ask, found: &Found, answer: &Answer, asked: Asked) {
+async fn see(context: &ProxyContext, ask: &Ask, found: &Found, answer: &Answer, asked: Asked) {
     let (status, fields) = (answer.status(), answer.headers());
     if ask.method == Method::HEAD {
         let personal = ask.is_personal();
-        freshen::headed(&daemon.storage.store, found, personal, (status, fields), asked).await;
+        freshen::headed(&context.storage.store, found, personal, (status, fields), asked).await;
     }
     let sent = Sent { method: &ask.method, url: &ask.bare, fields: &ask.fields, owner: &ask.owner };
     let (store, local, downloads) =
-        (&daemon.storage.store, &daemon.base.local, &daemon.proxy.traffic.downloads);
+        (&context.storage.store, &context.base.local, &context.traffic.downloads);
     let of = Of { store, local, downloads, by: None };
     unsafe_methods::answered(of, sent, (status, fields), asked.received).await;
 }
@@ -103,7 +103,7 @@ async fn see(daemon: &Daemon, ask: &Ask, found: &Found, answer: &Answer, asked: 
 ///
 /// It is decoded only where we asked for its coding: what its client asked for goes through as it is.
 pub(super) fn respond(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     answer: Answer,
     forward: Forward,
@@ -111,7 +111,7 @@ pub(super) fn respond(
 ) -> Response<Body> {
     let (mut parts, incoming) = answer.into_parts();
     complete_date(&mut parts.headers, clock::now());
-    add_via(&mut parts.headers, parts.version, &daemon.base.pseudonym);
+    add_via(&mut parts.headers, parts.version, &context.base.pseudonym);
     let status = CacheStatus::Passed { forward, status: parts.status, why };
     let delivery = if ask.codings.asks_ours() {
         ask.codings.deliver(parts.status, &parts.headers)
@@ -130,15 +130,15 @@ pub(super) fn respond(
 
 /// Both sides change to another protocol: from here on bytes go both ways, unread.
 fn switch(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     client: &Client,
     ask: &Ask,
     mut answer: Answer,
     asked: (Option<OnUpgrade>, Option<Handshake>),
 ) -> Response<Body> {
-    let (Some(client_side), handshake) = asked else { return unasked(daemon, ask) };
+    let (Some(client_side), handshake) = asked else { return unasked(context, ask) };
     let Some(protocol) = answer.headers().get(UPGRADE).cloned() else {
-        return unasked(daemon, ask);
+        return unasked(context, ask);
     };
     let origin_side = hyper::upgrade::on(&mut answer);
     let mut fields = std::mem::take(answer.headers_mut());
@@ -147,7 +147,7 @@ fn switch(
     if let Some(handshake) = handshake {
         if !handshake.complete(&protocol, &mut fields) {
             let wrong = "it did not answer the WebSocket handshake as RFC 6455 says";
-            return reply::failed(daemon, ask, &Failure::Wrong(wrong), None);
+            return reply::failed(context, ask, &Failure::Wrong(wrong), None);
         }
         response.extensions_mut().insert(Granted);
     } else {
@@ -156,9 +156,9 @@ fn switch(
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     }
     *response.headers_mut() = fields;
-    let (inside, visitor) = (Arc::clone(daemon), client.visitor.clone());
+    let (inside, visitor) = (Arc::clone(context), client.visitor.clone());
     let to = ask.resource.origin.clone();
-    daemon.base.tasks.spawn(async move {
+    context.base.tasks.spawn(async move {
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
@@ -168,7 +168,7 @@ fn switch(
     response
 }
 
-fn unasked(daemon: &Daemon, ask: &Ask) -> Response<Body> {
+fn unasked(context: &ProxyContext, ask: &Ask) -> Response<Body> {
     let failure = Failure::Unsendable("the origin changed to a protocol nobody asked for");
-    reply::failed(daemon, ask, &failure, None)
+    reply::failed(context, ask, &failure, None)
 }

@@ -16,8 +16,8 @@ use super::weigh::{Weighed, weigh};
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
-use crate::daemon::Daemon;
 use crate::net::upstream::Reach;
+use crate::proxy::context::ProxyContext;
 
 /// What would be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,20 +43,20 @@ impl Rehearsal {
     /// A GET by `owner`, who may go as far as `reach`, with these fields. `None` where the URL is none of an origin.
     #[must_use]
     pub fn new(
-        daemon: &Daemon,
+        context: &ProxyContext,
         (owner, reach): (Owner, Reach),
         mode: Mode,
         url: &CanonicalUrl,
         fields: HeaderMap,
     ) -> Option<Self> {
-        let mut resource = target::of_url(url.as_str(), &daemon.base.local).ok()?;
+        let mut resource = target::of_url(url.as_str(), &context.base.local).ok()?;
         resource.origin.reach = reach;
-        let may_reach = daemon.net.upstream.dialer().may_reach(&resource.origin);
+        let may_reach = context.net.upstream.dialer().may_reach(&resource.origin);
         let mut request = Request::new(());
         *request.method_mut() = Method::GET;
         *request.headers_mut() = fields;
         let parts = request.into_parts().0;
-        let ask = Ask::new(daemon, owner, resource, parts, None, mode, clock::now());
+        let ask = Ask::new(context, owner, resource, parts, None, mode, clock::now());
         Some(Self { ask, may_reach })
     }
 
@@ -68,8 +68,8 @@ impl Rehearsal {
 
     /// What its origin would be sent, if it was asked.
     #[must_use]
-    pub fn wire(&self, daemon: &Daemon) -> Request<()> {
-        self.ask.wire(&daemon.base.pseudonym)
+    pub fn wire(&self, context: &ProxyContext) -> Request<()> {
+        self.ask.wire(&context.base.pseudonym)
     }
 
     /// What would be done. `None` where the spool cannot tell.
@@ -77,12 +77,12 @@ impl Rehearsal {
     /// The future has no type of its own: that of our own pages would have those of all that is served in it.
     pub fn would(
         self,
-        daemon: &Daemon,
+        context: &ProxyContext,
     ) -> Pin<Box<dyn Future<Output = Option<Would>> + Send + '_>> {
-        Box::pin(self.weighed(daemon))
+        Box::pin(self.weighed(context))
     }
 
-    async fn weighed(mut self, daemon: &Daemon) -> Option<Would> {
+    async fn weighed(mut self, context: &ProxyContext) -> Option<Would> {
         if !self.may_reach {
             return Some(Would::Deny);
         }
@@ -91,7 +91,7 @@ impl Rehearsal {
             Ruling::Blocked { .. } | Ruling::OtherProtocol => return Some(Would::Block),
             Ruling::Usual(_) => {}
         }
-        match weigh(daemon, &mut self.ask).await {
+        match weigh(context, &mut self.ask).await {
             Ok(Weighed { decision, .. }) => Some(Would::Do(decision)),
             Err(NotChosen::Spool(_) | NotChosen::Malformed) => None,
         }

@@ -1,23 +1,56 @@
 //! Whether the same answer may be given again to who asks with the same bytes, and for how long.
 
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
 use hyper::header::RANGE;
 use tracing::Level;
+use wwwoffle_config::Config;
 
 use super::ask::Ask;
 use super::choose::Found;
 use super::decide::Decision;
 use super::verdict::exchange;
 use crate::base::mode::Mode;
-use crate::daemon::Daemon;
-use crate::server::repeat::{Grounds, same_age_until};
-use crate::storage::store::Kept;
+use crate::proxy::context::ProxyContext;
+use crate::storage::store::{Kept, Shelf};
 use wwwoffle_http::caching::control::RequestControl;
 use wwwoffle_http::caching::freshness::current_age;
 use wwwoffle_http::caching::reuse::Reuse;
 
+/// What an answer follows from, besides its request. It is no ground for another one at any other time.
+#[derive(Clone, Debug)]
+pub struct Grounds {
+    /// The configuration it was made under.
+    pub config: Arc<Config>,
+    /// The mode.
+    pub mode: Mode,
+    /// Since when there was a line.
+    pub dials_since: SystemTime,
+    /// Where it was looked for.
+    pub shelves: [Arc<Shelf>; 2],
+    /// When it was made.
+    pub made: SystemTime,
+    /// When its age will be another.
+    pub until: SystemTime,
+}
+
+impl Grounds {
+    /// Whether they are still those of a request that comes now.
+    #[must_use]
+    pub fn hold(&self, context: &ProxyContext, now: SystemTime) -> bool {
+        self.made <= now
+            && now < self.until
+            && Arc::ptr_eq(&self.config, &context.base.config())
+            && self.mode == context.base.mode.now()
+            && self.dials_since == context.base.mode.dials_since()
+            && self.shelves.iter().all(|one| context.storage.store.is_current(one))
+    }
+}
+
 /// What the answer to `ask` follows from besides its bytes, if that is little enough to be compared.
 pub(super) fn grounds(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     kept: Option<&Kept>,
     found: &Found,
@@ -39,7 +72,7 @@ pub(super) fn grounds(
     Some(Grounds {
         config: ask.config.clone(),
         mode: ask.mode,
-        dials_since: daemon.base.mode.dials_since(),
+        dials_since: context.base.mode.dials_since(),
         shelves: shelves.clone(),
         made: ask.now,
         until: same_age_until(age, ask.now),
@@ -57,5 +90,25 @@ fn lasts(ask: &Ask, kept: &Kept) -> bool {
             let is_by_the_book = verdict.by.is_none() && ask.overruled.is_none();
             verdict.reuse == Reuse::Fresh && is_by_the_book && verdict.freshness.ttl() >= 1
         }),
+    }
+}
+
+/// Until when an answer of this age at `now` has the same age in whole seconds.
+fn same_age_until(age: Duration, now: SystemTime) -> SystemTime {
+    let into = Duration::from_nanos(u64::from(age.subsec_nanos()));
+    now + Duration::from_secs(1).saturating_sub(into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_lasts_until_it_is_a_second_more() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250);
+        for (age, lasts) in [(0, 1_000), (10, 990), (999, 1), (1_000, 1_000), (61_400, 600)] {
+            let until = same_age_until(Duration::from_millis(age), now);
+            assert_eq!(until.duration_since(now).unwrap(), Duration::from_millis(lasts), "{age}");
+        }
     }
 }

@@ -13,7 +13,6 @@ use super::missing;
 use super::status::CacheStatus;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
 use crate::net::upstream::{CertificateFault, Failure, TlsFault};
 use crate::page::context::PageReader;
 use crate::page::message::{
@@ -21,6 +20,7 @@ use crate::page::message::{
 };
 use crate::page::ways::Fetch;
 use crate::page::{Page, Shell};
+use crate::proxy::context::ProxyContext;
 use crate::site::pages::certificates::ShownCertificate;
 use crate::storage::store::Kept;
 
@@ -42,33 +42,37 @@ pub fn from_page(shell: &Shell, page: Page) -> Response<Body> {
 
 /// A message page, whoever asked.
 #[must_use]
-pub fn message(daemon: &Daemon, reader: &PageReader, message: &Message<'_>) -> Response<Body> {
-    let shell = daemon.pages.shell(reader);
-    from_page(&shell, page(&daemon.pages.templates, &shell, message))
+pub fn message(
+    context: &ProxyContext,
+    reader: &PageReader,
+    message: &Message<'_>,
+) -> Response<Body> {
+    let shell = context.pages.shell(reader);
+    from_page(&shell, page(&context.pages.templates, &shell, message))
 }
 
 /// A message in place of an answer, in the form that fits who asked: a part of a page never gets a
 /// page.
 #[must_use]
 pub fn instead(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     status: CacheStatus,
     told: &Message<'_>,
 ) -> Response<Body> {
-    with_status(self::told(daemon, &ask.reader(), ask.audience, told), status)
+    with_status(self::told(context, &ask.reader(), ask.audience, told), status)
 }
 
 /// The same, where there is no more than this of the request.
 #[must_use]
 pub fn told(
-    daemon: &Daemon,
+    context: &ProxyContext,
     reader: &PageReader,
     audience: Audience,
     told: &Message<'_>,
 ) -> Response<Body> {
     match audience.intent {
-        Intent::Person => message(daemon, reader, told),
+        Intent::Person => message(context, reader, told),
         Intent::Part => audience.nothing(told.status()),
         Intent::Program => plain(told.status(), &told.title()),
     }
@@ -77,12 +81,16 @@ pub fn told(
 /// A message page, unless that would become a part of a page.
 #[must_use]
 pub fn unless_part(
-    daemon: &Daemon,
+    context: &ProxyContext,
     reader: &PageReader,
     audience: Audience,
     told: &Message<'_>,
 ) -> Response<Body> {
-    if audience.is_part() { audience.nothing(told.status()) } else { message(daemon, reader, told) }
+    if audience.is_part() {
+        audience.nothing(told.status())
+    } else {
+        message(context, reader, told)
+    }
 }
 
 /// A line in place of an answer, which a part of a page does not get either.
@@ -116,7 +124,7 @@ pub fn with_status(mut response: Response<Body>, status: CacheStatus) -> Respons
 /// The answer to a request whose origin gave none.
 #[must_use]
 pub fn failed(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     failure: &Failure,
     kept: Option<&Kept>,
@@ -133,7 +141,7 @@ pub fn failed(
         None => Message::BadRequest { detail: &chain },
     };
     let status = failure.own_fault().map_or(CacheStatus::Failed, CacheStatus::OwnFault);
-    let mut response = with_aid(daemon, ask, status, &told);
+    let mut response = with_aid(context, ask, status, &told);
     *response.status_mut() = failure.status();
     if matches!(failure, Failure::Offline) {
         response.extensions_mut().insert(WentOffline);
@@ -142,9 +150,14 @@ pub fn failed(
 }
 
 /// The same as [`instead`], where the page can be had later.
-fn with_aid(daemon: &Daemon, ask: &Ask, status: CacheStatus, told: &Message<'_>) -> Response<Body> {
+fn with_aid(
+    context: &ProxyContext,
+    ask: &Ask,
+    status: CacheStatus,
+    told: &Message<'_>,
+) -> Response<Body> {
     if !ask.is_for_a_person() {
-        return instead(daemon, ask, status, told);
+        return instead(context, ask, status, told);
     }
     let can_be_had_later = match told {
         // Where it may not go now it may not go later, and what is too large does not become smaller.
@@ -154,11 +167,11 @@ fn with_aid(daemon: &Daemon, ask: &Ask, status: CacheStatus, told: &Message<'_>)
         Message::MustAsk { .. } => true,
         _ => false,
     };
-    let (url, token) = missing::offered(daemon, ask);
+    let (url, token) = missing::offered(context, ask);
     let token = token.filter(|_| can_be_had_later);
     let fetch = token.as_deref().map(|token| Fetch { url: &url, token });
-    let shell = daemon.pages.shell(&ask.reader());
-    let page = page_with(&daemon.pages.templates, &shell, told, &Aid { fetch, likes: &[] });
+    let shell = context.pages.shell(&ask.reader());
+    let page = page_with(&context.pages.templates, &shell, told, &Aid { fetch, likes: &[] });
     with_status(from_page(&shell, page), status)
 }
 
@@ -173,14 +186,14 @@ pub(super) struct WentOffline;
 /// The answer to a request for what is kept and may not be used unasked, when its origin gave no
 /// answer: the status is that of RFC 9111 §5.2.2.2.
 pub(super) fn must_ask(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     kept: &Kept,
     failure: &Failure,
 ) -> Response<Body> {
     let url = ask.resource.url.as_str();
     let told = Message::MustAsk { url, detail: &failure.chain(), kept: copy(url, kept) };
-    with_aid(daemon, ask, CacheStatus::MustAsk, &told)
+    with_aid(context, ask, CacheStatus::MustAsk, &told)
 }
 
 pub(super) fn origin_failure<'a>(
@@ -261,7 +274,7 @@ fn bad_certificate(fault: &CertificateFault) -> BadCertificate {
 
 /// The answer when the spool itself fails.
 #[must_use]
-pub fn spool_failed(daemon: &Daemon, ask: &Ask, error: &SpoolError) -> Response<Body> {
+pub fn spool_failed(context: &ProxyContext, ask: &Ask, error: &SpoolError) -> Response<Body> {
     tracing::error!(error = error_chain(error), "the spool failed");
     let detail = error_chain(error);
     let (fault, told) = if error.is_full() {
@@ -273,5 +286,5 @@ pub fn spool_failed(daemon: &Daemon, ask: &Ask, error: &SpoolError) -> Response<
     } else {
         ("spool-failed", Message::SpoolFailed { detail: &detail })
     };
-    instead(daemon, ask, CacheStatus::OwnFault(fault), &told)
+    instead(context, ask, CacheStatus::OwnFault(fault), &told)
 }

@@ -9,21 +9,21 @@ use super::ask::Ask;
 use super::body::Body;
 use super::reply;
 use super::status::CacheStatus;
-use crate::daemon::Daemon;
+use super::visitor::Visitor;
 use crate::page::message::{Message, Ruled};
-use crate::server::connection::Visitor;
+use crate::proxy::context::ProxyContext;
 
 /// Sends the browser to what the URL has become; a form is sent there as it is.
-pub(super) fn moved(daemon: &Daemon, ask: &Ask, to: &str, by: &Place) -> Response<Body> {
+pub(super) fn moved(context: &ProxyContext, ask: &Ask, to: &str, by: &Place) -> Response<Body> {
     debug!(url = ask.resource.url.as_str(), to, %by, "an alias");
     let status = if is_safe(&ask.method) { 302 } else { 307 };
-    redirect(daemon, ask, status, to, CacheStatus::Moved)
+    redirect(context, ask, status, to, CacheStatus::Moved)
 }
 
 /// Says that the URL is never got, in the form that fits who asked. `by` is told to this machine
 /// alone: what the owner blocks, and where the file is, is nobody else's business.
 pub(super) fn blocked(
-    daemon: &Daemon,
+    context: &ProxyContext,
     visitor: &Visitor,
     ask: &Ask,
     by: &Place,
@@ -32,9 +32,9 @@ pub(super) fn blocked(
     let url = ask.resource.url.as_str();
     debug!(url, %by, replacement, "blocked");
     if let Some(with) = replacement.filter(|_| is_safe(&ask.method)) {
-        let own = || format!("{}{with}", daemon.pages.origin);
+        let own = || format!("{}{with}", context.pages.origin);
         let to = if with.starts_with('/') { own() } else { with.to_owned() };
-        return redirect(daemon, ask, 302, &to, CacheStatus::Blocked);
+        return redirect(context, ask, 302, &to, CacheStatus::Blocked);
     }
     if let Some(response) = ask.audience.in_place_of_blocked() {
         return reply::with_status(response, CacheStatus::Blocked);
@@ -42,25 +42,25 @@ pub(super) fn blocked(
     let place = by.to_string();
     let place = visitor.peer.ip().to_canonical().is_loopback().then_some(place.as_str());
     let told = Message::Ruled { url, ruled: Ruled::Blocked, place };
-    reply::instead(daemon, ask, CacheStatus::Blocked, &told)
+    reply::instead(context, ask, CacheStatus::Blocked, &told)
 }
 
 /// Says that the request is none of the web's.
-pub(super) fn refused(daemon: &Daemon, ask: &Ask, ruled: Ruled) -> Response<Body> {
+pub(super) fn refused(context: &ProxyContext, ask: &Ask, ruled: Ruled) -> Response<Body> {
     let url = ask.resource.url.as_str();
     debug!(url, method = %ask.method, ?ruled, "refused");
-    reply::instead(daemon, ask, CacheStatus::Blocked, &Message::Ruled { url, ruled, place: None })
+    reply::instead(context, ask, CacheStatus::Blocked, &Message::Ruled { url, ruled, place: None })
 }
 
 fn redirect(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     status: u16,
     to: &str,
     told: CacheStatus,
 ) -> Response<Body> {
     let Ok(to) = HeaderValue::from_str(to) else {
-        return reply::instead(daemon, ask, told, &Message::Internal);
+        return reply::instead(context, ask, told, &Message::Internal);
     };
     let mut response = reply::plain(status, "");
     response.headers_mut().insert(LOCATION, to);

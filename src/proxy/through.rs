@@ -26,15 +26,15 @@ use super::{Client, MAX_INTERIMS};
 use super::{kept, missing, pass, ranges, recode, reply};
 use crate::base::mode::{Choice, Mode};
 use crate::base::owner::{self, Whose};
-use crate::daemon::Daemon;
 use crate::net::upstream::{Failure, Interim};
+use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use wwwoffle_http::caching::reuse::{Override, Reuse, Unreachable, is_failure};
 use wwwoffle_http::fields::add_via;
 
 /// Asks the origin, joining whoever asks the same already, and answers with what comes.
 pub(super) async fn fetch(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     client: &Client,
     mut ask: Ask,
     found: &Found,
@@ -46,20 +46,20 @@ pub(super) async fn fetch(
         conditional::strip(&mut ask.fields);
     }
     let (conditions, nothing) = (&conditions, Found::default());
-    let turn = Turn { daemon, client, ask: &ask, found, conditions };
+    let turn = Turn { context, client, ask: &ask, found, conditions };
     let mut found = found;
     if let Some(response) = turn.answer().await {
         match recode::look_ahead(response).await {
-            Ok(response) => return or_queued(daemon, &ask, response).await,
+            Ok(response) => return or_queued(context, &ask, response).await,
             Err(undecodable) if undecodable.is_damaged() => found = &nothing,
-            Err(undecodable) => return super::instead_of(daemon, &ask.reader(), &undecodable),
+            Err(undecodable) => return super::instead_of(context, &ask.reader(), &undecodable),
         }
     }
     // It came in a coding that this client does not take, and that nobody may change or decode.
     ask.codings.ask_as_the_client();
-    let turn = Turn { daemon, client, ask: &ask, found, conditions };
+    let turn = Turn { context, client, ask: &ask, found, conditions };
     match turn.lead(turn.alone(), turn.about()).await {
-        Some(response) => or_queued(daemon, &ask, response).await,
+        Some(response) => or_queued(context, &ask, response).await,
         // Only what we asked for by ourselves is asked for anew.
         None => turn.failed(&Failure::Ours),
     }
@@ -67,25 +67,30 @@ pub(super) async fn fetch(
 
 /// The link went down on the way to the origin, and nothing is kept: what is asked for is queued, as it
 /// would be a moment later.
-async fn or_queued(daemon: &Daemon, ask: &Ask, response: Response<Body>) -> Response<Body> {
+async fn or_queued(context: &ProxyContext, ask: &Ask, response: Response<Body>) -> Response<Body> {
     let went = response.extensions().get::<WentOffline>().is_some();
-    if !went || daemon.base.mode.chosen() != Choice::Auto {
+    if !went || context.base.mode.chosen() != Choice::Auto {
         return response;
     }
     match decide(Mode::Offline, KeptFor::Nothing, Online::default(), ask.asked) {
-        Decision::QueuePage => missing::page(daemon, ask).await,
-        Decision::QueuePart => missing::part(daemon, ask).await,
+        Decision::QueuePage => missing::page(context, ask).await,
+        Decision::QueuePart => missing::part(context, ask).await,
         _ => response,
     }
 }
 
 /// Asks the origin whether what is kept still holds, and keeps its answer, while nobody waits: the client
 /// has what is kept already (RFC 5861 §3). Only one such request is under way at a time.
-pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, found: &Found) {
+pub(super) fn revalidate(
+    context: &Arc<ProxyContext>,
+    client: &Client,
+    mut ask: Ask,
+    found: &Found,
+) {
     conditional::strip(&mut ask.fields);
-    let turn = Turn { daemon, client, ask: &ask, found, conditions: &Conditions::default() };
+    let turn = Turn { context, client, ask: &ask, found, conditions: &Conditions::default() };
     let about = turn.about();
-    let joined = daemon.proxy.traffic.downloads.join(
+    let joined = context.traffic.downloads.join(
         &ask.places,
         &ask.fields,
         about.identities(),
@@ -96,14 +101,14 @@ pub(super) fn revalidate(daemon: &Arc<Daemon>, client: &Client, mut ask: Ask, fo
         let job = turn.job(about, None);
         let leaving = Leaving { finishes: true, ..job.leaving };
         let job = Job { leaving, ..job };
-        daemon.base.tasks.spawn(run(Arc::clone(daemon), job, download));
+        context.base.tasks.spawn(run(Arc::clone(context), job, download));
     }
 }
 
 /// One client's request for an answer that will be kept.
 #[derive(Clone, Copy)]
 struct Turn<'a> {
-    daemon: &'a Arc<Daemon>,
+    context: &'a Arc<ProxyContext>,
     client: &'a Client,
     ask: &'a Ask,
     found: &'a Found,
@@ -119,7 +124,7 @@ impl Turn<'_> {
             return self.lead(self.alone(), self.about()).await;
         }
         let about = self.about();
-        let downloads = &self.daemon.proxy.traffic.downloads;
+        let downloads = &self.context.traffic.downloads;
         match downloads.join(
             &ask.places,
             &ask.fields,
@@ -142,7 +147,7 @@ impl Turn<'_> {
 
     /// A download that nobody can join.
     fn alone(self) -> Arc<Download> {
-        self.daemon.proxy.traffic.downloads.alone(&self.ask.places, &self.ask.fields, self.ask.now)
+        self.context.traffic.downloads.alone(&self.ask.places, &self.ask.fields, self.ask.now)
     }
 
     /// Whether the client can read an answer, or nothing better is to be had: it asked for it itself.
@@ -157,8 +162,8 @@ impl Turn<'_> {
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
         // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
         let job = self.job(about, (self.ask.version > Version::HTTP_10).then_some(interim));
-        let task = run(Arc::clone(self.daemon), job, Arc::clone(&download));
-        self.daemon.base.tasks.spawn(task);
+        let task = run(Arc::clone(self.context), job, Arc::clone(&download));
+        self.context.base.tasks.spawn(task);
         Some(match self.headed(&download, Some(interims)).await {
             Headed::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
             Headed::Keeping(head) => self.keeping(&head, reader, false),
@@ -227,7 +232,7 @@ impl Turn<'_> {
         Job {
             places: self.ask.places.clone(),
             origin: self.ask.resource.origin.clone(),
-            head: self.ask.wire(&self.daemon.base.pseudonym),
+            head: self.ask.wire(&self.context.base.pseudonym),
             body: self.ask.post.clone(),
             kept: self.found.spelled_alike().map(|kept| kept.status),
             keeping: Keeping::of(config, &url, &self.ask.fields),
@@ -272,7 +277,7 @@ impl Turn<'_> {
         let mut fields = head.fields.clone();
         let delivery = self.ask.codings.deliver(head.status, &fields);
         delivery.amend(&mut fields);
-        add_via(&mut fields, head.version, &self.daemon.base.pseudonym);
+        add_via(&mut fields, head.version, &self.context.base.pseudonym);
         let status = if head.resumed {
             CacheStatus::Resumed { collapsed }
         } else {
@@ -307,7 +312,7 @@ impl Turn<'_> {
         let age = fields.get(AGE).cloned();
         let status = CacheStatus::Validated { forward: self.forward(), by: self.by() };
         let mut response =
-            kept::answer(self.daemon, self.ask, &kept, fields, self.conditions, status);
+            kept::answer(self.context, self.ask, &kept, fields, self.conditions, status);
         match age {
             Some(age) => response.headers_mut().insert(AGE, age),
             None => response.headers_mut().remove(AGE),
@@ -319,7 +324,7 @@ impl Turn<'_> {
     async fn part(self, download: &Download) -> Response<Body> {
         match download.take() {
             Some(answer) => {
-                ranges::keep::pass(self.daemon, self.ask, self.conditions, answer).await
+                ranges::keep::pass(self.context, self.ask, self.conditions, answer).await
             }
             None => self.failed(&Failure::Abandoned),
         }
@@ -350,7 +355,7 @@ impl Turn<'_> {
 
     /// Whether what is kept is there to be read offline alone.
     fn is_withheld(self, kept: &Kept) -> bool {
-        matches!(verdict(self.daemon, self.ask, kept).reuse, Reuse::Withheld(_))
+        matches!(verdict(self.context, self.ask, kept).reuse, Reuse::Withheld(_))
     }
 
     fn passing(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
@@ -365,7 +370,7 @@ impl Turn<'_> {
             }
             (Some(answer), ..) if !self.takes(answer.status(), answer.headers()) => None,
             (Some(answer), ..) => {
-                Some(pass::respond(self.daemon, self.ask, answer, self.forward(), why))
+                Some(pass::respond(self.context, self.ask, answer, self.forward(), why))
             }
             (None, ..) => Some(self.failed(&Failure::Abandoned)),
         }
@@ -377,11 +382,11 @@ impl Turn<'_> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin gave no answer");
         let kept = self.found.near().filter(|_| self.ask.post.is_none());
-        let kept = kept.map(|kept| (kept, verdict(self.daemon, self.ask, kept)));
+        let kept = kept.map(|kept| (kept, verdict(self.context, self.ask, kept)));
         let of_use = kept.filter(|(kept, verdict)| is_of_use(self.ask.mode, kept, verdict));
         let Some((kept, verdict)) = of_use else {
             let kept = self.found.near().filter(|_| self.ask.post.is_none());
-            return reply::failed(self.daemon, self.ask, failure, kept.map(Arc::as_ref));
+            return reply::failed(self.context, self.ask, failure, kept.map(Arc::as_ref));
         };
         match verdict.unreachable {
             _ if matches!(failure, Failure::Offline) => {
@@ -393,19 +398,19 @@ impl Turn<'_> {
                 self.instead(kept, CacheStatus::Unreachable(Some(by)))
             }
             // What the origin does decides whether we are online: no page is lost for its silence.
-            Unreachable::Forbidden if self.daemon.base.mode.chosen() == Choice::Auto => {
+            Unreachable::Forbidden if self.context.base.mode.chosen() == Choice::Auto => {
                 self.instead(kept, CacheStatus::Unreachable(Some("auto")))
             }
             Unreachable::Forbidden if matches!(verdict.reuse, Reuse::Withheld(_)) => {
-                reply::failed(self.daemon, self.ask, failure, Some(kept))
+                reply::failed(self.context, self.ask, failure, Some(kept))
             }
-            Unreachable::Forbidden => reply::must_ask(self.daemon, self.ask, kept, failure),
+            Unreachable::Forbidden => reply::must_ask(self.context, self.ask, kept, failure),
         }
     }
 
     /// What is kept, in place of an answer of its origin.
     fn instead(self, kept: &Arc<Kept>, status: CacheStatus) -> Response<Body> {
         let fields = kept::unasked(self.ask, kept);
-        kept::answer(self.daemon, self.ask, kept, fields, self.conditions, status)
+        kept::answer(self.context, self.ask, kept, fields, self.conditions, status)
     }
 }

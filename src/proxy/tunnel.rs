@@ -21,17 +21,16 @@ use super::site::{Plan, Site, Why, plan};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::daemon::Daemon;
+use crate::base::patient_io::PatientIo;
 use crate::net::upstream::{Failure, Origin};
 use crate::page::context::PageReader;
 use crate::page::message::{Message, Ruled};
-use crate::server::client_io::ClientIo;
-use crate::server::front;
+use crate::proxy::context::ProxyContext;
 
 /// Lets the client through to us or to the origin, or says why not. Both run in a task of their own
 /// until either side ends.
 pub(super) async fn open(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     client: &Client,
     mode: Mode,
     mut origin: Origin,
@@ -39,43 +38,45 @@ pub(super) async fn open(
 ) -> Response<Body> {
     let host_port = origin.to_string();
     let reader = PageReader::of(mode, request.headers());
-    let config = daemon.base.config();
+    let config = context.base.config();
     let is_open = config.tunnel.ports.contains(origin.port);
     let blocked =
-        || reply::message(daemon, &reader, &Message::PortBlocked { host_port: &host_port });
-    let site = match Site::of(&origin.host, origin.port, &daemon.base.local) {
+        || reply::message(context, &reader, &Message::PortBlocked { host_port: &host_port });
+    let site = match Site::of(&origin.host, origin.port, &context.base.local) {
         Ok(site) => site,
         Err(_) if !is_open => return blocked(),
         Err(error) => {
             let detail = error_chain(&error);
-            return reply::message(daemon, &reader, &Message::BadRequest { detail: &detail });
+            return reply::message(context, &reader, &Message::BadRequest { detail: &detail });
         }
     };
-    origin.via = parent(&config, site.url(), &daemon.base.pseudonym);
+    origin.via = parent(&config, site.url(), &context.base.pseudonym);
     origin.reach = client.visitor.reach();
     let visitor = client.visitor.clone();
-    let plan = plan(&config, &site, cannot_answer(daemon, mode, visitor.peer, &site));
+    let plan = plan(&config, &site, cannot_answer(context, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
         Plan::Ourselves if visitor.nested => {
             let detail = "this connection leads to the proxy already";
-            return reply::message(daemon, &reader, &Message::BadRequest { detail });
+            return reply::message(context, &reader, &Message::BadRequest { detail });
         }
         Plan::Ourselves => {
             let (upgrade, host) = (hyper::upgrade::on(&mut request), site.host().to_owned());
-            daemon.base.tasks.spawn(front::open_nested(Arc::clone(daemon), upgrade, visitor, host));
+            context.base.tasks.spawn(client.server.open_nested(upgrade, visitor, host));
             return Response::new(body::empty());
         }
         _ if !is_open => return blocked(),
         Plan::Intercept => {
-            let intercepted = Intercepted { daemon: Arc::clone(daemon), visitor, origin, site };
-            daemon.base.tasks.spawn(intercepted.run(hyper::upgrade::on(&mut request)));
+            let server = Arc::clone(&client.server);
+            let intercepted =
+                Intercepted { context: Arc::clone(context), visitor, origin, site, server };
+            context.base.tasks.spawn(intercepted.run(hyper::upgrade::on(&mut request)));
             return Response::new(body::empty());
         }
         Plan::Tunnel(_) => {}
         Plan::Refuse => {
             return reply::message(
-                daemon,
+                context,
                 &reader,
                 &Message::HostRefused { host_port: &host_port },
             );
@@ -85,15 +86,15 @@ pub(super) async fn open(
         debug!(site = site.url().as_str(), by = %listed.place(), "blocked");
         let url = site.url().as_str();
         let told = Message::Ruled { url, ruled: Ruled::Blocked, place: None };
-        return reply::message(daemon, &reader, &told);
+        return reply::message(context, &reader, &told);
     }
-    let upstream = match daemon.net.upstream.dialer().dial(&origin).await {
+    let upstream = match context.net.upstream.dialer().dial(&origin).await {
         Ok(stream) => stream,
-        Err(failure) => return refuse(daemon, &reader, &host_port, &failure),
+        Err(failure) => return refuse(context, &reader, &host_port, &failure),
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    let inside = Arc::clone(daemon);
-    daemon.base.tasks.spawn(async move {
+    let inside = Arc::clone(context);
+    context.base.tasks.spawn(async move {
         let client = match upgrade.await {
             Ok(client) => client,
             Err(error) => return debug!(%error, "the client left before its tunnel stood"),
@@ -106,14 +107,14 @@ pub(super) async fn open(
 
 /// Why we cannot answer a client in place of `site`, if so.
 pub(super) fn cannot_answer(
-    daemon: &Daemon,
+    context: &ProxyContext,
     mode: Mode,
     client: SocketAddr,
     site: &Site,
 ) -> Option<Why> {
-    if !daemon.proxy.clients.faces.authority.permits(site.host()) {
+    if !context.clients.faces.authority.permits(site.host()) {
         Some(Why::Outside)
-    } else if has_rejected(daemon, mode, client, site) {
+    } else if has_rejected(context, mode, client, site) {
         Some(Why::Rejected)
     } else {
         None
@@ -122,31 +123,31 @@ pub(super) fn cannot_answer(
 
 /// Whether the client has lately rejected our certificate for `site`, and so gets a tunnel. Offline
 /// there is none to get: then ours is offered again, and a browser that trusts us by now has its page.
-fn has_rejected(daemon: &Daemon, mode: Mode, client: SocketAddr, site: &Site) -> bool {
-    let is_near = || daemon.base.config().local_net.hosts.contains(site.host());
-    (mode.may_dial() || is_near() || daemon.base.mode.passes(site.host()))
-        && daemon.proxy.clients.faces.rejections.has(client.ip(), site.host(), clock::now())
+fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &Site) -> bool {
+    let is_near = || context.base.config().local_net.hosts.contains(site.host());
+    (mode.may_dial() || is_near() || context.base.mode.passes(site.host()))
+        && context.clients.faces.rejections.has(client.ip(), site.host(), clock::now())
 }
 
 /// Makes a tunnel of a connection whose client has said `first` already, and has been told that it
 /// stands: there is no way left to say why not.
 pub(super) async fn pass_on(
-    daemon: &Daemon,
+    context: &ProxyContext,
     origin: &Origin,
     client: impl AsyncRead + AsyncWrite + Unpin,
     first: &[u8],
 ) {
-    let site = Site::of(&origin.host, origin.port, &daemon.base.local);
-    if site.is_ok_and(|site| daemon.base.config().dont_get.urls.matches(site.url()).is_some()) {
+    let site = Site::of(&origin.host, origin.port, &context.base.local);
+    if site.is_ok_and(|site| context.base.config().dont_get.urls.matches(site.url()).is_some()) {
         return debug!(%origin, "blocked");
     }
     let dialled = tokio::select! {
-        dialled = daemon.net.upstream.dialer().dial(origin) => dialled,
-        () = daemon.base.tasks.stopping() => return,
+        dialled = context.net.upstream.dialer().dial(origin) => dialled,
+        () = context.base.tasks.stopping() => return,
     };
     match dialled {
         Ok(upstream) => {
-            splice_after(first, daemon, origin, client, upstream).await;
+            splice_after(first, context, origin, client, upstream).await;
         }
         Err(failure) => debug!(%origin, failure = failure.chain(), "no tunnel"),
     }
@@ -195,34 +196,34 @@ impl Switch {
 /// Moves bytes both ways until either side has ended, the mode goes offline or the daemon stops: a
 /// tunnel is a socket outward, and offline there is none, but `to` a host that is reached all the same.
 pub(super) async fn splice(
-    daemon: &Daemon,
+    context: &ProxyContext,
     to: &Origin,
     client: impl AsyncRead + AsyncWrite + Unpin,
     origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
-    splice_after(b"", daemon, to, client, origin).await;
+    splice_after(b"", context, to, client, origin).await;
 }
 
 /// The same when the client has said `first` already. An origin that does not read it holds up
 /// neither the mode nor the stop.
 async fn splice_after(
     first: &[u8],
-    daemon: &Daemon,
+    context: &ProxyContext,
     to: &Origin,
     client: impl AsyncRead + AsyncWrite + Unpin,
     origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
-    let mut origin = Metered::new(origin, daemon.storage.statistics.account(&to.host));
+    let mut origin = Metered::new(origin, context.storage.statistics.account(&to.host));
     // A stream of HTTP/2 has no clock of its own for a client that does not read.
-    let mut client = ClientIo::new(client, daemon.base.config().options.socket_timeout);
+    let mut client = PatientIo::new(client, context.base.config().options.socket_timeout);
     let copy = async {
         origin.write_all(first).await?;
         copy_bidirectional(&mut client, &mut origin).await
     };
     tokio::select! {
         biased;
-        () = daemon.net.upstream.dialer().until_shut(to) => {}
-        () = daemon.base.tasks.stopping() => {}
+        () = context.net.upstream.dialer().until_shut(to) => {}
+        () = context.base.tasks.stopping() => {}
         copied = copy => {
             if let Err(error) = copied {
                 debug!(%error, "a tunnel broke off");
@@ -232,7 +233,7 @@ async fn splice_after(
 }
 
 fn refuse(
-    daemon: &Daemon,
+    context: &ProxyContext,
     reader: &PageReader,
     host_port: &str,
     failure: &Failure,
@@ -242,7 +243,7 @@ fn refuse(
         Some(failure) => Message::OriginFailed { url: host_port, failure, kept: None },
         None => Message::TunnelOffline { host_port },
     };
-    let mut response = reply::message(daemon, reader, &told);
+    let mut response = reply::message(context, reader, &told);
     *response.status_mut() = failure.status();
     response
 }
@@ -250,25 +251,15 @@ fn refuse(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::live::Live;
-    use crate::daemon::Parts;
+    use crate::daemon::testing::TestDaemon;
     use crate::net::upstream::Scheme;
-    use crate::storage::store::Store;
-    use crate::tls::ca::Authority;
     use std::pin::pin;
     use tokio::io::duplex;
     use tokio::net::{TcpListener, TcpSocket};
     use wwwoffle_config::Config;
-    use wwwoffle_spool::{Options, Spool};
 
-    fn daemon(root: &tempfile::TempDir) -> Arc<Daemon> {
-        let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
-        let (live, store) = (Live::without_file(Config::default()), Store::new(spool));
-        let listening = vec!["127.0.0.1:8080".parse().unwrap()];
-        let authority = Authority::make("m", clock::now()).unwrap();
-        let (mode, templates) = (Mode::Online, wwwoffle_spool::OwnPages::default());
-        Daemon::build(Parts { live, store, authority, mode: mode.into(), listening, templates })
-            .unwrap()
+    fn context(root: &tempfile::TempDir) -> Arc<ProxyContext> {
+        TestDaemon::new(root, Config::default(), Mode::Online).proxy()
     }
 
     #[tokio::test]
@@ -282,17 +273,17 @@ mod tests {
         let first = vec![b'x'; 64 << 20];
         for stop in [false, true] {
             let root = tempfile::tempdir().unwrap();
-            let daemon = daemon(&root);
+            let context = context(&root);
             let (client, _other) = duplex(8);
-            let mut passed = pin!(pass_on(&daemon, &origin, client, &first));
+            let mut passed = pin!(pass_on(&context, &origin, client, &first));
             let (_unread, _) = tokio::select! {
                 () = &mut passed => panic!("the origin has not read"),
                 accepted = listener.accept() => accepted.unwrap(),
             };
             if stop {
-                daemon.base.tasks.stop();
+                context.base.tasks.stop();
             } else {
-                daemon.base.mode.set(Mode::Offline);
+                context.base.mode.set(Mode::Offline);
             }
             tokio::time::timeout(std::time::Duration::from_secs(10), passed).await.unwrap();
         }

@@ -9,7 +9,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::ask::Ask;
 use crate::base::clock;
 use crate::base::mode::Mode;
-use crate::daemon::Daemon;
+use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use wwwoffle_http::caching::control::RequestControl;
 use wwwoffle_http::caching::freshness::{ExchangeTimes, Heuristics};
@@ -19,8 +19,8 @@ use wwwoffle_http::caching::reuse::{
 use wwwoffle_http::caching::storing::RequestFacts;
 
 /// What may be done with a kept answer for a request.
-pub(super) fn verdict(daemon: &Daemon, ask: &Ask, kept: &Kept) -> Verdict {
-    let policy = policy(&ask.config, &UrlParts::of(&ask.bare), daemon.base.mode.dials_since());
+pub(super) fn verdict(context: &ProxyContext, ask: &Ask, kept: &Kept) -> Verdict {
+    let policy = policy(&ask.config, &UrlParts::of(&ask.bare), context.base.mode.dials_since());
     let mut verdict =
         decide_reuse(&stored(kept, ask.has_credentials()), &ask.control, &policy, ask.now);
     // What is learned of parts is not written down: each client would have them asked about once more.
@@ -32,12 +32,13 @@ pub(super) fn verdict(daemon: &Daemon, ask: &Ask, kept: &Kept) -> Verdict {
 
 /// Whether a kept answer to a request with nothing special about it needs no question to its origin.
 pub(crate) fn is_fresh(
-    daemon: &Daemon,
+    context: &ProxyContext,
     url: &CanonicalUrl,
     kept: &Kept,
     credentials: bool,
 ) -> bool {
-    let policy = policy(&daemon.base.config(), &UrlParts::of(url), daemon.base.mode.dials_since());
+    let policy =
+        policy(&context.base.config(), &UrlParts::of(url), context.base.mode.dials_since());
     let stored = stored(kept, credentials);
     let verdict = decide_reuse(&stored, &RequestControl::default(), &policy, clock::now());
     verdict.reuse == Reuse::Fresh

@@ -9,7 +9,7 @@ use super::memento::{self, NotChosen};
 use super::verdict::is_of_use;
 use super::{near, ranges, verdict};
 use crate::base::mode::Mode;
-use crate::daemon::Daemon;
+use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use wwwoffle_http::caching::noise::Nearness;
 
@@ -25,13 +25,13 @@ pub(super) struct Weighed {
 }
 
 /// Looks what is kept for `ask` and decides; what the decision is made from is noted in `ask`.
-pub(super) async fn weigh(daemon: &Daemon, ask: &mut Ask) -> Result<Weighed, NotChosen> {
+pub(super) async fn weigh(context: &ProxyContext, ask: &mut Ask) -> Result<Weighed, NotChosen> {
     // Nobody else can be asked for the answer to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.mode };
-    let found = look_up(daemon, ask).await?;
-    let then = memento::choose(daemon, ask, &found).await?;
+    let found = look_up(context, ask).await?;
+    let then = memento::choose(context, ask, &found).await?;
     let kept = if mode == Mode::Offline { found.near() } else { found.own() };
-    let verdict = kept.map(|kept| verdict::verdict(daemon, ask, kept));
+    let verdict = kept.map(|kept| verdict::verdict(context, ask, kept));
     ask.verdict = verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
     let kept = kept.filter(|_| ask.verdict.is_some()).map(Arc::clone);
     let online = ask.verdict.map_or_else(Online::default, |verdict| verdict.reuse.into());
@@ -50,15 +50,15 @@ pub(super) async fn weigh(daemon: &Daemon, ask: &mut Ask) -> Result<Weighed, Not
 }
 
 /// Looks up what is kept. Offline, where that is nothing that can be served, also under near URLs.
-async fn look_up(daemon: &Daemon, ask: &mut Ask) -> Result<Found, wwwoffle_spool::Error> {
-    let exact = choose::look_up(daemon, ask).await?;
+async fn look_up(context: &ProxyContext, ask: &mut Ask) -> Result<Found, wwwoffle_spool::Error> {
+    let exact = choose::look_up(context, ask).await?;
     if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
         if exact.is_respelled() {
             ask.near = Some(Nearness::Spelling);
         }
         return Ok(exact);
     }
-    let Some((near, kept)) = Box::pin(near::find(daemon, ask)).await? else { return Ok(exact) };
+    let Some((near, kept)) = Box::pin(near::find(context, ask)).await? else { return Ok(exact) };
     ask.near = Some(near);
     Ok(Found::instead(kept))
 }

@@ -2,41 +2,33 @@
 //! requests are not sound, and lets interim answers (1xx) through, which hyper's server has no call
 //! for.
 
-use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
-use hyper::{HeaderMap, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 use tracing::debug;
 
 use super::repeat::Repeater;
 use super::resets::ResetCounter;
+use crate::base::patient_io::WriteTimer;
+use crate::proxy::interims::Interims;
 use wwwoffle_http::framing::Gate;
 
 /// How long a client that has ended its half of the connection waits for the next byte of its answer. It
 /// looks the same as one that has left, as long as nothing is written to it.
 const HALF_CLOSED: Duration = Duration::from_secs(10);
 
-/// How many interim answers may wait on one connection; more are left out.
-const MAX_WAITING_INTERIMS: usize = 16;
-
 /// The connection of one client.
 #[derive(Debug)]
 pub struct ClientIo<T> {
     inner: T,
-    patience: Duration,
-    stall: Pin<Box<Sleep>>,
-    /// Whether a write is waiting for the client, and so the clock runs.
-    waiting: bool,
+    timer: WriteTimer,
     /// Whether hyper has written out all it had, so that its next byte begins an answer.
     between: bool,
-    interims: Arc<Mutex<Queue>>,
+    interims: Interims,
     /// Who watches what the client sends, if anyone does.
     gate: Option<Gate>,
     /// Who answers what was answered before, if anyone does.
@@ -47,26 +39,14 @@ pub struct ClientIo<T> {
     resets: Option<ResetCounter>,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    bytes: VecDeque<Bytes>,
-    waker: Option<Waker>,
-}
-
-/// Sends interim answers on a connection whose final answer is still to come.
-#[derive(Clone, Debug)]
-pub struct Interims(Arc<Mutex<Queue>>);
-
 impl<T> ClientIo<T> {
     /// Wraps `inner`; a write that makes no progress for `patience` fails.
     pub fn new(inner: T, patience: Duration) -> Self {
         Self {
             inner,
-            patience,
-            stall: Box::pin(tokio::time::sleep(patience)),
-            waiting: false,
+            timer: WriteTimer::new(patience),
             between: true,
-            interims: Arc::default(),
+            interims: Interims::default(),
             gate: None,
             repeater: None,
             half_closed: None,
@@ -97,40 +77,8 @@ impl<T> ClientIo<T> {
 
     /// The way for interim answers into this connection.
     pub fn interims(&self) -> Interims {
-        Interims(Arc::clone(&self.interims))
+        self.interims.clone()
     }
-}
-
-impl Interims {
-    /// Queues one interim answer. It is written as soon as everything before it has been, which is
-    /// at once as a rule, and in any case before the final answer.
-    pub fn send(&self, status: StatusCode, fields: &HeaderMap) {
-        let mut queue = lock(&self.0);
-        if queue.bytes.len() < MAX_WAITING_INTERIMS {
-            queue.bytes.push_back(head(status, fields));
-            if let Some(waker) = queue.waker.take() {
-                waker.wake();
-            }
-        }
-    }
-}
-
-fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
-    // A queue of bytes is whole after any panic.
-    queue.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn head(status: StatusCode, fields: &HeaderMap) -> Bytes {
-    let reason = status.canonical_reason().unwrap_or_default();
-    let mut head = format!("HTTP/1.1 {} {reason}\r\n", status.as_str()).into_bytes();
-    for (name, value) in fields {
-        head.extend_from_slice(name.as_str().as_bytes());
-        head.extend_from_slice(b": ");
-        head.extend_from_slice(value.as_bytes());
-        head.extend_from_slice(b"\r\n");
-    }
-    head.extend_from_slice(b"\r\n");
-    head.into()
 }
 
 impl<T: AsyncWrite + Unpin> ClientIo<T> {
@@ -140,19 +88,13 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         cx: &mut Context<'_>,
         step: impl FnOnce(Pin<&mut T>, &mut Context<'_>) -> Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
-        if let Poll::Ready(done) = step(Pin::new(&mut self.inner), cx) {
-            self.waiting = false;
-            if let Some(until) = &mut self.half_closed {
-                until.as_mut().reset(Instant::now() + HALF_CLOSED);
-            }
-            return Poll::Ready(done);
+        let step = step(Pin::new(&mut self.inner), cx);
+        if step.is_ready()
+            && let Some(until) = &mut self.half_closed
+        {
+            until.as_mut().reset(Instant::now() + HALF_CLOSED);
         }
-        if !self.waiting {
-            self.waiting = true;
-            self.stall.as_mut().reset(Instant::now() + self.patience);
-        }
-        ready!(self.stall.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+        self.timer.watch(cx, step)
     }
 
     /// Writes what is left of an answer that hyper does not know of.
@@ -186,27 +128,12 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
     /// interim answer found waiting between a flush and the next byte belongs exactly there; one
     /// found while bytes of an earlier answer still flow waits for the flush.
     fn poll_interims(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let interims = Arc::clone(&self.interims);
-        loop {
-            if !self.between {
-                return Poll::Ready(Ok(()));
-            }
-            let mut queue = lock(&interims);
-            let Some(front) = queue.bytes.front_mut() else {
-                queue.waker = Some(cx.waker().clone());
-                return Poll::Ready(Ok(()));
-            };
-            let chunk = front.clone();
-            drop(queue);
+        while self.between {
+            let Some(chunk) = self.interims.next(cx.waker()) else { break };
             let written = ready!(self.watch_write(cx, |inner, cx| inner.poll_write(cx, &chunk)))?;
-            let mut queue = lock(&interims);
-            if let Some(front) = queue.bytes.front_mut() {
-                front.advance(written.min(front.len()));
-                if front.is_empty() {
-                    queue.bytes.pop_front();
-                }
-            }
+            self.interims.advance(written);
         }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -312,6 +239,8 @@ mod framing_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proxy::interims::MAX_WAITING_INTERIMS;
+    use hyper::{HeaderMap, StatusCode};
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     #[tokio::test]

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::access::crowd::Guest;
 use super::places::Places;
 use super::repeat::Repeats;
 use crate::base::context::BaseContext;
+use crate::proxy::access::crowd::Guest;
 use crate::proxy::context::ProxyContext;
 use crate::site::context::SiteContext;
 use crate::storage::context::StorageContext;

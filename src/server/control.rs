@@ -21,7 +21,7 @@ use tracing::{debug, warn};
 use super::client_io::ClientIo;
 use crate::base::control_path::ControlPath;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
+use crate::server::context::ServerContext;
 use crate::site;
 
 /// How many programs are connected at once. If one more comes, those that ask for nothing are disconnected.
@@ -73,27 +73,27 @@ impl Drop for ControlSocket {
 
 /// Serves the API on the control socket until the daemon stops, then removes the socket; at most for `most`
 /// programs at once. What is under way then is answered.
-pub async fn accept(daemon: Arc<Daemon>, socket: ControlSocket, most: usize) {
+pub async fn accept(context: Arc<ServerContext>, socket: ControlSocket, most: usize) {
     let (places, wanted) = (Arc::new(Semaphore::new(most.min(MAX_AT_ONCE))), Arc::default());
     loop {
         let accepted = tokio::select! {
             accepted = socket.listener.accept() => accepted,
-            () = daemon.base.tasks.stopping() => return,
+            () = context.base.tasks.stopping() => return,
         };
         match accepted {
             Ok((stream, _)) => {
                 let place = tokio::select! {
                     place = place(&places, &wanted) => place,
-                    () = daemon.base.tasks.stopping() => return,
+                    () = context.base.tasks.stopping() => return,
                 };
-                let served = serve(Arc::clone(&daemon), stream, Arc::clone(&wanted));
-                daemon.base.tasks.spawn(async move {
+                let served = serve(Arc::clone(&context), stream, Arc::clone(&wanted));
+                context.base.tasks.spawn(async move {
                     served.await;
                     drop(place);
                 });
             }
             Err(error) => {
-                daemon.storage.store.close_files().await;
+                context.storage.store.close_files().await;
                 warn!(%error, "a program cannot be accepted on the control socket");
                 tokio::time::sleep(AFTER_FAILURE).await;
             }
@@ -115,15 +115,15 @@ async fn place(places: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphor
 
 /// Serves one program until it leaves, stays silent for too long or while its place is `wanted`, or the
 /// daemon stops and its request under way is answered.
-async fn serve(daemon: Arc<Daemon>, stream: UnixStream, wanted: Arc<Notify>) {
-    let options = &daemon.base.config().options;
+async fn serve(context: Arc<ServerContext>, stream: UnixStream, wanted: Arc<Notify>) {
+    let options = &context.base.config().options;
     let io = ClientIo::new(stream, options.socket_timeout);
-    let (handler, has_asked) = (Arc::clone(&daemon), Arc::new(AtomicBool::new(false)));
+    let (handler, has_asked) = (Arc::clone(&context), Arc::new(AtomicBool::new(false)));
     let asks = Arc::clone(&has_asked);
     let service = service_fn(move |request| {
         asks.store(true, Ordering::Relaxed);
-        let daemon = Arc::clone(&handler);
-        async move { Ok::<_, Infallible>(site::over_socket(daemon, request).await) }
+        let context = Arc::clone(&handler);
+        async move { Ok::<_, Infallible>(site::over_socket(Arc::clone(&context.site), request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -138,7 +138,7 @@ async fn serve(daemon: Arc<Daemon>, stream: UnixStream, wanted: Arc<Notify>) {
                     return Ok(());
                 }
             }
-            () = daemon.base.tasks.stopping() => {}
+            () = context.base.tasks.stopping() => {}
         }
         // A request under way is answered first.
         connection.as_mut().graceful_shutdown();

@@ -20,11 +20,12 @@ use tokio::time::timeout;
 use tokio_rustls::StartHandshake;
 use tracing::{debug, warn};
 
-use super::connection::{Spoken, Visitor, speak};
+use super::connection::speak;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
 use crate::proxy::site::Site;
+use crate::proxy::visitor::{HttpVersion, Visitor};
+use crate::server::context::ServerContext;
 use crate::tls::hello::{self, Opening};
 use crate::tls::leaf::refusing;
 
@@ -33,12 +34,12 @@ use crate::tls::leaf::refusing;
 const HANDSHAKE: u8 = 22;
 
 /// Serves a client that has come to our port, to its end.
-pub(super) async fn open(daemon: &Arc<Daemon>, stream: TcpStream, visitor: Visitor) {
+pub(super) async fn open(context: &Arc<ServerContext>, stream: TcpStream, visitor: Visitor) {
     let mut first = [0];
-    let patience = daemon.base.config().options.idle_timeout;
+    let patience = context.base.config().options.idle_timeout;
     let peeked = tokio::select! {
         peeked = timeout(patience, stream.peek(&mut first)) => peeked,
-        () = daemon.base.tasks.stopping() => return,
+        () = context.base.tasks.stopping() => return,
     };
     match peeked {
         Ok(Ok(1..)) => {}
@@ -48,10 +49,10 @@ pub(super) async fn open(daemon: &Arc<Daemon>, stream: TcpStream, visitor: Visit
     }
     // In boxes, so that a client that says nothing takes no room for what others may say.
     if first != [HANDSHAKE] {
-        return tell(Box::pin(speak(daemon, stream, Spoken::Http1, visitor)).await);
+        return tell(Box::pin(speak(context, stream, HttpVersion::Http1, visitor)).await);
     }
     match stream.local_addr() {
-        Ok(address) => Box::pin(secure(daemon, stream, visitor, &host_of(address))).await,
+        Ok(address) => Box::pin(secure(context, stream, visitor, &host_of(address))).await,
         Err(error) => debug!(%error, "the client has left already"),
     }
 }
@@ -59,14 +60,14 @@ pub(super) async fn open(daemon: &Arc<Daemon>, stream: TcpStream, visitor: Visit
 /// Serves a client that has asked us for a connection to ourselves, under the name `host`. What is
 /// served inside may be anything but this, so its future has no type of its own.
 pub(crate) fn open_nested(
-    daemon: Arc<Daemon>,
+    context: Arc<ServerContext>,
     upgrade: OnUpgrade,
     visitor: Visitor,
     host: String,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         match upgrade.await {
-            Ok(client) => secure(&daemon, TokioIo::new(client), visitor.nested(), &host).await,
+            Ok(client) => secure(&context, TokioIo::new(client), visitor.nested(), &host).await,
             Err(error) => debug!(%error, "the client left before its connection stood"),
         }
     })
@@ -74,13 +75,13 @@ pub(crate) fn open_nested(
 
 /// Reads what the client begins with, and speaks TLS if it does; `host` is what it has connected
 /// to, for when it names nothing.
-async fn secure<T>(daemon: &Arc<Daemon>, mut stream: T, visitor: Visitor, host: &str)
+async fn secure<T>(context: &Arc<ServerContext>, mut stream: T, visitor: Visitor, host: &str)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let opening = tokio::select! {
         opening = hello::read(&mut stream) => opening,
-        () = daemon.base.tasks.stopping() => return,
+        () = context.base.tasks.stopping() => return,
     };
     let Opening { bytes, hello } = match opening {
         Ok(opening) => opening,
@@ -92,19 +93,19 @@ where
         }
         let (reader, writer) = split(stream);
         let again = join(std::io::Cursor::new(bytes).chain(reader), writer);
-        return tell(Box::pin(speak(daemon, again, Spoken::Http1, visitor)).await);
+        return tell(Box::pin(speak(context, again, HttpVersion::Http1, visitor)).await);
     };
-    let Some(config) = face(daemon, &hello, host) else { return };
+    let Some(config) = face(context, &hello, host) else { return };
     let handshake = StartHandshake::from_parts(hello, stream).into_stream(config);
-    let patience = daemon.base.config().options.idle_timeout;
+    let patience = context.base.config().options.idle_timeout;
     let shaken = tokio::select! {
         shaken = timeout(patience, handshake) => shaken,
-        () = daemon.base.tasks.stopping() => return,
+        () = context.base.tasks.stopping() => return,
     };
     match shaken {
         Ok(Ok(stream)) => {
-            let spoken = Spoken::inside(&stream);
-            tell(Box::pin(speak(daemon, stream, spoken, visitor.secured())).await);
+            let version = HttpVersion::inside(&stream);
+            tell(Box::pin(speak(context, stream, version, visitor.secured())).await);
         }
         Ok(Err(error)) => debug!(%error, "no TLS with the client"),
         Err(_) => debug!("TLS with the client took too long"),
@@ -113,13 +114,13 @@ where
 
 /// How to speak TLS with a client: as the name of ours that it asks for, or as the address it has
 /// connected to, and as nobody else.
-fn face(daemon: &Daemon, hello: &Accepted, host: &str) -> Option<Arc<ServerConfig>> {
-    let port = daemon.base.local.http_port();
+fn face(context: &ServerContext, hello: &Accepted, host: &str) -> Option<Arc<ServerConfig>> {
+    let port = context.base.local.http_port();
     let name = hello::name(hello);
-    let site = Site::of(name.as_deref().unwrap_or(host), port, &daemon.base.local);
+    let site = Site::of(name.as_deref().unwrap_or(host), port, &context.base.local);
     let made = match site {
-        Ok(site) if name.is_none() || daemon.base.local.has_name(site.host()) => {
-            daemon.proxy.clients.faces.leaves.config(site.host(), clock::now())
+        Ok(site) if name.is_none() || context.base.local.has_name(site.host()) => {
+            context.proxy.clients.faces.leaves.config(site.host(), clock::now())
         }
         _ => {
             debug!(name, "the client asks our port for TLS under a name that is not ours");
@@ -130,7 +131,7 @@ fn face(daemon: &Daemon, hello: &Accepted, host: &str) -> Option<Arc<ServerConfi
         Ok(config) => Some(config),
         Err(error) => {
             let error_text = error_chain(&error);
-            if daemon.proxy.clients.faces.is_news(&error) {
+            if context.proxy.clients.faces.is_news(&error) {
                 warn!(error = error_text, "our own pages are not there over TLS");
             }
             debug!(error = error_text, "no certificate for a name of ours");

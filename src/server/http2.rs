@@ -22,12 +22,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::debug;
 
 use super::client_io::ClientIo;
-use super::connection::{MAX_REQUEST_FIELDS, Visitor};
+use super::connection::MAX_REQUEST_FIELDS;
 use super::places::Place;
 use super::resets::ResetCounter;
+use super::service::Service;
 use super::streams::{Paced, Streams, hold};
-use crate::daemon::Daemon;
+use crate::proxy::visitor::Visitor;
 use crate::proxy::{self, Client, reply};
+use crate::server::context::ServerContext;
 use crate::storage::statistics::Given;
 
 /// The most streams of one connection at once: as many as RFC 9113 §6.5.2 advises at least, and as
@@ -65,15 +67,19 @@ const GOODBYE: Duration = Duration::from_secs(5);
 /// # Errors
 ///
 /// What ended it, if not its client in good order.
-pub(super) async fn serve<T>(daemon: &Arc<Daemon>, stream: T, visitor: Visitor) -> hyper::Result<()>
+pub(super) async fn serve<T>(
+    context: &Arc<ServerContext>,
+    stream: T,
+    visitor: Visitor,
+) -> hyper::Result<()>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let config = daemon.base.config();
-    let streams = Streams::new(daemon.base.tasks.clone(), config.options.socket_timeout);
+    let config = context.base.config();
+    let streams = Streams::new(context.base.tasks.clone(), config.options.socket_timeout);
     let resets = ResetCounter::new(streams.clone());
     let io = ClientIo::new(stream, config.options.socket_timeout).counting(resets);
-    let (handler, counted) = (Arc::clone(daemon), streams.clone());
+    let (handler, counted) = (Arc::clone(context), streams.clone());
     let service = service_fn(move |request| {
         counted.asked();
         answer(Arc::clone(&handler), visitor.clone(), request)
@@ -95,7 +101,7 @@ where
         served = connection.as_mut() => return served,
         () = streams.abused() => return given_up(),
         () = streams.idle(config.options.idle_timeout) => {}
-        () = daemon.base.tasks.stopping() => {}
+        () = context.base.tasks.stopping() => {}
     }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
@@ -114,7 +120,7 @@ fn given_up() -> hyper::Result<()> {
 
 /// Answers the request of one stream, when there is a place for it.
 async fn answer(
-    daemon: Arc<Daemon>,
+    context: Arc<ServerContext>,
     visitor: Visitor,
     request: Request<Incoming>,
 ) -> Result<Response<Paced>, Infallible> {
@@ -122,14 +128,15 @@ async fn answer(
         let refused = reply::plain(431, "the request has more fields than are taken");
         return Ok(refused.map(|body| Paced::new(body, visitor, None)));
     }
-    let patience = daemon.base.config().options.head_timeout;
-    let (visitor, mut response) = match daemon.server.places.take(&request, patience).await {
+    let patience = context.base.config().options.head_timeout;
+    let (visitor, mut response) = match context.places.take(&request, patience).await {
         Some(place) => {
             let place = Arc::new(place);
             hold(&place);
             let visitor = visitor.in_stream(place);
-            let client = Client { interims: None, visitor: visitor.clone() };
-            (visitor, proxy::handle(daemon, client, request).await)
+            let server = Arc::new(Service(Arc::clone(&context)));
+            let client = Client { interims: None, visitor: visitor.clone(), server };
+            (visitor, proxy::handle(Arc::clone(&context.proxy), client, request).await)
         }
         None => (visitor, reply::plain(503, Place::NONE)),
     };

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tracing::{error, warn};
 
 use super::connection;
-use crate::daemon::Daemon;
+use crate::server::context::ServerContext;
 
 /// How many clients the system holds that have not been accepted yet; it may have a lower bound of its own.
 /// Beyond that it makes clients wait for seconds, and forgets those of them that say nothing.
@@ -48,35 +48,39 @@ pub fn listen(socket: Socket) -> io::Result<TcpListener> {
 }
 
 /// Accepts clients until the daemon stops; each is served in a task of its own.
-pub async fn accept(daemon: Arc<Daemon>, listener: TcpListener, places: Arc<Semaphore>) {
+pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, places: Arc<Semaphore>) {
     loop {
         let place = tokio::select! {
             place = Arc::clone(&places).acquire_owned() => place,
-            () = daemon.base.tasks.stopping() => return,
+            () = context.base.tasks.stopping() => return,
         };
         let Ok(place) = place else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = daemon.base.tasks.stopping() => return,
+            () = context.base.tasks.stopping() => return,
         };
         match accepted {
             Ok((stream, peer)) => {
-                if !is_served(&daemon, &stream, peer) {
-                    daemon.proxy.clients.access.strangers.refuse(&daemon.base.tasks, stream, peer);
+                if !is_served(&context, &stream, peer) {
+                    context.proxy.clients.access.strangers.refuse(
+                        &context.base.tasks,
+                        stream,
+                        peer,
+                    );
                     continue;
                 }
-                let most = daemon.base.config().startup.max_connections_per_client.get();
-                let Some(guest) = daemon.proxy.clients.access.crowd.enter(peer.ip(), most) else {
-                    daemon.proxy.clients.access.strangers.refuse_one_more(
-                        &daemon.base.tasks,
+                let most = context.base.config().startup.max_connections_per_client.get();
+                let Some(guest) = context.proxy.clients.access.crowd.enter(peer.ip(), most) else {
+                    context.proxy.clients.access.strangers.refuse_one_more(
+                        &context.base.tasks,
                         stream,
                         peer,
                     );
                     continue;
                 };
                 let place = (place, guest);
-                daemon.base.tasks.spawn(connection::serve(
-                    Arc::clone(&daemon),
+                context.base.tasks.spawn(connection::serve(
+                    Arc::clone(&context),
                     stream,
                     peer,
                     place,
@@ -84,7 +88,7 @@ pub async fn accept(daemon: Arc<Daemon>, listener: TcpListener, places: Arc<Sema
             }
             Err(error) if is_the_clients(&error) => {}
             Err(error) => {
-                daemon.storage.store.close_files().await;
+                context.storage.store.close_files().await;
                 warn!(%error, "a client cannot be accepted");
                 tokio::time::sleep(AFTER_FAILURE).await;
             }
@@ -94,10 +98,10 @@ pub async fn accept(daemon: Arc<Daemon>, listener: TcpListener, places: Arc<Sema
 
 /// Whether the client may use the proxy, by its address. Asked again with each request, as the
 /// configuration may change meanwhile.
-fn is_served(daemon: &Daemon, stream: &TcpStream, peer: SocketAddr) -> bool {
+fn is_served(context: &ServerContext, stream: &TcpStream, peer: SocketAddr) -> bool {
     // Without an address of ours the client has left already.
     stream.local_addr().is_ok_and(|ours| {
-        daemon.proxy.clients.access.serves(&daemon.base.config(), peer.ip(), ours.ip())
+        context.proxy.clients.access.serves(&context.base.config(), peer.ip(), ours.ip())
     })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! What a request from the spool is answered follows from its bytes, from whose connection it comes by
 //! ([`Whence`]), and from what else is in force: the configuration, the mode, what is kept, and the time
-//! ([`Grounds`]). So for as long as these are the same the answer is; the first one is remembered as it went
+//! ([`crate::proxy::repeat::Grounds`]). So for as long as these are the same the answer is; the first one is remembered as it went
 //! out ([`Ready`]), at most until its `Age` would be another, which is less than a second. Only what says
 //! nothing of who asks is remembered, and only where the proxy has no users.
 //!
@@ -17,5 +17,5 @@ mod repeater;
 mod tests;
 
 pub use self::exchange::{Counted, Exchange};
-pub use self::ready::{Grounds, Ready, Repeats, Whence, same_age_until};
+pub use self::ready::{Ready, Repeats, Whence};
 pub(super) use self::repeater::Repeater;

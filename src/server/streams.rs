@@ -23,11 +23,11 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::debug;
 
-use super::connection::Visitor;
 use super::places::Place;
 use crate::base::tasks::Tasks;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
+use crate::proxy::visitor::Visitor;
 use crate::storage::statistics::Given;
 
 /// The largest piece of a body that is given to HTTP/2 at once, in bytes, which is also its frame.

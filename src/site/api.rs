@@ -286,7 +286,7 @@ async fn carry_out(
     let needed = if reads { Permission::Read } else { call.needs() };
     caller.check(needed, Scope::General, token)?;
     let call_body = CallBody { caller, parts, incoming };
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     Ok(match call {
         Call::Status => json(caller, &status::status(caller)),
         Call::Statistics => json(caller, &statistics::statistics(caller)),
@@ -312,7 +312,7 @@ async fn carry_out(
         Call::Get => get(caller, call_body.read().await?)?,
         Call::Fetch => fetch(caller, call_body.read().await?)?,
         Call::Forget => json(caller, &by_hand::forget(caller, call_body.read().await?).await?),
-        Call::Purge if reads => json(caller, &caller.daemon.storage.purging.told()),
+        Call::Purge if reads => json(caller, &caller.context.storage.purging.told()),
         Call::Purge => lines(caller, purge::start(caller, call_body.read().await?)?),
         Call::Pins if reads => json(caller, &purge::pins(caller).await?),
         Call::Pins => json(caller, &purge::pin(caller, call_body.read().await?).await?),
@@ -346,7 +346,7 @@ async fn carry_out(
         Call::ConfigReload => config::reload(caller).await,
         Call::Stop => {
             // The answer is still sent: a connection ends only after what it is answering.
-            daemon.base.tasks.stop();
+            context.base.tasks.stop();
             json(caller, &Stopping { stopping: true })
         }
     })
@@ -354,7 +354,7 @@ async fn carry_out(
 
 /// Gives every kept page its name on the disk, for whoever reads the spool beside the daemon.
 async fn flush(caller: &Caller) -> Result<Flushed, Fault> {
-    match caller.daemon.storage.store.run(wwwoffle_spool::Spool::flush).await {
+    match caller.context.storage.store.run(wwwoffle_spool::Spool::flush).await {
         Ok(()) => Ok(Flushed { flushed: true }),
         Err(error) => Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error_chain(&error))),
     }
@@ -386,7 +386,7 @@ impl CallBody<'_> {
 
 async fn mode(caller: &Caller, wanted: ModeRequest) -> Result<ModeChange, Fault> {
     let mode = wanted.mode;
-    match caller.daemon.storage.switch(mode).await {
+    match caller.context.storage.switch(mode).await {
         Ok(was) => Ok(ModeChange { mode, was }),
         Err(error) => Err(Fault::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -405,7 +405,7 @@ async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retried, Fault> {
     };
     let is_theirs = |place: &Place| caller.may_see_queued(place);
     let only = chosen.as_ref().map(std::slice::from_ref);
-    Ok(Retried { retried: fetch::retry(&caller.daemon, only, is_theirs).await? })
+    Ok(Retried { retried: fetch::retry(&caller.context.fetch, only, is_theirs).await? })
 }
 
 async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, Fault> {
@@ -420,10 +420,10 @@ async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, Fault> 
 fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
-        target::of_url(text, &caller.daemon.base.local)
+        target::of_url(text, &caller.context.base.local)
             .map_err(|error| Fault::url(text, &error))?;
     }
-    Ok(lines(caller, stream::get(&caller.daemon, caller.requester(), wanted.urls, wanted.refresh)))
+    Ok(lines(caller, stream::get(&caller.context, caller.requester(), wanted.urls, wanted.refresh)))
 }
 
 fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault> {
@@ -433,12 +433,12 @@ fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault>
             "the mode is offline, so nothing is fetched: go online first".to_owned(),
         ));
     }
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     if wanted.wait {
-        return Ok(lines(caller, stream::fetch(daemon, wanted.budget)));
+        return Ok(lines(caller, stream::fetch(context, wanted.budget)));
     }
-    daemon.fetch.fetcher.begin(wanted.budget);
-    let queue = status::counts(daemon);
+    context.fetch.fetcher.begin(wanted.budget);
+    let queue = status::counts(context);
     Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
 }
 

@@ -10,7 +10,6 @@ use hyper::{Request, Response, StatusCode};
 use wwwoffle_spool::{AskedFrom, Error as SpoolError, Place};
 use wwwoffle_url::CanonicalUrl;
 
-use super::Visit;
 use super::info::REQUEST;
 use super::isolation;
 use super::permission::Permission;
@@ -18,7 +17,6 @@ use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Requester};
 use crate::base::shown;
-use crate::daemon::Daemon;
 use crate::net::upstream;
 use crate::page::context::PageReader;
 use crate::page::guard::{Asked, OtherSites, Over, Refusal, Scope, Token, Verdict, guard};
@@ -30,6 +28,8 @@ use crate::proxy::audience::Audience;
 use crate::proxy::body::{self, Body};
 use crate::proxy::intent::SEC_FETCH_DEST;
 use crate::proxy::reply;
+use crate::proxy::visitor::Visit;
+use crate::site::context::SiteContext;
 use crate::site::pages::address::{self, About};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -38,7 +38,7 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
     /// The daemon.
-    pub(super) daemon: Arc<Daemon>,
+    pub(super) context: Arc<SiteContext>,
     /// What pages share, at the address that the client used.
     pub(super) shell: Shell,
     /// What they may do.
@@ -111,13 +111,13 @@ impl Caller {
     /// Someone on the port; `url` is made from the name they used, which is in the request target
     /// or else in `Host`, and from how they came.
     pub(super) fn over_tcp<B>(
-        daemon: Arc<Daemon>,
+        context: Arc<SiteContext>,
         mode: Mode,
         url: &CanonicalUrl,
         visit: &Visit,
         request: &Request<B>,
     ) -> Self {
-        let mut shell = daemon.pages.shell(&PageReader::of(mode, request.headers()));
+        let mut shell = context.pages.shell(&PageReader::of(mode, request.headers()));
         let scheme = if url.protocol() == "https" { "https" } else { "http" };
         let used = LocalOrigin::parse(scheme, url.host_port());
         let host_is_ours = url.is_local() && used.is_ok();
@@ -130,7 +130,7 @@ impl Caller {
         let audience = || Audience::of(request.method(), request.headers());
         Self {
             shell,
-            daemon,
+            context,
             referer: only(request.headers(), &REFERER),
             permission: Permission::Read,
             owner,
@@ -151,11 +151,12 @@ impl Caller {
     }
 
     /// Someone on the control socket.
-    pub(super) fn over_socket(daemon: Arc<Daemon>) -> Self {
-        let shell = daemon.pages.shell(&PageReader::of(daemon.base.mode.now(), &HeaderMap::new()));
+    pub(super) fn over_socket(context: Arc<SiteContext>) -> Self {
+        let shell =
+            context.pages.shell(&PageReader::of(context.base.mode.now(), &HeaderMap::new()));
         let over = Over::UnixSocket;
         Self {
-            daemon,
+            context,
             shell,
             permission: Permission::Administer,
             owner: Owner::Local,
@@ -205,7 +206,7 @@ impl Caller {
     fn lacks(&self, needed: Permission) -> Option<Refusal> {
         if self.permission >= needed {
             None
-        } else if self.daemon.base.config().startup.password.hash().is_some() {
+        } else if self.context.base.config().startup.password.hash().is_some() {
             Some(Refusal::NoPassword)
         } else if self.is_here() {
             Some(Refusal::NotAdministrator)
@@ -285,7 +286,7 @@ impl Caller {
 
     /// The token in the forms of pages that are for them.
     pub(super) fn token(&self) -> String {
-        self.daemon.pages.tokens.of_page(&self.owner.to_string())
+        self.context.pages.tokens.of_page(&self.owner.to_string())
     }
 
     /// The same, as whom the page was for that a form with this token came from. The control password is everyone's who
@@ -293,7 +294,7 @@ impl Caller {
     pub(super) fn for_page(&self, token: Option<&str>) -> Self {
         let has_told = self.administers() && !self.is_on_socket();
         let told =
-            token.filter(|_| has_told).and_then(|token| self.daemon.pages.tokens.owner(token));
+            token.filter(|_| has_told).and_then(|token| self.context.pages.tokens.owner(token));
         let owner = told.and_then(|owner| owner.parse().ok());
         Self { owner: owner.unwrap_or_else(|| self.owner.clone()), ..self.clone() }
     }
@@ -302,14 +303,14 @@ impl Caller {
     pub(super) fn worth(&self, purpose: Purpose<'_>, presented: Option<&str>) -> Token {
         match presented {
             None | Some("") => Token::Absent,
-            Some(token) if self.daemon.pages.tokens.check(purpose, token) => Token::Right,
+            Some(token) if self.context.pages.tokens.check(purpose, token) => Token::Right,
             Some(_) => Token::Wrong,
         }
     }
 
     /// Reads a body of at most `limit` bytes, in at most the time in which one must move at all.
     pub(super) async fn read(&self, body: Incoming, limit: usize) -> Result<Bytes, BadBody> {
-        let patience = self.daemon.base.config().options.socket_timeout;
+        let patience = self.context.base.config().options.socket_timeout;
         match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
             Ok(Ok(whole)) => Ok(whole.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BadBody::TooLong(limit)),
@@ -328,14 +329,14 @@ impl Caller {
         if let Some(audience) = self.audience.filter(|audience| audience.is_part()) {
             return audience.nothing(told.status());
         }
-        self.page(message::page(&self.daemon.pages.templates, &self.shell, told))
+        self.page(message::page(&self.context.pages.templates, &self.shell, told))
     }
 
     /// The form in place of the page about an address, where it is not said which; `typed` is what was said that
     /// is none.
     pub(super) fn ask_for_address(&self, about: About, typed: &str) -> Response<Body> {
         let typed = Some(typed).filter(|typed| !typed.is_empty());
-        self.page(address::page(&self.daemon.pages.templates, &self.shell, about, typed))
+        self.page(address::page(&self.context.pages.templates, &self.shell, about, typed))
     }
 
     /// The message page for an address of ours that says what its page cannot use.

@@ -19,7 +19,7 @@ use crate::site::pages::certificates::{self, Site, Standing};
 
 /// Shows the page for the arguments `site`, host and port, and `url`, where to go on.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let arguments = arguments.unwrap_or_default().as_bytes();
     let form = match Form::parse(Some("application/x-www-form-urlencoded"), arguments) {
         Ok(form) => form,
@@ -31,10 +31,10 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     };
     let site = origin.to_string();
     let url = form.value("url").and_then(|url| at(&origin, url, caller));
-    let refused = daemon.net.upstream.refused().of(&origin);
+    let refused = context.net.upstream.refused().of(&origin);
     let sha256 = refused.as_ref().and_then(|refused| refused.sha256);
     let fault = refused.as_ref().map(|refused| refused.fault.to_string());
-    let config = daemon.base.config();
+    let config = context.base.config();
     let mut allowed = config.https.allowed_certificates.at(&origin.host, origin.port);
     let standing = match (&refused, &fault, sha256) {
         (_, _, Some(sha256)) if allowed.any(|one| *one == sha256) => Standing::Allowed,
@@ -43,10 +43,10 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
         }
         _ => Standing::Unknown,
     };
-    let file = daemon.base.live.file();
+    let file = context.base.live.file();
     let file = file.path();
     let page = certificates::page(
-        &daemon.pages.templates,
+        &context.pages.templates,
         &caller.shell,
         &Site {
             site: &site,
@@ -57,7 +57,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
             file: file.to_str().filter(|file| !file.is_empty()),
             has_button: caller.administers() || config.startup.password.hash().is_some(),
         },
-        &daemon.pages.tokens.general(),
+        &context.pages.tokens.general(),
     );
     caller.page(page)
 }
@@ -74,10 +74,10 @@ pub(super) enum NotAllowed {
 /// Adds the certificate that `form` names to the configuration, which is in force then. Gives the
 /// address of the page that says so.
 pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAllowed> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let origin = form.value("site").and_then(origin);
     let origin = origin.ok_or(NotAllowed::Unseen("expected the host of a certificate"))?;
-    let refused = daemon.net.upstream.refused().of(&origin);
+    let refused = context.net.upstream.refused().of(&origin);
     let seen = refused.and_then(|refused| refused.sha256).map(hex::encode);
     let Some(sha256) = seen.filter(|seen| form.value("sha256") == Some(seen)) else {
         return Err(NotAllowed::Unseen(
@@ -93,11 +93,11 @@ pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAll
         item: allowed.to_string(),
         before: None,
     };
-    let config = daemon.base.config();
+    let config = context.base.config();
     let mut allowed = config.https.allowed_certificates.at(&origin.host, origin.port);
     if !allowed.any(|one| hex::encode(one) == sha256) {
         let changed =
-            daemon.base.change_config(Change::Edit(edit), None, caller.permission.reach()).await;
+            context.base.change_config(Change::Edit(edit), None, caller.permission.reach()).await;
         changed.map_err(NotAllowed::Config)?;
         info!(site, sha256, "a certificate is allowed");
     }
@@ -120,7 +120,7 @@ pub(super) fn origin(site: &str) -> Option<Origin> {
 
 /// The URL, if it is one of this origin: our page must not lead anywhere else.
 fn at(origin: &Origin, url: &str, caller: &Caller) -> Option<CanonicalUrl> {
-    let url = CanonicalUrl::parse(url, &caller.daemon.base.local).ok()?;
+    let url = CanonicalUrl::parse(url, &caller.context.base.local).ok()?;
     let is_there = url.protocol() == "https"
         && url.host() == origin.host
         && url.port_or_default() == Some(origin.port);

@@ -129,7 +129,7 @@ async fn show(
             let settings = seen.settings(section);
             let rules = seen.rules(section);
             let part = Part { section, settings: &settings, rules: &rules, url: about };
-            part::page(&caller.daemon.pages.templates, &caller.shell, &part)
+            part::page(&caller.context.pages.templates, &caller.shell, &part)
         }
         Where::Item(item) => {
             let seen = Seen::of(caller).await?;
@@ -158,16 +158,16 @@ struct Seen {
 
 impl Seen {
     async fn of(caller: &Caller) -> Result<Self, ChangeError> {
-        let daemon = &caller.daemon;
-        let standing = daemon.base.config_standing().await?;
+        let context = &caller.context;
+        let standing = context.base.config_standing().await?;
         let (standing, told) = blocking(move || {
             // A text that is not TOML sets nothing; its fault is on the page of the file.
             let told = overview(&standing.text.text).or_else(|_| overview(""));
             (standing, told)
         })
         .await;
-        let file = daemon.base.live.file().path().display().to_string();
-        Ok(Self { standing, told: told?, config: daemon.base.config(), file })
+        let file = context.base.live.file().path().display().to_string();
+        Ok(Self { standing, told: told?, config: context.base.config(), file })
     }
 
     fn in_force(&self) -> bool {
@@ -217,7 +217,7 @@ fn option(
     refused: Option<&Refused>,
 ) -> Page {
     let Item { section, option } = item;
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let setting = seen.setting(section.name, option.key);
     let rules = seen.rules(section);
     let text = &seen.standing.text;
@@ -239,10 +239,10 @@ fn option(
         stamp: &stamp,
         url: about,
         refused,
-        token: &daemon.pages.tokens.general(),
+        token: &context.pages.tokens.general(),
     };
     let status = if refused.is_some() { 422 } else { 200 };
-    item::page(&daemon.pages.templates, &caller.shell, status, &page)
+    item::page(&context.pages.templates, &caller.shell, status, &page)
 }
 
 /// How many lines of comment are directly above a line.
@@ -257,7 +257,7 @@ async fn index(
     status: StatusCode,
     about: Option<&str>,
 ) -> Result<Page, ChangeError> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let seen = Seen::of(caller).await?;
     let (versions, text) = (seen.standing.versions.clone(), seen.standing.text.text.clone());
     let versions = blocking(move || {
@@ -296,9 +296,9 @@ async fn index(
         set: &set,
         later: &later,
         url: about,
-        token: &daemon.pages.tokens.general(),
+        token: &context.pages.tokens.general(),
     };
-    Ok(index::page(&daemon.pages.templates, &caller.shell, status.as_u16(), &index))
+    Ok(index::page(&context.pages.templates, &caller.shell, status.as_u16(), &index))
 }
 
 fn until(version: &Version) -> Timestamp {
@@ -308,7 +308,7 @@ fn until(version: &Version) -> Timestamp {
 /// What the last change was, from the file and the last version: nothing has to be remembered, and
 /// no link can say anything else.
 async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let seen = Seen::of(caller).await?;
     let last = seen.standing.versions.last();
     let old = match last {
@@ -331,36 +331,36 @@ async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError>
         stamp: &stamp,
         file: &seen.file,
         was_so,
-        token: &daemon.pages.tokens.general(),
+        token: &context.pages.tokens.general(),
     };
-    Ok(changed::page(&daemon.pages.templates, &caller.shell, &change))
+    Ok(changed::page(&context.pages.templates, &caller.shell, &change))
 }
 
 fn url_page(caller: &Caller, text: &str) -> Page {
-    let (daemon, shell) = (&caller.daemon, &caller.shell);
-    let parsed = CanonicalUrl::parse(text, &daemon.base.local);
+    let (context, shell) = (&caller.context, &caller.shell);
+    let parsed = CanonicalUrl::parse(text, &context.base.local);
     let is_pattern = text.contains('*') || text.starts_with(['!', '~']);
     let (url, told, fault) = match (parsed, UrlSpec::parse(text)) {
         _ if text.is_empty() => (String::new(), None, None),
         (_, Ok(_)) if is_pattern => (text.to_owned(), None, None),
         (Ok(url), _) => {
-            let told = daemon.base.config().explain(&url);
+            let told = context.base.config().explain(&url);
             (url.without_credentials().as_str().to_owned(), Some(told), None)
         }
         (Err(error), _) => (text.to_owned(), None, Some(error_chain(&error))),
     };
     let page = UrlPage { url: &url, told: told.as_deref(), fault: fault.as_deref() };
-    url::page(&daemon.pages.templates, shell, &page)
+    url::page(&context.pages.templates, shell, &page)
 }
 
 /// The page on which a URL-SPECIFICATION is put together.
 fn builder(caller: &Caller, about: Option<&str>, refused: Option<(&str, &str)>) -> Page {
-    let daemon = &caller.daemon;
-    let url = about.and_then(|about| CanonicalUrl::parse(about, &daemon.base.local).ok());
+    let context = &caller.context;
+    let url = about.and_then(|about| CanonicalUrl::parse(about, &context.base.local).ok());
     let url = url.as_ref().map(CanonicalUrl::without_credentials);
-    let token = daemon.pages.tokens.general();
+    let token = context.pages.tokens.general();
     let builder = Builder { url: url.as_ref(), refused, token: &token };
-    specification::page(&daemon.pages.templates, &caller.shell, &builder)
+    specification::page(&context.pages.templates, &caller.shell, &builder)
 }
 
 /// Says why nothing can be told or done that is no fault of what was asked.

@@ -35,12 +35,15 @@ const OTHERS: [&str; 8] = [
 
 /// Shows all buttons.
 pub(super) fn show(caller: &Caller) -> Response<Body> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let counts = status::own_counts(caller);
-    let told =
-        page::Told { chosen: daemon.base.mode.chosen(), link: status::link_shown(daemon), counts };
+    let told = page::Told {
+        chosen: context.base.mode.chosen(),
+        link: status::link_shown(context),
+        counts,
+    };
     let token = caller.token();
-    caller.page(page::page(&daemon.pages.templates, &caller.shell, &told, &token))
+    caller.page(page::page(&context.pages.templates, &caller.shell, &told, &token))
 }
 
 /// Whether a link to this address of a form leads to a page that asks.
@@ -54,10 +57,10 @@ pub(super) async fn confirm(
     path: &str,
     arguments: Option<&str>,
 ) -> Response<Body> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     if let Some(action) = Action::at(path) {
         let token = caller.token();
-        return caller.page(page::confirm(&daemon.pages.templates, &caller.shell, action, &token));
+        return caller.page(page::confirm(&context.pages.templates, &caller.shell, action, &token));
     }
     let text = arguments.unwrap_or_default().replace(';', "&");
     let form = Form::parse(Some("application/x-www-form-urlencoded"), text.as_bytes());
@@ -78,16 +81,16 @@ pub(super) async fn confirm(
 }
 
 fn ask(caller: &Caller, doomed: &Doomed<'_>) -> Response<Body> {
-    let (daemon, token) = (&caller.daemon, caller.token());
-    caller.page(question::page(&daemon.pages.templates, &caller.shell, doomed, &token))
+    let (context, token) = (&caller.context, caller.token());
+    caller.page(question::page(&context.pages.templates, &caller.shell, doomed, &token))
 }
 
 /// Tells what would go if the caller emptied the queue.
 fn all_requests(caller: &Caller) -> Response<Body> {
-    let (daemon, mut counts, mut forms) = (&caller.daemon, QueueCounts::default(), 0_u64);
-    daemon.storage.store.spool().queue().visit(|request| {
+    let (context, mut counts, mut forms) = (&caller.context, QueueCounts::default(), 0_u64);
+    context.storage.store.spool().queue().visit(|request| {
         if caller.may_see_queued(&request.place) {
-            counts.add(status::state(daemon, request));
+            counts.add(status::state(context, request));
             forms += u64::from(request.kind == RequestKind::Post);
         }
     });
@@ -104,7 +107,7 @@ fn request(caller: &Caller, form: &Form) -> Response<Body> {
         (None, Some(url)) => forms::key_of(caller, url).ok(),
         (None, None) => None,
     };
-    let queue = caller.daemon.storage.store.spool().queue();
+    let queue = caller.context.storage.store.spool().queue();
     let known = key.and_then(|key| queue.summary(&key));
     match known.filter(|known| caller.may_see_queued(&known.place)) {
         Some(known) => {
@@ -132,7 +135,7 @@ fn monitored(caller: &Caller, form: &Form) -> Response<Body> {
 /// What is kept of the argument `url`; without one the lists.
 fn entry(caller: &Caller, form: &Form) -> Response<Body> {
     let url = form.value("url").unwrap_or_default().trim();
-    match CanonicalUrl::parse(url, &caller.daemon.base.local) {
+    match CanonicalUrl::parse(url, &caller.context.base.local) {
         Ok(known) if !known.is_local() => ask(caller, &Doomed::Entry { url }),
         _ => caller.see_other(ROOT),
     }

@@ -18,7 +18,6 @@ use hyper::header::AUTHORIZATION;
 use hyper::{Method, Request, Version};
 use wwwoffle_config::Config;
 
-use super::Visit;
 use super::caller::Caller;
 use super::forms::Act;
 use super::permission::Permission;
@@ -26,8 +25,9 @@ use super::{is_read, metrics, statistics};
 use crate::base::basic::Login;
 use crate::base::owner::Owner;
 use crate::page::message::Denied;
+use crate::proxy::access::Candidate;
 use crate::proxy::admit::{candidate, denied};
-use crate::server::access::Candidate;
+use crate::proxy::visitor::Visit;
 use crate::site::pages::authority;
 
 /// What a request has to show.
@@ -96,7 +96,7 @@ pub(super) async fn admit<B>(
     visit: &Visit,
     request: &mut Request<B>,
 ) -> Result<(), Denied> {
-    let config = caller.daemon.base.config();
+    let config = caller.context.base.config();
     let to_us = Login::take(request.headers_mut(), &AUTHORIZATION);
     // In HTTP/2 every request has a scheme; whoever asks through us takes a 401 of ours as well.
     let is_proxied = request.uri().scheme().is_some() && request.version() < Version::HTTP_2;
@@ -117,7 +117,7 @@ pub(super) async fn admit<B>(
     let control = control.cloned().map(Candidate::Hash);
     let is_control = |place: usize| control.is_some() && place == 0;
     let candidates: Vec<Candidate> = control.clone().into_iter().chain(user).collect();
-    let checked = caller.daemon.proxy.clients.access.logins.check(
+    let checked = caller.context.proxy.clients.access.logins.check(
         visit.peer.ip(),
         &login.password,
         &candidates,

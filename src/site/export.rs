@@ -85,14 +85,14 @@ pub(super) async fn send(
     format: Format,
     form: &Form,
 ) -> Result<Response<Body>, NotDone> {
-    let (daemon, mut urls) = (&caller.daemon, Vec::new());
+    let (context, mut urls) = (&caller.context, Vec::new());
     for (_, text) in form.fields().filter(|(name, _)| *name == "url") {
-        let mut url = CanonicalUrl::parse(text, &daemon.base.local)?;
+        let mut url = CanonicalUrl::parse(text, &context.base.local)?;
         urls.push(Places::of(&mut url, &HeaderMap::new(), &caller.owner));
     }
     let turn =
-        Arc::clone(&daemon.site.limits.exports).try_acquire_owned().map_err(|_| NotDone::Busy)?;
-    let chosen = daemon.storage.store.run(move |spool| find(spool, &urls)).await?;
+        Arc::clone(&context.limits.exports).try_acquire_owned().map_err(|_| NotDone::Busy)?;
+    let chosen = context.storage.store.run(move |spool| find(spool, &urls)).await?;
     if chosen.places.is_empty() {
         return Err(NotDone::Nothing);
     }
@@ -110,8 +110,8 @@ pub(super) async fn send(
     match format {
         Format::Warc => {
             let (sender, receiver) = mpsc::channel(AHEAD);
-            let store = daemon.storage.store.clone();
-            daemon.base.tasks.spawn(async move {
+            let store = context.storage.store.clone();
+            context.base.tasks.spawn(async move {
                 let work = move |spool: &Spool| {
                     let _turn = turn;
                     stream_to(spool, chosen, &options, &sender);
@@ -123,14 +123,14 @@ pub(super) async fn send(
             *response.body_mut() = received(receiver);
         }
         Format::Wacz => {
-            let spare = min_free_at(&daemon.base.config(), daemon.storage.store.spool().root());
+            let spare = min_free_at(&context.base.config(), context.storage.store.spool().root());
             let write = move |spool: &Spool| {
                 let _turn = turn;
                 Ok(in_file(spool, chosen, &options, spare))
             };
-            let (file, length) = daemon.storage.store.run(write).await??;
+            let (file, length) = context.storage.store.run(write).await??;
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
-            *response.body_mut() = sent(daemon.storage.store.clone(), file, length);
+            *response.body_mut() = sent(context.storage.store.clone(), file, length);
         }
     }
     Ok(response)

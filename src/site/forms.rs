@@ -20,7 +20,6 @@ use super::purge::{self, Pin};
 use super::queue;
 use super::refresh::{self, NotDone};
 use super::removed;
-use super::tickets;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Choice;
 use crate::base::owner::Places;
@@ -31,6 +30,7 @@ use crate::page::guard::{Refusal, Scope, Token};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
 use crate::proxy::body::Body;
+use crate::proxy::tickets;
 use crate::site::pages::lists::whole;
 use crate::site::pages::undone;
 
@@ -329,7 +329,7 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
     if !has_own_token {
         from_our_page(caller, act.needs(), form)?;
     }
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     match act {
         Act::Delete => delete(caller, form, has_own_token).await,
         Act::Confirm if form.value("ticket").is_some() => confirm(caller, form).await,
@@ -342,26 +342,26 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::StopFetch => Ok(refresh::stop(caller, form).await?),
         Act::EndDownload => Ok(refresh::end_download(caller, form)),
         Act::Mode(choice) => {
-            daemon.storage.switch(choice).await?;
+            context.storage.switch(choice).await?;
             Ok(caller.see_other("/"))
         }
         Act::Fetch => {
-            daemon.fetch.fetcher.begin(None);
+            context.fetch.fetcher.begin(None);
             Ok(caller.see_other("/queue/"))
         }
         Act::Hold => {
-            daemon.fetch.fetcher.hold();
+            context.fetch.fetcher.hold();
             Ok(caller.see_other("/queue/"))
         }
         Act::Reload => {
             // What is wrong with the file, its page tells.
-            let _in_force_or_not = daemon.base.reload().await;
+            let _in_force_or_not = context.base.reload().await;
             Ok(caller.see_other("/configuration/"))
         }
         Act::Retry => {
             let chosen = form.value("key").map(key).transpose()?;
             let only = chosen.as_ref().map(std::slice::from_ref);
-            fetch::retry(daemon, only, |place| caller.may_see_queued(place)).await?;
+            fetch::retry(&context.fetch, only, |place| caller.may_see_queued(place)).await?;
             Ok(caller.see_other(&queue::back(form)))
         }
         Act::AllowCertificate => Ok(caller.see_other(&certificate::allow(caller, form).await?)),
@@ -449,7 +449,7 @@ async fn delete(
         dequeue(caller, key).await?;
         return Ok(caller.see_other(&queue::back(form)));
     }
-    let store = &caller.daemon.storage.store;
+    let store = &caller.context.storage.store;
     let known = store.spool().queue().summary(&key);
     let removed = store.dequeue(key).await?;
     let url = known.as_ref().map_or("", |known| known.place.url());
@@ -458,16 +458,16 @@ async fn delete(
 
 /// The key under which a page is queued for the caller.
 pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
-    let mut url = CanonicalUrl::parse(url, &caller.daemon.base.local)?;
+    let mut url = CanonicalUrl::parse(url, &caller.context.base.local)?;
     Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
 /// Puts a form that was sent offline on the queue, now that the person has said so.
 async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let name = form.value("ticket").unwrap_or_default();
-    tickets::queue(daemon, name).await?.ok_or(Undone::Gone)?;
-    daemon.fetch.fetcher.nudge();
+    tickets::queue(&context.proxy, name).await?.ok_or(Undone::Gone)?;
+    context.fetch.fetcher.nudge();
     Ok(caller.see_other("/queue/"))
 }
 
@@ -477,7 +477,7 @@ async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone>
 ///
 /// When the disk fails.
 pub(super) async fn dequeue(caller: &Caller, key: Key) -> Result<bool, Error> {
-    let store = &caller.daemon.storage.store;
+    let store = &caller.context.storage.store;
     let known = store.spool().queue().summary(&key);
     if !known.is_some_and(|known| caller.may_see_queued(&known.place)) {
         return Ok(false);
@@ -492,7 +492,7 @@ pub(super) async fn dequeue(caller: &Caller, key: Key) -> Result<bool, Error> {
 /// When the disk fails; those before it are gone.
 pub(super) async fn empty_queue(caller: &Caller) -> Result<u64, Error> {
     let mut keys = Vec::new();
-    caller.daemon.storage.store.spool().queue().visit(|request| {
+    caller.context.storage.store.spool().queue().visit(|request| {
         if caller.may_see_queued(&request.place) {
             keys.push(request.place.key());
         }
@@ -505,7 +505,7 @@ pub(super) async fn empty_queue(caller: &Caller) -> Result<u64, Error> {
         }
         Ok(deleted)
     };
-    caller.daemon.storage.store.run(empty).await
+    caller.context.storage.store.run(empty).await
 }
 
 fn key(text: &str) -> Result<Key, Undone> {

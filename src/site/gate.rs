@@ -23,8 +23,8 @@ enum NoAddress {
 
 /// The form; or the way to the page whose address was typed into it.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let (daemon, shell) = (&caller.daemon, &caller.shell);
-    if !daemon.base.config().pages.gateway {
+    let (context, shell) = (&caller.context, &caller.shell);
+    if !context.base.config().pages.gateway {
         return caller.message(&Message::NotFound { path: gateway::PATH });
     }
     let form = Form::parse(
@@ -36,14 +36,14 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
         Err(error) => return caller.bad_address(&error.to_string()),
     };
     let Some(typed) = form.value("url").map(str::trim).filter(|typed| !typed.is_empty()) else {
-        return caller.page(gateway::page(&daemon.pages.templates, shell, None));
+        return caller.page(gateway::page(&context.pages.templates, shell, None));
     };
     match typed_address(typed) {
         Ok(address) => caller.see_other(&address),
         Err(error) => {
             let refused = Some((typed, error.to_string()));
             let refused = refused.as_ref().map(|(typed, why)| (*typed, why.as_str()));
-            caller.page(gateway::page(&daemon.pages.templates, shell, refused))
+            caller.page(gateway::page(&context.pages.templates, shell, refused))
         }
     }
 }

@@ -16,12 +16,11 @@ use super::info::NoInfo;
 use super::versions::{Asked, NotTold, not_told};
 use crate::api::History;
 use crate::base::owner::{Owner, Places};
-use crate::daemon::Daemon;
-use crate::fetch::location;
 use crate::page::form::Form;
 use crate::page::links;
 use crate::proxy::body::{self, Body};
 use crate::proxy::recode;
+use crate::site::context::SiteContext;
 use crate::site::pages::address::About;
 use crate::site::pages::history as pages;
 use crate::site::pages::history::Lines;
@@ -29,6 +28,7 @@ use crate::storage::store::Kept;
 use crate::storage::versions::memento::{self, LINK_FORMAT, http_date, links};
 use crate::storage::versions::{self, NotCompared, Versions, base};
 use wwwoffle_http::caching::coding::CodingTerms;
+use wwwoffle_http::redirect::location;
 
 /// Versions of which it is told how many lines differ from the one before; of others only what their heads
 /// say.
@@ -65,11 +65,11 @@ pub(super) enum NotDone {
 
 /// What is kept of a URL over time: the answer of `owner`, else everyone's.
 pub(super) async fn of(
-    daemon: &Daemon,
+    context: &SiteContext,
     owner: &Owner,
     url: &str,
 ) -> Result<(History, Option<Versions>), NoInfo> {
-    let (url, found) = find(daemon, owner, url).await?;
+    let (url, found) = find(context, owner, url).await?;
     let history = match &found {
         None => versions::history::of(&url, None, &[]),
         Some(Versions { left_over: Some(newest), older, .. }) => {
@@ -83,27 +83,27 @@ pub(super) async fn of(
 
 /// All that is kept of a URL: the answer of `owner`, else everyone's, and its older versions.
 pub(super) async fn find(
-    daemon: &Daemon,
+    context: &SiteContext,
     owner: &Owner,
     url: &str,
 ) -> Result<(String, Option<Versions>), NoInfo> {
-    let mut url = CanonicalUrl::parse(url, &daemon.base.local)?;
+    let mut url = CanonicalUrl::parse(url, &context.base.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
-    Ok((places.public.url().to_owned(), versions::of(daemon, &places).await?))
+    Ok((places.public.url().to_owned(), versions::of(&context.storage, &places).await?))
 }
 
 /// The list.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     match listed(caller, arguments).await {
         Ok((history, found)) => {
             let lines = match &found {
-                Some(found) => lines(daemon, &history, found).await,
+                Some(found) => lines(context, &history, found).await,
                 None => Vec::new(),
             };
             let token = caller.token();
             caller.page(pages::page(
-                &daemon.pages.templates,
+                &context.pages.templates,
                 &caller.shell,
                 &history,
                 &lines,
@@ -124,7 +124,7 @@ async fn listed(
     arguments: Option<&str>,
 ) -> Result<(History, Option<Versions>), NotTold> {
     let asked = Asked::read(arguments)?;
-    of(&caller.daemon, &caller.owner, &asked.url).await.map_err(|error| match error {
+    of(&caller.context, &caller.owner, &asked.url).await.map_err(|error| match error {
         NoInfo::Url(error) => NotTold::Url(error),
         NoInfo::Spool(error) => NotTold::from(error),
     })
@@ -132,13 +132,15 @@ async fn listed(
 
 /// How many lines of text the newest versions differ in from those before them. What has no text, or too
 /// much of it, tells nothing.
-async fn lines(daemon: &Daemon, history: &History, found: &Versions) -> Vec<Option<Lines>> {
+async fn lines(context: &SiteContext, history: &History, found: &Versions) -> Vec<Option<Lines>> {
     let mut told = Vec::new();
     let pairs = history.versions.iter().zip(history.versions.iter().skip(1));
     for (new, old) in pairs.take(COMPARED) {
         let is_short = new.bytes.max(old.bytes) <= COMPARED_BODY;
         let compared = if is_short {
-            versions::compare(daemon, found, Some(old.stored), Some(new.stored)).await.ok()
+            versions::compare(&context.storage, found, Some(old.stored), Some(new.stored))
+                .await
+                .ok()
         } else {
             None
         };
@@ -174,15 +176,15 @@ pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Respons
 
 async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, NotTold> {
     let asked = Asked::read(arguments)?;
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let (_, found) =
-        find(daemon, &caller.owner, &asked.url).await.map_err(|error| match error {
+        find(context, &caller.owner, &asked.url).await.map_err(|error| match error {
             NoInfo::Url(error) => NotTold::Url(error),
             NoInfo::Spool(error) => NotTold::from(error),
         })?;
     let found = found.ok_or(NotCompared::NotKept)?;
     let stored = asked.at.unwrap_or_else(|| found.current.entry.stored());
-    let kept = found.read(daemon, stored).await?;
+    let kept = found.read(&context.storage, stored).await?;
     Ok(kept.ok_or(NotCompared::NoVersion)?)
 }
 
@@ -193,7 +195,7 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     let mut theirs = kept.fields.clone();
     delivery.amend(&mut theirs);
     let url = kept.entry.url();
-    let mut body = recode::body(delivery, body::kept(&caller.daemon.storage.store, kept, None));
+    let mut body = recode::body(delivery, body::kept(&caller.context.storage.store, kept, None));
     if is_page(&theirs) {
         body = base::put(body, url).await;
     }
@@ -236,14 +238,14 @@ fn is_page(fields: &HeaderMap) -> bool {
 /// Makes the version of `owner`'s, or of everyone's, that was stored then what is kept; what was kept
 /// becomes a version.
 pub(super) async fn restore(
-    daemon: &Daemon,
+    context: &SiteContext,
     owner: &Owner,
     url: &str,
     stored: Timestamp,
 ) -> Result<(), NotDone> {
-    let (_, found) = find(daemon, owner, url).await?;
+    let (_, found) = find(context, owner, url).await?;
     let place = found.ok_or(NotDone::Missing)?.current.entry.place().clone();
-    let restored = daemon.storage.store.run(move |spool| spool.restore(&place, stored)).await;
+    let restored = context.storage.store.run(move |spool| spool.restore(&place, stored)).await;
     match restored.map_err(NoInfo::from)? {
         Restored::Done | Restored::Same => Ok(()),
         Restored::Missing => Err(NotDone::Missing),
@@ -253,18 +255,19 @@ pub(super) async fn restore(
 
 /// Removes an older version.
 pub(super) async fn remove(
-    daemon: &Daemon,
+    context: &SiteContext,
     owner: &Owner,
     url: &str,
     stored: Timestamp,
 ) -> Result<(), NotDone> {
-    let (_, found) = find(daemon, owner, url).await?;
+    let (_, found) = find(context, owner, url).await?;
     let found = found.ok_or(NotDone::Missing)?;
     if !found.left_over.iter().chain(&found.older).any(|version| version.stored == stored) {
         return Err(NotDone::Missing);
     }
     let place = found.current.entry.place().clone();
-    let removed = daemon.storage.store.run(move |spool| spool.remove_version(&place, stored)).await;
+    let removed =
+        context.storage.store.run(move |spool| spool.remove_version(&place, stored)).await;
     if removed.map_err(NoInfo::from)? { Ok(()) } else { Err(NotDone::Missing) }
 }
 
@@ -285,10 +288,10 @@ pub(super) async fn press(
 ) -> Result<Response<Body>, NotDone> {
     let url = form.value("url").unwrap_or_default().trim();
     let at = form.value("at").and_then(|text| text.trim().parse().ok()).ok_or(NotDone::Time)?;
-    let (daemon, owner) = (&caller.daemon, &caller.owner);
+    let (context, owner) = (&caller.context, &caller.owner);
     match button {
-        Button::Restore => restore(daemon, owner, url, at).await?,
-        Button::Remove => remove(daemon, owner, url, at).await?,
+        Button::Restore => restore(context, owner, url, at).await?,
+        Button::Remove => remove(context, owner, url, at).await?,
     }
     Ok(caller.see_other(&links::history(url)))
 }

@@ -29,29 +29,29 @@ const MOST_ICONS: usize = 30_000;
 
 /// Shows the page, with the help for whoever begins where nothing is kept yet, or if the argument `help` asks.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let kept = kept(caller).await;
     let is_ready = kept.is_ok();
     let (total, recent) = kept.unwrap_or_default();
-    let standing = daemon.base.config_standing().await;
+    let standing = context.base.config_standing().await;
     let asked = arguments.unwrap_or_default().as_bytes();
     let asked = Form::parse(Some("application/x-www-form-urlencoded"), asked).unwrap_or_default();
     let home = Home {
         status: status::own_status(caller),
-        link: status::link_shown(daemon),
-        last: daemon.fetch.fetcher.last(),
+        link: status::link_shown(context),
+        last: context.fetch.fetcher.last(),
         recent,
         is_ready,
         space: space(caller, total),
-        was_full: daemon.storage.store.was_full(),
+        was_full: context.storage.store.was_full(),
         refused: refused(caller),
         config_faults: standing.is_ok_and(|standing| standing.faults.is_some()),
-        template_faults: daemon.pages.template_faults.len(),
+        template_faults: context.pages.template_faults.len(),
         help: (is_ready && total.entries == 0) || asked.value("help").is_some(),
         now: timestamp(clock::now()),
     };
     let token = caller.token();
-    caller.page(welcome::page(&daemon.pages.templates, &caller.shell, &home, &token))
+    caller.page(welcome::page(&context.pages.templates, &caller.shell, &home, &token))
 }
 
 /// How much is kept of what the caller may see, and the pages that were kept last.
@@ -65,7 +65,7 @@ async fn kept(caller: &Caller) -> Result<(KeptSum, Vec<Recent>), Error> {
     });
     // It says nothing that is none.
     let Ok(wanted) = wanted else { return Ok(Default::default()) };
-    let daemon = Arc::clone(&caller.daemon);
+    let context = Arc::clone(&caller.context);
     let owner = caller.owner.clone();
     carry_out(caller, wanted, move |source, wanted| {
         let total = source.index.total(source.viewer)?;
@@ -78,7 +78,7 @@ async fn kept(caller: &Caller) -> Result<(KeptSum, Vec<Recent>), Error> {
             index: source.index,
             viewer: source.viewer,
             owner: &owner,
-            local: &daemon.base.local,
+            local: &context.base.local,
         };
         Ok((total, with_icons(items, &icons)))
     })
@@ -98,8 +98,8 @@ fn with_icons(items: Vec<IndexItem>, icons: &Icons<'_>) -> Vec<Recent> {
 
 /// The room on the disk, if it tells.
 fn space(caller: &Caller, kept: KeptSum) -> Option<Space> {
-    let daemon = &caller.daemon;
-    let (config, disk) = (daemon.base.config(), room(daemon.storage.store.spool().root()).ok()?);
+    let context = &caller.context;
+    let (config, disk) = (context.base.config(), room(context.storage.store.spool().root()).ok()?);
     Some(Space {
         entries: kept.entries,
         kept: kept.bytes,
@@ -113,7 +113,13 @@ fn space(caller: &Caller, kept: KeptSum) -> Option<Space> {
 /// Who was sent away of late, to whoever may open the way to them.
 fn refused(caller: &Caller) -> Option<Refused> {
     let is_here = caller.administers() || caller.owner == Owner::Local;
-    let refused =
-        caller.daemon.proxy.clients.access.strangers.sent_away(clock::now()).filter(|_| is_here)?;
+    let refused = caller
+        .context
+        .proxy
+        .clients
+        .access
+        .strangers
+        .sent_away(clock::now())
+        .filter(|_| is_here)?;
     Some(Refused { count: refused.count, client: refused.client, at: timestamp(refused.at) })
 }

@@ -12,13 +12,13 @@ use super::lists as own_lists;
 use crate::api::{Field, Info};
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places};
-use crate::daemon::Daemon;
 use crate::fetch::recurse::complete;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
 use crate::proxy::last::Asked;
 use crate::proxy::lookup::look_up;
 use crate::proxy::rehearsal::Rehearsal;
+use crate::site::context::SiteContext;
 use crate::site::pages::address::About;
 use crate::site::pages::info::{self, Exchange, More};
 use crate::site::pages::lists::told_before;
@@ -42,28 +42,28 @@ pub(super) enum NoInfo {
 }
 
 /// What is known of a URL: the answer of `owner`, else everyone's.
-pub(super) async fn of(daemon: &Daemon, owner: &Owner, url: &str) -> Result<Info, NoInfo> {
-    let mut url = CanonicalUrl::parse(url, &daemon.base.local)?;
+pub(super) async fn of(context: &SiteContext, owner: &Owner, url: &str) -> Result<Info, NoInfo> {
+    let mut url = CanonicalUrl::parse(url, &context.base.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
-    let kept = look_up(&daemon.storage.store, &places).await?.choose(Mode::Offline);
+    let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
     let entry = kept.map(|kept| kept.entry);
     let parts = match &entry {
-        Some(entry) => complete::look_at(daemon, url, entry.clone(), owner.clone()).await?,
+        Some(entry) => complete::look_at(&context.fetch, url, entry.clone(), owner.clone()).await?,
         None => None,
     };
     let mut told = crate::site::entry_info::of(&places.public, entry.as_ref(), parts);
     if let (Some(kept), Some(entry)) = (&mut told.kept, entry.filter(Entry::shares_body)) {
-        kept.sharing = sharing(daemon, entry).await;
+        kept.sharing = sharing(context, entry).await;
     }
-    let pins = daemon.storage.store.run(wwwoffle_spool::Spool::pins).await?;
+    let pins = context.storage.store.run(wwwoffle_spool::Spool::pins).await?;
     Ok(Info { pinned: pins.contains(&told.url), ..told })
 }
 
 /// How many entries share the body of one; `None` where the index does not know.
-async fn sharing(daemon: &Daemon, entry: Entry) -> Option<u64> {
+async fn sharing(context: &SiteContext, entry: Entry) -> Option<u64> {
     let owner = entry.place().owner().map(str::to_owned);
     let ask = move |index: &Index| index.with_body(entry.digest(), entry.body_len());
-    let found = lists::ask(daemon, ask).await.ok()?;
+    let found = lists::ask(&context.storage, ask).await.ok()?;
     let of_owner = found.iter().filter(|item| item.place.owner() == owner.as_deref());
     u64::try_from(of_owner.count()).ok().filter(|count| *count > 1)
 }
@@ -77,18 +77,18 @@ pub(super) fn url_in(arguments: Option<&str>) -> String {
 
 /// Shows the page about a URL.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let (done, arguments) = told_before(arguments.unwrap_or_default());
     let url = url_in(Some(arguments));
     if url.is_empty() {
         return caller.ask_for_address(About::Info, "");
     }
-    match of(daemon, &caller.owner, &url).await {
+    match of(context, &caller.owner, &url).await {
         Ok(told) => {
             let token = caller.token();
             let done = own_lists::told(caller, done).await;
             let more = More { told: done, ..more(caller, &url, &told).await };
-            caller.page(info::page(&daemon.pages.templates, &caller.shell, &told, &more, &token))
+            caller.page(info::page(&context.pages.templates, &caller.shell, &told, &more, &token))
         }
         Err(NoInfo::Url(_)) => caller.ask_for_address(About::Info, &url),
         Err(NoInfo::Spool(error)) => caller.spool_failed(&error),
@@ -97,11 +97,11 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 
 /// What the page tells besides.
 async fn more(caller: &Caller, url: &str, told: &Info) -> More {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
     let target = told.url.clone();
     let ask = move |index: &Index| index.referrers(&viewer, &target, false);
-    let referrers = lists::ask(daemon, ask).await.ok().map(|found| {
+    let referrers = lists::ask(&context.storage, ask).await.ok().map(|found| {
         let own = |item: &wwwoffle_index::Item| item.place.url() != told.url;
         let mut urls: Vec<_> =
             found.iter().filter(|item| own(item)).map(|item| item.place.url().to_owned()).collect();
@@ -109,19 +109,19 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> More {
         urls.dedup();
         urls
     });
-    let versions = match history::find(daemon, &caller.owner, url).await {
+    let versions = match history::find(context, &caller.owner, url).await {
         Ok((_, Some(found))) => Some(found.older.len() + 1),
         _ => None,
     };
-    let Ok(mut url) = CanonicalUrl::parse(url, &daemon.base.local) else { return More::default() };
+    let Ok(mut url) = CanonicalUrl::parse(url, &context.base.local) else { return More::default() };
     let queued = Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued;
-    let queued = daemon.storage.store.spool().queue().summary(&queued.key()).is_some();
+    let queued = context.storage.store.spool().queue().summary(&queued.key()).is_some();
     let key = url.without_credentials().key();
-    let last = daemon.proxy.traffic.last.of(&Asked::new(key, caller.owner.clone()));
+    let last = context.proxy.traffic.last.of(&Asked::new(key, caller.owner.clone()));
     let who = (caller.owner.clone(), caller.reaches());
     let fields = Rehearsal::of_a_person();
-    let would = match Rehearsal::new(daemon, who, caller.mode(), &url, fields) {
-        Some(rehearsal) => rehearsal.would(daemon).await,
+    let would = match Rehearsal::new(&context.proxy, who, caller.mode(), &url, fields) {
+        Some(rehearsal) => rehearsal.would(&context.proxy).await,
         None => None,
     };
     More { referrers, versions, last, would, queued, told: None }
@@ -129,13 +129,13 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> More {
 
 /// Shows what the browser has sent for this page, and what the origin of a URL would be sent for it.
 pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let Some(sent) = &caller.sent else {
         return caller.message(&Message::NotFound { path: REQUEST });
     };
     let typed = url_in(arguments);
     let typed = if typed.is_empty() { EXAMPLE } else { &typed };
-    let Ok(url) = CanonicalUrl::parse(typed, &daemon.base.local) else {
+    let Ok(url) = CanonicalUrl::parse(typed, &context.base.local) else {
         return caller.ask_for_address(About::Request, typed);
     };
     let mut fields = sent.fields.clone();
@@ -144,8 +144,8 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
         fields.remove(name);
     }
     let who = (caller.owner.clone(), caller.reaches());
-    let wire = Rehearsal::new(daemon, who, caller.mode(), &url, fields);
-    let Some(wire) = wire.map(|rehearsal| rehearsal.wire(daemon)) else {
+    let wire = Rehearsal::new(&context.proxy, who, caller.mode(), &url, fields);
+    let Some(wire) = wire.map(|rehearsal| rehearsal.wire(&context.proxy)) else {
         return caller.ask_for_address(About::Request, typed);
     };
     let mut came = crate::site::entry_info::open_fields(&sent.fields);
@@ -160,5 +160,5 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
             crate::site::entry_info::open_fields(wire.headers()),
         ),
     };
-    caller.page(info::request_page(&daemon.pages.templates, &caller.shell, &told))
+    caller.page(info::request_page(&context.pages.templates, &caller.shell, &told))
 }

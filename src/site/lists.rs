@@ -50,12 +50,12 @@ pub(super) fn is_list(path: &str) -> bool {
 /// Shows a list, or all there are.
 pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -> Response<Body> {
     let Some(name) = path.strip_prefix(ROOT) else { return caller.see_other(ROOT) };
-    let (daemon, shell) = (&caller.daemon, &caller.shell);
+    let (context, shell) = (&caller.context, &caller.shell);
     if name.is_empty() {
-        let sessions = sessions::sessions(daemon).await;
+        let sessions = sessions::sessions(&context.storage).await;
         let resting = removed::resting(caller).await;
         let (told, token) = ((sessions.began(), &*resting), caller.token());
-        return caller.page(pages::root(&daemon.pages.templates, shell, told, &token));
+        return caller.page(pages::root(&context.pages.templates, shell, told, &token));
     }
     if name == "url" || name == "url/" {
         return caller.see_other(&of_url(caller, arguments));
@@ -104,10 +104,10 @@ fn answer(
     outcome: (Outcome, Option<Told>, Option<u64>),
 ) -> Response<Body> {
     let owner = caller.owner.to_string();
-    let is_going_on = caller.daemon.storage.deletions.is_by(&owner);
+    let is_going_on = caller.context.storage.deletions.is_by(&owner);
     let shown = &Shown { is_going_on, owner, ..shown.clone() };
-    let (daemon, token) = (&caller.daemon, caller.token());
-    caller.page(pages::page(&daemon.pages.templates, &caller.shell, shown, outcome, &token))
+    let (context, token) = (&caller.context, caller.token());
+    caller.page(pages::page(&context.pages.templates, &caller.shell, shown, outcome, &token))
 }
 
 /// The list of what is kept of the host of a URL: `/index/url?<URL>`.
@@ -117,7 +117,7 @@ fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
 }
 
 fn of_host(caller: &Caller, url: &str) -> String {
-    match CanonicalUrl::parse(url, &caller.daemon.base.local) {
+    match CanonicalUrl::parse(url, &caller.context.base.local) {
         Ok(url) if !url.is_local() => {
             let path = format!("{}/{}", url.protocol(), url.host_port());
             Shown { path, ..Shown::default() }.address()
@@ -225,7 +225,7 @@ pub(super) async fn submit(
     }
     let texts = form.fields().filter(|(name, _)| *name == "url").map(|(_, text)| text);
     // All of them before anything is done with one.
-    let urls = texts.map(|text| CanonicalUrl::parse(text, &caller.daemon.base.local));
+    let urls = texts.map(|text| CanonicalUrl::parse(text, &caller.context.base.local));
     let urls = urls.collect::<Result<Vec<_>, _>>()?;
     if urls.is_empty() {
         return Err(NotDone::Nothing);
@@ -245,7 +245,7 @@ pub(super) async fn submit(
         Chosen::Pin => Done::Pinned,
     };
     // What follows shows the list as it is then.
-    lists::level(&caller.daemon).await;
+    lists::level(&caller.context.storage).await;
     let value = format!("{}.{count}", done.name());
     Ok(caller.see_other(&pages::with(back, pages::DONE, &value)))
 }
@@ -269,7 +269,7 @@ async fn delete(
             Err(error) => return Err(error.into()),
         }
     }
-    lists::level(&caller.daemon).await;
+    lists::level(&caller.context.storage).await;
     Ok(if is_any {
         caller.see_other(&pages::with(back, pages::REMOVED, &removal.to_string()))
     } else {
@@ -279,15 +279,15 @@ async fn delete(
 
 /// Does something else with one entry.
 async fn act(caller: &Caller, chosen: Chosen, url: CanonicalUrl) -> Result<(), NotDone> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     match chosen {
         Chosen::Refresh => {
-            fetch::want(daemon, &caller.requester(), url.as_str(), true).await?;
+            fetch::want(&context.fetch, &caller.requester(), url.as_str(), true).await?;
         }
         Chosen::Monitor => monitor::daily(caller, url.as_str()).await?,
         Chosen::Pin => {
             let url = url.without_credentials().as_str().to_owned();
-            purge::set_pinned(daemon, url, true).await?;
+            purge::set_pinned(context, url, true).await?;
         }
         Chosen::Delete | Chosen::Export(_) => {}
     }

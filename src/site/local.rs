@@ -53,9 +53,9 @@ pub(super) fn at(path: &str) -> Option<&str> {
 /// Sends the file at `path`, as [`at`] has it.
 pub(super) async fn serve(caller: &Caller, path: &str, request: &HeaderMap) -> Response<Body> {
     let Some(path) = path.strip_prefix('/') else { return caller.see_other(ROOT) };
-    let config = caller.daemon.base.config();
+    let config = caller.context.base.config();
     let names = names(path);
-    let found = caller.daemon.storage.store.run(move |spool| find(spool, &names)).await;
+    let found = caller.context.storage.store.run(move |spool| find(spool, &names)).await;
     match found {
         Err(error) => caller.spool_failed(&error),
         Ok(Found::Nothing) => caller.message(&Message::NotFound { path: &format!("{ROOT}{path}") }),
@@ -70,7 +70,7 @@ pub(super) async fn serve(caller: &Caller, path: &str, request: &HeaderMap) -> R
                 return response;
             }
             fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
-            *response.body_mut() = sent(caller.daemon.storage.store.clone(), file, length);
+            *response.body_mut() = sent(caller.context.storage.store.clone(), file, length);
             response
         }
     }

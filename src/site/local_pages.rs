@@ -201,7 +201,7 @@ pub(super) async fn answer(
     path: &str,
     arguments: Option<&str>,
 ) -> Response<Body> {
-    let (daemon, shell) = (&caller.daemon, &caller.shell);
+    let (context, shell) = (&caller.context, &caller.shell);
     match page {
         Local::Welcome => home::show(caller, arguments).await,
         Local::Control => control::show(caller),
@@ -227,11 +227,11 @@ pub(super) async fn answer(
         Local::RefreshRecurse => refresh::recurse(caller, arguments).await,
         Local::Authority => trust(caller),
         Local::AuthorityPem => {
-            let pem = body::whole(daemon.proxy.clients.faces.authority.pem());
+            let pem = body::whole(context.proxy.clients.faces.authority.pem());
             caller.other(StatusCode::OK, Some(CERTIFICATE), pem)
         }
         Local::AuthorityDer => {
-            let der = body::whole(daemon.proxy.clients.faces.authority.der().to_vec());
+            let der = body::whole(context.proxy.clients.faces.authority.der().to_vec());
             caller.other(StatusCode::OK, Some(CERTIFICATE), der)
         }
         Local::AuthorityTest => caller.page(authority::test()),
@@ -251,9 +251,9 @@ pub(super) async fn answer(
         Local::SearchDescription => caller.page(search_page::description(shell)),
         Local::Gateway => gate::show(caller, arguments),
         Local::GatewayElsewhere => caller.see_other(gateway::PATH),
-        Local::Style => caller.page(style(&daemon.pages.templates)),
+        Local::Style => caller.page(style(&context.pages.templates)),
         Local::ProxySettings => {
-            let config = daemon.base.config();
+            let config = context.base.config();
             let names = config.local_host.names.as_slice().iter().map(String::as_str);
             caller.page(pac::page(&shell.origin, names))
         }
@@ -266,13 +266,13 @@ pub(super) async fn answer(
 }
 
 fn trust(caller: &Caller) -> Response<Body> {
-    let (daemon, shell) = (&caller.daemon, &caller.shell);
-    let config = daemon.base.config();
-    let (authority, used) = (&daemon.proxy.clients.faces.authority, &shell.origin);
+    let (context, shell) = (&caller.context, &caller.shell);
+    let config = context.base.config();
+    let (authority, used) = (&context.proxy.clients.faces.authority, &shell.origin);
     let secure = secured(used).unwrap_or_else(|| used.clone());
     let timestamp = |time| Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
     let names = config.local_host.names.as_slice();
-    let phone = authority::for_phones(used, names, &daemon.base.listening);
+    let phone = authority::for_phones(used, names, &context.base.listening);
     let trust = Trust {
         name: authority.name(),
         fingerprint: &authority.fingerprint(),
@@ -282,9 +282,9 @@ fn trust(caller: &Caller) -> Response<Body> {
         intercept: config.https.intercept,
         secure: &secure,
         phone: phone.as_deref(),
-        rejected: &status::rejections(daemon),
+        rejected: &status::rejections(context),
     };
-    let mut response = caller.page(authority::page(&daemon.pages.templates, shell, &trust));
+    let mut response = caller.page(authority::page(&context.pages.templates, shell, &trust));
     // This page alone loads something: its test.
     if let Ok(policy) = HeaderValue::from_str(&shell.policy(&format!(" {secure}"))) {
         response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);

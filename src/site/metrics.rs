@@ -10,10 +10,10 @@ use super::exposition::{CONTENT_TYPE, Exposition, Kind};
 use super::status;
 use crate::base::clock;
 use crate::base::mode::{Choice, Mode};
-use crate::daemon::Daemon;
 use crate::net::link::judge::Reason;
 use crate::proxy::body::{self, Body};
 use crate::proxy::reply;
+use crate::site::context::SiteContext;
 use crate::storage::lists;
 use crate::storage::statistics::{FETCHED, GIVEN, Outcome, SAVED};
 
@@ -26,15 +26,15 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
         return reply::plain(403, "the numbers are for whoever owns the proxy");
     }
     let mut text = Exposition::default();
-    requests(&caller.daemon, &mut text);
-    work(&caller.daemon, &mut text);
+    requests(&caller.context, &mut text);
+    work(&caller.context, &mut text);
     state(caller, &mut text);
-    kept(&caller.daemon, &mut text).await;
+    kept(&caller.context, &mut text).await;
     caller.other(StatusCode::OK, Some(CONTENT_TYPE), body::whole(text.text()))
 }
 
-fn requests(daemon: &Daemon, text: &mut Exposition) {
-    let counts = daemon.storage.statistics.books(clock::now()).since_start().clone();
+fn requests(context: &SiteContext, text: &mut Exposition) {
+    let counts = context.storage.statistics.books(clock::now()).since_start().clone();
     let mut family = text.family(
         "wwwoffle_requests_total",
         Kind::Counter,
@@ -56,13 +56,13 @@ fn requests(daemon: &Daemon, text: &mut Exposition) {
     }
 }
 
-fn work(daemon: &Daemon, text: &mut Exposition) {
+fn work(context: &SiteContext, text: &mut Exposition) {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let clients = count(daemon.site.connected());
+    let clients = count(context.connected());
     text.one("wwwoffle_client_connections", Kind::Gauge, "Clients connected.", clients);
-    let downloads = count(daemon.proxy.traffic.downloads.list().len());
+    let downloads = count(context.proxy.traffic.downloads.list().len());
     text.one("wwwoffle_downloads", Kind::Gauge, "Bodies on their way in.", downloads);
-    let queue = status::counts(daemon);
+    let queue = status::counts(context);
     let help = "Requests on the outgoing queue.";
     let mut family = text.family("wwwoffle_queue_requests", Kind::Gauge, help);
     for (state, count) in [
@@ -73,7 +73,7 @@ fn work(daemon: &Daemon, text: &mut Exposition) {
     ] {
         family.with("state", state, count);
     }
-    let dialer = daemon.net.upstream.dialer();
+    let dialer = context.net.upstream.dialer();
     text.one(
         "wwwoffle_outward_refused_total",
         Kind::Counter,
@@ -85,17 +85,17 @@ fn work(daemon: &Daemon, text: &mut Exposition) {
 }
 
 fn state(caller: &Caller, text: &mut Exposition) {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let modes = [Mode::Online, Mode::Offline, Mode::Autodial].map(Mode::as_str);
     let help = "Which mode is in force.";
     text.state(("wwwoffle_mode", "mode"), help, &modes, caller.mode().as_str());
-    let is_auto = u64::from(daemon.base.mode.chosen() == Choice::Auto);
+    let is_auto = u64::from(context.base.mode.chosen() == Choice::Auto);
     let help = "Whether the mode follows from the link.";
     text.one("wwwoffle_mode_auto", Kind::Gauge, help, is_auto);
-    let link = link(&daemon.net.link.told().reason);
+    let link = link(&context.net.link.told().reason);
     let help = "How the link was judged last; unknown while the mode does not follow from it.";
     text.state(("wwwoffle_link", "state"), help, &["unknown", "up", "down", "portal"], link);
-    let up = clock::now().duration_since(daemon.base.since).map_or(0, |up| up.as_secs());
+    let up = clock::now().duration_since(context.base.since).map_or(0, |up| up.as_secs());
     text.one("wwwoffle_uptime_seconds", Kind::Gauge, "Seconds since the start.", up);
     let version = env!("CARGO_PKG_VERSION");
     let help = "1, with the version of the program.";
@@ -112,8 +112,8 @@ fn link(reason: &Reason) -> &'static str {
 }
 
 /// How much is kept, as soon as the index knows.
-async fn kept(daemon: &Daemon, text: &mut Exposition) {
-    let Ok(kept) = lists::ask(daemon, wwwoffle_index::Index::kept).await else { return };
+async fn kept(context: &SiteContext, text: &mut Exposition) {
+    let Ok(kept) = lists::ask(&context.storage, wwwoffle_index::Index::kept).await else { return };
     text.one("wwwoffle_spool_entries", Kind::Gauge, "Entries kept.", kept.entries);
     let help = "Bytes of their files, without what shared bodies take.";
     text.one("wwwoffle_spool_bytes", Kind::Gauge, help, kept.bytes);

@@ -20,7 +20,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let url = String::from_utf8_lossy(&url);
     let url = url.trim();
     let parsed = Some(url).filter(|url| !url.is_empty());
-    let parsed = parsed.and_then(|url| CanonicalUrl::parse(url, &caller.daemon.base.local).ok());
+    let parsed = parsed.and_then(|url| CanonicalUrl::parse(url, &caller.context.base.local).ok());
     let Some(url) = parsed.filter(|url| !url.is_local()).map(|url| url.without_credentials())
     else {
         return caller.ask_for_address(About::Missing, url);
@@ -32,16 +32,16 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 }
 
 async fn told(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Error> {
-    let (daemon, owner) = (&caller.daemon, &caller.owner);
+    let (context, owner) = (&caller.context, &caller.owner);
     let places = Places::of(&mut url.clone(), &HeaderMap::new(), owner);
-    let kept = look_up(&daemon.storage.store, &places).await?.choose(Mode::Offline);
-    let likes = like::all(daemon, owner, url).await?;
+    let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
+    let likes = like::all(&context.proxy, owner, url).await?;
     let page = Missing {
         url: url.as_str(),
         is_kept: kept.is_some(),
-        has_versions: like::has_versions(daemon, &places).await?,
+        has_versions: like::has_versions(&context.proxy, &places).await?,
         likes: &likes,
         token: &caller.token(),
     };
-    Ok(caller.page(missing::page(&daemon.pages.templates, &caller.shell, &page)))
+    Ok(caller.page(missing::page(&context.pages.templates, &caller.shell, &page)))
 }

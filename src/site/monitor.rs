@@ -26,7 +26,7 @@ use crate::storage::store::timestamp;
 
 /// What is monitored, as far as the caller may see it.
 pub(super) fn list(caller: &Caller) -> Vec<MonitorItem> {
-    let list = monitor::list(&caller.daemon, |place| caller.may_see_queued(place));
+    let list = monitor::list(&caller.context.fetch, |place| caller.may_see_queued(place));
     list.iter().map(item).collect()
 }
 
@@ -45,29 +45,29 @@ pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
 
 /// The key under which a page of the caller's is monitored.
 pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
-    let mut url = CanonicalUrl::parse(url, &caller.daemon.base.local)?;
+    let mut url = CanonicalUrl::parse(url, &caller.context.base.local)?;
     Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
 /// The list, as far as the configuration lets pages be in it.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
-    let daemon = &caller.daemon;
-    let (token, config) = (caller.token(), daemon.base.config());
+    let context = &caller.context;
+    let (token, config) = (caller.token(), context.base.config());
     let mut items = list(caller);
     items.retain(|item| Kind::Monitored.has(&config, &item.url));
     let mut changed = Vec::new();
     for item in items.iter().take(pages::SHOWN_PAGES) {
         changed.push(has_changed(caller, &item.url).await);
     }
-    caller.page(pages::page(&daemon.pages.templates, &caller.shell, &items, &changed, &token))
+    caller.page(pages::page(&context.pages.templates, &caller.shell, &items, &changed, &token))
 }
 
 /// Whether there is anything to compare what is kept with. That it cannot be told is no reason not to show the list.
 async fn has_changed(caller: &Caller, url: &str) -> bool {
-    let daemon = &caller.daemon;
-    let Ok(mut url) = CanonicalUrl::parse(url, &daemon.base.local) else { return false };
+    let context = &caller.context;
+    let Ok(mut url) = CanonicalUrl::parse(url, &context.base.local) else { return false };
     let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
-    like::has_versions(daemon, &places).await.unwrap_or_default()
+    like::has_versions(&context.proxy, &places).await.unwrap_or_default()
 }
 
 /// The form for the URL that is the whole of the arguments, or the value of `url` in them; filled in
@@ -79,7 +79,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
     let url = url.trim();
     let known = match key_of(caller, url) {
         _ if url.is_empty() => Ok(None),
-        Ok(key) => caller.daemon.storage.store.run(move |spool| spool.monitors().get(&key)).await,
+        Ok(key) => caller.context.storage.store.run(move |spool| spool.monitors().get(&key)).await,
         // The form says so when it is sent.
         Err(_) => Ok(None),
     };
@@ -98,7 +98,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         aim: known.as_ref().and_then(|known| monitor::aim(&known.request)),
         token: &token,
     };
-    caller.page(pages::options(&caller.daemon.pages.templates, &caller.shell, &form))
+    caller.page(pages::options(&caller.context.pages.templates, &caller.shell, &form))
 }
 
 /// The form of 2.9 as a link: it is shown for the page that the link names.
@@ -113,13 +113,13 @@ pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, 
         Ok(wish) => wish,
         Err(mut faults) => {
             let url = form.value("url").unwrap_or_default().trim();
-            if target::of_url(url, &caller.daemon.base.local).is_err() {
+            if target::of_url(url, &caller.context.base.local).is_err() {
                 faults.push(Fault::new("url", no_url()));
             }
             return Ok(again(caller, form, &faults));
         }
     };
-    match monitor::set(&caller.daemon, &caller.requester(), wish).await {
+    match monitor::set(&caller.context.fetch, &caller.requester(), wish).await {
         Ok(_) => Ok(caller.see_other("/monitor/")),
         Err(error) => match not_wanted(&error) {
             Some(text) => Ok(again(caller, form, &[Fault::new("url", text)])),
@@ -129,9 +129,9 @@ pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, 
 }
 
 fn again(caller: &Caller, form: &Form, faults: &[Fault]) -> Response<Body> {
-    let (daemon, token) = (&caller.daemon, caller.token());
+    let (context, token) = (&caller.context, caller.token());
     let given = (monitor::MAX_VERSIONS, token.as_str());
-    caller.page(pages::options_again(&daemon.pages.templates, &caller.shell, form, faults, given))
+    caller.page(pages::options_again(&context.pages.templates, &caller.shell, form, faults, given))
 }
 
 /// What the form says, or what is wrong with its fields but for the URL.
@@ -167,12 +167,12 @@ fn wish(form: &Form) -> Result<Wish, Vec<Fault>> {
 
 /// Has a page looked at once a day, unless it is monitored already.
 pub(super) async fn daily(caller: &Caller, url: &str) -> Result<(), WantError> {
-    let monitors = caller.daemon.storage.store.spool().monitors();
+    let monitors = caller.context.storage.store.spool().monitors();
     let known = key_of(caller, url).is_ok_and(|key| monitors.summary(&key).is_some());
     let schedule = if known { None } else { "@daily".parse().ok() };
     if let Some(schedule) = schedule {
         let wish = Wish::new(url.to_owned(), schedule, 0);
-        monitor::set(&caller.daemon, &caller.requester(), wish).await?;
+        monitor::set(&caller.context.fetch, &caller.requester(), wish).await?;
     }
     Ok(())
 }
@@ -222,18 +222,18 @@ pub(super) async fn delete(
         (None, Some(url)) => key_of(caller, url).ok(),
         (None, None) => None,
     };
-    let monitors = caller.daemon.storage.store.spool().monitors();
+    let monitors = caller.context.storage.store.spool().monitors();
     let known = key.and_then(|key| monitors.summary(&key));
     if let Some(known) = known.filter(|known| caller.may_see_queued(&known.place)) {
-        monitor::remove(&caller.daemon, known.place.key()).await?;
+        monitor::remove(&caller.context.fetch, known.place.key()).await?;
     }
     Ok(caller.see_other("/monitor/"))
 }
 
 /// Monitors nothing of the caller's any longer.
 pub(super) async fn delete_all(caller: &Caller) -> Result<Response<Body>, wwwoffle_spool::Error> {
-    for one in monitor::list(&caller.daemon, |place| caller.may_see_queued(place)) {
-        monitor::remove(&caller.daemon, one.place.key()).await?;
+    for one in monitor::list(&caller.context.fetch, |place| caller.may_see_queued(place)) {
+        monitor::remove(&caller.context.fetch, one.place.key()).await?;
     }
     Ok(caller.see_other("/monitor/"))
 }

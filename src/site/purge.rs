@@ -11,9 +11,9 @@ use wwwoffle_spool::Error;
 use super::caller::Caller;
 use crate::api::Purging;
 use crate::base::clock;
-use crate::daemon::Daemon;
 use crate::page::form::Form;
 use crate::proxy::body::Body;
+use crate::site::context::SiteContext;
 use crate::site::pages::purge as pages;
 use crate::storage::purge::{self, NotPurged, What};
 use crate::storage::store::timestamp;
@@ -30,24 +30,24 @@ const WAITS: Duration = Duration::from_secs(5);
 /// Shows what would go, and what went last. For what another site made the browser ask for no plan is made:
 /// that is a walk over the whole spool.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
-    let daemon = &caller.daemon;
-    let mut told = daemon.storage.purging.told();
+    let context = &caller.context;
+    let mut told = context.storage.purging.told();
     if !told.running && !has_plan(&told) && !caller.is_sent_by_another_site() {
         // Where another has begun meanwhile, its plan is waited for.
-        let _begun_or_not = begin(daemon, What::Plan);
+        let _begun_or_not = begin(context, What::Plan);
         let planned = async {
-            while !has_plan(&daemon.storage.purging.told())
-                && daemon.storage.purging.told().failure.is_none()
+            while !has_plan(&context.storage.purging.told())
+                && context.storage.purging.told().failure.is_none()
             {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
         // Whether it has come or not, the page says.
         let _in_time = timeout(WAITS, planned).await;
-        told = daemon.storage.purging.told();
+        told = context.storage.purging.told();
     }
-    let token = daemon.pages.tokens.general();
-    caller.page(pages::page(&daemon.pages.templates, &caller.shell, &told, &token))
+    let token = context.pages.tokens.general();
+    caller.page(pages::page(&context.pages.templates, &caller.shell, &told, &token))
 }
 
 fn has_plan(told: &Purging) -> bool {
@@ -57,11 +57,11 @@ fn has_plan(told: &Purging) -> bool {
 
 /// Begins it in a task of its own; what comes of it is remembered. It has its turn before this returns, so
 /// that nothing else comes between; [`NotPurged::Busy`] where another has it.
-fn begin(daemon: &Arc<Daemon>, what: What) -> Result<(), NotPurged> {
-    let (own, turn) = (Arc::clone(daemon), daemon.storage.purging.turn()?);
-    daemon.base.tasks.spawn(async move {
+fn begin(context: &Arc<SiteContext>, what: What) -> Result<(), NotPurged> {
+    let (own, turn) = (Arc::clone(context), context.storage.purging.turn()?);
+    context.base.tasks.spawn(async move {
         // Why not is remembered too.
-        if let Err(NotPurged::Spool(error)) = purge::run_in(&own, turn, what).await {
+        if let Err(NotPurged::Spool(error)) = purge::run_in(&own.storage, turn, what).await {
             tracing::error!(
                 error = crate::base::error_chain::error_chain(&error),
                 "nothing was purged"
@@ -73,16 +73,16 @@ fn begin(daemon: &Arc<Daemon>, what: What) -> Result<(), NotPurged> {
 
 /// Purges, as the button says, unless another purge or plan is under way.
 pub(super) fn submit(caller: &Caller) -> Result<Response<Body>, NotPurged> {
-    begin(&caller.daemon, What::Purge)?;
+    begin(&caller.context, What::Purge)?;
     Ok(caller.see_other(PAGE))
 }
 
 /// Pins the page of the field `url`, or unpins it.
 pub(super) async fn pin(caller: &Caller, form: &Form, pinned: bool) -> Result<Response<Body>, Pin> {
-    let daemon = &caller.daemon;
-    let url = purge::pinned_url(form.value("url").unwrap_or_default().trim(), &daemon.base.local);
+    let context = &caller.context;
+    let url = purge::pinned_url(form.value("url").unwrap_or_default().trim(), &context.base.local);
     let url = url.map_err(Pin::Url)?;
-    set_pinned(daemon, url.clone(), pinned).await.map_err(Pin::Spool)?;
+    set_pinned(context, url.clone(), pinned).await.map_err(Pin::Spool)?;
     Ok(caller.see_other(&links::info(&url)))
 }
 
@@ -93,40 +93,31 @@ pub(super) enum Pin {
 }
 
 /// Pins a URL, or unpins it.
-pub(super) async fn set_pinned(daemon: &Daemon, url: String, pinned: bool) -> Result<bool, Error> {
-    daemon.storage.store.run(move |spool| spool.set_pinned(&url, pinned)).await
+pub(super) async fn set_pinned(
+    context: &SiteContext,
+    url: String,
+    pinned: bool,
+) -> Result<bool, Error> {
+    context.storage.store.run(move |spool| spool.set_pinned(&url, pinned)).await
 }
 
 #[cfg(test)]
 mod tests {
     use wwwoffle_config::Config;
-    use wwwoffle_spool::{Options, OwnPages, Spool};
 
     use super::*;
-    use crate::base::live::Live;
     use crate::base::mode::Mode;
-    use crate::daemon::Parts;
-    use crate::storage::store::Store;
-    use crate::tls::ca::Authority;
+    use crate::daemon::testing::TestDaemon;
 
-    fn daemon(root: &tempfile::TempDir) -> Arc<Daemon> {
-        let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
-        Daemon::build(Parts {
-            live: Live::without_file(Config::default()),
-            store: Store::new(spool),
-            authority: Authority::make("m", clock::now()).unwrap(),
-            mode: Mode::Offline.into(),
-            listening: vec!["127.0.0.1:8080".parse().unwrap()],
-            templates: OwnPages::default(),
-        })
-        .unwrap()
+    fn context(root: &tempfile::TempDir) -> Arc<SiteContext> {
+        TestDaemon::new(root, Config::default(), Mode::Offline).site()
     }
 
     #[tokio::test]
     async fn a_purge_that_is_promised_has_its_turn() {
         let root = tempfile::tempdir().unwrap();
-        let caller = Caller::over_socket(daemon(&root));
-        let purging = &caller.daemon.storage.purging;
+        let caller = Caller::over_socket(context(&root));
+        let purging = &caller.context.storage.purging;
         let turn = purging.turn().unwrap();
         assert!(matches!(submit(&caller), Err(NotPurged::Busy)), "another is under way");
         drop(turn);

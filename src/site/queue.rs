@@ -72,14 +72,14 @@ impl Stand {
 /// Shows what the arguments ask for of the queue, as far as the caller may see it and the configuration lets it be in
 /// the list.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let (daemon, now) = (&caller.daemon, timestamp(clock::now()));
-    let config = daemon.base.config();
+    let (context, now) = (&caller.context, timestamp(clock::now()));
+    let config = context.base.config();
     let mut asked = Asked::parse(arguments);
     let (mut counts, mut stands) = (QueueCounts::default(), Vec::new());
-    daemon.storage.store.spool().queue().visit(|request| {
+    context.storage.store.spool().queue().visit(|request| {
         let place = &request.place;
         if caller.may_see_queued(place) && Kind::Outgoing.has(&config, place.url()) {
-            let state = status::state(daemon, request);
+            let state = status::state(context, request);
             counts.add(state);
             if asked.state.is_none_or(|only| only == state) {
                 stands.push(Stand::of(request, state, now));
@@ -89,19 +89,19 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let total = stands.len();
     asked.page = asked.page.min(total.div_ceil(ROWS)).max(1);
     let from = (asked.page - 1).saturating_mul(ROWS);
-    let (holder, queue) = (Holder::new(daemon), daemon.storage.store.spool().queue());
+    let (holder, queue) = (Holder::new(&context.fetch), context.storage.store.spool().queue());
     // One that has gone meanwhile is missing.
     let found =
         some_of(stands, from).into_iter().filter_map(|stand| queue.summary(&stand.turn.key));
     let items = found.map(|request| {
-        let (state, held) = (status::state(daemon, &request), holder.held(&request));
+        let (state, held) = (status::state(context, &request), holder.held(&request));
         let mut item = status::item(request, state, held);
         item.owner.take_if(|owner| *owner == caller.owner.to_string());
         item
     });
     let shown = Shown { items: items.collect(), asked, total, counts };
     let token = caller.token();
-    caller.page(page::page(&daemon.pages.templates, &caller.shell, &shown, &token))
+    caller.page(page::page(&context.pages.templates, &caller.shell, &shown, &token))
 }
 
 /// Those of a page, in order, without putting in order all others.
@@ -146,7 +146,7 @@ pub(super) async fn submit(
         match name {
             "chosen" => keys.push(value.parse().map_err(|_| NotDone::Key)?),
             "url" => {
-                let mut url = CanonicalUrl::parse(value, &caller.daemon.base.local)?;
+                let mut url = CanonicalUrl::parse(value, &caller.context.base.local)?;
                 let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
                 keys.push(places.queued.key());
             }
@@ -161,7 +161,8 @@ pub(super) async fn submit(
             prioritize(caller, keys, priority).await?;
         }
         Chosen::Retry => {
-            fetch::retry(&caller.daemon, Some(&keys), |place| caller.may_see_queued(place)).await?;
+            fetch::retry(&caller.context.fetch, Some(&keys), |place| caller.may_see_queued(place))
+                .await?;
         }
         Chosen::Delete => {
             for key in keys {
@@ -188,12 +189,12 @@ pub(super) async fn prioritize(
     mut keys: Vec<Key>,
     priority: Priority,
 ) -> Result<u64, Error> {
-    let queue = caller.daemon.storage.store.spool().queue();
+    let queue = caller.context.storage.store.spool().queue();
     keys.retain(|key| queue.summary(key).is_some_and(|known| caller.may_see_queued(&known.place)));
     let count =
-        caller.daemon.storage.store.run(move |spool| spool.queue().prioritize(&keys, priority));
+        caller.context.storage.store.run(move |spool| spool.queue().prioritize(&keys, priority));
     let count = count.await?;
-    caller.daemon.fetch.fetcher.nudge();
+    caller.context.fetch.fetcher.nudge();
     Ok(count)
 }
 
@@ -201,7 +202,7 @@ pub(super) async fn prioritize(
 pub(super) fn with_urls(caller: &Caller, urls: &[String]) -> HashMap<String, Vec<Key>> {
     let wanted: HashSet<&str> = urls.iter().map(String::as_str).collect();
     let mut found = HashMap::<String, Vec<Key>>::new();
-    caller.daemon.storage.store.spool().queue().visit(|request| {
+    caller.context.storage.store.spool().queue().visit(|request| {
         let url = request.place.url();
         if wanted.contains(url) && caller.may_see_queued(&request.place) {
             found.entry(url.to_owned()).or_default().push(request.place.key());

@@ -124,7 +124,7 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
 pub(super) fn list(caller: &Caller) -> Response<Body> {
     let (token, runs) = (caller.token(), all(caller).runs);
     let downloads = status::downloads(caller);
-    let templates = &caller.daemon.pages.templates;
+    let templates = &caller.context.pages.templates;
     let page = pages::list(templates, &caller.shell, &runs, &downloads, &token);
     let mut response = caller.page(page);
     if !downloads.is_empty() || runs.iter().any(|run| run.ended.is_none()) {
@@ -157,9 +157,9 @@ pub(super) async fn submit_for_site(
     let limits = Limits { pages, bytes, ..Limits::default() };
     let depth = asked.aim.depth.min(DEEPEST_FOR_SITE);
     asked.aim = Aim { depth, scope: Scope::Host, limits, ..Aim::default() };
-    let url = target::of_url(&asked.url, &caller.daemon.base.local)?.url;
+    let url = target::of_url(&asked.url, &caller.context.base.local)?.url;
     let host_of = |start: &str| {
-        target::of_url(start, &caller.daemon.base.local)
+        target::of_url(start, &caller.context.base.local)
             .ok()
             .map(|to| to.url.host_port().to_owned())
     };
@@ -178,9 +178,10 @@ pub(super) async fn submit_for_site(
 pub(super) async fn plan(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
     let planned = async {
         let asked = asked(form)?;
-        target::of_url(&asked.url, &caller.daemon.base.local)?;
+        target::of_url(&asked.url, &caller.context.base.local)?;
         let plans =
-            plan_runs(&caller.daemon, &caller.requester(), std::slice::from_ref(&asked)).await?;
+            plan_runs(&caller.context.fetch, &caller.requester(), std::slice::from_ref(&asked))
+                .await?;
         Ok(show(caller, &asked, plans.first()))
     };
     planned.await.or_else(|error| typed_again(caller, &told(form), error))
@@ -211,20 +212,20 @@ pub(super) fn end_download(caller: &Caller, form: &Form) -> Response<Body> {
 }
 
 async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, NotDone> {
-    target::of_url(&asked.url, &caller.daemon.base.local)?;
-    begin(&caller.daemon, &caller.requester(), asked, RequestKind::Page).await?;
+    target::of_url(&asked.url, &caller.context.base.local)?;
+    begin(&caller.context.fetch, &caller.requester(), asked, RequestKind::Page).await?;
     Ok(caller.see_other(LIST))
 }
 
 async fn again(caller: &Caller, url: &str) -> Result<Response<Body>, NotDone> {
-    let daemon = &caller.daemon;
-    let mut to = target::of_url(url, &daemon.base.local)?.url;
-    fetch::want(daemon, &caller.requester(), url, true).await?;
+    let context = &caller.context;
+    let mut to = target::of_url(url, &context.base.local)?.url;
+    fetch::want(&context.fetch, &caller.requester(), url, true).await?;
     let response = caller.see_other(to.as_str());
     if caller.mode() == Mode::Offline {
         let places = Places::of(&mut to, &HeaderMap::new(), &caller.owner);
         // What is kept would be shown there as if nothing had been asked for; what is not has a page that tells.
-        if look_up(&daemon.storage.store, &places).await?.choose(Mode::Offline).is_some() {
+        if look_up(&context.storage.store, &places).await?.choose(Mode::Offline).is_some() {
             return Ok(caller.message(&Message::RefreshQueued { url: places.public.url() }));
         }
     }
@@ -233,7 +234,7 @@ async fn again(caller: &Caller, url: &str) -> Result<Response<Body>, NotDone> {
 
 fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body> {
     let token = caller.token();
-    caller.page(pages::options(&caller.daemon.pages.templates, &caller.shell, asked, &token, plan))
+    caller.page(pages::options(&caller.context.pages.templates, &caller.shell, asked, &token, plan))
 }
 
 /// Shows the form again with what these fields say, as far as that can be read, and what is wrong beside it.
@@ -271,13 +272,13 @@ fn show_again(
     let mut faults = vec![fault];
     // Reading ends at the first one; a person wants to know of both.
     if let NotDone::Aim(BadAim::Depth(_)) = error
-        && target::of_url(&asked.url, &caller.daemon.base.local).is_err()
+        && target::of_url(&asked.url, &caller.context.base.local).is_err()
     {
         faults.push(Fault::new("url", no_url()));
     }
-    let (daemon, token) = (&caller.daemon, caller.token());
+    let (context, token) = (&caller.context, caller.token());
     let depth = depth.map_or_else(|| asked.aim.depth.to_string(), str::to_owned);
-    let (templates, shell) = (&daemon.pages.templates, &caller.shell);
+    let (templates, shell) = (&context.pages.templates, &caller.shell);
     Ok(caller.page(pages::options_again(templates, shell, asked, &depth, &faults, &token)))
 }
 
@@ -339,8 +340,8 @@ fn named(arguments: Option<&str>) -> String {
 /// What the form begins with: the parts that the configuration says for `url`, or for pages in general if `url`
 /// is empty or invalid.
 pub(super) fn as_configured(caller: &Caller, url: &str) -> Aim {
-    let config = caller.daemon.base.config();
-    let wanted = target::of_url(url, &caller.daemon.base.local)
+    let config = caller.context.base.config();
+    let wanted = target::of_url(url, &caller.context.base.local)
         .ok()
         .map(|resource| Wanted::of(&config, &resource.url, &[]));
     let is_wanted = |class| match &wanted {

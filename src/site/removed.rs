@@ -22,7 +22,7 @@ pub(super) async fn delete(
     removal: Removal,
 ) -> Result<bool, Error> {
     let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
-    let store = &caller.daemon.storage.store;
+    let store = &caller.context.storage.store;
     let own = aside(store, &places.own, removal).await?;
     Ok(aside(store, &places.public, removal).await? || own)
 }
@@ -37,13 +37,13 @@ pub(super) async fn aside(store: &Store, place: &Place, removal: Removal) -> Res
 
 /// A new name for what the caller deletes next.
 pub(super) fn begin(caller: &Caller) -> Removal {
-    caller.daemon.storage.store.spool().removal(&caller.owner.to_string())
+    caller.context.storage.store.spool().removal(&caller.owner.to_string())
 }
 
 /// What the caller can have back, the last first. That it cannot be told is no reason not to show a page.
 pub(super) async fn resting(caller: &Caller) -> Vec<Resting> {
     let who = caller.owner.to_string();
-    let resting = caller.daemon.storage.store.run(move |spool| spool.resting(&who)).await;
+    let resting = caller.context.storage.store.run(move |spool| spool.resting(&who)).await;
     resting.unwrap_or_else(|error| {
         tracing::warn!(error = error_chain(&error), "what was removed lately cannot be told");
         Vec::new()
@@ -57,16 +57,16 @@ pub(super) async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>,
     let mut told = Back::default();
     if let Some(removal) = named {
         // Nothing goes while it comes back.
-        caller.daemon.storage.deletions.stop(removal).await;
-        let index = caller.daemon.storage.index.clone();
+        caller.context.storage.deletions.stop(removal).await;
+        let index = caller.context.storage.index.clone();
         // It is as old as it was when somebody last saw it in a list; else the next purge could have it.
         let brought = move |spool: &Spool| {
             spool.bring_back(&removal, &mut |place| index.used(place, removal.at()))
         };
-        let brought = caller.daemon.storage.store.run(brought).await?.unwrap_or_default();
+        let brought = caller.context.storage.store.run(brought).await?.unwrap_or_default();
         let BroughtBack { entries, overtaken, there, left } = brought;
         told = Back { entries, overtaken, there, left };
-        lists::level(&caller.daemon).await;
+        lists::level(&caller.context.storage).await;
     }
     Ok(caller.see_other(&with(back(form.value("back")), BACK, &told.to_string())))
 }

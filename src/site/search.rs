@@ -54,7 +54,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             (typed, outcome)
         }
     };
-    caller.page(search::page(&caller.daemon.pages.templates, &caller.shell, &typed, outcome))
+    caller.page(search::page(&caller.context.pages.templates, &caller.shell, &typed, outcome))
 }
 
 /// Whether these words are the address of a page, and nothing else.
@@ -70,14 +70,14 @@ async fn kept_at(caller: &Caller, words: &str) -> Option<String> {
         return None;
     }
     for scheme in ["https", "http"] {
-        let url = CanonicalUrl::parse(&format!("{scheme}://{words}"), &caller.daemon.base.local);
+        let url = CanonicalUrl::parse(&format!("{scheme}://{words}"), &caller.context.base.local);
         let Ok(mut url) = url else { continue };
         if url.is_local() {
             continue;
         }
         let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
         // A spool that fails is told of by what follows.
-        let found = look_up(&caller.daemon.storage.store, &places).await.ok()?;
+        let found = look_up(&caller.context.storage.store, &places).await.ok()?;
         if found.choose(Mode::Offline).is_some() {
             return Some(url.without_credentials().as_str().to_owned());
         }

@@ -54,7 +54,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     if !is_readable || kept.entry.body_len() > bound {
         return saved(caller, body);
     }
-    let Ok(turn) = Arc::clone(&caller.daemon.site.limits.sources).try_acquire_owned() else {
+    let Ok(turn) = Arc::clone(&caller.context.limits.sources).try_acquire_owned() else {
         return reply::plain(503, "other sources are being read; try again in a moment");
     };
     let Some(bytes) = whole(body).await else { return saved(caller, decoded(caller, &kept).0) };
@@ -96,7 +96,7 @@ async fn whole(mut body: Body) -> Option<Vec<u8>> {
 fn decoded(caller: &Caller, kept: &Arc<Kept>) -> (Body, bool) {
     let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let is_readable = delivery.is_readable();
-    (recode::body(delivery, body::kept(&caller.daemon.storage.store, kept, None)), is_readable)
+    (recode::body(delivery, body::kept(&caller.context.storage.store, kept, None)), is_readable)
 }
 
 fn saved(caller: &Caller, body: Body) -> Response<Body> {
@@ -131,12 +131,12 @@ pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<B
         now: timestamp(clock::now()),
         versions: false,
     };
-    let Ok(turn) = Arc::clone(&caller.daemon.site.limits.exports).try_acquire_owned() else {
+    let Ok(turn) = Arc::clone(&caller.context.limits.exports).try_acquire_owned() else {
         return reply::plain(503, "other archives are being sent; try again in a moment");
     };
     let (sender, receiver) = mpsc::channel(AHEAD);
-    let store = caller.daemon.storage.store.clone();
-    caller.daemon.base.tasks.spawn(async move {
+    let store = caller.context.storage.store.clone();
+    caller.context.base.tasks.spawn(async move {
         let work = move |_: &Spool| {
             let _turn = turn;
             let mut out = io::BufWriter::with_capacity(PIECE, Sending(sender.clone()));
@@ -160,14 +160,14 @@ async fn find(
     about: About,
     arguments: Option<&str>,
 ) -> Result<Arc<Kept>, Response<Body>> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let typed = url_in(arguments);
     let mut url = Some(typed.as_str())
         .filter(|url| !url.is_empty())
-        .and_then(|url| CanonicalUrl::parse(url, &daemon.base.local).ok())
+        .and_then(|url| CanonicalUrl::parse(url, &context.base.local).ok())
         .ok_or_else(|| caller.ask_for_address(about, &typed))?;
     let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
-    let found = look_up(&daemon.storage.store, &places).await;
+    let found = look_up(&context.storage.store, &places).await;
     let kept = found.map_err(|error| caller.spool_failed(&error))?.choose(Mode::Offline);
     kept.map(Arc::new)
         .ok_or_else(|| caller.message(&Message::NothingKept { url: places.public.url() }))

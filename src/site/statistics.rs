@@ -18,7 +18,7 @@ pub(super) const HOSTS: &str = "/statistics/hosts";
 /// what others have read.
 pub(super) fn statistics(caller: &Caller) -> Statistics {
     let now = clock::now();
-    let books = caller.daemon.storage.statistics.books(now);
+    let books = caller.context.storage.statistics.books(now);
     let day = |(day, counts): (&jiff::civil::Date, &Counts)| DayCounts {
         day: day.to_string(),
         sums: sums(counts),
@@ -39,7 +39,7 @@ pub(super) fn statistics(caller: &Caller) -> Statistics {
 /// Shows the page.
 pub(super) fn show(caller: &Caller) -> Response<Body> {
     let told = statistics(caller);
-    caller.page(page::page(&caller.daemon.pages.templates, &caller.shell, &told))
+    caller.page(page::page(&caller.context.pages.templates, &caller.shell, &told))
 }
 
 fn sums(counts: &Counts) -> Sums {

@@ -12,10 +12,10 @@ use crate::api::{
     Rejection, Status,
 };
 use crate::base::clock;
-use crate::daemon::Daemon;
 use crate::fetch::held::Holder;
 use crate::net::link::Class;
 use crate::proxy::download::{self, Shown};
+use crate::site::context::SiteContext;
 use crate::site::pages::link::Link;
 use crate::storage::store::timestamp;
 
@@ -24,7 +24,7 @@ const MAX_REJECTIONS: usize = 100;
 
 /// The daemon as a whole.
 pub(super) fn status(caller: &Caller) -> Status {
-    with_queue(caller, counts(&caller.daemon))
+    with_queue(caller, counts(&caller.context))
 }
 
 /// The same with what the caller may see of the queue.
@@ -33,42 +33,42 @@ pub(super) fn own_status(caller: &Caller) -> Status {
 }
 
 fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
-    let (daemon, mode) = (&caller.daemon, caller.mode());
+    let (context, mode) = (&caller.context, caller.mode());
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         mode,
-        chosen: daemon.base.mode.chosen(),
-        link: link(daemon),
-        metered: daemon.net.link.class(&daemon.base.config()) == Class::Metered,
+        chosen: context.base.mode.chosen(),
+        link: link(context),
+        metered: context.net.link.class(&context.base.config()) == Class::Metered,
         pid: std::process::id(),
-        spool: daemon.storage.store.spool().root().display().to_string(),
-        listen: daemon.base.listening.iter().map(ToString::to_string).collect(),
-        since: timestamp(daemon.base.since),
+        spool: context.storage.store.spool().root().display().to_string(),
+        listen: context.base.listening.iter().map(ToString::to_string).collect(),
+        since: timestamp(context.base.since),
         queue,
         downloads: downloads(caller),
-        connections: u64::try_from(daemon.site.connected()).unwrap_or(u64::MAX),
-        outward_refused: daemon.net.upstream.dialer().refused(),
-        rejections: rejections(daemon),
+        connections: u64::try_from(context.connected()).unwrap_or(u64::MAX),
+        outward_refused: context.net.upstream.dialer().refused(),
+        rejections: rejections(context),
     }
 }
 
 /// What is known of the link, if that decides.
-fn link(daemon: &Daemon) -> Option<LinkStatus> {
-    let told = daemon.net.link.told();
-    (daemon.base.mode.chosen() == Choice::Auto).then(|| LinkStatus {
+fn link(context: &SiteContext) -> Option<LinkStatus> {
+    let told = context.net.link.told();
+    (context.base.mode.chosen() == Choice::Auto).then(|| LinkStatus {
         reason: told.reason.to_string(),
         since: timestamp(told.since),
         portal: told.portal().map(|portal| portal.url.clone()),
         probed: told.probed.map(timestamp),
-        probes: daemon.net.upstream.dialer().probes(),
+        probes: context.net.upstream.dialer().probes(),
     })
 }
 
 /// What pages tell of it in every mode: how it was judged, or else what the system says.
-pub(super) fn link_shown(daemon: &Daemon) -> Link {
-    let told = daemon.net.link.told();
-    if daemon.base.mode.chosen() != Choice::Auto {
-        return Link { reason: daemon.net.link.standing().text(), decides: None, portal: None };
+pub(super) fn link_shown(context: &SiteContext) -> Link {
+    let told = context.net.link.told();
+    if context.base.mode.chosen() != Choice::Auto {
+        return Link { reason: context.net.link.standing().text(), decides: None, portal: None };
     }
     Link {
         reason: told.reason.text(),
@@ -78,9 +78,9 @@ pub(super) fn link_shown(daemon: &Daemon) -> Link {
 }
 
 /// Who does not take our certificates.
-pub(super) fn rejections(daemon: &Daemon) -> Vec<Rejection> {
+pub(super) fn rejections(context: &SiteContext) -> Vec<Rejection> {
     let list =
-        daemon.proxy.clients.faces.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
+        context.proxy.clients.faces.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
     list.map(|one| Rejection {
         host: one.host,
         client: one.client.to_string(),
@@ -91,17 +91,17 @@ pub(super) fn rejections(daemon: &Daemon) -> Vec<Rejection> {
 
 /// The outgoing queue, oldest first, as far as the caller may see it.
 pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
-    let (daemon, now) = (&caller.daemon, timestamp(clock::now()));
-    let mut list = daemon.storage.store.spool().queue().list();
+    let (context, now) = (&caller.context, timestamp(clock::now()));
+    let mut list = context.storage.store.spool().queue().list();
     list.retain(|request| caller.may_see_queued(&request.place));
-    let states: Vec<_> = list.iter().map(|request| state(daemon, request)).collect();
+    let states: Vec<_> = list.iter().map(|request| state(context, request)).collect();
     let mut line: Vec<_> = (list.iter().zip(&states))
         .filter(|(_, state)| **state == ItemState::Waiting)
         .map(|(request, state)| Stand::of(request, *state, now))
         .collect();
     line.sort_unstable();
     let turns: HashMap<Key, u64> = line.iter().map(|stand| stand.turn.key).zip(1..).collect();
-    let holder = Holder::new(daemon);
+    let holder = Holder::new(&context.fetch);
     let told = list.into_iter().zip(states).map(|(request, state)| {
         let (held, turn) = (holder.held(&request), turns.get(&request.place.key()).copied());
         QueueItem { turn, ..item(request, state, held) }
@@ -110,18 +110,18 @@ pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
 }
 
 /// The outgoing queue in numbers.
-pub(super) fn counts(daemon: &Daemon) -> QueueCounts {
+pub(super) fn counts(context: &SiteContext) -> QueueCounts {
     let mut counts = QueueCounts::default();
-    daemon.storage.store.spool().queue().visit(|request| counts.add(state(daemon, request)));
+    context.storage.store.spool().queue().visit(|request| counts.add(state(context, request)));
     counts
 }
 
 /// The same of what the caller may see.
 pub(super) fn own_counts(caller: &Caller) -> QueueCounts {
-    let (daemon, mut counts) = (&caller.daemon, QueueCounts::default());
-    daemon.storage.store.spool().queue().visit(|request| {
+    let (context, mut counts) = (&caller.context, QueueCounts::default());
+    context.storage.store.spool().queue().visit(|request| {
         if caller.may_see_queued(&request.place) {
-            counts.add(state(daemon, request));
+            counts.add(state(context, request));
         }
     });
     counts
@@ -129,7 +129,7 @@ pub(super) fn own_counts(caller: &Caller) -> QueueCounts {
 
 /// What comes in now, as far as the caller may see it.
 pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
-    let list = caller.daemon.proxy.traffic.downloads.list();
+    let list = caller.context.proxy.traffic.downloads.list();
     list.iter()
         .filter(|download| may_see(caller, download))
         .map(|download| shown(download.id(), download.url(), download.progress()))
@@ -138,7 +138,7 @@ pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
 
 /// Ends the download of that number, if the caller may see it and nobody has ended it before; returns its URL.
 pub(super) fn end_download(caller: &Caller, id: u64) -> Option<String> {
-    let list = caller.daemon.proxy.traffic.downloads.list();
+    let list = caller.context.proxy.traffic.downloads.list();
     let download = list.iter().find(|download| download.id() == id)?;
     (may_see(caller, download) && download.stop()).then(|| download.url().to_owned())
 }
@@ -167,9 +167,9 @@ fn shown(id: u64, url: &str, progress: Shown) -> Download {
     }
 }
 
-pub(super) fn state(daemon: &Daemon, request: &OutgoingSummary) -> ItemState {
+pub(super) fn state(context: &SiteContext, request: &OutgoingSummary) -> ItemState {
     match request.state {
-        _ if daemon.fetch.fetcher.is_active(&request.place.key()) => ItemState::Active,
+        _ if context.fetch.fetcher.is_active(&request.place.key()) => ItemState::Active,
         RequestState::Waiting => ItemState::Waiting,
         RequestState::Failed { .. } => ItemState::Failed,
         RequestState::Asking { .. } => ItemState::Asking,

@@ -11,17 +11,17 @@ use crate::site::pages::undone::page;
 
 /// Tells it of the URL in the arguments, unless that waits again meanwhile: then the queue tells more.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let Some(url) = arguments.and_then(|arguments| arguments.strip_prefix("url=")) else {
-        return caller.page(page(&daemon.pages.templates, &caller.shell, "", false));
+        return caller.page(page(&context.pages.templates, &caller.shell, "", false));
     };
     let url = url_decode_form_args(url.as_bytes());
     let url = String::from_utf8_lossy(&url);
-    if let Ok(mut url) = CanonicalUrl::parse(&url, &daemon.base.local) {
+    if let Ok(mut url) = CanonicalUrl::parse(&url, &context.base.local) {
         let queued = Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued;
-        if daemon.storage.store.spool().queue().summary(&queued.key()).is_some() {
+        if context.storage.store.spool().queue().summary(&queued.key()).is_some() {
             return caller.see_other("/queue/");
         }
     }
-    caller.page(page(&daemon.pages.templates, &caller.shell, &url, true))
+    caller.page(page(&context.pages.templates, &caller.shell, &url, true))
 }

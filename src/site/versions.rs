@@ -88,11 +88,11 @@ async fn compared(
     arguments: Option<&str>,
 ) -> Result<(VersionDiff, Diff), NotTold> {
     let asked = Asked::read(arguments)?;
-    let daemon = &caller.daemon;
-    let mut url = CanonicalUrl::parse(&asked.url, &daemon.base.local)?;
+    let context = &caller.context;
+    let mut url = CanonicalUrl::parse(&asked.url, &context.base.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
-    let versions = versions::of(daemon, &places).await?.ok_or(NotCompared::NotKept)?;
-    let done = versions::compare(daemon, &versions, asked.from, asked.to).await?;
+    let versions = versions::of(&context.storage, &places).await?.ok_or(NotCompared::NotKept)?;
+    let done = versions::compare(&context.storage, &versions, asked.from, asked.to).await?;
     let older = versions.older.iter().map(|one| one.stored);
     let told = VersionDiff {
         url: places.public.url().to_owned(),
@@ -117,7 +117,7 @@ pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Result<Ver
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match compared(caller, arguments).await {
         Ok((told, diff)) => {
-            caller.page(pages::diff(&caller.daemon.pages.templates, &caller.shell, &told, &diff))
+            caller.page(pages::diff(&caller.context.pages.templates, &caller.shell, &told, &diff))
         }
         Err(error) => not_told(caller, arguments, &error),
     }
@@ -133,7 +133,7 @@ pub(super) fn not_told(
         NotTold::Versions(NotCompared::Spool(error)) => caller.spool_failed(error),
         NotTold::Versions(why) => {
             let url = Asked::read(arguments).map(|asked| asked.url).unwrap_or_default();
-            let (templates, shell) = (&caller.daemon.pages.templates, &caller.shell);
+            let (templates, shell) = (&caller.context.pages.templates, &caller.shell);
             caller.page(history::not_told(templates, shell, &url, why))
         }
         error => caller.bad_address(&error_chain(error)),
@@ -145,7 +145,7 @@ pub(super) async fn feed(caller: &Caller) -> Response<Body> {
     match changes(caller).await {
         Ok(changes) => {
             let origin = caller.shell.origin.as_str();
-            let root = caller.daemon.storage.store.spool().root().display();
+            let root = caller.context.storage.store.spool().root().display();
             let name = format!("{root} {}", caller.owner);
             let now = timestamp(clock::now());
             let link = format!("{origin}/monitor/feed");
@@ -157,14 +157,15 @@ pub(super) async fn feed(caller: &Caller) -> Response<Body> {
 }
 
 async fn changes(caller: &Caller) -> Result<Vec<Change>, Error> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let mut found = Vec::new();
     // Only their own, whoever commands: a feed is read by programs that show it to others.
-    let own =
-        monitor::list(daemon, |place| Owner::of_queued(place).as_ref() == Some(&caller.owner));
+    let own = monitor::list(&context.fetch, |place| {
+        Owner::of_queued(place).as_ref() == Some(&caller.owner)
+    });
     for one in own {
-        let Some(places) = Places::of_queued(&one.place, &daemon.base.local) else { continue };
-        let Some(versions) = versions::of(daemon, &places).await? else { continue };
+        let Some(places) = Places::of_queued(&one.place, &context.base.local) else { continue };
+        let Some(versions) = versions::of(&context.storage, &places).await? else { continue };
         let current = versions.current.entry.stored();
         let times = std::iter::once(current).chain(versions.older.iter().map(|one| one.stored));
         let times: Vec<_> = times.take(MAX_ENTRIES + 1).collect();
@@ -179,7 +180,7 @@ async fn changes(caller: &Caller) -> Result<Vec<Change>, Error> {
     let mut changes = Vec::new();
     for (mut change, kept) in found {
         if !titles.contains_key(&change.url) {
-            let title = versions::title(daemon, &kept).await;
+            let title = versions::title(&context.storage, &kept).await;
             titles.insert(change.url.clone(), title);
         }
         change.title = titles.get(&change.url).cloned().flatten();

@@ -17,7 +17,7 @@ use wwwoffle_index::{Error, Index, Reindex, Viewer};
 
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Owner;
-use crate::daemon::Daemon;
+use crate::storage::context::StorageContext;
 
 /// So many ask the index at one time: as many as it answers at once.
 pub const READERS: usize = 4;
@@ -43,12 +43,12 @@ pub fn viewer(owner: Option<&Owner>) -> Viewer {
 ///
 /// What the call returns.
 pub async fn ask<T: Send + 'static>(
-    daemon: &Daemon,
+    context: &StorageContext,
     ask: impl FnOnce(&Index) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let index = daemon.storage.index.clone();
+    let index = context.index.clone();
     // Waiting here holds no thread: those are the ones that read pages from the disk.
-    let _place = daemon.storage.index_readers.acquire().await;
+    let _place = context.index_readers.acquire().await;
     match tokio::task::spawn_blocking(move || ask(&index)).await {
         Ok(answer) => answer,
         // Only a panic ends it early: it goes on where the caller waits.
@@ -62,8 +62,8 @@ pub async fn ask<T: Send + 'static>(
 /// # Errors
 ///
 /// When it cannot be done.
-pub async fn remake(daemon: &Daemon, what: Reindex) -> Result<(), Error> {
-    let index = daemon.storage.index.clone();
+pub async fn remake(context: &StorageContext, what: Reindex) -> Result<(), Error> {
+    let index = context.index.clone();
     match tokio::task::spawn_blocking(move || index.reindex(what)).await {
         Ok(done) => done,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
@@ -72,41 +72,41 @@ pub async fn remake(daemon: &Daemon, what: Reindex) -> Result<(), Error> {
 
 /// Waits, but not for long, until what was changed until now is in lists. Where it is not by then, or the index is being
 /// made, a list shows what there is.
-pub async fn level(daemon: &Daemon) {
-    let index = daemon.storage.index.clone();
+pub async fn level(context: &StorageContext) {
+    let index = context.index.clone();
     let wait = move || index.is_level_within(LEVEL_WITHIN);
     let _level_or_not = tokio::task::spawn_blocking(wait).await;
 }
 
 /// Has the index write what it knows, and waits for that, but not for long: what is not written is found
 /// at the next start.
-pub async fn stop(daemon: &Daemon) {
-    let index = daemon.storage.index.clone();
+pub async fn stop(context: &StorageContext) {
+    let index = context.index.clone();
     let stopped = tokio::task::spawn_blocking(move || index.stop());
     let _stopped_or_late = tokio::time::timeout(STOP_WITHIN, stopped).await;
 }
 
 /// Follows the index as long as the daemon runs: says what it has come to, and keeps the times online.
-pub async fn work(daemon: Arc<Daemon>) {
+pub async fn work(context: Arc<StorageContext>) {
     let mut tick = tokio::time::interval(LOOK_FOR_FAULTS);
-    let (mut was_ready, told) = (false, daemon.storage.lock_online().told());
+    let (mut was_ready, told) = (false, context.lock_online().told());
     loop {
         tokio::select! {
-            () = daemon.base.tasks.stopping() => return,
+            () = context.base.tasks.stopping() => return,
             _ = tick.tick() => {}
             () = told.notified() => {}
         }
-        for fault in daemon.storage.index.faults() {
+        for fault in context.index.faults() {
             warn!(
                 error = error_chain(&fault),
                 "the index of the spool is made again or looked through"
             );
         }
-        let is_ready = daemon.storage.index.progress().is_ready;
+        let is_ready = context.index.progress().is_ready;
         if is_ready && !was_ready {
             info!("the index of the spool can be asked");
         }
         was_ready = is_ready;
-        sessions::look(&daemon).await;
+        sessions::look(&context).await;
     }
 }

@@ -32,8 +32,8 @@ use self::policy::Policy;
 use crate::api::{PurgeReport, PurgeSum, Purging as Told};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
 use crate::fetch::recurse::scope::site;
+use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
 
 /// How long it is waited for the uses of the last hour to be written down.
@@ -310,8 +310,8 @@ fn name_of_stay(because: Because) -> &'static str {
 /// # Errors
 ///
 /// [`NotPurged`] says why not.
-pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> {
-    run_in(daemon, daemon.storage.purging.turn()?, what).await
+pub async fn run(context: &StorageContext, what: What) -> Result<PurgeReport, NotPurged> {
+    run_in(context, context.purging.turn()?, what).await
 }
 
 /// The same for who has the `turn`.
@@ -319,11 +319,15 @@ pub async fn run(daemon: &Daemon, what: What) -> Result<PurgeReport, NotPurged> 
 /// # Errors
 ///
 /// [`NotPurged`] says why not; never that another is under way.
-pub async fn run_in(daemon: &Daemon, turn: Turn, what: What) -> Result<PurgeReport, NotPurged> {
-    let purging = &daemon.storage.purging;
+pub async fn run_in(
+    context: &StorageContext,
+    turn: Turn,
+    what: What,
+) -> Result<PurgeReport, NotPurged> {
+    let purging = &context.purging;
     let (looked, last) = (Arc::clone(&purging.looked), Arc::clone(&purging.last));
-    let parts = (daemon.base.config(), daemon.base.local.clone());
-    let (tasks, index) = (daemon.base.tasks.clone(), daemon.storage.index.clone());
+    let parts = (context.base.config(), context.base.local.clone());
+    let (tasks, index) = (context.base.tasks.clone(), context.index.clone());
     let work = move |spool: &Spool| {
         let go_on = |count| {
             looked.store(count, Ordering::Relaxed);
@@ -348,9 +352,9 @@ pub async fn run_in(daemon: &Daemon, turn: Turn, what: What) -> Result<PurgeRepo
         drop(last);
         Ok(done)
     };
-    let done = daemon.storage.store.run(work).await?;
+    let done = context.store.run(work).await?;
     if let Ok(report) = &done {
-        compress::remember(daemon, report).await;
+        compress::remember(context, report).await;
         share::log(report);
     }
     if let Ok(report) = &done

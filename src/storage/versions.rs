@@ -18,9 +18,9 @@ use self::diff::Diff;
 use self::text::{Text, extract};
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
-use crate::daemon::Daemon;
 use crate::fetch::recurse::read::beginning;
 use crate::proxy::lookup::look_up;
+use crate::storage::context::StorageContext;
 use crate::storage::store::Kept;
 
 /// Bytes of a body, less its coding, that are read to compare it.
@@ -49,13 +49,13 @@ impl Versions {
     /// When the disk fails.
     pub async fn read(
         &self,
-        daemon: &Daemon,
+        context: &StorageContext,
         stored: Timestamp,
     ) -> Result<Option<Arc<Kept>>, Error> {
         if stored == self.current.entry.stored() {
             return Ok(Some(Arc::clone(&self.current)));
         }
-        read(daemon, self.current.entry.place(), stored).await
+        read(context, self.current.entry.place(), stored).await
     }
 }
 
@@ -97,26 +97,26 @@ pub struct Compared {
 /// # Errors
 ///
 /// When the disk fails.
-pub async fn of(daemon: &Daemon, places: &Places) -> Result<Option<Versions>, Error> {
-    let found = look_up(&daemon.storage.store, places).await?.choose(Mode::Offline);
-    let Some(current) = found.map(Arc::new) else { return left_over(daemon, places).await };
+pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<Versions>, Error> {
+    let found = look_up(&context.store, places).await?.choose(Mode::Offline);
+    let Some(current) = found.map(Arc::new) else { return left_over(context, places).await };
     let place = current.entry.place().clone();
-    let mut older = daemon.storage.store.run(move |spool| spool.versions(&place)).await?;
+    let mut older = context.store.run(move |spool| spool.versions(&place)).await?;
     // A crash while it was to be replaced leaves it the name of a version besides.
     older.retain(|version| version.stored != current.entry.stored());
     Ok(Some(Versions { current, older, left_over: None }))
 }
 
 /// The older versions of a page that itself is not there any more.
-async fn left_over(daemon: &Daemon, places: &Places) -> Result<Option<Versions>, Error> {
+async fn left_over(context: &StorageContext, places: &Places) -> Result<Option<Versions>, Error> {
     for place in [&places.own, &places.public] {
         let at = place.clone();
-        let mut older = daemon.storage.store.run(move |spool| spool.versions(&at)).await?;
+        let mut older = context.store.run(move |spool| spool.versions(&at)).await?;
         if older.is_empty() {
             continue;
         }
         let newest = older.remove(0);
-        let read = read(daemon, place, newest.stored).await?;
+        let read = read(context, place, newest.stored).await?;
         let is_theirs =
             |kept: &Arc<Kept>| place == &places.own || places.takes_public(&kept.fields, false);
         if let Some(current) = read.filter(is_theirs) {
@@ -132,7 +132,7 @@ async fn left_over(daemon: &Daemon, places: &Places) -> Result<Option<Versions>,
 ///
 /// [`NotCompared`] says why not.
 pub async fn compare(
-    daemon: &Daemon,
+    context: &StorageContext,
     versions: &Versions,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
@@ -142,12 +142,12 @@ pub async fn compare(
     let before = versions.older.iter().map(|one| one.stored).find(|stored| *stored < to);
     let from = from.or(before).ok_or(NotCompared::NoVersion)?;
     let kept =
-        |stored| async move { versions.read(daemon, stored).await?.ok_or(NotCompared::NoVersion) };
+        |stored| async move { versions.read(context, stored).await?.ok_or(NotCompared::NoVersion) };
     let (old, new) =
-        (text(daemon, &kept(from).await?).await?, text(daemon, &kept(to).await?).await?);
+        (text(context, &kept(from).await?).await?, text(context, &kept(to).await?).await?);
     let title = new.title.clone();
     // It may take a moment, which others do not wait for.
-    let diff = daemon.storage.store.run(move |_| Ok(Diff::of(&old, &new))).await?;
+    let diff = context.store.run(move |_| Ok(Diff::of(&old, &new))).await?;
     Ok(Compared { from, to, title, diff })
 }
 
@@ -157,18 +157,18 @@ pub async fn compare(
 ///
 /// When the disk fails.
 pub async fn read(
-    daemon: &Daemon,
+    context: &StorageContext,
     place: &Place,
     stored: Timestamp,
 ) -> Result<Option<Arc<Kept>>, Error> {
     let place = place.clone();
-    let found = daemon.storage.store.run(move |spool| spool.version(&place, stored)).await?.found();
+    let found = context.store.run(move |spool| spool.version(&place, stored)).await?.found();
     Ok(found.and_then(Kept::read).map(Arc::new))
 }
 
 /// The title of a kept page, if it has one near its beginning.
-pub async fn title(daemon: &Daemon, kept: &Arc<Kept>) -> Option<String> {
-    let mut body = beginning(&daemon.storage.store, kept, TITLE_WITHIN).await.ok()?;
+pub async fn title(context: &StorageContext, kept: &Arc<Kept>) -> Option<String> {
+    let mut body = beginning(&context.store, kept, TITLE_WITHIN).await.ok()?;
     body.truncate(TITLE_WITHIN);
     extract(content_type(kept), kept.entry.url(), &body)?.title
 }
@@ -178,15 +178,15 @@ fn content_type(kept: &Kept) -> Option<&str> {
 }
 
 /// The text of a kept answer.
-async fn text(daemon: &Daemon, kept: &Arc<Kept>) -> Result<Text, NotCompared> {
-    let mut body = beginning(&daemon.storage.store, kept, READ + 1)
+async fn text(context: &StorageContext, kept: &Arc<Kept>) -> Result<Text, NotCompared> {
+    let mut body = beginning(&context.store, kept, READ + 1)
         .await
         .map_err(|error| NotCompared::Unread(crate::base::error_chain::error_chain(&error)))?;
     let is_longer = body.len() > READ;
     body.truncate(READ);
     let content_type = content_type(kept).map(str::to_owned);
     let url = kept.entry.url().to_owned();
-    let text = daemon.storage.store.run(move |_| Ok(extract(content_type.as_deref(), &url, &body)));
+    let text = context.store.run(move |_| Ok(extract(content_type.as_deref(), &url, &body)));
     let mut text = text.await?.ok_or(NotCompared::NoText)?;
     text.is_cut |= is_longer;
     Ok(text)

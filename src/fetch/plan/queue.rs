@@ -17,9 +17,9 @@ use super::{MAX_TIME, class};
 use crate::api::ItemKind;
 use crate::api::plan::{Amount, HostPlan, PlanBudget, QueuePlan};
 use crate::base::clock;
-use crate::daemon::Daemon;
 use crate::fetch::attempt::foresee;
 use crate::fetch::budget::Allowed;
+use crate::fetch::context::FetchContext;
 use crate::fetch::lock;
 use crate::fetch::schedule::host;
 use crate::fetch::verdict::Verdict;
@@ -39,14 +39,14 @@ const AT_ONE_GO: usize = 256;
 ///
 /// [`NotPlanned::Busy`].
 pub async fn plan(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     is_theirs: impl Fn(&Place) -> bool,
 ) -> Result<QueuePlan, NotPlanned> {
-    let _turn = daemon.fetch.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
+    let _turn = context.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
     let mut plan =
-        QueuePlan { may_fetch: daemon.base.mode.now().may_dial(), ..QueuePlan::default() };
+        QueuePlan { may_fetch: context.base.mode.now().may_dial(), ..QueuePlan::default() };
     let mut waiting = Vec::new();
-    daemon.storage.store.spool().queue().visit(|request| {
+    context.storage.store.spool().queue().visit(|request| {
         if !is_theirs(&request.place) {
             return;
         }
@@ -56,7 +56,7 @@ pub async fn plan(
             RequestState::Asking { bytes } => plan.asking.add(1, bytes.unwrap_or_default()),
         }
     });
-    let mut look = Look::new(daemon);
+    let mut look = Look::new(context);
     for (number, key) in waiting.into_iter().enumerate() {
         if number % AT_ONE_GO == 0 {
             tokio::task::yield_now().await;
@@ -68,7 +68,7 @@ pub async fn plan(
 
 /// What was found until now.
 struct Look<'a> {
-    daemon: &'a Arc<Daemon>,
+    context: &'a Arc<FetchContext>,
     config: Arc<Config>,
     zone: TimeZone,
     now: Timestamp,
@@ -91,10 +91,10 @@ struct Host {
 }
 
 impl<'a> Look<'a> {
-    fn new(daemon: &'a Arc<Daemon>) -> Self {
+    fn new(context: &'a Arc<FetchContext>) -> Self {
         Self {
-            daemon,
-            config: daemon.base.config(),
+            context,
+            config: context.base.config(),
             zone: TimeZone::system(),
             now: timestamp(clock::now()),
             until: Instant::now() + MAX_TIME,
@@ -108,7 +108,9 @@ impl<'a> Look<'a> {
     /// Looks at one request, and what is kept for it while there is time for that.
     async fn at(&mut self, key: Key) {
         // It may have left the queue meanwhile.
-        let Some(request) = self.daemon.storage.store.spool().queue().summary(&key) else { return };
+        let Some(request) = self.context.storage.store.spool().queue().summary(&key) else {
+            return;
+        };
         let name: Box<str> = host(request.place.url()).into();
         self.count(&name, &request);
         if Instant::now() >= self.until {
@@ -122,8 +124,8 @@ impl<'a> Look<'a> {
 
     /// Counts what is known of its answer; `None` where nothing is.
     async fn look(&mut self, name: &str, request: &OutgoingSummary) -> Option<()> {
-        let outgoing = self.daemon.storage.store.queued(request.place.key()).await.ok()??;
-        let found = match foresee(self.daemon, &outgoing).await {
+        let outgoing = self.context.storage.store.queued(request.place.key()).await.ok()??;
+        let found = match foresee(self.context, &outgoing).await {
             Ok(found) => found,
             Err(Verdict::Failed { .. }) => {
                 self.failing += 1;
@@ -144,7 +146,7 @@ impl<'a> Look<'a> {
             }
             return Some(());
         }
-        expected.rest.add(1, rest(self.daemon, &found.job.places).await?);
+        expected.rest.add(1, rest(self.context, &found.job.places).await?);
         Some(())
     }
 
@@ -154,7 +156,7 @@ impl<'a> Look<'a> {
 
     /// Counts a request, and when it may go.
     fn count(&mut self, name: &str, request: &OutgoingSummary) {
-        let may_start = may_start(self.daemon, &self.config, &self.zone, request, self.now);
+        let may_start = may_start(self.context, &self.config, &self.zone, request, self.now);
         let host = self.hosts.entry(name.into()).or_default();
         *host.plan.kinds.entry(ItemKind::from(request.kind)).or_default() += 1;
         let opens = may_start.err();
@@ -176,7 +178,7 @@ impl<'a> Look<'a> {
                 host.plan.expected.new.add(count, bytes);
             }
         }
-        let schedule = Arc::clone(&self.daemon.fetch.fetcher.schedule);
+        let schedule = Arc::clone(&self.context.fetcher.schedule);
         let new = std::mem::take(&mut plan.all.new);
         for (name, host) in self.hosts {
             let manners = lock(&schedule).manners(&name);
@@ -192,7 +194,7 @@ impl<'a> Look<'a> {
         let more = plan.hosts.len().saturating_sub(MAX_HOSTS);
         plan.hosts.truncate(MAX_HOSTS);
         plan.more_hosts = u64::try_from(more).unwrap_or(u64::MAX);
-        plan.budget = budget(self.daemon, &self.config, self.now, &self.zone);
+        plan.budget = budget(self.context, &self.config, self.now, &self.zone);
         (plan.failing, plan.cut) = (self.failing, self.cut);
         plan
     }
@@ -221,10 +223,10 @@ fn class_of(request: &OutgoingSummary) -> super::sizes::Class {
 }
 
 /// What may come. A fetch that a person begins has all of its budget before it.
-fn budget(daemon: &Daemon, config: &Config, now: Timestamp, zone: &TimeZone) -> PlanBudget {
-    let allowed = Allowed::of(&config.fetch_options, daemon.net.link.class(config));
+fn budget(context: &FetchContext, config: &Config, now: Timestamp, zone: &TimeZone) -> PlanBudget {
+    let allowed = Allowed::of(&config.fetch_options, context.net.link.class(config));
     let metered = allowed.over_metered.and_then(|most| most.fetch);
-    let mut budget = lock(&daemon.fetch.fetcher.budget);
+    let mut budget = lock(&context.fetcher.budget);
     PlanBudget {
         fetch: [allowed.all.fetch, metered].into_iter().flatten().min(),
         until: budget.settle(allowed, now, zone).and_then(|spent| spent.until),

@@ -11,8 +11,8 @@ use super::sizes::{Class, Sizes};
 use super::{MAX_TIME, class};
 use crate::api::plan::{Basis, Expected, RunPlan};
 use crate::base::owner::{Places, Requester};
-use crate::daemon::Daemon;
 use crate::fetch::attempt::{Foreseen, base, foresee, known};
+use crate::fetch::context::FetchContext;
 use crate::fetch::follow::follow;
 use crate::fetch::recurse::aim::Asked;
 use crate::fetch::recurse::run::{Outcome, Run};
@@ -42,23 +42,23 @@ pub enum NotPlanned {
 ///
 /// [`NotPlanned`] says why nothing was looked at.
 pub async fn plan(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     requester: &Requester,
     asked: &[Asked],
 ) -> Result<Vec<RunPlan>, NotPlanned> {
-    let _turn = daemon.fetch.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
+    let _turn = context.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
     let until = Instant::now() + MAX_TIME;
     let mut plans = Vec::with_capacity(asked.len());
     for asked in asked {
-        let (run, outgoing) = first(daemon, requester, asked, RequestKind::Page)?;
-        plans.push(Walk::new(daemon, run).walk(outgoing, until).await);
+        let (run, outgoing) = first(context, requester, asked, RequestKind::Page)?;
+        plans.push(Walk::new(context, run).walk(outgoing, until).await);
     }
     Ok(plans)
 }
 
 /// A fetch that asks nobody.
 struct Walk<'a> {
-    daemon: &'a Arc<Daemon>,
+    context: &'a Arc<FetchContext>,
     /// With the one run that it is for.
     runs: Runs,
     id: RunId,
@@ -77,12 +77,12 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(daemon: &'a Arc<Daemon>, run: Run) -> Self {
+    fn new(context: &'a Arc<FetchContext>, run: Run) -> Self {
         let (runs, id) = (Runs::default(), run.id);
         let start = run.starts().first().map(|start| start.as_str().to_owned());
         runs.add(run);
         Self {
-            daemon,
+            context,
             runs,
             id,
             start: start.unwrap_or_default(),
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
 
     /// Looks what would come of a request; says whether its answer is kept.
     async fn step(&mut self, outgoing: &Outgoing) -> bool {
-        let found = match foresee(self.daemon, outgoing).await {
+        let found = match foresee(self.context, outgoing).await {
             Ok(found) => found,
             Err(Verdict::Done { led, .. }) => {
                 self.runs.came(outgoing, Outcome::Fetched, 0);
@@ -207,7 +207,7 @@ impl<'a> Walk<'a> {
             bytes = 0;
         }
         let places = &found.job.places;
-        match follow(self.daemon, &self.runs, outgoing, &known(&found.request, places, kept)).await
+        match follow(self.context, &self.runs, outgoing, &known(&found.request, places, kept)).await
         {
             Ok(led) => {
                 self.push(led.next);
@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
 
     /// Counts what is not kept, or only a part of it.
     async fn absent(&mut self, outgoing: &Outgoing, places: &Places) {
-        let bytes = match rest(self.daemon, places).await {
+        let bytes = match rest(self.context, places).await {
             Some(rest) if self.counted.insert(outgoing.place.key()) => {
                 self.of(class_of(outgoing)).rest.add(1, rest);
                 rest
@@ -245,8 +245,10 @@ impl<'a> Walk<'a> {
 
     /// Whether it would be left alone because its site asks for that, as far as that is known here.
     async fn is_refused(&mut self, outgoing: &Outgoing) -> bool {
-        let Some(url) = ask_robots::heeded(self.daemon, &self.runs, outgoing) else { return false };
-        let Some(robots) = ask_robots::as_kept(self.daemon, outgoing, &url).await else {
+        let Some(url) = ask_robots::heeded(self.context, &self.runs, outgoing) else {
+            return false;
+        };
+        let Some(robots) = ask_robots::as_kept(self.context, outgoing, &url).await else {
             self.robots_unknown.insert(url.host_port().to_owned());
             return false;
         };
@@ -265,9 +267,9 @@ fn leads_on(class: Class) -> bool {
 }
 
 /// How much is missing of what is kept in part, if its origin has told how long it is.
-pub(super) async fn rest(daemon: &Daemon, places: &Places) -> Option<u64> {
+pub(super) async fn rest(context: &FetchContext, places: &Places) -> Option<u64> {
     for place in [&places.own, &places.public] {
-        let Ok(found) = daemon.storage.store.partials_of(place).await else { continue };
+        let Ok(found) = context.storage.store.partials_of(place).await else { continue };
         let rest = found.iter().filter_map(|partial| {
             let whole = 0..partial.complete_length()?;
             let missing = partial.missing(&whole).into_iter();

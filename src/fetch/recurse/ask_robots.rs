@@ -14,8 +14,8 @@ use super::runs::Runs;
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::{Places, Requester};
-use crate::daemon::Daemon;
 use crate::fetch::attempt::{self, base};
+use crate::fetch::context::FetchContext;
 use crate::fetch::verdict::Verdict;
 use crate::fetch::want;
 use crate::proxy::lookup::look_up;
@@ -99,14 +99,14 @@ impl Known {
 }
 
 /// Whether those who want `outgoing` leave it alone because its site asks for that.
-pub(in crate::fetch) async fn is_refused(daemon: &Arc<Daemon>, outgoing: &Outgoing) -> bool {
-    let runs = daemon.fetch.fetcher.runs();
-    let Some(url) = heeded(daemon, runs, outgoing) else { return false };
+pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: &Outgoing) -> bool {
+    let runs = context.fetcher.runs();
+    let Some(url) = heeded(context, runs, outgoing) else { return false };
     let place = place(&url);
-    let ask = fetch(daemon, outgoing, &place);
-    let robots = daemon.fetch.fetcher.robots().find_or(place.clone(), ask).await;
+    let ask = fetch(context, outgoing, &place);
+    let robots = context.fetcher.robots().find_or(place.clone(), ask).await;
     if let Some(delay) = robots.crawl_delay() {
-        daemon.fetch.fetcher.keep_distance(url.host_port(), delay);
+        context.fetcher.keep_distance(url.host_port(), delay);
     }
     !robots.allows(url.path_and_arguments())
 }
@@ -115,15 +115,15 @@ pub(in crate::fetch) async fn is_refused(daemon: &Arc<Daemon>, outgoing: &Outgoi
 /// that was asked for itself is not a matter of `robots.txt`, nor are the parts of pages: whoever reads a
 /// page needs them.
 pub(in crate::fetch) fn heeded(
-    daemon: &Daemon,
+    context: &FetchContext,
     runs: &Runs,
     outgoing: &Outgoing,
 ) -> Option<CanonicalUrl> {
     if outgoing.wishes.is_empty() || outgoing.class.is_some() {
         return None;
     }
-    let url = CanonicalUrl::parse(base(outgoing), &daemon.base.local).ok()?;
-    let config = daemon.base.config();
+    let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
+    let config = context.base.config();
     let heeds = |wish: &Wish| {
         runs.look(wish.run, |run| {
             !run.is_start(&url) && robots::are_heeded(&config, &url, &run.aim)
@@ -135,16 +135,16 @@ pub(in crate::fetch) fn heeded(
 
 /// What the site of `url` asks of programs, as far as that is known without asking it.
 pub(in crate::fetch) async fn as_kept(
-    daemon: &Daemon,
+    context: &FetchContext,
     outgoing: &Outgoing,
     url: &CanonicalUrl,
 ) -> Option<Arc<Robots>> {
     let place = place(url);
-    if let Some(known) = daemon.fetch.fetcher.robots().find(&place, clock::now()) {
+    if let Some(known) = context.fetcher.robots().find(&place, clock::now()) {
         return Some(known);
     }
-    let request = request(daemon, outgoing, &place).ok()?;
-    kept(daemon, &request).await.map(Arc::new)
+    let request = request(context, outgoing, &place).ok()?;
+    kept(context, &request).await.map(Arc::new)
 }
 
 fn place(url: &CanonicalUrl) -> String {
@@ -156,30 +156,30 @@ fn place(url: &CanonicalUrl) -> String {
 /// # Errors
 ///
 /// What its site asks where there is none to be asked for.
-fn request(daemon: &Daemon, outgoing: &Outgoing, place: &str) -> Result<Outgoing, Robots> {
+fn request(context: &FetchContext, outgoing: &Outgoing, place: &str) -> Result<Outgoing, Robots> {
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
     let requester = Requester::of_queued(outgoing).ok_or_else(nothing)?;
-    let resource = of_url(place, &daemon.base.local).map_err(|_| nothing())?;
-    let ask = want::ask(daemon, &requester, resource);
+    let resource = of_url(place, &context.base.local).map_err(|_| nothing())?;
+    let ask = want::ask(context, &requester, resource);
     // What the configuration never gets is not there to be read.
     if ask.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
         return Err(Robots::Everything);
     }
-    Ok(want::outgoing(daemon, &ask, RequestKind::Recursive))
+    Ok(want::outgoing(context, &ask, RequestKind::Recursive))
 }
 
 /// Gets a `robots.txt`, by the way that any page comes, into the spool.
-async fn fetch(daemon: &Arc<Daemon>, outgoing: &Outgoing, place: &str) -> Robots {
+async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) -> Robots {
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
-    let mut next = match request(daemon, outgoing, place) {
+    let mut next = match request(context, outgoing, place) {
         Ok(request) => request,
         Err(robots) => return robots,
     };
     for _ in 0..=MAX_REDIRECTS {
-        match Box::pin(attempt::attempt(daemon, &next)).await {
+        match Box::pin(attempt::attempt(context, &next)).await {
             Verdict::Done { status, led, .. } => match led.next.into_iter().next() {
                 Some(successor) if status.is_redirection() => next = successor,
-                _ => return kept(daemon, &next).await.unwrap_or_else(nothing),
+                _ => return kept(context, &next).await.unwrap_or_else(nothing),
             },
             Verdict::Failed { status: Some(status), .. } => {
                 return Robots::of_answer(Some(status), b"", PRODUCT);
@@ -191,14 +191,14 @@ async fn fetch(daemon: &Arc<Daemon>, outgoing: &Outgoing, place: &str) -> Robots
 }
 
 /// Reads a `robots.txt` that is kept; where it has moved is nothing that it says itself.
-async fn kept(daemon: &Daemon, outgoing: &Outgoing) -> Option<Robots> {
-    let places = Places::of_queued(&outgoing.place, &daemon.base.local)?;
-    let found = look_up(&daemon.storage.store, &places).await.ok()?;
+async fn kept(context: &FetchContext, outgoing: &Outgoing) -> Option<Robots> {
+    let places = Places::of_queued(&outgoing.place, &context.base.local)?;
+    let found = look_up(&context.storage.store, &places).await.ok()?;
     let kept = found.choose(Mode::Online).map(Arc::new)?;
     if kept.status.is_redirection() {
         return None;
     }
-    let body = super::read::beginning(&daemon.storage.store, &kept, MAX_ROBOTS).await.ok()?;
+    let body = super::read::beginning(&context.storage.store, &kept, MAX_ROBOTS).await.ok()?;
     Some(Robots::of_answer(Some(kept.status.as_u16()), &body, PRODUCT))
 }
 

@@ -10,7 +10,7 @@ use super::run::Run;
 use super::runs::MAX_RUNS;
 use crate::base::clock;
 use crate::base::owner::Requester;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::fetch::want::{self, WantError};
 use crate::proxy::target::of_url;
 use crate::storage::store::timestamp;
@@ -36,13 +36,13 @@ pub enum NotBegun {
 ///
 /// [`NotBegun`] says why nothing was begun.
 pub async fn begin(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     requester: &Requester,
     asked: &Asked,
     kind: RequestKind,
 ) -> Result<RunId, NotBegun> {
-    let (run, outgoing) = first(daemon, requester, asked, kind)?;
-    start(daemon, run, outgoing).await
+    let (run, outgoing) = first(context, requester, asked, kind)?;
+    start(context, run, outgoing).await
 }
 
 /// The same for a request as it was recorded, with its secrets: these go on to where it leads at the same
@@ -52,30 +52,34 @@ pub async fn begin(
 ///
 /// [`NotBegun`] says why nothing was begun.
 pub(crate) async fn begin_at(
-    daemon: &Arc<Daemon>,
+    context: &Arc<FetchContext>,
     outgoing: Outgoing,
     aim: &Aim,
 ) -> Result<RunId, NotBegun> {
-    let url = of_url(outgoing.place.url(), &daemon.base.local).map_err(WantError::from)?.url;
+    let url = of_url(outgoing.place.url(), &context.base.local).map_err(WantError::from)?.url;
     let (run, outgoing) = run_at(url, outgoing, aim)?;
-    start(daemon, run, outgoing).await
+    start(context, run, outgoing).await
 }
 
-async fn start(daemon: &Arc<Daemon>, run: Run, outgoing: Outgoing) -> Result<RunId, NotBegun> {
+async fn start(
+    context: &Arc<FetchContext>,
+    run: Run,
+    outgoing: Outgoing,
+) -> Result<RunId, NotBegun> {
     let (id, text) = (run.id, run.to_text());
-    if !daemon.fetch.fetcher.runs().add(run) {
+    if !context.fetcher.runs().add(run) {
         return Err(NotBegun::TooMany);
     }
     // A request on the queue never names a run that a crash would make unknown.
     let begun = async {
-        daemon.storage.store.set_run(id, text).await?;
-        want::put(daemon, outgoing).await
+        context.storage.store.set_run(id, text).await?;
+        want::put(context, outgoing).await
     };
     if let Err(error) = begun.await {
-        daemon.fetch.fetcher.runs().forget(id);
+        context.fetcher.runs().forget(id);
         return Err(WantError::from(error).into());
     }
-    daemon.fetch.fetcher.nudge();
+    context.fetcher.nudge();
     Ok(id)
 }
 
@@ -85,15 +89,15 @@ async fn start(daemon: &Arc<Daemon>, run: Run, outgoing: Outgoing) -> Result<Run
 ///
 /// [`NotBegun`] says what is wrong with the page.
 pub(in crate::fetch) fn first(
-    daemon: &Daemon,
+    context: &FetchContext,
     requester: &Requester,
     asked: &Asked,
     kind: RequestKind,
 ) -> Result<(Run, Outgoing), NotBegun> {
-    let resource = of_url(&asked.url, &daemon.base.local).map_err(WantError::from)?;
-    let ask = want::follow_aliases(daemon, requester, resource)?;
+    let resource = of_url(&asked.url, &context.base.local).map_err(WantError::from)?;
+    let ask = want::follow_aliases(context, requester, resource)?;
     let ask = want::unless_form_answer(ask)?;
-    run_at(ask.bare.clone(), want::outgoing(daemon, &ask, kind), &asked.aim)
+    run_at(ask.bare.clone(), want::outgoing(context, &ask, kind), &asked.aim)
 }
 
 /// A run that begins with this request for `url`.

@@ -26,7 +26,7 @@ use self::walk::Walk;
 use crate::api::Parts;
 use crate::base::owner::Owner;
 use crate::base::text::say;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 
 /// Parts of one page that are looked at, those left out among them.
 const MAX_PARTS: usize = 5_000;
@@ -184,21 +184,21 @@ impl Default for Turns {
 ///
 /// When the disk fails.
 pub(crate) async fn look_at(
-    daemon: &Daemon,
+    context: &FetchContext,
     url: CanonicalUrl,
     entry: Entry,
     owner: Owner,
 ) -> Result<Option<Parts>, Error> {
-    let turns = Arc::clone(&daemon.fetch.fetcher.complete.0);
+    let turns = Arc::clone(&context.fetcher.complete.0);
     let Ok(Ok(turn)) = timeout(MAX_WAIT, turns.acquire_owned()).await else {
         let cut = Some(say("too many other pages are looked at now"));
         return Ok(Some(Parts { cut, ..Parts::default() }));
     };
-    let (config, local) = (daemon.base.config(), daemon.base.local.clone());
+    let (config, local) = (context.base.config(), context.base.local.clone());
     let look = move |spool: &Spool| {
         let _turn = turn;
         let (url, entry, owner, config, local) = (&url, &entry, &owner, &*config, &local);
         look(spool, &Page { url, entry, owner, config, local })
     };
-    daemon.storage.store.run(look).await
+    context.storage.store.run(look).await
 }

@@ -22,8 +22,8 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, is_personal};
-use crate::daemon::Daemon;
 use crate::fetch::attempt::{base, owner};
+use crate::fetch::context::FetchContext;
 use crate::net::upstream::Origin;
 use crate::proxy::lookup::look_up;
 use crate::proxy::target::of_url;
@@ -32,7 +32,7 @@ use wwwoffle_html::references::{Class, Found, Want};
 
 /// A page or a part that is kept, and what it is to be read for.
 pub(super) struct Document<'a> {
-    pub(super) daemon: &'a Daemon,
+    pub(super) context: &'a FetchContext,
     /// The runs that those who want it are among.
     runs: &'a Runs,
     pub(super) outgoing: &'a Outgoing,
@@ -65,7 +65,7 @@ struct Wanting {
 ///
 /// Why that cannot be told, in words for a person; then it is to be asked again.
 pub(in crate::fetch) async fn follow(
-    daemon: &Daemon,
+    context: &FetchContext,
     runs: &Runs,
     outgoing: &Outgoing,
     request: &Parts,
@@ -74,15 +74,15 @@ pub(in crate::fetch) async fn follow(
     if !kept.status.is_success() {
         return Ok(Vec::new());
     }
-    let document = Document::of(daemon, runs, outgoing, request)?;
+    let document = Document::of(context, runs, outgoing, request)?;
     let Some(found) = document.read(kept).await else { return Ok(Vec::new()) };
     let aims: Vec<_> = document.wishes.iter().map(|wanting| &wanting.aim).collect();
     // Which parts a page has is a matter of the page, also where a style sheet names them.
     let page = outgoing.page.as_deref().filter(|_| outgoing.class.is_some());
-    let page = page.and_then(|page| CanonicalUrl::parse(page, &daemon.base.local).ok());
+    let page = page.and_then(|page| CanonicalUrl::parse(page, &context.base.local).ok());
     let wanted = Wanted::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
     let mut next = Vec::new();
-    for chosen in choose(&found, &document.url, &wanted, &daemon.base.local) {
+    for chosen in choose(&found, &document.url, &wanted, &context.base.local) {
         next.extend(document.consider(&found, &chosen).await?);
     }
     Ok(next)
@@ -101,14 +101,14 @@ pub(super) fn browser(config: &Config) -> Want {
 
 impl<'a> Document<'a> {
     fn of(
-        daemon: &'a Daemon,
+        context: &'a FetchContext,
         runs: &'a Runs,
         outgoing: &'a Outgoing,
         request: &'a Parts,
     ) -> Result<Self, String> {
         let resource =
-            of_url(base(outgoing), &daemon.base.local).map_err(|error| error_chain(&error))?;
-        let config = daemon.base.config();
+            of_url(base(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
+        let config = context.base.config();
         let mut since = outgoing.queued;
         let mut wishes = Vec::new();
         for wish in &outgoing.wishes {
@@ -120,7 +120,7 @@ impl<'a> Document<'a> {
         }
         let owner = owner(outgoing)?;
         Ok(Self {
-            daemon,
+            context,
             runs,
             outgoing,
             request,
@@ -138,7 +138,7 @@ impl<'a> Document<'a> {
     /// What it refers to, if it is of a kind that does. It is kept whatever can be read of it; but what
     /// cannot is told.
     async fn read(&self, kept: &Arc<Kept>) -> Option<Found> {
-        let (url, store) = (self.url.as_str(), &self.daemon.storage.store);
+        let (url, store) = (self.url.as_str(), &self.context.storage.store);
         let (found, why) = match read(store, kept, &browser(&self.config)).await {
             Ok(None) => return None,
             Ok(Some(Contents { found, broken_off: None })) => {
@@ -342,7 +342,7 @@ impl<'a> Document<'a> {
 
     /// What is kept of it.
     async fn kept(&self, sub: &Sub) -> Result<Option<Kept>, String> {
-        let found = look_up(&self.daemon.storage.store, &sub.places).await;
+        let found = look_up(&self.context.storage.store, &sub.places).await;
         Ok(found.map_err(|error| error_chain(&error))?.choose(Mode::Offline))
     }
 }

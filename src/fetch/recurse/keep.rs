@@ -11,45 +11,45 @@ use wwwoffle_url::Key;
 use super::run::{Run, links_left};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
 /// How long what has changed may wait to be written.
 const WRITTEN_AFTER: Duration = Duration::from_secs(2);
 
 /// Reads the runs of before. A text that is none is set aside, and its requests go on without it.
-pub(in crate::fetch) async fn load(daemon: &Daemon) {
-    let texts = match daemon.storage.store.runs().await {
+pub(in crate::fetch) async fn load(context: &FetchContext) {
+    let texts = match context.storage.store.runs().await {
         Ok(texts) => texts,
         Err(error) => return warn!(error = error_chain(&error), "the runs cannot be read"),
     };
     let mut known = Vec::new();
     for (id, text) in texts {
-        match Run::parse(&text, &daemon.base.local) {
+        match Run::parse(&text, &context.base.local) {
             Ok(run) if run.id == id => known.push(run),
-            Ok(_) => set_aside(daemon, id, "it is called by another name".to_owned()).await,
-            Err(error) => set_aside(daemon, id, error_chain(&error)).await,
+            Ok(_) => set_aside(context, id, "it is called by another name".to_owned()).await,
+            Err(error) => set_aside(context, id, error_chain(&error)).await,
         }
     }
-    let taken = daemon.fetch.fetcher.runs().take_in(known);
-    reconcile(daemon, taken);
+    let taken = context.fetcher.runs().take_in(known);
+    reconcile(context, taken);
 }
 
-async fn set_aside(daemon: &Daemon, id: RunId, reason: String) {
+async fn set_aside(context: &FetchContext, id: RunId, reason: String) {
     warn!(%id, reason, "the text of a fetch cannot be read, and was set aside");
-    daemon.storage.store.set_run_aside(id, reason).await;
+    context.storage.store.set_run_aside(id, reason).await;
 }
 
 /// The queue is the truth of what waits: a text may be some seconds older.
-fn reconcile(daemon: &Daemon, taken: Vec<RunId>) {
+fn reconcile(context: &FetchContext, taken: Vec<RunId>) {
     let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
-    daemon.storage.store.spool().queue().visit(|request| {
+    context.storage.store.spool().queue().visit(|request| {
         for wish in request.wishes.iter().filter(|_| request.state == RequestState::Waiting) {
             let left = links_left(request.class.is_some(), wish.depth);
             queued.entry(wish.run).or_default().insert(request.place.key(), left);
         }
     });
-    let runs = daemon.fetch.fetcher.runs();
+    let runs = context.fetcher.runs();
     for id in taken {
         let queued = queued.remove(&id).unwrap_or_default();
         runs.change(id, |run| run.waits_for(queued));
@@ -58,28 +58,28 @@ fn reconcile(daemon: &Daemon, taken: Vec<RunId>) {
 }
 
 /// Writes what changes, until the daemon stops. One task of each daemon.
-pub(in crate::fetch) async fn keep(daemon: Arc<Daemon>) {
+pub(in crate::fetch) async fn keep(context: Arc<FetchContext>) {
     loop {
         tokio::select! {
-            () = daemon.base.tasks.stopping() => break,
-            () = daemon.fetch.fetcher.runs().changed() => {}
+            () = context.base.tasks.stopping() => break,
+            () = context.fetcher.runs().changed() => {}
         }
         tokio::select! {
-            () = daemon.base.tasks.stopping() => break,
+            () = context.base.tasks.stopping() => break,
             () = tokio::time::sleep(WRITTEN_AFTER) => {}
         }
-        write(&daemon).await;
+        write(&context).await;
     }
-    write(&daemon).await;
+    write(&context).await;
 }
 
-async fn write(daemon: &Daemon) {
-    let runs = daemon.fetch.fetcher.runs();
+async fn write(context: &FetchContext) {
+    let runs = context.fetcher.runs();
     for id in runs.take_changed() {
         let text = runs.look(id, Run::to_text);
         let written = match text {
-            Some(text) => daemon.storage.store.set_run(id, text).await,
-            None => daemon.storage.store.remove_run(id).await.map(drop),
+            Some(text) => context.storage.store.set_run(id, text).await,
+            None => context.storage.store.remove_run(id).await.map(drop),
         };
         if let Err(error) = written {
             // It is tried again with the next change; what is not written is found in the spool.

@@ -7,25 +7,35 @@ use wwwoffle_url::{CanonicalUrl, Key};
 use super::run::{Counts, Outcome};
 use super::runs::Runs;
 use crate::base::clock;
-use crate::daemon::Daemon;
+use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
 /// Records what came of a request for all who want it, and ends those that have nothing left.
-pub(in crate::fetch) fn came(daemon: &Daemon, outgoing: &Outgoing, outcome: Outcome, bytes: u64) {
-    daemon.fetch.fetcher.runs().came(outgoing, outcome, bytes);
-    ended(daemon, outgoing);
+pub(in crate::fetch) fn came(
+    context: &FetchContext,
+    outgoing: &Outgoing,
+    outcome: Outcome,
+    bytes: u64,
+) {
+    context.fetcher.runs().came(outgoing, outcome, bytes);
+    ended(context, outgoing);
 }
 
 /// The same for what was not to be had.
-pub(in crate::fetch) fn failed(daemon: &Daemon, outgoing: &Outgoing, reason: &str, dead: bool) {
-    daemon.fetch.fetcher.runs().failed(outgoing, reason, dead);
-    ended(daemon, outgoing);
+pub(in crate::fetch) fn failed(
+    context: &FetchContext,
+    outgoing: &Outgoing,
+    reason: &str,
+    dead: bool,
+) {
+    context.fetcher.runs().failed(outgoing, reason, dead);
+    ended(context, outgoing);
 }
 
 /// Records that a request has left the queue because its site asks programs to leave it alone.
-pub(in crate::fetch) fn left_alone(daemon: &Daemon, outgoing: &Outgoing) {
-    daemon.fetch.fetcher.runs().leave_alone(outgoing);
-    ended(daemon, outgoing);
+pub(in crate::fetch) fn left_alone(context: &FetchContext, outgoing: &Outgoing) {
+    context.fetcher.runs().leave_alone(outgoing);
+    ended(context, outgoing);
 }
 
 /// Which runs have taken these requests.
@@ -38,16 +48,16 @@ pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
 }
 
 /// Takes back what did not get onto the queue: it is considered again with the page that leads there.
-pub(in crate::fetch) fn untake(daemon: &Daemon, taken: Vec<(RunId, Key)>) {
+pub(in crate::fetch) fn untake(context: &FetchContext, taken: Vec<(RunId, Key)>) {
     for (id, key) in taken {
-        daemon.fetch.fetcher.runs().change(id, |run| run.untake(&key));
+        context.fetcher.runs().change(id, |run| run.untake(&key));
     }
 }
 
 /// Where a redirect leads belongs to those who want what was redirected, as far as it is within what they
 /// asked for. `false` when nobody is left who wants it.
 pub(in crate::fetch) fn redirected(
-    daemon: &Daemon,
+    context: &FetchContext,
     runs: &Runs,
     from: &Outgoing,
     to: &mut Outgoing,
@@ -55,16 +65,17 @@ pub(in crate::fetch) fn redirected(
     if from.wishes.is_empty() {
         return true;
     }
-    let parse = |outgoing: &Outgoing| CanonicalUrl::parse(outgoing.place.url(), &daemon.base.local);
+    let parse =
+        |outgoing: &Outgoing| CanonicalUrl::parse(outgoing.place.url(), &context.base.local);
     let (Ok(old), Ok(new)) = (parse(from), parse(to)) else { return false };
     let now = timestamp(clock::now());
     runs.redirected(from, to, [&old, &new], now)
 }
 
 /// Ends those of the runs that want a request that have nothing left to do.
-pub(in crate::fetch) fn ended(daemon: &Daemon, outgoing: &Outgoing) {
+pub(in crate::fetch) fn ended(context: &FetchContext, outgoing: &Outgoing) {
     for id in outgoing.wishes.iter().map(|wish| wish.run) {
-        if let Some(report) = daemon.fetch.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
+        if let Some(report) = context.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
             let Counts { pages, parts, failed, .. } = report.counts;
             info!(%id, pages, parts, failed, "a fetch is done");
         }
@@ -77,11 +88,11 @@ pub(in crate::fetch) fn ended(daemon: &Daemon, outgoing: &Outgoing) {
 /// # Errors
 ///
 /// When the disk fails; the run is ended all the same.
-pub async fn stop(daemon: &Daemon, id: RunId) -> Result<Option<u64>, Error> {
-    let runs = daemon.fetch.fetcher.runs();
+pub async fn stop(context: &FetchContext, id: RunId) -> Result<Option<u64>, Error> {
+    let runs = context.fetcher.runs();
     let now = timestamp(clock::now());
     if runs.change(id, |run| run.end(now)).is_none() {
         return Ok(None);
     }
-    daemon.storage.store.forget_run(id).await.map(Some)
+    context.storage.store.forget_run(id).await.map(Some)
 }

@@ -32,7 +32,7 @@ pub(super) struct Sub {
 impl Sub {
     /// What `chosen` of `document` leads to; `None` for what cannot be fetched.
     pub(super) fn of(document: &Document<'_>, chosen: &Chosen<'_>) -> Option<Self> {
-        let resource = of_url(&chosen.link.url, &document.daemon.base.local).ok()?;
+        let resource = of_url(&chosen.link.url, &document.context.base.local).ok()?;
         let secrets = secrets(document, &resource.origin);
         let places = Places::of(&mut resource.url.clone(), &secrets, &document.owner);
         Some(Self { resource, secrets, places })
@@ -45,15 +45,15 @@ impl Sub {
 
     /// The request for it as a reference of this class; `None` where the configuration has it left out.
     pub(super) fn request(&self, document: &Document<'_>, class: Class) -> Option<Outgoing> {
-        let daemon = document.daemon;
+        let context = document.context;
         let (owner, resource) = (document.owner.clone(), self.resource.clone());
-        let (parts, mode) = (self.parts(document, class), daemon.base.mode.now());
-        let ask = Ask::new(daemon, owner, resource, parts, None, mode, clock::now());
+        let (parts, mode) = (self.parts(document, class), context.base.mode.now());
+        let ask = Ask::new(&context.proxy, owner, resource, parts, None, mode, clock::now());
         let is_usual = ask.ruling == Ruling::Usual(Standing::Usual)
             || matches!(ask.ruling, Ruling::Moved { .. });
         let may = *document.config.dont_get.get_recursive.of(&UrlParts::of(&ask.bare));
         let kind = kind(document.outgoing.kind, class);
-        (is_usual && may && !ask.asked.form_answer).then(|| want::outgoing(daemon, &ask, kind))
+        (is_usual && may && !ask.asked.form_answer).then(|| want::outgoing(context, &ask, kind))
     }
 
     fn parts(&self, document: &Document<'_>, class: Class) -> Parts {

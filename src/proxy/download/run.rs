@@ -17,8 +17,8 @@ use super::{Download, Downloads, Job, Outcome};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::ModeSwitch;
 use crate::base::tasks::Tasks;
-use crate::daemon::Daemon;
 use crate::net::upstream::{Answer, Failure, Interim, Origin, Outbound, Upstream};
+use crate::proxy::context::ProxyContext;
 use crate::storage::store::{Store, timestamp};
 
 /// Whom downloads ask: the way out, or in tests a script.
@@ -89,27 +89,27 @@ impl Patience {
 /// Fetches what `job` says and serves all who joined `download`. Runs in a task of its own.
 ///
 /// Dropped, it leaves an unfinished file, which is discarded, and tells all readers that it broke off.
-pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
+pub async fn run(context: Arc<ProxyContext>, job: Job, download: Arc<Download>) {
     let key = job.places.queued.key();
     let ground = Ground {
-        asks: &daemon.net.upstream,
-        store: &daemon.storage.store,
-        local: &daemon.base.local,
-        downloads: &daemon.proxy.traffic.downloads,
-        mode: &daemon.base.mode,
-        tasks: &daemon.base.tasks,
-        patience: Patience::of(&daemon.base.config()),
+        asks: &context.net.upstream,
+        store: &context.storage.store,
+        local: &context.base.local,
+        downloads: &context.traffic.downloads,
+        mode: &context.base.mode,
+        tasks: &context.base.tasks,
+        patience: Patience::of(&context.base.config()),
     };
     let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
     let download = &watch.download;
-    daemon.proxy.traffic.downloads.leave(download);
+    context.traffic.downloads.leave(download);
     debug!(url = download.url(), ?outcome, "download ended");
     match &outcome {
         Outcome::Kept(_) => {
-            daemon.storage.store.set_full(false);
-            settle(&daemon, key, timestamp(download.started())).await;
+            context.storage.store.set_full(false);
+            settle(&context, key, timestamp(download.started())).await;
         }
-        Outcome::Unkeepable(error) if error.is_full() => daemon.storage.store.set_full(true),
+        Outcome::Unkeepable(error) if error.is_full() => context.storage.store.set_full(true),
         _ => {}
     }
     download.end(outcome);
@@ -117,20 +117,20 @@ pub async fn run(daemon: Arc<Daemon>, job: Job, download: Arc<Download>) {
 
 /// Takes a request off the queue whose answer has come by another way: somebody browsed there. What was
 /// asked for after that download had `started` waits still: its answer may be another one.
-async fn settle(daemon: &Daemon, key: Key, started: Timestamp) {
+async fn settle(context: &ProxyContext, key: Key, started: Timestamp) {
     // A form that waits was sent and confirmed for itself: sending it once more is another one. What a
     // run goes on from is for the queue to look at.
     let is_answered = move |queued: &OutgoingSummary| {
         queued.kind != RequestKind::Post && queued.wishes.is_empty() && queued.queued <= started
     };
-    let queued = daemon.storage.store.spool().queue().summary(&key);
-    if queued.is_some_and(|queued| is_answered(&queued)) && !daemon.proxy.worker.is_active(&key) {
+    let queued = context.storage.store.spool().queue().summary(&key);
+    if queued.is_some_and(|queued| is_answered(&queued)) && !context.worker.is_active(&key) {
         // Somebody may ask for it just now.
         let removed =
-            daemon.storage.store.run(move |spool| spool.queue().remove_if(&key, is_answered));
+            context.storage.store.run(move |spool| spool.queue().remove_if(&key, is_answered));
         if let Err(error) = removed.await {
             warn!(error = error_chain(&error), "a request that is answered stays on the queue");
         }
-        daemon.proxy.worker.nudge();
+        context.worker.nudge();
     }
 }

@@ -50,20 +50,20 @@ impl Guest {
 
     /// The page that asks whether a form is to be sent.
     pub(super) fn question(&self, url: String, fields: HeaderMap, body: Bytes) -> Response<Body> {
-        let daemon = &self.daemon;
+        let context = &self.context;
         let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.map(str::to_owned);
         let (told, bytes) = (url.clone(), body.len());
         let owner = self.client.visitor.owner();
         let posted = Posted { url, fields, body, owner: owner.clone() };
-        let ticket = match daemon.proxy.confirmations.posted.issue(posted, owner, clock::now()) {
+        let ticket = match context.confirmations.posted.issue(posted, owner, clock::now()) {
             Ok(ticket) => ticket,
             Err(error) => {
                 tracing::error!(%error, "no ticket can be made");
                 return self.told(&Message::Internal);
             }
         };
-        let token = daemon.pages.tokens.confirm(&ticket);
+        let token = context.pages.tokens.confirm(&ticket);
         let send = Send {
             url: &told,
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
@@ -71,7 +71,7 @@ impl Guest {
             ticket: &ticket,
             token: &token,
         };
-        let page = pages::send(&daemon.pages.templates, &self.shell, &send);
+        let page = pages::send(&context.pages.templates, &self.shell, &send);
         reply::from_page(&self.shell, page)
     }
 
@@ -91,7 +91,7 @@ impl Guest {
         let ticket = form.value("ticket").unwrap_or_default();
         let token = match form.value("token") {
             None | Some("") => Token::Absent,
-            Some(token) if self.daemon.pages.tokens.check(Purpose::Confirm(ticket), token) => {
+            Some(token) if self.context.pages.tokens.check(Purpose::Confirm(ticket), token) => {
                 Token::Right
             }
             Some(_) => Token::Wrong,
@@ -118,7 +118,7 @@ impl Guest {
         if let Verdict::Refuse(refusal) = guard(&asked) {
             return Err(self.told(&Message::Forbidden(refusal)));
         }
-        let posted = self.daemon.proxy.confirmations.posted.redeem(ticket, clock::now());
+        let posted = self.context.confirmations.posted.redeem(ticket, clock::now());
         let posted = posted.filter(|posted| posted.owner == self.client.visitor.owner());
         let Some(Posted { url, fields, body, .. }) = posted else {
             let mut response = self.bad(GONE);
@@ -132,7 +132,7 @@ impl Guest {
         if !ask::has_small_body(&parts.method, &parts.headers) {
             return Err(reply::plain(413, "forms of up to 256 KiB are sent from here"));
         }
-        let patience = self.daemon.base.config().options.socket_timeout;
+        let patience = self.context.base.config().options.socket_timeout;
         Box::pin(read_whole(incoming, patience)).await.map_err(|unread| match unread {
             Unread::Broken => reply::plain(400, "the request's body ended early"),
             Unread::Stalled => reply::plain(408, "the request's body did not come"),

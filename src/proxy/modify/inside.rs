@@ -9,14 +9,14 @@ use wwwoffle_url::BrowserUrl;
 
 use super::known::SpoolKnown;
 use super::{Modification, amend, body, changed, essence, own_images};
-use crate::daemon::Daemon;
-use crate::fetch::location;
 use crate::proxy::amend::Foreign;
 use crate::proxy::body::Body;
+use crate::proxy::context::ProxyContext;
 use crate::proxy::gateway::fields::{Shape, answered};
 use crate::proxy::gateway::{Gate, Led};
 use crate::proxy::reply;
 use wwwoffle_html::rewrite::{Changes, Cut, FirstFrame, Rewriter, Sheet};
+use wwwoffle_http::redirect::location;
 
 /// What goes from every page there: it would not run, or would send the browser elsewhere.
 const CUTS: [Cut; 4] = [Cut::Scripts, Cut::Applets, Cut::Refresh, Cut::SetCookie];
@@ -25,7 +25,7 @@ impl Modification {
     /// Leads an answer inside; what we say ourselves stays as it is.
     pub(super) fn inside(
         &self,
-        daemon: &Daemon,
+        context: &ProxyContext,
         gate: &Gate,
         kept: Option<Timestamp>,
         mut answer: Response<Body>,
@@ -48,7 +48,7 @@ impl Modification {
             return reply::plain(502, "the page has moved to where the gateway does not lead");
         }
         let bar =
-            (shape == Shape::Page).then(|| self.bar(daemon, &gate.shell, kept, &answer)).flatten();
+            (shape == Shape::Page).then(|| self.bar(context, &gate.shell, kept, &answer)).flatten();
         *answer.headers_mut() = answered(answer.headers(), shape, &gate.shell.origin);
         if answer.status() == StatusCode::NOT_MODIFIED {
             // A browser would apply them to what it has (RFC 9111 §3.2), and they are of a body that is not here.
@@ -68,10 +68,10 @@ impl Modification {
             Shape::Page | Shape::Svg => {
                 let changes = led(gate, changes);
                 amend(answer.headers_mut(), &Changes::default());
-                let known = SpoolKnown::new(daemon, &self.config, &self.owner);
+                let known = SpoolKnown::new(context, &self.config, &self.owner);
                 let url = gate.url.clone();
                 let page = Rewriter::new(Arc::new(changes), Arc::new(known), url, content_type);
-                changed(answer, |body| body::page(daemon.storage.store.clone(), body, page))
+                changed(answer, |body| body::page(context.storage.store.clone(), body, page))
             }
             Shape::Sheet => {
                 amend(answer.headers_mut(), &Changes::default());

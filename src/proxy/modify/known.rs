@@ -8,7 +8,7 @@ use wwwoffle_spool::Spool;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::base::owner::{Owner, Places};
-use crate::daemon::Daemon;
+use crate::proxy::context::ProxyContext;
 use crate::proxy::rules::is_blocked;
 use wwwoffle_html::rewrite::{Known, Standing};
 
@@ -21,9 +21,9 @@ pub(super) struct SpoolKnown {
 }
 
 impl SpoolKnown {
-    pub(super) fn new(daemon: &Daemon, config: &Arc<Config>, owner: &Owner) -> Self {
-        let (config, spool) = (Arc::clone(config), daemon.storage.store.spool().clone());
-        Self { config, spool, local: daemon.base.local.clone(), owner: owner.clone() }
+    pub(super) fn new(context: &ProxyContext, config: &Arc<Config>, owner: &Owner) -> Self {
+        let (config, spool) = (Arc::clone(config), context.storage.store.spool().clone());
+        Self { config, spool, local: context.base.local.clone(), owner: owner.clone() }
     }
 }
 

@@ -22,13 +22,13 @@ use super::part::{NO_VALIDATOR, fields, is_validated};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Asked as WhoAsks, Whose};
-use crate::daemon::Daemon;
 use crate::net::connection;
 use crate::net::upstream::{Answer, AnswerBody, Failure, Secured};
 use crate::proxy::amend::Foreign;
 use crate::proxy::ask::Ask;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::conditional::{self, Conditions};
+use crate::proxy::context::ProxyContext;
 use crate::proxy::download::{End, Feed};
 use crate::proxy::freshen::variant;
 use crate::proxy::keep::NotKept;
@@ -50,7 +50,7 @@ const END_WITHIN: Duration = Duration::from_secs(1);
 
 /// Sends an answer with a part of a page on, and keeps the part if it can be told which it is.
 pub(in crate::proxy) async fn pass(
-    daemon: &Arc<Daemon>,
+    context: &Arc<ProxyContext>,
     ask: &Ask,
     conditions: &Conditions,
     mut answer: Answer,
@@ -61,7 +61,7 @@ pub(in crate::proxy) async fn pass(
         Err(why) => {
             debug!(url = ask.resource.url.as_str(), why, "a part is not kept");
             return pass::respond(
-                daemon,
+                context,
                 ask,
                 answer,
                 forward,
@@ -69,39 +69,39 @@ pub(in crate::proxy) async fn pass(
             );
         }
     };
-    let new = match new_segment(daemon, ask, &answer, part) {
+    let new = match new_segment(context, ask, &answer, part) {
         Ok(new) => new,
         Err(error) => {
             warn!(%error, "a part cannot be told from others");
-            return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
+            return pass::respond(context, ask, answer, forward, NotStored::Spool);
         }
     };
-    let sent = ask.wire(&daemon.base.pseudonym).into_parts().0;
+    let sent = ask.wire(&context.base.pseudonym).into_parts().0;
     let told = WhoAsks::of(&sent.headers, false);
     let whose = Whose::of_answer(told, answer.headers(), ask.config.caching.shared);
     let place = ask.places.of_answer(whose).clone();
-    let (writer, tail) = match daemon.storage.store.begin_segment(&place, new).await {
+    let (writer, tail) = match context.storage.store.begin_segment(&place, new).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(error = error_chain(&error), "a part of a page cannot be kept");
-            return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
+            return pass::respond(context, ask, answer, forward, NotStored::Spool);
         }
     };
     let feed = Feed::new();
     feed.set_disk(Arc::new(tail));
     let Some(reader) = feed.read() else {
-        return pass::respond(daemon, ask, answer, forward, NotStored::Spool);
+        return pass::respond(context, ask, answer, forward, NotStored::Spool);
     };
     let mut fields = std::mem::take(answer.headers_mut());
-    add_via(&mut fields, answer.version(), &daemon.base.pseudonym);
+    add_via(&mut fields, answer.version(), &context.base.pseudonym);
     let mut response = Response::new(bodies::empty());
     if conditions.are_met_by(StatusCode::OK, &fields) {
         conditional::not_modified(&mut fields);
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
         let receiving = Receiving { writer, expected: part.span.len(), feed };
-        let task = receiving.run(Arc::clone(daemon), place, answer.into_body());
-        daemon.base.tasks.spawn(task);
+        let task = receiving.run(Arc::clone(context), place, answer.into_body());
+        context.base.tasks.spawn(task);
         *response.body_mut() = bodies::download(reader);
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
@@ -155,13 +155,13 @@ fn mark(fields: &HeaderMap, request: &HeaderMap) -> Option<String> {
 }
 
 fn new_segment(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     answer: &Answer,
     part: ReceivedRange,
 ) -> Result<NewSegment, getrandom::Error> {
     let fields = answer.headers();
-    let request = ask.wire(&daemon.base.pseudonym).into_parts().0;
+    let request = ask.wire(&context.base.pseudonym).into_parts().0;
     // A date names no one among the answers to several persons.
     let is_told = fields.contains_key(ETAG) || !ask.is_personal();
     let is_known = is_told && !part.doubtful;
@@ -201,7 +201,7 @@ struct Gathered {
 }
 
 impl Receiving {
-    async fn run(mut self, daemon: Arc<Daemon>, place: Place, mut body: AnswerBody) {
+    async fn run(mut self, context: Arc<ProxyContext>, place: Place, mut body: AnswerBody) {
         loop {
             let feed = Arc::clone(&self.feed);
             let gathered = tokio::select! {
@@ -212,11 +212,11 @@ impl Receiving {
             };
             let Gathered { stretch, end } = self.with_end(gathered, &mut body).await;
             if !stretch.is_empty() {
-                match daemon.storage.store.write(self.writer, stretch).await {
+                match context.storage.store.write(self.writer, stretch).await {
                     Ok((writer, stretch)) => {
                         self.writer = writer;
                         if let Some(end) = end {
-                            return self.end(&daemon, place, stretch, end).await;
+                            return self.end(&context, place, stretch, end).await;
                         }
                         feed.written(stretch);
                     }
@@ -227,7 +227,7 @@ impl Receiving {
                 }
             }
             if let Some(end) = end {
-                return self.end(&daemon, place, Vec::new(), end).await;
+                return self.end(&context, place, Vec::new(), end).await;
             }
         }
     }
@@ -249,7 +249,13 @@ impl Receiving {
     }
 
     /// Keeps what has come, if it is what it said to be, and hands on the `last` of it.
-    async fn end(self, daemon: &Daemon, place: Place, last: Vec<Bytes>, end: Result<(), Failure>) {
+    async fn end(
+        self,
+        context: &ProxyContext,
+        place: Place,
+        last: Vec<Bytes>,
+        end: Result<(), Failure>,
+    ) {
         let Self { writer, expected, feed } = self;
         let came = writer.written();
         let is_sound = match &end {
@@ -268,7 +274,7 @@ impl Receiving {
             }
             complete(spool, &place)
         };
-        let finished = daemon.storage.store.run(finish).await;
+        let finished = context.storage.store.run(finish).await;
         if !last.is_empty() {
             feed.written(last);
         }

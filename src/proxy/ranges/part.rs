@@ -10,8 +10,8 @@ use wwwoffle_spool::{Partial, Place};
 use super::asked;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::daemon::Daemon;
 use crate::proxy::ask::Ask;
+use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use wwwoffle_http::caching::range::{RangeSelection, Ranges, Span, StoredRanges, if_range};
 use wwwoffle_http::fields::list;
@@ -32,20 +32,20 @@ pub struct Part {
 /// The parts that hold what is asked for, where `kept`, which is kept whole, is not there or older. For the
 /// request they are a page that is kept, with the head of the whole.
 pub(in crate::proxy) async fn find(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     kept: Option<&Kept>,
 ) -> Option<Kept> {
     // Parts are of the canonical spelling.
     let ranges = asked(ask).filter(|_| ask.places.spelling.is_canonical())?;
-    let own = at(daemon, ask, &ranges, &ask.places.own).await;
+    let own = at(context, ask, &ranges, &ask.places.own).await;
     let is_newer = |part: &Kept| kept.is_none_or(|kept| kept.entry.when() < part.entry.when());
     let has_own = own.is_some() || kept.is_some_and(|kept| kept.entry.place().owner().is_some());
     if ask.mode == Mode::Offline && has_own {
         // That is what this person saw.
         return own.filter(is_newer);
     }
-    let public = at(daemon, ask, &ranges, &ask.places.public).await;
+    let public = at(context, ask, &ranges, &ask.places.public).await;
     let public =
         public.filter(|part| ask.places.takes_public(&part.fields, ask.config.caching.shared));
     let newest = own.into_iter().chain(public).max_by_key(|part| part.entry.when());
@@ -53,8 +53,8 @@ pub(in crate::proxy) async fn find(
 }
 
 /// The parts at `place` that hold what is asked for.
-async fn at(daemon: &Daemon, ask: &Ask, ranges: &Ranges, place: &Place) -> Option<Kept> {
-    match daemon.storage.store.partial(place).await {
+async fn at(context: &ProxyContext, ask: &Ask, ranges: &Ranges, place: &Place) -> Option<Kept> {
+    match context.storage.store.partial(place).await {
         Ok(partial) => parts(ask, ranges, partial?),
         Err(error) => {
             warn!(error = error_chain(&error), "what is kept in part cannot be read");

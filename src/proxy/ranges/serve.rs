@@ -10,10 +10,10 @@ use tracing::warn;
 
 use super::body::body;
 use super::part::Part;
-use crate::daemon::Daemon;
 use crate::proxy::amend::Foreign;
 use crate::proxy::ask::Ask;
 use crate::proxy::body::{self as bodies, Body};
+use crate::proxy::context::ProxyContext;
 use crate::proxy::reply;
 use crate::storage::store::Kept;
 use wwwoffle_http::caching::range::{
@@ -23,13 +23,13 @@ use wwwoffle_http::caching::range::{
 /// Answers a request for ranges from what is kept, whole or in part; `fields` are those the whole would
 /// be sent with. `None` where the whole is the answer, because no range is asked for that counts.
 pub(in crate::proxy) fn ranges(
-    daemon: &Daemon,
+    context: &ProxyContext,
     ask: &Ask,
     kept: &Arc<Kept>,
     fields: &HeaderMap,
 ) -> Option<Response<Body>> {
     if let Some(Part { partial, satisfied }) = &kept.part {
-        let answer = answer(daemon, kept, fields, satisfied, partial.complete_length());
+        let answer = answer(context, kept, fields, satisfied, partial.complete_length());
         // Several parts cannot be told apart without a boundary, and there is no whole.
         return answer.or_else(|| Some(reply::plain(500, "the parts cannot be told apart")));
     }
@@ -41,12 +41,12 @@ pub(in crate::proxy) fn ranges(
         return None;
     }
     let length = kept.entry.body_len();
-    answer(daemon, kept, fields, &ranges.satisfy(length), Some(length))
+    answer(context, kept, fields, &ranges.satisfy(length), Some(length))
 }
 
 /// The answer with these bytes of a representation of `complete` bytes; `None` where that is the whole.
 fn answer(
-    daemon: &Daemon,
+    context: &ProxyContext,
     kept: &Arc<Kept>,
     fields: &HeaderMap,
     satisfied: &RangeSelection,
@@ -81,7 +81,7 @@ fn answer(
     if let Some(content_type) = multipart {
         fields.insert(CONTENT_TYPE, content_type);
     }
-    let mut response = Response::new(body(&daemon.storage.store, kept, stretches));
+    let mut response = Response::new(body(&context.storage.store, kept, stretches));
     *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     *response.headers_mut() = fields;
     response.extensions_mut().insert(Foreign);

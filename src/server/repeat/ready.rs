@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::header::{
@@ -12,16 +12,14 @@ use hyper::header::{
     TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::{HeaderMap, Response, StatusCode};
-use wwwoffle_config::Config;
 
-use crate::base::mode::Mode;
 use crate::base::owner::Owner;
-use crate::daemon::Daemon;
 use crate::proxy::body::WholeBody;
+use crate::proxy::repeat::Grounds;
 use crate::proxy::site::Door;
-use crate::server::connection::Visitor;
+use crate::proxy::visitor::Visitor;
+use crate::server::context::ServerContext;
 use crate::storage::statistics::Given;
-use crate::storage::store::Shelf;
 
 /// So many parts have a lock of their own.
 const PARTS: usize = 16;
@@ -46,36 +44,6 @@ impl Whence {
             Door::Site(site) => site.url().as_str().to_owned(),
         };
         Self { owner: visitor.owner(), door }
-    }
-}
-
-/// What an answer follows from, besides its request. It is no ground for another one at any other time.
-#[derive(Clone, Debug)]
-pub struct Grounds {
-    /// The configuration it was made under.
-    pub config: Arc<Config>,
-    /// The mode.
-    pub mode: Mode,
-    /// Since when there was a line.
-    pub dials_since: SystemTime,
-    /// Where it was looked for.
-    pub shelves: [Arc<Shelf>; 2],
-    /// When it was made.
-    pub made: SystemTime,
-    /// When its age will be another.
-    pub until: SystemTime,
-}
-
-impl Grounds {
-    /// Whether they are still those of a request that comes now.
-    #[must_use]
-    pub fn hold(&self, daemon: &Daemon, now: SystemTime) -> bool {
-        self.made <= now
-            && now < self.until
-            && Arc::ptr_eq(&self.config, &daemon.base.config())
-            && self.mode == daemon.base.mode.now()
-            && self.dials_since == daemon.base.mode.dials_since()
-            && self.shelves.iter().all(|one| daemon.storage.store.is_current(one))
     }
 }
 
@@ -202,7 +170,7 @@ impl Repeats {
     #[must_use]
     pub fn get(
         &self,
-        daemon: &Daemon,
+        context: &ServerContext,
         whence: &Whence,
         request: &[u8],
         now: SystemTime,
@@ -210,7 +178,7 @@ impl Repeats {
         let hash = self.hasher.hash_one((whence, request));
         let ready = Arc::clone(self.part(hash).ready.get(&hash)?);
         let is_it = ready.request == request && ready.whence == *whence;
-        (is_it && ready.grounds.hold(daemon, now)).then_some(ready)
+        (is_it && ready.grounds.hold(&context.proxy, now)).then_some(ready)
     }
 
     /// Remembers an answer that is about to be sent, if it can be sent again.
@@ -245,11 +213,4 @@ impl Repeats {
         // Whatever panicked, an answer is an answer.
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Until when an answer of this age at `now` has the same age in whole seconds.
-#[must_use]
-pub fn same_age_until(age: Duration, now: SystemTime) -> SystemTime {
-    let into = Duration::from_nanos(u64::from(age.subsec_nanos()));
-    now + Duration::from_secs(1).saturating_sub(into)
 }

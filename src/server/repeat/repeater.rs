@@ -11,9 +11,9 @@ use tokio::io::AsyncWrite;
 
 use super::{Exchange, Ready, Whence};
 use crate::base::clock;
-use crate::daemon::Daemon;
 use crate::proxy::admit;
-use crate::server::connection::Visitor;
+use crate::proxy::visitor::Visitor;
+use crate::server::context::ServerContext;
 
 /// The longest request that is remembered, in bytes.
 const MAX_REQUEST: usize = 8 * 1024;
@@ -28,7 +28,7 @@ const END: &[u8] = b"\r\n\r\n";
 /// Answers the requests of a connection that repeat another.
 #[derive(Debug)]
 pub(in crate::server) struct Repeater {
-    daemon: Arc<Daemon>,
+    context: Arc<ServerContext>,
     visitor: Visitor,
     whence: Whence,
     exchange: Arc<Exchange>,
@@ -52,12 +52,12 @@ struct Answering {
 
 impl Repeater {
     /// That of a new connection.
-    pub(in crate::server) fn new(daemon: Arc<Daemon>, visitor: Visitor) -> Self {
+    pub(in crate::server) fn new(context: Arc<ServerContext>, visitor: Visitor) -> Self {
         let whence = Whence::of(&visitor);
-        let patience = daemon.base.config().options.idle_timeout / 4;
+        let patience = context.base.config().options.idle_timeout / 4;
         let (exchange, passed) = (Arc::default(), Instant::now());
         let (flushed, answering, turn) = (0, None, 0);
-        Self { daemon, visitor, whence, exchange, flushed, passed, patience, answering, turn }
+        Self { context, visitor, whence, exchange, flushed, passed, patience, answering, turn }
     }
 
     /// What the other end of the connection needs.
@@ -88,8 +88,8 @@ impl Repeater {
         }
         if self.passed.elapsed() < self.patience
             && let Some(ready) =
-                self.daemon.server.repeats.get(&self.daemon, &self.whence, fresh, clock::now())
-            && admit::still_served(&self.daemon, &self.visitor)
+                self.context.repeats.get(&self.context, &self.whence, fresh, clock::now())
+            && admit::still_served(&self.context.proxy, &self.visitor)
         {
             ready.count();
             self.answering = Some(Answering { ready, written: 0 });

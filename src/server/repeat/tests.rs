@@ -1,6 +1,5 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use bytes::{Buf, Bytes};
 use futures_util::{FutureExt, StreamExt, stream};
@@ -10,8 +9,8 @@ use hyper::StatusCode;
 use hyper::body::Frame;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, ETAG, HeaderValue};
 
+use super::Counted;
 use super::ready::{head, may_be_repeated};
-use super::{Counted, same_age_until};
 use crate::net::upstream::BoxError;
 
 #[test]
@@ -62,15 +61,6 @@ fn a_head_is_written_as_hyper_writes_it() {
     let mut closing = fields("4");
     closing.insert(CONNECTION, HeaderValue::from_static("close"));
     assert!(head(StatusCode::OK, &closing, b"body").is_none());
-}
-
-#[test]
-fn an_age_lasts_until_it_is_a_second_more() {
-    let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250);
-    for (age, lasts) in [(0, 1_000), (10, 990), (999, 1), (1_000, 1_000), (61_400, 600)] {
-        let until = same_age_until(Duration::from_millis(age), now);
-        assert_eq!(until.duration_since(now).unwrap(), Duration::from_millis(lasts), "{age}");
-    }
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use crate::storage::store::timestamp;
 pub(super) async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<DeletedUrls, Fault> {
     not_too_many(&wanted.urls)?;
     let owner = owner(caller, wanted.owner.as_deref())?;
-    let local = &caller.daemon.base.local;
+    let local = &caller.context.base.local;
     let places: Result<Vec<_>, Fault> = wanted
         .urls
         .iter()
@@ -29,7 +29,7 @@ pub(super) async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<D
             Err(error) => Err(Fault::url(text, &error)),
         })
         .collect();
-    let (mut gone, store) = (DeletedUrls::default(), &caller.daemon.storage.store);
+    let (mut gone, store) = (DeletedUrls::default(), &caller.context.storage.store);
     for places in places? {
         let own = store.remove(&places.own).await?;
         let removed = store.remove(&places.public).await? || own;
@@ -42,9 +42,9 @@ pub(super) async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<D
 /// Gives what is kept other URLs.
 pub(super) async fn rename(caller: &Caller, wanted: EntriesToMove) -> Result<MovedUrls, Fault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
-    let local = caller.daemon.base.local.clone();
+    let local = caller.context.base.local.clone();
     let rename = Rename::read(&wanted, &owner, &local)?;
-    Ok(caller.daemon.storage.store.run(move |spool| rename.carry_out(spool, &local)).await?)
+    Ok(caller.context.storage.store.run(move |spool| rename.carry_out(spool, &local)).await?)
 }
 
 /// Keeps the body of the call, a head and what follows it, as the answer of the URL in the arguments.
@@ -56,7 +56,7 @@ pub(super) async fn write(
     let form = read(arguments)?;
     let text = form.value("url").filter(|url| !url.is_empty());
     let text = text.ok_or_else(|| Fault::bad("expected the argument url".to_owned()))?;
-    let mut url = CanonicalUrl::parse(text, &caller.daemon.base.local)
+    let mut url = CanonicalUrl::parse(text, &caller.context.base.local)
         .map_err(|error| Fault::url(text, &error))?;
     let named = form.value("owner").filter(|named| !named.is_empty());
     let places = Places::of(&mut url, &HeaderMap::new(), &owner(caller, named)?);
@@ -64,19 +64,19 @@ pub(super) async fn write(
     let is_own = named.is_some() || places.credentials;
     let place = if is_own { places.own } else { places.public };
     let mut intake = Intake::new(place.clone(), timestamp(clock::now()));
-    let patience = caller.daemon.base.config().options.socket_timeout;
+    let patience = caller.context.base.config().options.socket_timeout;
     loop {
         let frame = tokio::time::timeout(patience, body.frame()).await;
         let frame = frame.map_err(|_| cut_short())?;
         let Some(frame) = frame else { break };
         let Ok(data) = frame.map_err(|_| cut_short())?.into_data() else { continue };
-        let taken = caller.daemon.storage.store.run(move |spool| {
+        let taken = caller.context.storage.store.run(move |spool| {
             let pushed = intake.push(spool, &data);
             Ok(pushed.map(|()| intake))
         });
         intake = taken.await??;
     }
-    let stored = caller.daemon.storage.store.run(move |_| Ok(intake.finish())).await??;
+    let stored = caller.context.storage.store.run(move |_| Ok(intake.finish())).await??;
     Ok(WrittenUrl { url: place.url().to_owned(), bytes: stored.body_len })
 }
 

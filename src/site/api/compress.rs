@@ -23,13 +23,13 @@ use crate::storage::purge::room::min_free_at;
 pub(super) fn start(caller: &Caller, wanted: &EntriesToCompress) -> Result<Body, Fault> {
     let form = if wanted.expand { Form::Plain } else { Form::Compressed };
     let which = which(caller, wanted)?;
-    let daemon = Arc::clone(&caller.daemon);
+    let context = Arc::clone(&caller.context);
     let line = async move {
-        let tasks = daemon.base.tasks.clone();
+        let tasks = context.base.tasks.clone();
         let go_on = move || !tasks.is_stopping();
-        let spare = min_free_at(&daemon.base.config(), daemon.storage.store.spool().root());
+        let spare = min_free_at(&context.base.config(), context.storage.store.spool().root());
         let work = move |spool: &Spool| carry_out(spool, &which, form, (spare, &go_on));
-        let event = match daemon.storage.store.run(work).await {
+        let event = match context.storage.store.run(work).await {
             Ok(Some(done)) => CompressEvent::Done(done),
             Ok(None) => CompressEvent::Failed("the daemon stops".to_owned()),
             Err(error) => CompressEvent::Failed(error_chain(&error)),
@@ -58,7 +58,7 @@ fn which(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, Fault> {
     let owner = entries::owner(caller, wanted.owner.as_deref())?;
     let mut places = Vec::new();
     for text in &wanted.urls {
-        let url = CanonicalUrl::parse(text, &caller.daemon.base.local);
+        let url = CanonicalUrl::parse(text, &caller.context.base.local);
         let mut url = url.map_err(|error| Fault::url(text, &error))?;
         places.push(Places::of(&mut url, &HeaderMap::new(), &owner));
     }

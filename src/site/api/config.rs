@@ -15,8 +15,8 @@ use crate::proxy::body::Body;
 
 /// Every option, its value, and where that stands.
 pub(super) async fn state(caller: &Caller) -> Result<Response<Body>, Fault> {
-    let file = caller.daemon.base.live.file();
-    let text = match caller.daemon.base.config_text().await {
+    let file = caller.context.base.live.file();
+    let text = match caller.context.base.config_text().await {
         Ok(text) => text,
         Err(error) => return Ok(refused(caller, &error)),
     };
@@ -33,7 +33,7 @@ pub(super) async fn state(caller: &Caller) -> Result<Response<Body>, Fault> {
 }
 
 pub(super) async fn versions(caller: &Caller) -> Response<Body> {
-    match caller.daemon.base.config_versions().await {
+    match caller.context.base.config_versions().await {
         Ok(versions) => json(caller, &ConfigVersions::of(&versions)),
         Err(error) => refused(caller, &error),
     }
@@ -58,8 +58,8 @@ pub(super) async fn undo(
 }
 
 async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Response<Body> {
-    let file = caller.daemon.base.live.file();
-    match caller.daemon.base.change_config(change, expected, caller.permission.reach()).await {
+    let file = caller.context.base.live.file();
+    match caller.context.base.change_config(change, expected, caller.permission.reach()).await {
         Ok(Done { text, edited, applied: Applied { options, restart } }) => {
             json(caller, &ConfigChange::of(&file, &text, edited, &options, &restart))
         }
@@ -69,12 +69,12 @@ async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Res
 
 /// Reads the configuration again.
 pub(super) async fn reload(caller: &Caller) -> Response<Body> {
-    let applied = match caller.daemon.base.reload().await {
+    let applied = match caller.context.base.reload().await {
         Ok(applied) => applied,
         Err(faults) => return faulty(caller, &faults),
     };
-    let file = caller.daemon.base.live.file();
-    match caller.daemon.base.config_text().await {
+    let file = caller.context.base.live.file();
+    match caller.context.base.config_text().await {
         Ok(text) => {
             let Applied { options, restart } = applied;
             json(caller, &ConfigChange::of(&file, &text, None, &options, &restart))

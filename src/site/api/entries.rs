@@ -14,11 +14,11 @@ use super::super::info::{self, NoInfo};
 use super::{Fault, push_line};
 use crate::api::{EntryItem, Info, What};
 use crate::base::owner::{BadOwner, Owner};
-use crate::daemon::Daemon;
 use crate::fetch::held::Holder;
 use crate::net::upstream::BoxError;
 use crate::page::form::Form;
 use crate::proxy::body::{self, Body};
+use crate::site::context::SiteContext;
 
 /// How many entries are read in one go.
 const ENTRIES_AT_ONCE: usize = 100;
@@ -36,10 +36,10 @@ pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Bod
         What::Entries { scheme, host } => {
             let (scheme, host) = (scheme.map(str::to_owned), host.map(str::to_owned));
             let start = move |spool: &Spool| spool.list(scheme.as_deref(), host.as_deref());
-            let daemon = &caller.daemon;
-            let list = daemon.storage.store.run(start).await?;
+            let context = &caller.context;
+            let list = context.storage.store.run(start).await?;
             let viewer = (!caller.administers()).then(|| caller.owner.clone());
-            Ok(walk(Arc::clone(daemon), viewer, list))
+            Ok(walk(Arc::clone(context), viewer, list))
         }
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault
 /// else of everyone's.
 pub(super) async fn info(caller: &Caller, arguments: Option<&str>) -> Result<Info, Fault> {
     let (url, owner) = asked_url(caller, arguments)?;
-    info::of(&caller.daemon, &owner, &url).await.map_err(|error| match error {
+    info::of(&caller.context, &owner, &url).await.map_err(|error| match error {
         NoInfo::Url(error) => Fault::url(&url, &error),
         NoInfo::Spool(error) => Fault::from(error),
     })
@@ -86,16 +86,16 @@ pub(super) fn read(arguments: Option<&str>) -> Result<Form, Fault> {
 }
 
 /// Walks the spool for `viewer`, or for somebody who may see everything.
-fn walk(daemon: Arc<Daemon>, viewer: Option<Owner>, list: List) -> Body {
+fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: List) -> Body {
     let frames = stream::unfold(Some(list), move |list| {
-        let (daemon, viewer) = (Arc::clone(&daemon), viewer.clone());
+        let (context, viewer) = (Arc::clone(&context), viewer.clone());
         async move {
             let mut list = list?;
-            if daemon.base.tasks.is_stopping() {
+            if context.base.tasks.is_stopping() {
                 let error = BoxError::from("the daemon stops");
                 return Some((Err(error), None));
             }
-            let read = daemon.storage.store.run(move |_| {
+            let read = context.storage.store.run(move |_| {
                 let lines = some(&mut list, viewer.as_ref())?;
                 Ok((lines, list))
             });
@@ -129,7 +129,7 @@ fn some(list: &mut List, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Erro
 fn outgoing(caller: &Caller) -> Body {
     let mut lines = Vec::new();
     let (list, holder) =
-        (caller.daemon.storage.store.spool().queue().list(), Holder::new(&caller.daemon));
+        (caller.context.storage.store.spool().queue().list(), Holder::new(&caller.context.fetch));
     for request in list.iter().filter(|request| caller.may_see_queued(&request.place)) {
         push_line(&mut lines, &EntryItem::of_waiting(request, holder.held(request)));
     }

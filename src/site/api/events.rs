@@ -86,7 +86,7 @@ impl Telling {
             return Some(Bytes::from_static(BEGINNING));
         }
         loop {
-            let tasks = &self.caller.daemon.base.tasks;
+            let tasks = &self.caller.context.base.tasks;
             tokio::select! {
                 () = tasks.stopping() => return None,
                 _now = self.look.tick() => {}
@@ -109,15 +109,18 @@ impl Telling {
 
     /// How things are now, as far as the caller may see them.
     fn step(&mut self) -> ProgressStep {
-        let daemon = &self.caller.daemon;
-        let (queue, may_dial) = (status::counts(daemon), daemon.base.mode.now().may_dial());
+        let context = &self.caller.context;
+        let (queue, may_dial) = (status::counts(context), context.base.mode.now().may_dial());
         let mut downloads = status::downloads(&self.caller);
         let surplus = downloads.len().saturating_sub(MAX_DOWNLOADS);
         downloads.truncate(MAX_DOWNLOADS);
         ProgressStep {
-            mode: daemon.base.mode.now(),
+            mode: context.base.mode.now(),
             queue,
-            whole: daemon.fetch.fetcher.whole(queue.waiting.saturating_add(queue.active), may_dial),
+            whole: context
+                .fetch
+                .fetcher
+                .whole(queue.waiting.saturating_add(queue.active), may_dial),
             downloads,
             more: u64::try_from(surplus).unwrap_or(u64::MAX),
             runs: self.runs(may_dial),

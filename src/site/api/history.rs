@@ -13,14 +13,14 @@ use crate::base::error_chain::error_chain;
 /// The list.
 pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<History, Fault> {
     let (url, owner) = asked_url(caller, arguments)?;
-    let listed = history::of(&caller.daemon, &owner, &url).await;
+    let listed = history::of(&caller.context, &owner, &url).await;
     listed.map(|(history, _)| history).map_err(|error| fault(&url, error))
 }
 
 /// Makes a version what is kept, and tells the list as it is then.
 pub(super) async fn restore(caller: &Caller, wanted: VersionRequest) -> Result<History, Fault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
-    let done = history::restore(&caller.daemon, &owner, &wanted.url, wanted.stored).await;
+    let done = history::restore(&caller.context, &owner, &wanted.url, wanted.stored).await;
     done.map_err(|error| not_done(&wanted.url, error))?;
     after(caller, &owner, &wanted.url).await
 }
@@ -28,7 +28,7 @@ pub(super) async fn restore(caller: &Caller, wanted: VersionRequest) -> Result<H
 /// Removes a version, and tells the list as it is then.
 pub(super) async fn delete(caller: &Caller, wanted: VersionRequest) -> Result<History, Fault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
-    let done = history::remove(&caller.daemon, &owner, &wanted.url, wanted.stored).await;
+    let done = history::remove(&caller.context, &owner, &wanted.url, wanted.stored).await;
     done.map_err(|error| not_done(&wanted.url, error))?;
     after(caller, &owner, &wanted.url).await
 }
@@ -38,7 +38,7 @@ async fn after(
     owner: &crate::base::owner::Owner,
     url: &str,
 ) -> Result<History, Fault> {
-    let listed = history::of(&caller.daemon, owner, url).await;
+    let listed = history::of(&caller.context, owner, url).await;
     listed.map(|(history, _)| history).map_err(|error| fault(url, error))
 }
 

@@ -18,9 +18,9 @@ use super::{Fault, push_line};
 use crate::api::{ImportEvent, ImportRequest};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
+use crate::site::context::SiteContext;
 use crate::site::exchange::{Placer, options};
 use crate::storage::store::timestamp;
 
@@ -38,13 +38,13 @@ pub(super) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, Faul
             "archives are taken in by the command line alone: their paths are of this machine";
         return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
-    let daemon = Arc::clone(&caller.daemon);
-    let options = options(&wanted, daemon.base.local.clone(), timestamp(clock::now()))
+    let context = Arc::clone(&caller.context);
+    let options = options(&wanted, context.base.local.clone(), timestamp(clock::now()))
         .map_err(|error| Fault::bad(error.to_string()))?;
     let (tell, told) = mpsc::channel(LINES_AHEAD);
     let path = PathBuf::from(wanted.path);
     // It ends soon after the tasks are told to: it looks at each step.
-    let _detached = spawn_blocking(move || run(&daemon, &path, &options, &tell));
+    let _detached = spawn_blocking(move || run(&context, &path, &options, &tell));
     let frames = stream::unfold(told, |mut told: mpsc::Receiver<Bytes>| async move {
         let line = told.recv().await?;
         Some((Ok::<_, BoxError>(Frame::data(line)), told))
@@ -53,14 +53,14 @@ pub(super) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, Faul
 }
 
 fn run(
-    daemon: &Daemon,
+    context: &SiteContext,
     path: &std::path::Path,
     options: &ImportOptions,
     tell: &mpsc::Sender<Bytes>,
 ) {
     let mut last = Instant::now();
     let mut watch = |report: &Report| {
-        if daemon.base.tasks.is_stopping() {
+        if context.base.tasks.is_stopping() {
             return Go::NoFurther;
         }
         if last.elapsed() < TELL_EVERY {
@@ -72,9 +72,9 @@ fn run(
             Err(_) => Go::NoFurther,
         }
     };
-    let done = import(daemon.storage.store.spool(), path, options, &Placer, &mut watch);
+    let done = import(context.storage.store.spool(), path, options, &Placer, &mut watch);
     if done.as_ref().is_ok_and(|report| report.queued > 0) {
-        daemon.fetch.fetcher.nudge();
+        context.fetch.fetcher.nudge();
     }
     // Whoever has left needs no end.
     let _told = tell.blocking_send(line(&end(done)));

@@ -71,13 +71,13 @@ pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
     wanted: Wanted,
     act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     // What is in no list is so for everybody but who commands the spool.
     let wanted = Wanted { all: wanted.all && caller.administers(), ..wanted };
-    let sessions: Sessions = sessions::sessions(daemon).await;
-    let (spool, config) = (daemon.storage.store.spool().clone(), daemon.base.config());
+    let sessions: Sessions = sessions::sessions(&context.storage).await;
+    let (spool, config) = (context.storage.store.spool().clone(), context.base.config());
     let now = timestamp(crate::base::clock::now());
-    lists::ask(daemon, move |index| {
+    lists::ask(&context.storage, move |index| {
         let (spool, config, sessions, viewer) = (&spool, &*config, &sessions, &viewer);
         // A list that is not current is better than none.
         let _late = index.settle_within(false, CURRENT_WITHIN);
@@ -93,12 +93,12 @@ pub(super) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Result<Body, 
         return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
     let what = if wanted.changed { Reindex::Changed } else { Reindex::All };
-    let ((tell, done), index) = (oneshot::channel(), caller.daemon.storage.index.clone());
-    let daemon = Arc::clone(&caller.daemon);
-    caller.daemon.base.tasks.spawn(async move {
+    let ((tell, done), index) = (oneshot::channel(), caller.context.storage.index.clone());
+    let context = Arc::clone(&caller.context);
+    caller.context.base.tasks.spawn(async move {
         let outcome = tokio::select! {
-            () = daemon.base.tasks.stopping() => return,
-            outcome = lists::remake(&daemon, what) => outcome,
+            () = context.base.tasks.stopping() => return,
+            outcome = lists::remake(&context.storage, what) => outcome,
         };
         // Whoever asked may have left.
         let _ = tell.send(outcome);

@@ -29,7 +29,7 @@ pub(super) async fn set(caller: &Caller, wanted: MonitorRequest) -> Result<Monit
         None => Scope::default(),
     };
     for text in &wanted.urls {
-        target::of_url(text, &caller.daemon.base.local)
+        target::of_url(text, &caller.context.base.local)
             .map_err(|error| Fault::url(text, &error))?;
     }
     let mut set = Vec::new();
@@ -37,12 +37,11 @@ pub(super) async fn set(caller: &Caller, wanted: MonitorRequest) -> Result<Monit
         let wish = Wish::new(url.clone(), schedule, wanted.versions)
             .following(wanted.depth, scope.clone())
             .with_parts(wanted.parts.clone());
-        let (summary, _) =
-            monitor::set(&caller.daemon, &caller.requester(), wish).await.map_err(|error| {
-                match error {
-                    WantError::Spool(error) => Fault::from(error),
-                    error => Fault::url(&url, &error),
-                }
+        let (summary, _) = monitor::set(&caller.context.fetch, &caller.requester(), wish)
+            .await
+            .map_err(|error| match error {
+                WantError::Spool(error) => Fault::from(error),
+                error => Fault::url(&url, &error),
             })?;
         set.push(item(&summary));
     }
@@ -61,15 +60,15 @@ pub(super) async fn delete(
     not_too_many(&wanted.urls)?;
     let mut gone = DeletedUrls::default();
     if wanted.all {
-        for one in monitor::list(&caller.daemon, |place| caller.may_see_queued(place)) {
-            if monitor::remove(&caller.daemon, one.place.key()).await? {
+        for one in monitor::list(&caller.context.fetch, |place| caller.may_see_queued(place)) {
+            if monitor::remove(&caller.context.fetch, one.place.key()).await? {
                 gone.deleted.push(one.place.url().to_owned());
             }
         }
     }
     for url in wanted.urls {
         let key = key_of(caller, &url).map_err(|error| Fault::url(&url, &error))?;
-        let removed = monitor::remove(&caller.daemon, key).await?;
+        let removed = monitor::remove(&caller.context.fetch, key).await?;
         if removed { &mut gone.deleted } else { &mut gone.missing }.push(url);
     }
     Ok(gone)

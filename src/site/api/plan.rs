@@ -24,15 +24,15 @@ impl From<NotPlanned> for Fault {
 pub(super) async fn runs(caller: &Caller, wanted: RunPlanRequest) -> Result<RunPlans, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
-        target::of_url(text, &caller.daemon.base.local)
+        target::of_url(text, &caller.context.base.local)
             .map_err(|error| Fault::url(text, &error))?;
     }
     let asked = |url| Asked { url, aim: wanted.aim.clone() };
     let asked: Vec<_> = wanted.urls.into_iter().map(asked).collect();
-    Ok(RunPlans { plans: plan_runs(&caller.daemon, &caller.requester(), &asked).await? })
+    Ok(RunPlans { plans: plan_runs(&caller.context.fetch, &caller.requester(), &asked).await? })
 }
 
 /// What of the queue the caller may see would bring.
 pub(super) async fn queue(caller: &Caller) -> Result<QueuePlan, Fault> {
-    Ok(plan_queue(&caller.daemon, |place| caller.may_see_queued(place)).await?)
+    Ok(plan_queue(&caller.context.fetch, |place| caller.may_see_queued(place)).await?)
 }

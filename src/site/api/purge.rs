@@ -27,13 +27,13 @@ impl From<NotPurged> for Fault {
 
 /// Begins a purge, or a plan of one. The answer is one line, which comes when it is done: that may take long.
 pub(super) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault> {
-    if caller.daemon.storage.purging.told().running {
+    if caller.context.storage.purging.told().running {
         return Err(NotPurged::Busy.into());
     }
     let what = if wanted.dry_run { What::Plan } else { What::Purge };
-    let daemon = Arc::clone(&caller.daemon);
+    let context = Arc::clone(&caller.context);
     let line = async move {
-        let event = match purge::run(&daemon, what).await {
+        let event = match purge::run(&context.storage, what).await {
             Ok(report) => PurgeEvent::Done(Box::new(report)),
             Err(error) => PurgeEvent::Failed(error_chain(&error)),
         };
@@ -50,20 +50,20 @@ pub(super) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
         let error = "what is pinned is shown to the command line, and with the control password";
         return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
-    let pins = caller.daemon.storage.store.run(wwwoffle_spool::Spool::pins).await?;
+    let pins = caller.context.storage.store.run(wwwoffle_spool::Spool::pins).await?;
     Ok(Pins { pins: pins.into_iter().collect() })
 }
 
 /// Pins URLs, or unpins them. Each is looked at first, so that a mistake in one leaves nothing half done.
 pub(super) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, Fault> {
     not_too_many(&wanted.urls)?;
-    let local = &caller.daemon.base.local;
+    let local = &caller.context.base.local;
     let mut urls = Vec::new();
     for text in &wanted.urls {
         urls.push(purge::pinned_url(text, local).map_err(|error| Fault::url(text, &error))?);
     }
     for url in &urls {
-        set_pinned(&caller.daemon, url.clone(), wanted.pinned).await?;
+        set_pinned(&caller.context, url.clone(), wanted.pinned).await?;
     }
     if caller.administers() {
         return pins(caller).await;

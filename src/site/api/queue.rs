@@ -17,7 +17,7 @@ pub(super) async fn prioritize(
     let mut keys = wanted.keys.iter().map(|text| key(text)).collect::<Result<Vec<_>, _>>()?;
     let urls: Result<Vec<_>, Fault> = (wanted.urls.iter())
         .map(|text| {
-            let url = CanonicalUrl::parse(text, &caller.daemon.base.local);
+            let url = CanonicalUrl::parse(text, &caller.context.base.local);
             let url = url.map_err(|error| Fault::url(text, &error))?;
             Ok(url.without_credentials().as_str().to_owned())
         })

@@ -13,13 +13,13 @@ use crate::api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use crate::api::{Event, Whole};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Requester;
-use crate::daemon::Daemon;
 use crate::fetch::held;
 use crate::fetch::recurse::aim::Asked;
 use crate::fetch::recurse::{begin, outcome, runs};
 use crate::proxy::body::Body;
 use crate::proxy::target;
 use crate::site::caller::Caller;
+use crate::site::context::SiteContext;
 
 impl From<runs::Told> for RunItem {
     fn from(told: runs::Told) -> Self {
@@ -38,7 +38,7 @@ impl From<runs::Told> for RunItem {
 
 /// All that the caller may see.
 pub(in crate::site) fn all(caller: &Caller) -> RunList {
-    let list = caller.daemon.fetch.fetcher.runs().list();
+    let list = caller.context.fetch.fetcher.runs().list();
     let may_see = |told: &runs::Told| caller.may_see_owned(told.owner.as_deref());
     RunList { runs: list.into_iter().filter(may_see).map(RunItem::from).collect() }
 }
@@ -48,10 +48,10 @@ pub(in crate::site) fn all(caller: &Caller) -> RunList {
 pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Response<Body>, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
-        target::of_url(text, &caller.daemon.base.local)
+        target::of_url(text, &caller.context.base.local)
             .map_err(|error| Fault::url(text, &error))?;
     }
-    let mut follow = Follow::new(&caller.daemon);
+    let mut follow = Follow::new(&caller.context);
     for url in wanted.urls {
         let asked = Asked { url, aim: wanted.aim.clone() };
         follow.begin(&caller.requester(), &asked).await;
@@ -62,7 +62,7 @@ pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Respons
     if let Some(Event::Failed { error, .. }) = follow.teller.ready.pop_front() {
         return Err(Fault::new(StatusCode::CONFLICT, error));
     }
-    let runs = caller.daemon.fetch.fetcher.runs();
+    let runs = caller.context.fetch.fetcher.runs();
     let begun = follow.ids.iter().filter_map(|id| runs.told(*id)).map(RunItem::from);
     Ok(json(caller, &RunList { runs: begun.collect() }))
 }
@@ -85,11 +85,11 @@ pub(in crate::site) async fn stop_for(
     caller: &Caller,
     id: RunId,
 ) -> Result<Option<u64>, wwwoffle_spool::Error> {
-    let told = caller.daemon.fetch.fetcher.runs().told(id);
+    let told = caller.context.fetch.fetcher.runs().told(id);
     if !told.is_some_and(|told| caller.may_see_owned(told.owner.as_deref())) {
         return Ok(None);
     }
-    outcome::stop(&caller.daemon, id).await
+    outcome::stop(&caller.context.fetch, id).await
 }
 
 /// Tells of runs until they have ended. Dropping it ends the telling, and nothing else.
@@ -117,9 +117,9 @@ impl Tell for Follow {
 }
 
 impl Follow {
-    fn new(daemon: &Arc<Daemon>) -> Self {
+    fn new(context: &Arc<SiteContext>) -> Self {
         Self {
-            teller: Teller::new(daemon),
+            teller: Teller::new(context),
             ids: Vec::new(),
             told: HashMap::new(),
             sum: Sum::default(),
@@ -128,7 +128,7 @@ impl Follow {
     }
 
     async fn begin(&mut self, requester: &Requester, asked: &Asked) {
-        match begin(&self.teller.daemon, requester, asked, RequestKind::Page).await {
+        match begin(&self.teller.context.fetch, requester, asked, RequestKind::Page).await {
             Ok(id) => self.ids.push(id),
             Err(error) => {
                 self.failed += 1;
@@ -143,7 +143,7 @@ impl Follow {
         while let Some(event) = self.teller.event() {
             self.teller.ready.push_back(event);
         }
-        let runs = self.teller.daemon.fetch.fetcher.runs();
+        let runs = self.teller.context.fetch.fetcher.runs();
         let told: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
         let is_over = told.iter().all(|told| told.ended.is_some()) || self.nothing_moves();
         if is_over {
@@ -161,7 +161,7 @@ impl Follow {
     fn tell_progress(&mut self, items: &[RunItem]) {
         let wanted = self.under_way();
         let mut under_way = 0_u64;
-        for download in self.teller.daemon.proxy.traffic.downloads.list() {
+        for download in self.teller.context.proxy.traffic.downloads.list() {
             let (url, shown) = (download.url(), download.progress());
             if !wanted.contains(url) {
                 continue;
@@ -180,8 +180,8 @@ impl Follow {
 
     /// What of the runs is on its way.
     fn under_way(&self) -> HashSet<String> {
-        let (fetcher, mut urls) = (&self.teller.daemon.fetch.fetcher, HashSet::new());
-        self.teller.daemon.storage.store.spool().queue().visit(|request| {
+        let (fetcher, mut urls) = (&self.teller.context.fetch.fetcher, HashSet::new());
+        self.teller.context.storage.store.spool().queue().visit(|request| {
             if self.wants(request) && fetcher.is_active(&request.place.key()) {
                 urls.insert(request.place.url().to_owned());
             }
@@ -196,18 +196,18 @@ impl Follow {
     /// Whether nothing more happens for now: all that waits is held back for long, or a person has to be
     /// asked.
     fn nothing_moves(&self) -> bool {
-        let fetcher = &self.teller.daemon.fetch.fetcher;
+        let fetcher = &self.teller.context.fetch.fetcher;
         if fetcher.active_count() > 0 {
             return false;
         }
         let ours = self.waiting();
-        ours.is_empty() || held::all_rest(&self.teller.daemon, ours.iter()).is_some()
+        ours.is_empty() || held::all_rest(&self.teller.context.fetch, ours.iter()).is_some()
     }
 
     /// Where what the runs want waits.
     fn waiting(&self) -> Vec<Place> {
         let mut places = Vec::new();
-        self.teller.daemon.storage.store.spool().queue().visit(|request| {
+        self.teller.context.storage.store.spool().queue().visit(|request| {
             if self.wants(request) && request.state == RequestState::Waiting {
                 places.push(request.place.clone());
             }
@@ -217,7 +217,7 @@ impl Follow {
 
     async fn end(&mut self, told: Vec<runs::Told>) {
         self.failed += u64::from(!self.teller.flush().await);
-        let held = held::all_rest(&self.teller.daemon, self.waiting().iter());
+        let held = held::all_rest(&self.teller.context.fetch, self.waiting().iter());
         self.teller.ready.extend(held_back(held));
         let (mut fetched, mut waiting) = (0_u64, 0_u64);
         for told in told {

@@ -18,11 +18,12 @@ use crate::api::{Event, Held};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places, Requester};
-use crate::daemon::Daemon;
 use crate::fetch::{self, Wanted, held, why_it_rests};
 use crate::proxy::body::Body;
 use crate::proxy::lookup::look_up;
+use crate::site::context::SiteContext;
 use crate::storage::store::Kept;
+use wwwoffle_http::redirect::{location, shown_location};
 
 /// How many looks in a row must find a request settled before that is told without an event: the
 /// event may still be on its way.
@@ -33,21 +34,21 @@ const MOST_FOLLOWED: usize = 20_000;
 
 /// Gets `urls` into the spool for `requester`, and tells of each until it is settled.
 pub(super) fn get(
-    daemon: &Arc<Daemon>,
+    context: &Arc<SiteContext>,
     requester: Requester,
     urls: Vec<String>,
     refresh: bool,
 ) -> Body {
     let (wanted, settled) = (urls.into(), HashSet::new());
-    body(Follow::new(daemon, Task::Get { requester, wanted, refresh, settled }))
+    body(Follow::new(context, Task::Get { requester, wanted, refresh, settled }))
 }
 
 /// Works the queue off, and tells of it until nothing waits.
-pub(super) fn fetch(daemon: &Arc<Daemon>, budget: Option<u64>) -> Body {
-    let mut follow = Follow::new(daemon, Task::WorkOff);
+pub(super) fn fetch(context: &Arc<SiteContext>, budget: Option<u64>) -> Body {
+    let mut follow = Follow::new(context, Task::WorkOff);
     // Before anything leaves the queue, so that all of it is told of.
     follow.look_at_queue();
-    daemon.fetch.fetcher.begin(budget);
+    context.fetch.fetcher.begin(budget);
     body(follow)
 }
 
@@ -109,8 +110,8 @@ impl Tell for Follow {
 }
 
 impl Follow {
-    fn new(daemon: &Arc<Daemon>, task: Task) -> Self {
-        let (teller, sum) = (Teller::new(daemon), Sum::default());
+    fn new(context: &Arc<SiteContext>, task: Task) -> Self {
+        let (teller, sum) = (Teller::new(context), Sum::default());
         Self { teller, task, open: HashMap::new(), fetched: 0, failed: 0, sum }
     }
 
@@ -124,11 +125,11 @@ impl Follow {
     }
 
     async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
-        let Ok(url) = CanonicalUrl::parse(text, &self.teller.daemon.base.local) else { return };
+        let Ok(url) = CanonicalUrl::parse(text, &self.teller.context.base.local) else { return };
         if self.is_known(url.as_str()) {
             return;
         }
-        match fetch::want(&self.teller.daemon, requester, text, refresh).await {
+        match fetch::want(&self.teller.context.fetch, requester, text, refresh).await {
             Ok(Wanted::Kept { url: shown, place, .. }) => {
                 self.settle_unheard(shown, &place, None).await;
             }
@@ -217,7 +218,7 @@ impl Follow {
 
     /// Follows a redirect, which the fetcher has put on the queue if it is to be fetched.
     fn redirect(&mut self, location: &str) {
-        let Ok(mut url) = CanonicalUrl::parse(location, &self.teller.daemon.base.local) else {
+        let Ok(mut url) = CanonicalUrl::parse(location, &self.teller.context.base.local) else {
             return;
         };
         let shown = url.as_str().to_owned();
@@ -226,7 +227,7 @@ impl Follow {
         }
         // It may be there under another key, with the credentials of who asked.
         let mut found = None;
-        self.teller.daemon.storage.store.spool().queue().visit(|request| {
+        self.teller.context.storage.store.spool().queue().visit(|request| {
             if request.place.url() == shown {
                 found = Some((request.place.clone(), request.state.clone()));
             }
@@ -265,7 +266,7 @@ impl Follow {
             return true;
         }
         let may_dial = self.teller.may_dial();
-        let fetcher = &self.teller.daemon.fetch.fetcher;
+        let fetcher = &self.teller.context.fetch.fetcher;
         if may_dial && fetcher.active_count() > 0 {
             return false;
         }
@@ -275,7 +276,7 @@ impl Follow {
 
     /// What holds back all that is open, if that lasts.
     fn all_rest(&self) -> Option<Vec<(Held, u64)>> {
-        held::all_rest(&self.teller.daemon, self.open.values().map(|open| &open.place))
+        held::all_rest(&self.teller.context.fetch, self.open.values().map(|open| &open.place))
     }
 
     async fn end(&mut self) {
@@ -293,14 +294,14 @@ impl Follow {
 
     /// Reads the queue; when it is to be worked off, follows what waits there.
     fn look_at_queue(&mut self) -> OnQueue {
-        let (open, task, daemon) = (&mut self.open, &self.task, &self.teller.daemon);
+        let (open, task, context) = (&mut self.open, &self.task, &self.teller.context);
         let mut on_queue = OnQueue::new();
-        daemon.storage.store.spool().queue().visit(|request| {
+        context.storage.store.spool().queue().visit(|request| {
             let (url, key) = (request.place.url(), request.place.key());
             let is_open = open.contains_key(url);
             // A form that is under way counts as failed on the queue, so that it is not sent twice.
             let waits =
-                request.state == RequestState::Waiting || daemon.fetch.fetcher.is_active(&key);
+                request.state == RequestState::Waiting || context.fetch.fetcher.is_active(&key);
             if !is_open && !waits {
                 return;
             }
@@ -318,7 +319,7 @@ impl Follow {
     async fn look(&mut self) {
         self.tell_progress();
         let mut on_queue = self.look_at_queue();
-        let fetcher = &self.teller.daemon.fetch.fetcher;
+        let fetcher = &self.teller.context.fetch.fetcher;
         let mut settled = Vec::new();
         for (url, open) in &mut self.open {
             let key = open.place.key();
@@ -367,23 +368,23 @@ impl Follow {
 
     /// What is kept for a request that was queued for `place`.
     async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
-        let Some(places) = Places::of_queued(place, &self.teller.daemon.base.local) else {
+        let Some(places) = Places::of_queued(place, &self.teller.context.base.local) else {
             return Ok(None);
         };
-        Ok(look_up(&self.teller.daemon.storage.store, &places).await?.choose(Mode::Online))
+        Ok(look_up(&self.teller.context.storage.store, &places).await?.choose(Mode::Online))
     }
 
     /// Where a kept redirect leads is wanted too: the fetcher, which follows the others, has nothing
     /// to do with this one.
     fn want_location(&mut self, url: &str, kept: &Kept) {
-        let location = fetch::location(url, kept.status, &kept.fields);
+        let location = location(url, kept.status, &kept.fields);
         let Some(location) = location.filter(|_| !self.is_full()) else { return };
         if let Task::Get { wanted, .. } = &mut self.task {
             let (url, status) = (url.to_owned(), kept.status.as_u16());
             let told = Event::Redirect {
                 url,
                 status,
-                location: fetch::shown(&self.teller.daemon, &location),
+                location: shown_location(&location, &self.teller.context.base.local),
             };
             self.teller.ready.push_back(told);
             wanted.push_back(location);
@@ -391,7 +392,7 @@ impl Follow {
     }
 
     fn tell_progress(&mut self) {
-        for download in self.teller.daemon.proxy.traffic.downloads.list() {
+        for download in self.teller.context.proxy.traffic.downloads.list() {
             let shown = download.progress();
             if let Some(open) = self.open.get_mut(download.url())
                 && shown.bytes != open.bytes

@@ -16,9 +16,9 @@ use super::push_line;
 use crate::api::Event;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::daemon::Daemon;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
+use crate::site::context::SiteContext;
 
 /// How often progress is told, and looked for what no event told.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Who hears of the fetching, and what they have to tell next.
 #[derive(Debug)]
 pub(super) struct Teller {
-    pub(super) daemon: Arc<Daemon>,
+    pub(super) context: Arc<SiteContext>,
     events: broadcast::Receiver<Event>,
     mode: watch::Receiver<Mode>,
     look: Interval,
@@ -66,7 +66,7 @@ pub(super) fn body(what: impl Tell) -> Body {
 /// The next lines; `None` after the last, or when the daemon stops.
 async fn lines(what: &mut impl Tell) -> Option<Bytes> {
     while what.teller().ready.is_empty() {
-        if what.teller().ended || what.teller().daemon.base.tasks.is_stopping() {
+        if what.teller().ended || what.teller().context.base.tasks.is_stopping() {
             return None;
         }
         what.go_on().await;
@@ -80,13 +80,13 @@ async fn lines(what: &mut impl Tell) -> Option<Bytes> {
 
 impl Teller {
     /// To be made before anything is put on the queue, so that nothing is missed.
-    pub(super) fn new(daemon: &Arc<Daemon>) -> Self {
+    pub(super) fn new(context: &Arc<SiteContext>) -> Self {
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            events: daemon.fetch.fetcher.events(),
-            mode: daemon.base.mode.watch(),
-            daemon: Arc::clone(daemon),
+            events: context.fetch.fetcher.events(),
+            mode: context.base.mode.watch(),
+            context: Arc::clone(context),
             look,
             ready: VecDeque::new(),
             ended: false,
@@ -96,7 +96,7 @@ impl Teller {
     /// Waits for news.
     pub(super) async fn news(&mut self) -> News {
         tokio::select! {
-            () = self.daemon.base.tasks.stopping() => News::Other,
+            () = self.context.base.tasks.stopping() => News::Other,
             // The switch is in the daemon, so the mode never ends.
             _changed = self.mode.changed() => News::Other,
             // What was missed is learned by looking. The fetcher itself never ends.
@@ -117,7 +117,7 @@ impl Teller {
 
     /// What was told to be in the spool is there for whoever looks now; `false` when it cannot be.
     pub(super) async fn flush(&self) -> bool {
-        let flushed = self.daemon.storage.store.run(Spool::flush).await;
+        let flushed = self.context.storage.store.run(Spool::flush).await;
         if let Err(error) = &flushed {
             tracing::error!(error = error_chain(error), "fetched pages are not kept");
         }

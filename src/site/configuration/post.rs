@@ -50,7 +50,7 @@ pub(super) async fn submit(
     match place {
         Where::Item(item) => edit(caller, item, &form).await,
         Where::Undo => undo(caller, &form).await,
-        Where::Reload => match caller.daemon.base.reload().await {
+        Where::Reload => match caller.context.base.reload().await {
             Ok(_) => Ok(caller.see_other(&links::configuration(&[], None))),
             Err(_faults) => {
                 Ok(caller.page(index(caller, StatusCode::UNPROCESSABLE_ENTITY, None).await?))
@@ -87,7 +87,7 @@ async fn edit(caller: &Caller, item: Item, form: &Form) -> Result<Response<Body>
         Err(fault) => return Ok(refused(caller, &seen, item, act, form, vec![fault])),
     };
     match caller
-        .daemon
+        .context
         .base
         .change_config(Change::Edit(wanted), Some(expected), caller.permission.reach())
         .await
@@ -225,7 +225,7 @@ async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>, ChangeErro
         return Ok(bad(caller, StatusCode::BAD_REQUEST, "expected the number of a version"));
     };
     match caller
-        .daemon
+        .context
         .base
         .change_config(Change::Undo(Some(version)), Some(expected), caller.permission.reach())
         .await
@@ -253,9 +253,9 @@ async fn conflict(
     form: &Form,
     may_repeat: bool,
 ) -> Result<Response<Body>, ChangeError> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     let Told { expected, current, wanted, path } = told;
-    let standing = daemon.base.config_standing().await?;
+    let standing = context.base.config_standing().await?;
     let known = blocking(move || {
         let versions = standing.versions.into_iter().rev();
         let texts = versions.filter_map(|version| version.text().ok());
@@ -273,10 +273,10 @@ async fn conflict(
     let known = known.as_deref().map(without_secrets);
     let may_repeat = may_repeat && wanted.is_some();
     let wanted = wanted.as_deref().map(without_secrets);
-    let file = daemon.base.live.file().path().display().to_string();
+    let file = context.base.live.file().path().display().to_string();
     let look = if matches!(path, "/configuration/undo") { "/configuration/" } else { path };
     let page = changed::conflict(
-        &daemon.pages.templates,
+        &context.pages.templates,
         &caller.shell,
         &Conflict {
             known: known.as_deref(),
@@ -286,7 +286,7 @@ async fn conflict(
             path,
             look,
             fields: may_repeat.then_some(&fields),
-            token: &daemon.pages.tokens.general(),
+            token: &context.pages.tokens.general(),
         },
     );
     Ok(caller.page(page))

@@ -61,8 +61,8 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
                 has_others: caller.administers(),
                 until: now.to_string(),
             };
-            let (daemon, token) = (&caller.daemon, caller.token());
-            caller.page(page::page(&daemon.pages.templates, &caller.shell, &shown, &found, &token))
+            let (context, token) = (&caller.context, caller.token());
+            caller.page(page::page(&context.pages.templates, &caller.shell, &shown, &found, &token))
         }
         // The list says that it is empty, or why it is none.
         _ => caller.see_other(list),
@@ -80,7 +80,7 @@ pub(in crate::site) async fn delete(
         form.value(UNTIL).and_then(|text| text.parse().ok()).ok_or(NotDone::Nothing)?;
     until(&mut wanted, asked);
     let removal = removed::begin(caller);
-    let turn = caller.daemon.storage.deletions.begin(removal).ok_or(NotDone::Deleting)?;
+    let turn = caller.context.storage.deletions.begin(removal).ok_or(NotDone::Deleting)?;
     let (gathered, _) = match gather(caller, &wanted, None).await {
         Ok(gathered) => gathered,
         Err(error) => return Err(NotDone::Index(error_chain(&error))),
@@ -92,10 +92,10 @@ pub(in crate::site) async fn delete(
     let gone = Arc::new(AtomicU64::new(0));
     begin(caller, gathered.places, (turn, removal, for_good), Arc::clone(&gone));
     let began = Instant::now();
-    while caller.daemon.storage.deletions.is_this(removal) && began.elapsed() < WAITS {
+    while caller.context.storage.deletions.is_this(removal) && began.elapsed() < WAITS {
         tokio::time::sleep(LOOK).await;
     }
-    lists::level(&caller.daemon).await;
+    lists::level(&caller.context.storage).await;
     let gone = gone.load(Ordering::Relaxed);
     let (name, value) = if for_good {
         (DONE, format!("{}.{gone}", Done::Deleted.name()))
@@ -153,16 +153,16 @@ fn begin(
     (turn, removal, for_good): (Turn, Removal, bool),
     gone: Arc<AtomicU64>,
 ) {
-    let daemon = Arc::clone(&caller.daemon);
-    caller.daemon.base.tasks.spawn(async move {
+    let context = Arc::clone(&caller.context);
+    caller.context.base.tasks.spawn(async move {
         for place in places {
-            if turn.is_stopped() || daemon.base.tasks.is_stopping() {
+            if turn.is_stopped() || context.base.tasks.is_stopping() {
                 return;
             }
             let removed = if for_good {
-                daemon.storage.store.remove(&place).await
+                context.storage.store.remove(&place).await
             } else {
-                removed::aside(&daemon.storage.store, &place, removal).await
+                removed::aside(&context.storage.store, &place, removal).await
             };
             match removed {
                 Ok(is_gone) => _ = gone.fetch_add(u64::from(is_gone), Ordering::Relaxed),

@@ -35,13 +35,13 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
     let text = arguments.unwrap_or_default().as_bytes();
     let form = Form::parse(Some("application/x-www-form-urlencoded"), text).unwrap_or_default();
     let Some(request) = named(caller, &form) else { return gone(caller) };
-    let (daemon, shell) = (&caller.daemon, &caller.shell);
+    let (context, shell) = (&caller.context, &caller.shell);
     let bring = bring(caller, &request);
-    let state = status::state(daemon, &request);
+    let state = status::state(context, &request);
     let item = status::item(request, state, None);
     let about = (&item, bring.as_ref().map(|bring| &bring.aim));
     let back = list::Asked::parse(arguments).address();
-    caller.page(page::page(&daemon.pages.templates, shell, about, &back, &caller.token()))
+    caller.page(page::page(&context.pages.templates, shell, about, &back, &caller.token()))
 }
 
 /// Changes the request of the field `key` to what the form says; what it does not say stays.
@@ -69,12 +69,12 @@ pub(in crate::site) async fn save(caller: &Caller, form: &Form) -> Result<Respon
 /// Has the request bring what `aim` says in place of what it would. What is wanted of it by fetches that began
 /// elsewhere stays wanted.
 async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<(), NotDone> {
-    let daemon = &caller.daemon;
+    let context = &caller.context;
     if is_other(aim, &now.usual) {
         // As it was recorded, with its secrets. Whoever began to fetch it meanwhile goes on with both.
-        let Some(mut outgoing) = daemon.storage.store.queued(key).await? else { return Ok(()) };
+        let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(()) };
         outgoing.wishes.clear();
-        begin_at(daemon, outgoing, aim).await?;
+        begin_at(&context.fetch, outgoing, aim).await?;
     }
     for run in &now.runs {
         stop_for(caller, *run).await?;
@@ -91,12 +91,12 @@ fn is_other(aim: &Aim, than: &Aim) -> bool {
 /// The request of the field `key`, if it is there and the caller's.
 fn named(caller: &Caller, form: &Form) -> Option<OutgoingSummary> {
     let key = form.value("key")?.parse().ok()?;
-    let known = caller.daemon.storage.store.spool().queue().summary(&key)?;
+    let known = caller.context.storage.store.spool().queue().summary(&key)?;
     caller.may_see_queued(&known.place).then_some(known)
 }
 
 fn gone(caller: &Caller) -> Response<Body> {
-    caller.page(undone::page(&caller.daemon.pages.templates, &caller.shell, "", false))
+    caller.page(undone::page(&caller.context.pages.templates, &caller.shell, "", false))
 }
 
 /// What a page that a person asked for is to bring; `None` for what is sent or comes as it is, or as others say.
@@ -105,8 +105,8 @@ fn bring(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
     if !is_page || request.class.is_some() || request.method != "GET" {
         return None;
     }
-    let url = target::of_url(request.place.url(), &caller.daemon.base.local).ok()?.url;
-    let runs = caller.daemon.fetch.fetcher.runs();
+    let url = target::of_url(request.place.url(), &caller.context.base.local).ok()?.url;
+    let runs = caller.context.fetch.fetcher.runs();
     let begins = request.wishes.iter().filter_map(|wish| {
         let aim = runs.look(wish.run, |run| {
             (run.ended.is_none() && run.starts().contains(&url)).then(|| run.aim.clone())

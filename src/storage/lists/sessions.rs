@@ -11,7 +11,7 @@ use wwwoffle_spool::Spool;
 
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
+use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
 
 /// The key of the state that has them.
@@ -60,16 +60,16 @@ fn began(was_online: bool, dials_since: Timestamp, now: Timestamp) -> Timestamp 
 }
 
 /// Looks whether a session begins, and remembers it.
-pub async fn look(daemon: &Daemon) {
-    if !daemon.base.config().index_options.create_history_indexes {
+pub async fn look(context: &StorageContext) {
+    if !context.base.config().index_options.create_history_indexes {
         return;
     }
-    let is_online = daemon.base.mode.now().may_dial();
-    let by_day = daemon.base.config().index_options.cycle_indexes_daily;
-    let mut sessions = sessions(daemon).await;
-    let (now, dials_since) = (timestamp(clock::now()), timestamp(daemon.base.mode.dials_since()));
+    let is_online = context.base.mode.now().may_dial();
+    let by_day = context.base.config().index_options.cycle_indexes_daily;
+    let mut sessions = sessions(context).await;
+    let (now, dials_since) = (timestamp(clock::now()), timestamp(context.base.mode.dials_since()));
     let (began, asked) = {
-        let mut online = daemon.storage.lock_online();
+        let mut online = context.lock_online();
         let was_online = std::mem::replace(&mut online.had_way_out, is_online);
         let last = sessions.began().first().copied();
         let begins = is_online && begins(was_online, by_day, last, now);
@@ -78,27 +78,27 @@ pub async fn look(daemon: &Daemon) {
     };
     let Some(began) = began else { return };
     sessions.begin(began);
-    if let Err(error) = daemon.storage.store.remember(KEY, sessions.to_string()).await {
+    if let Err(error) = context.store.remember(KEY, sessions.to_string()).await {
         warn!(error = error_chain(&error), "when this session began is not remembered");
     }
-    let asked = asked.unwrap_or_else(|| on_queue(daemon.storage.store.spool()));
-    daemon.storage.index.keep_asked(began, asked);
-    daemon.storage.lock_online().sessions = Some(sessions);
+    let asked = asked.unwrap_or_else(|| on_queue(context.store.spool()));
+    context.index.keep_asked(began, asked);
+    context.lock_online().sessions = Some(sessions);
 }
 
 /// When the last sessions began.
-pub async fn sessions(daemon: &Daemon) -> Sessions {
-    let known = daemon.storage.lock_online().sessions.clone();
+pub async fn sessions(context: &StorageContext) -> Sessions {
+    let known = context.lock_online().sessions.clone();
     if let Some(known) = known {
         return known;
     }
-    let text = daemon.storage.store.remembered(KEY).await.unwrap_or_else(|error| {
+    let text = context.store.remembered(KEY).await.unwrap_or_else(|error| {
         warn!(error = error_chain(&error), "when the last sessions began is not known");
         None
     });
     // A line that is none is begun anew.
     let sessions: Sessions = text.and_then(|text| text.parse().ok()).unwrap_or_default();
-    daemon.storage.lock_online().sessions.get_or_insert(sessions).clone()
+    context.lock_online().sessions.get_or_insert(sessions).clone()
 }
 
 /// What waits on the queue, the oldest first.

@@ -17,7 +17,7 @@ use super::{NotPurged, What, run};
 use crate::api::PurgeReport;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
+use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
 
 /// How long nothing is removed after a start: the clock of a machine without a battery is set by then.
@@ -40,29 +40,29 @@ const LAST: &str = "purged";
 
 /// Purges when it is time, and when too little is free, until the daemon stops; not in the first `rest`. One
 /// task of each daemon.
-pub async fn work(daemon: Arc<Daemon>, rest: Duration) {
+pub async fn work(context: Arc<StorageContext>, rest: Duration) {
     let now = Instant::now();
     let mut clock = Clock::new(now, timestamp(clock::now()), rest);
     let (mut room, mut rests_until) = (Room::default(), now);
     let mut pause = rest.min(LOOK);
     loop {
         tokio::select! {
-            () = daemon.base.tasks.stopping() => return,
+            () = context.base.tasks.stopping() => return,
             () = sleep(pause) => pause = LOOK,
         }
-        let (now, space) = (Instant::now(), space(daemon.storage.store.spool().root()).ok());
+        let (now, space) = (Instant::now(), space(context.store.spool().root()).ok());
         let free = space.map(|space| space.free);
         if !clock.may_be_trusted(now, timestamp(clock::now())) {
             continue;
         }
         let is_short =
-            room.is_to_be_made(free, min_free(&daemon.base.config(), space)) && rests_until <= now;
-        if !is_short && !is_time(&daemon).await {
+            room.is_to_be_made(free, min_free(&context.base.config(), space)) && rests_until <= now;
+        if !is_short && !is_time(&context).await {
             continue;
         }
         debug!(is_short, "it is time to purge");
         let what = if is_short { What::ForRoom } else { What::ByAge };
-        match run(&daemon, what).await {
+        match run(&context, what).await {
             Ok(report) => {
                 if is_short {
                     rests_until = Instant::now() + AFTER_ROOM;
@@ -72,7 +72,7 @@ pub async fn work(daemon: Arc<Daemon>, rest: Duration) {
                     rests_until = Instant::now() + AFTER_TOO_LITTLE;
                     error!(missing = report.missing, "too much is kept, and nothing more may go");
                 }
-                remember(&daemon).await;
+                remember(&context).await;
             }
             Err(NotPurged::Busy | NotPurged::Stopping) => {}
             Err(NotPurged::Uses) => {
@@ -173,16 +173,16 @@ fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> Due {
 }
 
 /// Whether it has been as long as the configuration says since the last purge by itself.
-async fn is_time(daemon: &Daemon) -> bool {
-    let AgeLimit::At(every) = daemon.base.config().purge.every else { return false };
+async fn is_time(context: &StorageContext) -> bool {
+    let AgeLimit::At(every) = context.base.config().purge.every else { return false };
     // What cannot be read is not written over.
-    let Ok(last) = daemon.storage.store.remembered(LAST).await else { return false };
+    let Ok(last) = context.store.remembered(LAST).await else { return false };
     let last = last.and_then(|last| last.parse().ok());
     match due(last, every.as_duration(), timestamp(clock::now())) {
         Due::Now => true,
         Due::Later => false,
         Due::FromNow => {
-            remember(daemon).await;
+            remember(context).await;
             false
         }
         Due::Unknown => {
@@ -193,13 +193,13 @@ async fn is_time(daemon: &Daemon) -> bool {
 }
 
 /// Remembers that it was purged now; not over a time that is still to come.
-async fn remember(daemon: &Daemon) {
+async fn remember(context: &StorageContext) {
     let now = timestamp(clock::now());
-    let last = daemon.storage.store.remembered(LAST).await.ok().flatten();
+    let last = context.store.remembered(LAST).await.ok().flatten();
     if last.and_then(|last| last.parse::<Timestamp>().ok()).is_some_and(|last| last > now) {
         return;
     }
-    if let Err(failure) = daemon.storage.store.remember(LAST, now.to_string()).await {
+    if let Err(failure) = context.store.remember(LAST, now.to_string()).await {
         debug!(error = error_chain(&failure), "when it was purged is not remembered");
     }
 }

@@ -22,7 +22,7 @@ use super::policy::Policy;
 use super::{NotPurged, What};
 use crate::api::{PurgeCompressed, PurgeReport, PurgeSum};
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
+use crate::storage::context::StorageContext;
 use crate::storage::purge::room::min_free_at;
 
 /// Under which key of the state it is remembered what was tried.
@@ -187,9 +187,9 @@ fn tried(report: &PurgeReport) -> Option<String> {
 }
 
 /// Remembers in the daemon what was tried.
-pub(super) async fn remember(daemon: &Daemon, report: &PurgeReport) {
+pub(super) async fn remember(context: &StorageContext, report: &PurgeReport) {
     let Some(tried) = tried(report) else { return };
-    if let Err(failure) = daemon.storage.store.remember(TRIED, tried).await {
+    if let Err(failure) = context.store.remember(TRIED, tried).await {
         debug!(error = error_chain(&failure), "what was compressed is not remembered");
     }
 }

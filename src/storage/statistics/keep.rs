@@ -8,7 +8,7 @@ use tracing::warn;
 
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::daemon::Daemon;
+use crate::storage::context::StorageContext;
 
 /// How often what was counted is booked: no count is on the day before or after its own by more.
 const BOOK_EVERY: Duration = Duration::from_secs(60);
@@ -20,13 +20,13 @@ const WRITE_ONCE_IN: u32 = 5;
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Reads what was counted before, and has what is counted booked and written until the daemon stops.
-pub async fn begin(daemon: &Arc<Daemon>) {
-    match daemon.storage.store.run(wwwoffle_spool::Spool::statistics).await {
+pub async fn begin(context: &Arc<StorageContext>) {
+    match context.store.run(wwwoffle_spool::Spool::statistics).await {
         Ok((kept, damage)) => {
             if let Some(damage) = damage {
                 warn!(%damage, "what was counted was set aside; counting begins anew");
             }
-            daemon.storage.statistics.books(clock::now()).go_on(kept);
+            context.statistics.books(clock::now()).go_on(kept);
         }
         // Writing would put less in the place of what cannot be read now.
         Err(error) => {
@@ -36,39 +36,39 @@ pub async fn begin(daemon: &Arc<Daemon>) {
             );
         }
     }
-    daemon.storage.statistics.begin_writing();
-    daemon.base.tasks.spawn(work(Arc::clone(daemon)));
+    context.statistics.begin_writing();
+    context.base.tasks.spawn(work(Arc::clone(context)));
 }
 
-async fn work(daemon: Arc<Daemon>) {
+async fn work(context: Arc<StorageContext>) {
     let (mut tick, mut left) = (interval(BOOK_EVERY), WRITE_ONCE_IN);
     tick.tick().await;
     loop {
         tokio::select! {
-            () = daemon.base.tasks.stopping() => return,
+            () = context.base.tasks.stopping() => return,
             _ = tick.tick() => {}
         }
-        drop(daemon.storage.statistics.books(clock::now()));
+        drop(context.statistics.books(clock::now()));
         left -= 1;
         if left == 0 {
             left = WRITE_ONCE_IN;
-            write(&daemon).await;
+            write(&context).await;
         }
     }
 }
 
 /// Writes what was counted until the daemon's last request.
-pub async fn stop(daemon: &Daemon) {
-    let _written_or_late = tokio::time::timeout(STOP_WITHIN, write(daemon)).await;
+pub async fn stop(context: &StorageContext) {
+    let _written_or_late = tokio::time::timeout(STOP_WITHIN, write(context)).await;
 }
 
-async fn write(daemon: &Daemon) {
-    if !daemon.storage.statistics.may_write() {
+async fn write(context: &StorageContext) {
+    if !context.statistics.may_write() {
         return;
     }
-    let Some(news) = daemon.storage.statistics.books(clock::now()).to_write() else { return };
-    if let Err(error) = daemon.storage.store.run(move |spool| spool.set_statistics(&news)).await {
-        daemon.storage.statistics.books(clock::now()).not_written();
+    let Some(news) = context.statistics.books(clock::now()).to_write() else { return };
+    if let Err(error) = context.store.run(move |spool| spool.set_statistics(&news)).await {
+        context.statistics.books(clock::now()).not_written();
         warn!(error = error_chain(&error), "what was counted cannot be written now");
     }
 }

@@ -18,9 +18,10 @@ use crate::base::owner::Places;
 use crate::base::shown;
 use crate::base::text::{Text, say};
 use crate::fetch::redirect::MAX_HOPS;
-use crate::fetch::{location, why_it_rests};
+use crate::fetch::why_it_rests;
 use wwwoffle_html::references::{Class, Cut, Found, LeftOut, Want};
 use wwwoffle_http::head::read_response;
+use wwwoffle_http::redirect::location;
 
 /// What was found on the way.
 #[derive(Debug, Default)]

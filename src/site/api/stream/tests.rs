@@ -2,17 +2,13 @@
 
 use http_body_util::BodyExt;
 use wwwoffle_config::Config;
-use wwwoffle_spool::{NewEntry, Options, Outgoing, RequestKind, Spool, Timestamp};
+use wwwoffle_spool::{NewEntry, Outgoing, RequestKind, Timestamp};
 use wwwoffle_url::LocalHost;
 
 use super::super::tell::LOOK_EVERY;
 use super::*;
 use crate::api::BudgetOf;
-use crate::base::clock;
-use crate::base::live::Live;
-use crate::daemon::Parts;
-use crate::storage::store::Store;
-use crate::tls::ca::Authority;
+use crate::daemon::testing::TestDaemon;
 
 const URL: &str = "http://h.example/p";
 
@@ -20,28 +16,16 @@ fn place(url: &str) -> Place {
     Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
 }
 
-fn daemon(root: &tempfile::TempDir, mode: Mode) -> Arc<Daemon> {
+fn context(root: &tempfile::TempDir, mode: Mode) -> Arc<SiteContext> {
     daemon_of("", root, mode)
 }
 
-fn daemon_of(config: &str, root: &tempfile::TempDir, mode: Mode) -> Arc<Daemon> {
-    let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
+fn daemon_of(config: &str, root: &tempfile::TempDir, mode: Mode) -> Arc<SiteContext> {
     let config = Config::parse(config, std::path::Path::new("test.conf")).unwrap();
-    let (live, store) = (Live::without_file(config), Store::new(spool));
-    let listening = vec!["127.0.0.1:8080".parse().unwrap()];
-    let authority = Authority::make("m", clock::now()).unwrap();
-    Daemon::build(Parts {
-        live,
-        store,
-        authority,
-        mode: mode.into(),
-        listening,
-        templates: wwwoffle_spool::OwnPages::default(),
-    })
-    .unwrap()
+    TestDaemon::new(root, config, mode).site()
 }
 
-fn keep(daemon: &Daemon, url: &str, head: &str) {
+fn keep(context: &SiteContext, url: &str, head: &str) {
     let (head, request) = (head.as_bytes().to_vec(), b"GET /p HTTP/1.1\r\n\r\n".to_vec());
     let new = NewEntry {
         asked: Timestamp::UNIX_EPOCH,
@@ -50,7 +34,7 @@ fn keep(daemon: &Daemon, url: &str, head: &str) {
         request,
         connection: None,
     };
-    let mut writer = daemon.storage.store.spool().begin(&place(url), new).unwrap();
+    let mut writer = context.storage.store.spool().begin(&place(url), new).unwrap();
     writer.write(b"body").unwrap();
     writer.finish(None).unwrap();
 }
@@ -71,8 +55,8 @@ async fn all(mut body: Body) -> Vec<Event> {
     events
 }
 
-fn get_one(daemon: &Arc<Daemon>, url: &str) -> Body {
-    get(daemon, Requester::local(), vec![url.to_owned()], false)
+fn get_one(context: &Arc<SiteContext>, url: &str) -> Body {
+    get(context, Requester::local(), vec![url.to_owned()], false)
 }
 
 fn end(fetched: u64, failed: u64, waiting: u64) -> Event {
@@ -86,81 +70,81 @@ fn done(url: &str, status: u16) -> Event {
 #[tokio::test]
 async fn offline_everything_is_queued_and_that_is_the_end() {
     let root = tempfile::tempdir().unwrap();
-    let daemon = daemon(&root, Mode::Offline);
+    let context = context(&root, Mode::Offline);
     let urls = ["http://h.example/b", "http://h.example/a", "HTTP://H.example/a#x"];
-    let body = get(&daemon, Requester::local(), urls.map(str::to_owned).to_vec(), false);
+    let body = get(&context, Requester::local(), urls.map(str::to_owned).to_vec(), false);
     let queued = |url: &str| Event::Queued { url: url.to_owned() };
     let want = [queued("http://h.example/a"), queued("http://h.example/b"), end(0, 0, 2)];
     assert_eq!(all(body).await, want);
-    assert_eq!(all(fetch(&daemon, None)).await, [end(0, 0, 2)]);
+    assert_eq!(all(fetch(&context, None)).await, [end(0, 0, 2)]);
 }
 
 #[tokio::test]
 async fn what_is_kept_is_done_at_once_and_its_redirect_is_followed() {
     let root = tempfile::tempdir().unwrap();
-    let daemon = daemon(&root, Mode::Online);
-    keep(&daemon, URL, "HTTP/1.1 302 Found\r\nLocation: /q\r\n\r\n");
-    keep(&daemon, "http://h.example/q", "HTTP/1.1 302 Found\r\nLocation: /p\r\n\r\n");
+    let context = context(&root, Mode::Online);
+    keep(&context, URL, "HTTP/1.1 302 Found\r\nLocation: /q\r\n\r\n");
+    keep(&context, "http://h.example/q", "HTTP/1.1 302 Found\r\nLocation: /p\r\n\r\n");
     let (p, q) = (URL.to_owned(), "http://h.example/q".to_owned());
     let redirect = |url: &String, to: &String| {
         let (url, location) = (url.clone(), Some(to.clone()));
         Event::Redirect { url, status: 302, location }
     };
     let want = [redirect(&p, &q), done(&p, 302), redirect(&q, &p), done(&q, 302), end(2, 0, 0)];
-    assert_eq!(all(get_one(&daemon, URL)).await, want);
+    assert_eq!(all(get_one(&context, URL)).await, want);
 }
 
 #[tokio::test(start_paused = true)]
 async fn how_it_ended_is_learned_from_the_spool_when_no_event_tells() {
     let root = tempfile::tempdir().unwrap();
-    let daemon = daemon(&root, Mode::Online);
+    let context = context(&root, Mode::Online);
     let key = place(URL).key();
 
     // Taken off by somebody.
-    let body = get_one(&daemon, URL);
+    let body = get_one(&context, URL);
     let followed = all(body);
     let taken_off = async {
-        until_queued(&daemon, &key).await;
-        daemon.storage.store.dequeue(key).await.unwrap();
+        until_queued(&context, &key).await;
+        context.storage.store.dequeue(key).await.unwrap();
     };
     let (events, ()) = tokio::join!(followed, taken_off);
     let (url, error) = (URL.to_owned(), "it was taken off the queue".to_owned());
     assert_eq!(events, [Event::Failed { url, status: None, error }, end(0, 1, 0)]);
 
     // Given up.
-    let body = get_one(&daemon, URL);
+    let body = get_one(&context, URL);
     let followed = all(body);
     let given_up = async {
-        until_queued(&daemon, &key).await;
-        let mut outgoing = daemon.storage.store.queued(key).await.unwrap().unwrap();
+        until_queued(&context, &key).await;
+        let mut outgoing = context.storage.store.queued(key).await.unwrap().unwrap();
         let reason = "refused".to_owned();
         outgoing.state = RequestState::Failed { reason, status: Some(403) };
-        daemon.storage.store.requeue(outgoing).await.unwrap();
+        context.storage.store.requeue(outgoing).await.unwrap();
     };
     let (events, ()) = tokio::join!(followed, given_up);
     let (url, error) = (URL.to_owned(), "refused".to_owned());
     assert_eq!(events, [Event::Failed { url, status: Some(403), error }, end(0, 1, 0)]);
 
     // Fetched.
-    let body = get_one(&daemon, URL);
+    let body = get_one(&context, URL);
     let followed = all(body);
     let fetched = async {
-        until_waiting(&daemon, &key).await;
-        keep(&daemon, URL, "HTTP/1.1 200 OK\r\n\r\n");
-        daemon.storage.store.dequeue(key).await.unwrap();
+        until_waiting(&context, &key).await;
+        keep(&context, URL, "HTTP/1.1 200 OK\r\n\r\n");
+        context.storage.store.dequeue(key).await.unwrap();
     };
     let (events, ()) = tokio::join!(followed, fetched);
     assert_eq!(events, [done(URL, 200), end(1, 0, 0)]);
 }
 
-async fn until_queued(daemon: &Daemon, key: &Key) {
-    while daemon.storage.store.spool().queue().summary(key).is_none() {
+async fn until_queued(context: &SiteContext, key: &Key) {
+    while context.storage.store.spool().queue().summary(key).is_none() {
         tokio::task::yield_now().await;
     }
 }
 
-async fn until_waiting(daemon: &Daemon, key: &Key) {
-    let queue = daemon.storage.store.spool().queue();
+async fn until_waiting(context: &SiteContext, key: &Key) {
+    let queue = context.storage.store.spool().queue();
     while queue.summary(key).is_none_or(|request| request.state != RequestState::Waiting) {
         tokio::task::yield_now().await;
     }
@@ -169,21 +153,21 @@ async fn until_waiting(daemon: &Daemon, key: &Key) {
 #[tokio::test(start_paused = true)]
 async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
     let root = tempfile::tempdir().unwrap();
-    let daemon = daemon(&root, Mode::Online);
-    assert_eq!(all(fetch(&daemon, None)).await, [end(0, 0, 0)]);
+    let context = context(&root, Mode::Online);
+    assert_eq!(all(fetch(&context, None)).await, [end(0, 0, 0)]);
     let add = |url: &str| {
         let head = b"GET /p HTTP/1.1\r\n\r\n".to_vec();
         let kind = RequestKind::Part;
-        daemon.storage.store.enqueue(Outgoing::new(place(url), head, kind, Timestamp::UNIX_EPOCH))
+        context.storage.store.enqueue(Outgoing::new(place(url), head, kind, Timestamp::UNIX_EPOCH))
     };
     let more = "http://h.example/more";
     add(URL).await.unwrap();
-    let body = fetch(&daemon, None);
+    let body = fetch(&context, None);
     let worked_off = async {
         add(more).await.unwrap();
         for url in [URL, more] {
-            keep(&daemon, url, "HTTP/1.1 200 OK\r\n\r\n");
-            daemon.storage.store.dequeue(place(url).key()).await.unwrap();
+            keep(&context, url, "HTTP/1.1 200 OK\r\n\r\n");
+            context.storage.store.dequeue(place(url).key()).await.unwrap();
         }
     };
     let (events, ()) = tokio::join!(all(body), worked_off);
@@ -195,20 +179,20 @@ async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
 #[tokio::test(start_paused = true)]
 async fn what_the_budget_holds_back_is_told_and_not_waited_for() {
     let root = tempfile::tempdir().unwrap();
-    let daemon = daemon_of("[fetch-options]\nbudget-fetch = \"0 B\"\n", &root, Mode::Online);
-    crate::fetch::begin(&daemon).await;
-    let events = all(get_one(&daemon, URL)).await;
+    let context = daemon_of("[fetch-options]\nbudget-fetch = \"0 B\"\n", &root, Mode::Online);
+    crate::fetch::begin(&context.fetch).await;
+    let events = all(get_one(&context, URL)).await;
     let held = Held::Budget { of: BudgetOf::Fetch, metered: false, until: None };
     let queued = Event::Queued { url: URL.to_owned() };
     assert_eq!(events, [queued, Event::Held { held, count: 1 }, end(0, 0, 1)]);
-    daemon.base.tasks.stop();
+    context.base.tasks.stop();
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_whole_is_told_while_it_changes() {
     let root = tempfile::tempdir().unwrap();
-    let daemon = daemon(&root, Mode::Online);
-    let mut body = get_one(&daemon, URL);
+    let context = context(&root, Mode::Online);
+    let mut body = get_one(&context, URL);
     let told = async {
         let mut wholes = Vec::new();
         while let Some(events) = next(&mut body).await {
@@ -221,10 +205,10 @@ async fn the_whole_is_told_while_it_changes() {
     };
     let key = place(URL).key();
     let fetched = async {
-        until_queued(&daemon, &key).await;
+        until_queued(&context, &key).await;
         tokio::time::sleep(LOOK_EVERY * 3).await;
-        keep(&daemon, URL, "HTTP/1.1 200 OK\r\n\r\n");
-        daemon.storage.store.dequeue(key).await.unwrap();
+        keep(&context, URL, "HTTP/1.1 200 OK\r\n\r\n");
+        context.storage.store.dequeue(key).await.unwrap();
     };
     let (wholes, ()) = tokio::join!(told, fetched);
     assert_eq!(wholes.first(), Some(&(0, 1, 0)), "{wholes:?}");
@@ -233,11 +217,11 @@ async fn the_whole_is_told_while_it_changes() {
 #[tokio::test]
 async fn a_stop_ends_the_stream_without_its_end() {
     let root = tempfile::tempdir().unwrap();
-    let daemon = daemon(&root, Mode::Online);
-    let body = get_one(&daemon, URL);
+    let context = context(&root, Mode::Online);
+    let body = get_one(&context, URL);
     let stop = async {
-        until_queued(&daemon, &place(URL).key()).await;
-        daemon.base.tasks.stop();
+        until_queued(&context, &place(URL).key()).await;
+        context.base.tasks.stop();
     };
     let (events, ()) = tokio::join!(all(body), stop);
     assert_eq!(events, []);

@@ -10,7 +10,7 @@ use wwwoffle_spool::{Added, Error, Outgoing, Spool};
 
 use crate::base::clock;
 use crate::base::owner::Owner;
-use crate::daemon::Daemon;
+use crate::proxy::context::ProxyContext;
 
 /// How many forms may wait for their confirmation. A further one takes the place of the oldest of whoever has
 /// the most: a page that sends many pushes out those of nobody else.
@@ -116,14 +116,14 @@ impl<T> Tickets<T> {
 
 /// Puts the form of a ticket on the queue. None if there is no such ticket; where the queue or the disk fails it can
 /// be confirmed again.
-pub(super) async fn queue(daemon: &Arc<Daemon>, name: &str) -> Result<Option<Added>, Error> {
-    let (own, name) = (Arc::clone(daemon), name.to_owned());
+pub(crate) async fn queue(context: &Arc<ProxyContext>, name: &str) -> Result<Option<Added>, Error> {
+    let (own, name) = (Arc::clone(context), name.to_owned());
     // In one call, which goes on to its end even if whoever asked for it has left.
     let call = move |spool: &Spool| {
         let add = |ticket: &Ticket| spool.queue().add(&ticket.outgoing);
-        own.proxy.confirmations.tickets.redeem_by(&name, clock::now(), add).transpose()
+        own.confirmations.tickets.redeem_by(&name, clock::now(), add).transpose()
     };
-    daemon.storage.store.run(call).await
+    context.storage.store.run(call).await
 }
 
 /// The form that makes room.

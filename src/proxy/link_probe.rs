@@ -15,26 +15,25 @@ use wwwoffle_config::{Config, ExpectedStatus};
 use wwwoffle_spool::RequestState;
 use wwwoffle_url::CanonicalUrl;
 
-use super::judge::{Finding, Portal};
+use super::{rules, target};
 use crate::base::shown;
 use crate::base::text::{Text, count, say};
-use crate::daemon::Daemon;
-use crate::fetch;
-use crate::proxy::{rules, target};
-
+use crate::net::link::judge::{Finding, Portal};
 use crate::net::upstream::{Failure, Origin, Reach};
+use crate::proxy::context::ProxyContext;
+use wwwoffle_http::redirect::{location, shown_location};
 
 /// How many hosts are connected to at once.
 const MAX_HOSTS: usize = 4;
 
 /// Probes once, with the `hosts` that are known where there is no URL to ask for.
-pub(super) async fn run(daemon: Arc<Daemon>, hosts: Vec<Origin>) -> Finding {
-    let config = daemon.base.config();
+pub async fn run(context: Arc<ProxyContext>, hosts: Vec<Origin>) -> Finding {
+    let config = context.base.config();
     let patience = config.link.probe_timeout;
     let probing = async {
         match config.link.probe_url.url() {
-            Some(url) => ask(&daemon, &config, url).await,
-            None => reach(&daemon, &config, hosts).await,
+            Some(url) => ask(&context, &config, url).await,
+            None => reach(&context, &config, hosts).await,
         }
     };
     let late = || {
@@ -44,12 +43,12 @@ pub(super) async fn run(daemon: Arc<Daemon>, hosts: Vec<Origin>) -> Finding {
     timeout(patience, probing).await.unwrap_or_else(|_| Finding::Failed(late()))
 }
 
-async fn ask(daemon: &Arc<Daemon>, config: &Config, url: &str) -> Finding {
-    let mut resource = match target::of_url(url, &daemon.base.local) {
+async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding {
+    let mut resource = match target::of_url(url, &context.base.local) {
         Ok(resource) => resource,
         Err(error) => return Finding::Failed(told(&error.to_string())),
     };
-    resource.origin.via = rules::parent(config, &resource.url, &daemon.base.pseudonym);
+    resource.origin.via = rules::parent(config, &resource.url, &context.base.pseudonym);
     // It is the configuration that names it.
     resource.origin.reach = Reach::All;
     let head = Builder::new()
@@ -64,14 +63,15 @@ async fn ask(daemon: &Arc<Daemon>, config: &Config, url: &str) -> Finding {
         Ok(head) => head,
         Err(error) => return Finding::Failed(told(&error.to_string())),
     };
-    match daemon.net.upstream.probe(&resource.origin, head).await {
+    match context.net.upstream.probe(&resource.origin, head).await {
         Ok(answer) => {
             let expected = Expected {
                 status: config.link.probe_status,
                 phrase: config.link.probe_body.as_str(),
             };
-            let location = fetch::location(url, answer.status(), answer.headers());
-            let login = location.and_then(|location| fetch::shown(daemon, &location));
+            let location = location(url, answer.status(), answer.headers());
+            let login =
+                location.and_then(|location| shown_location(&location, &context.base.local));
             compare(&resource.url, &expected, &answer, login)
         }
         Err(failure @ Failure::Certificate { .. }) => Finding::Failed(
@@ -121,12 +121,12 @@ fn compare(
 }
 
 /// Connects to hosts, and sends nothing: it is enough that one takes the connection.
-async fn reach(daemon: &Daemon, config: &Config, mut hosts: Vec<Origin>) -> Finding {
+async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) -> Finding {
     hosts.truncate(MAX_HOSTS);
     if hosts.len() < MAX_HOSTS {
-        wanted(daemon, config, &mut hosts);
+        wanted(context, config, &mut hosts);
     }
-    let dialer = daemon.net.upstream.dialer();
+    let dialer = context.net.upstream.dialer();
     let mut dials: FuturesUnordered<_> =
         hosts.iter().map(|host| async move { (host, dialer.probe(host).await) }).collect();
     while let Some((host, dialled)) = dials.next().await {
@@ -150,14 +150,14 @@ async fn reach(daemon: &Daemon, config: &Config, mut hosts: Vec<Origin>) -> Find
 }
 
 /// Adds hosts of which something waits on the queue.
-fn wanted(daemon: &Daemon, config: &Config, hosts: &mut Vec<Origin>) {
-    daemon.storage.store.spool().queue().visit(|request| {
+fn wanted(context: &ProxyContext, config: &Config, hosts: &mut Vec<Origin>) {
+    context.storage.store.spool().queue().visit(|request| {
         if hosts.len() >= MAX_HOSTS || request.state != RequestState::Waiting {
             return;
         }
-        let Ok(resource) = target::of_url(request.place.url(), &daemon.base.local) else { return };
+        let Ok(resource) = target::of_url(request.place.url(), &context.base.local) else { return };
         let mut origin = resource.origin;
-        origin.via = rules::parent(config, &resource.url, &daemon.base.pseudonym);
+        origin.via = rules::parent(config, &resource.url, &context.base.pseudonym);
         if !hosts.iter().any(|known| known.host == origin.host) {
             hosts.push(origin);
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 use wwwoffle_config::Names;
 
-use crate::daemon::Daemon;
+use crate::proxy::context::ProxyContext;
 
 /// How long what was found is good.
 const GOOD_FOR: Duration = Duration::from_secs(60);
@@ -20,15 +20,15 @@ const MAX_NAMES: usize = 256;
 
 /// Looks the names up, again and again, until the daemon stops. Offline nothing goes out, and what
 /// was found last stays.
-pub async fn keep(daemon: Arc<Daemon>) {
+pub async fn keep(context: Arc<ProxyContext>) {
     let mut tick = tokio::time::interval(LOOK_EVERY);
     let mut last: Option<(Instant, Vec<String>)> = None;
     loop {
         tokio::select! {
-            () = daemon.base.tasks.stopping() => return,
+            () = context.base.tasks.stopping() => return,
             _ = tick.tick() => {}
         }
-        let config = daemon.base.config();
+        let config = context.base.config();
         let wanted: Vec<String> =
             config.allowed_hosts.hosts.names().take(MAX_NAMES).map(str::to_owned).collect();
         let is_good =
@@ -36,22 +36,22 @@ pub async fn keep(daemon: Arc<Daemon>) {
         if last.as_ref().is_some_and(is_good) || (wanted.is_empty() && last.is_none()) {
             continue;
         }
-        if !wanted.is_empty() && !daemon.base.mode.now().may_dial() {
+        if !wanted.is_empty() && !context.base.mode.now().may_dial() {
             continue;
         }
         tokio::select! {
-            () = daemon.base.tasks.stopping() => return,
-            () = look_up(&daemon, &wanted) => {}
+            () = context.base.tasks.stopping() => return,
+            () = look_up(&context, &wanted) => {}
         }
         last = Some((Instant::now(), wanted));
     }
 }
 
-async fn look_up(daemon: &Daemon, wanted: &[String]) {
-    let before = daemon.proxy.clients.access.names.load_full();
+async fn look_up(context: &ProxyContext, wanted: &[String]) {
+    let before = context.clients.access.names.load_full();
     let mut names = Names::new();
     for name in wanted {
-        let found = match daemon.net.upstream.dialer().addresses_of(name).await {
+        let found = match context.net.upstream.dialer().addresses_of(name).await {
             Ok(found) => found,
             Err(failure) => {
                 let known = before.get(name).cloned().unwrap_or_default();
@@ -70,5 +70,5 @@ async fn look_up(daemon: &Daemon, wanted: &[String]) {
         }
         names.insert(name.clone(), found);
     }
-    daemon.proxy.clients.access.names.store(Arc::new(names));
+    context.clients.access.names.store(Arc::new(names));
 }

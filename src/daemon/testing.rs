@@ -1,0 +1,48 @@
+//! A daemon for unit tests of the rooms.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use wwwoffle_config::Config;
+use wwwoffle_spool::{Options, OwnPages, Spool};
+
+use super::{Daemon, Parts};
+use crate::base::clock;
+use crate::base::live::Live;
+use crate::base::mode::Mode;
+use crate::fetch::context::FetchContext;
+use crate::proxy::context::ProxyContext;
+use crate::site::context::SiteContext;
+use crate::storage::store::Store;
+use crate::tls::ca::Authority;
+
+/// The contexts of a daemon of which no task runs.
+pub(crate) struct TestDaemon(Arc<Daemon>);
+
+impl TestDaemon {
+    /// A daemon on a new spool in `root`, without a configuration file.
+    pub(crate) fn new(root: &TempDir, config: Config, mode: Mode) -> Self {
+        let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
+        let parts = Parts {
+            live: Live::without_file(config),
+            store: Store::new(spool),
+            authority: Authority::make("m", clock::now()).unwrap(),
+            mode: mode.into(),
+            listening: vec!["127.0.0.1:8080".parse().unwrap()],
+            templates: OwnPages::default(),
+        };
+        Self(Daemon::build(parts).unwrap())
+    }
+
+    pub(crate) fn proxy(&self) -> Arc<ProxyContext> {
+        Arc::clone(&self.0.proxy)
+    }
+
+    pub(crate) fn fetch(&self) -> Arc<FetchContext> {
+        Arc::clone(&self.0.fetch)
+    }
+
+    pub(crate) fn site(&self) -> Arc<SiteContext> {
+        Arc::clone(&self.0.server.site)
+    }
+}

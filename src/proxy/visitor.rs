@@ -1,0 +1,145 @@
+//! Whose connection a request came by, and what the server does for the proxy.
+
+use std::any::Any;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio_rustls::server::TlsStream;
+use wwwoffle_config::User;
+use wwwoffle_url::CanonicalUrl;
+
+use super::body::Body;
+use super::site::{Door, Site};
+use crate::base::basic::Login;
+use crate::base::mode::Mode;
+use crate::base::owner::Owner;
+use crate::net::upstream::Reach;
+use crate::tls::leaf::HTTP_2;
+
+/// Holds a place among all connections or streams until it is dropped.
+pub type HeldPlace = Arc<dyn Any + Send + Sync>;
+
+/// Whose connection it is, and what it is for.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    /// The other end.
+    pub peer: SocketAddr,
+    /// The address of ours that it was opened to.
+    pub ours: IpAddr,
+    /// Who uses it, once a password has told: for a connection that was opened with CONNECT, whoever
+    /// opened it, with the password of that time.
+    pub user: Option<User>,
+    /// The way it came in.
+    pub door: Door,
+    /// Whether it came to our port through a connection that was opened here with CONNECT.
+    pub nested: bool,
+    /// Its place among all clients, held for as long as anything of its connection is under way: a
+    /// tunnel counts as much as a request.
+    _connected: HeldPlace,
+    /// Its place among all streams, if it is one stream of a connection; held just as long.
+    _place: Option<HeldPlace>,
+}
+
+impl Visitor {
+    /// A client at `peer`, connected to the address `ours`, whose place is `connected`.
+    #[must_use]
+    pub fn new(peer: SocketAddr, ours: IpAddr, connected: HeldPlace) -> Self {
+        let (door, nested) = (Door::Plain, false);
+        Self { peer, ours, user: None, door, nested, _connected: connected, _place: None }
+    }
+
+    /// Whose requests these are.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        Owner::of(self.peer.ip(), self.user.as_ref().map(|user| &user.name))
+    }
+
+    /// How far its requests may go.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        Reach::of(self.peer.ip())
+    }
+
+    /// The same client, inside a connection to `site`.
+    #[must_use]
+    pub fn at(self, site: Arc<Site>) -> Self {
+        Self { door: Door::Site(site), ..self }
+    }
+
+    /// The same client, at our own port again, through a connection that was opened there.
+    #[must_use]
+    pub fn nested(self) -> Self {
+        Self { nested: true, ..self }
+    }
+
+    /// The same client, inside TLS that it speaks with our own port.
+    #[must_use]
+    pub fn secured(self) -> Self {
+        Self { door: Door::Secured, ..self }
+    }
+
+    /// The same client, as one stream of its connection.
+    #[must_use]
+    pub fn in_stream(self, place: HeldPlace) -> Self {
+        Self { _place: Some(place), ..self }
+    }
+}
+
+/// The version of HTTP that is spoken on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.0 or HTTP/1.1.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
+impl HttpVersion {
+    /// The version that was agreed on in the handshake (RFC 7301).
+    #[must_use]
+    pub fn inside<T>(stream: &TlsStream<T>) -> Self {
+        if stream.get_ref().1.alpn_protocol() == Some(HTTP_2) { Self::Http2 } else { Self::Http1 }
+    }
+}
+
+/// Who comes to our own pages.
+#[derive(Debug)]
+pub struct Visit {
+    /// The other end of the connection.
+    pub peer: SocketAddr,
+    /// The login to the proxy, which was removed from the request.
+    pub login: Option<Login>,
+}
+
+/// A future of the server, which knows what the proxy must not know.
+pub type ServerFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What the server, a room above, does for the proxy.
+pub trait ProxyServer: fmt::Debug + Send + Sync {
+    /// Answers a request for one of our own pages, at `url`.
+    fn own_page(
+        &self,
+        mode: Mode,
+        url: CanonicalUrl,
+        visit: Visit,
+        request: Request<Incoming>,
+    ) -> ServerFuture<Response<Body>>;
+
+    /// Speaks HTTP inside the TLS of a connection that we answer in place of a site. Its error says
+    /// why it ended, if the client did not end it in good order.
+    fn speak(
+        &self,
+        stream: TlsStream<TokioIo<Upgraded>>,
+        version: HttpVersion,
+        visitor: Visitor,
+    ) -> ServerFuture<hyper::Result<()>>;
+
+    /// Serves a client that has asked us for a connection to ourselves, under the name `host`.
+    fn open_nested(&self, upgrade: OnUpgrade, visitor: Visitor, host: String) -> ServerFuture<()>;
+}

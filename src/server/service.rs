@@ -1,0 +1,49 @@
+//! What the server does for the proxy.
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio_rustls::server::TlsStream;
+use wwwoffle_url::CanonicalUrl;
+
+use super::connection::speak;
+use super::context::ServerContext;
+use super::front;
+use crate::base::mode::Mode;
+use crate::proxy::body::Body;
+use crate::proxy::visitor::{HttpVersion, ProxyServer, ServerFuture, Visit, Visitor};
+use crate::site;
+
+/// The server as the proxy sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Service(pub(super) Arc<ServerContext>);
+
+impl ProxyServer for Service {
+    fn own_page(
+        &self,
+        mode: Mode,
+        url: CanonicalUrl,
+        visit: Visit,
+        request: Request<Incoming>,
+    ) -> ServerFuture<Response<Body>> {
+        let own_site = Arc::clone(&self.0.site);
+        Box::pin(async move { site::over_tcp(own_site, mode, &url, visit, request).await })
+    }
+
+    fn speak(
+        &self,
+        stream: TlsStream<TokioIo<Upgraded>>,
+        version: HttpVersion,
+        visitor: Visitor,
+    ) -> ServerFuture<hyper::Result<()>> {
+        let context = Arc::clone(&self.0);
+        Box::pin(async move { speak(&context, stream, version, visitor).await })
+    }
+
+    fn open_nested(&self, upgrade: OnUpgrade, visitor: Visitor, host: String) -> ServerFuture<()> {
+        front::open_nested(Arc::clone(&self.0), upgrade, visitor, host)
+    }
+}
