@@ -1,8 +1,7 @@
-//! Foreign certificates in words.
+//! Descriptions of foreign certificates.
 //!
-//! What stands in a certificate is hostile text until somebody has verified it, and often after
-//! that: it is bounded in length and number, and shows its hidden characters. Nothing here verifies
-//! anything.
+//! Text in a certificate is hostile until it is verified, and often after that. So its length and
+//! number are bounded and its hidden characters are shown. Nothing here verifies a certificate.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -17,25 +16,25 @@ use x509_parser::x509::X509Name;
 use crate::api::{Certificate, Chain};
 use crate::base::shown;
 
-/// How many certificates of a chain are told; real ones have two to four.
+/// The largest number of described certificates in a chain; real chains have two to four.
 pub const MAX_CHAIN: usize = 8;
 
-/// How many of a certificate's names are told.
+/// The largest number of described names of a certificate.
 const MAX_NAMES: usize = 8;
 
-/// The most characters told of a name; one in the DNS has no more.
+/// The largest described length of a name, in characters; a DNS name is not longer.
 const MAX_NAME: usize = 253;
 
-/// What stands for a text that is not there or cannot be read.
+/// Replaces a missing or unreadable text.
 const UNREADABLE: &str = "(cannot be read)";
 
-/// The SHA-256 of a certificate, which people call its fingerprint.
+/// The SHA-256 fingerprint of a certificate.
 #[must_use]
 pub fn sha256(certificate: &[u8]) -> [u8; 32] {
     Sha256::digest(certificate).into()
 }
 
-/// A fingerprint as people compare it: `AB:CD:…`.
+/// A fingerprint with colons, for comparison by eye: `AB:CD:…`.
 #[must_use]
 pub fn with_colons(digits: &str) -> String {
     let upper = digits.to_ascii_uppercase();
@@ -44,7 +43,7 @@ pub fn with_colons(digits: &str) -> String {
     pairs.join(":")
 }
 
-/// A chain in words.
+/// Describes a chain.
 #[must_use]
 pub fn chain(sent: &[CertificateDer<'_>]) -> Chain {
     Chain {
@@ -53,7 +52,7 @@ pub fn chain(sent: &[CertificateDer<'_>]) -> Chain {
     }
 }
 
-/// A certificate in words.
+/// Describes a certificate.
 #[must_use]
 pub fn describe(certificate: &[u8]) -> Certificate {
     let sha256 = hex::encode(sha256(certificate));
@@ -78,18 +77,18 @@ pub fn describe(certificate: &[u8]) -> Certificate {
     }
 }
 
-/// Who is missing between the origin's own certificate and whoever is trusted.
+/// The missing link between the origin's own certificate and a trusted authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainEnd {
-    /// The first has signed itself.
+    /// The first certificate is self-signed.
     SelfSigned,
-    /// It ends with an authority that has signed itself.
+    /// The chain ends with this self-signed authority.
     Authority(String),
-    /// This issuer was not sent.
+    /// The certificate of this issuer was not sent.
     Missing(String),
 }
 
-/// Where a chain ends that leads to nobody who is trusted. Told by its names alone, for words.
+/// The end of a chain that leads to no trusted authority. It compares names only, for descriptions.
 #[must_use]
 pub fn end_of(chain: &Chain) -> Option<ChainEnd> {
     let first = chain.certificates.first()?;
@@ -97,7 +96,7 @@ pub fn end_of(chain: &Chain) -> Option<ChainEnd> {
         return Some(ChainEnd::SelfSigned);
     }
     let mut at = first;
-    // No chain is longer than what there is of it, whatever circle its names make.
+    // The number of certificates bounds the loop, even if their names form a circle.
     for _ in &chain.certificates {
         let issuer = chain.certificates.iter().find(|one| one.subject == at.issuer);
         match issuer {
@@ -119,7 +118,7 @@ fn name(name: &X509Name<'_>) -> String {
     }
 }
 
-/// The names a certificate is for, and how many more there are.
+/// The names of a certificate, and the number of names left out.
 fn names(certificate: &X509Certificate<'_>) -> (Vec<String>, usize) {
     let is_names = |extension: &ParsedExtension<'_>| match extension {
         ParsedExtension::SubjectAlternativeName(names) => Some(names.general_names.len()),
@@ -163,7 +162,7 @@ fn time(time: ASN1Time) -> Option<Timestamp> {
     Timestamp::from_second(time.timestamp()).ok()
 }
 
-/// The beginning of a foreign text, with its hidden characters visible.
+/// The beginning of a foreign text, with visible hidden characters.
 fn bounded(text: &str) -> String {
     let mut safe: String = shown::line(text.get(..boundary(text)).unwrap_or_default());
     if let Some((end, _)) = safe.char_indices().nth(MAX_NAME) {
@@ -173,7 +172,7 @@ fn bounded(text: &str) -> String {
     safe
 }
 
-/// Where the beginning of a text ends that has all that may be told of it.
+/// The end of the longest prefix of `text` that is described.
 fn boundary(text: &str) -> usize {
     text.char_indices().nth(MAX_NAME + 1).map_or(text.len(), |(end, _)| end)
 }
@@ -239,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Changes a few bytes, cuts or repeats a stretch, by the numbers of a simple generator.
+    /// Changes a few bytes, and cuts or repeats a range, chosen by a simple generator.
     fn mutated(der: &[u8], seed: u64) -> Vec<u8> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut below = |bound: usize| {
@@ -258,7 +257,7 @@ mod tests {
                 0 => bytes.truncate(at.max(1)),
                 1 => drop(bytes.splice(at..at, der[below(der.len())..].to_vec())),
                 2 => drop(bytes.drain(at..(at + 1 + below(8)).min(bytes.len()))),
-                // Lengths and tags of DER are where parsers go wrong.
+                // Parsers most often fail at lengths and tags of DER.
                 3 => bytes[at] = [0x80, 0x84, 0xff, 0x30, 0x7f, 0x00][below(6)],
                 _ => bytes[at] ^= 1 << below(8),
             }

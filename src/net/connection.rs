@@ -1,8 +1,8 @@
-//! What is kept of the TLS that an entry came over.
+//! The TLS details that are stored with an entry.
 //!
-//! The block of a `metadata` record of the entry, as `docs/spool-format.md` has it: version, cipher
-//! suite, the origin's own certificate as it was sent, and the others in words. An origin says what
-//! it likes in its certificates, so all of it is bounded.
+//! They are a block of a `metadata` record, described in `docs/spool-format.md`: version, cipher
+//! suite, the origin's own certificate as sent, and descriptions of the others. An origin controls
+//! its certificates, so all of it is bounded.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,8 @@ use crate::base::shown;
 use crate::net::certificates::{MAX_CHAIN, describe};
 use crate::net::upstream::Secured;
 
-/// Bytes of the largest certificate that is kept as it was sent. Larger ones are kept in words.
+/// The largest certificate that is stored as sent, in bytes. Of larger ones only the description is
+/// stored.
 const MAX_KEPT: usize = 8 << 10;
 
 const VERSION: &str = "tls-version";
@@ -24,11 +25,11 @@ const CERTIFICATE: &str = "certificate";
 const TOLD: &str = "certificate-told";
 const LEFT_OUT: &str = "certificates-left-out";
 
-/// The account that is kept with an entry: lines `name: value` that each end with CR LF.
+/// The block stored with an entry: lines `name: value` that each end with CR LF.
 #[must_use]
 pub fn account(secured: &Secured) -> Vec<u8> {
     let version = format!("{:?}", secured.version).replace('_', ".");
-    // What rustls calls `TLS13_…` is `TLS_…` at IANA.
+    // rustls writes `TLS13_…` for the IANA name `TLS_…`.
     let suite = format!("{:?}", secured.suite).replace("TLS13_", "TLS_");
     let mut text = format!("{VERSION}: {version}\r\n{SUITE}: {suite}\r\n");
     if secured.by_exception {
@@ -37,7 +38,7 @@ pub fn account(secured: &Secured) -> Vec<u8> {
     let (mut kept, all) = (0, secured.chain.len());
     for certificate in secured.chain.iter().take(MAX_CHAIN) {
         let line = certificate_line(kept == 0, certificate);
-        // Room is left for the number of those that are left out.
+        // The 64 bytes are for the number of certificates left out.
         if text.len() + line.len() + 64 > MAX_CONNECTION {
             break;
         }
@@ -54,7 +55,7 @@ fn certificate_line(is_own: bool, certificate: &CertificateDer<'_>) -> String {
     if is_own && certificate.len() <= MAX_KEPT {
         return line(CERTIFICATE, &STANDARD.encode(certificate));
     }
-    // Fields of JSON hold no line end.
+    // JSON strings contain no line end.
     line(TOLD, &serde_json::to_string(&describe(certificate)).unwrap_or_default())
 }
 
@@ -62,7 +63,7 @@ fn line(name: &str, value: &str) -> String {
     format!("{name}: {value}\r\n")
 }
 
-/// Reads such an account; what cannot be read in it is passed over.
+/// Reads such a block. Unreadable lines are skipped.
 #[must_use]
 pub fn read(account: &[u8]) -> Connection {
     let mut connection = Connection::default();

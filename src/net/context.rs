@@ -1,4 +1,4 @@
-//! What connections out need.
+//! The context of outgoing connections.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use super::link::Link;
 use super::upstream::Upstream;
 use crate::base::context::BaseContext;
 
-/// What connections out need.
+/// The parts that outgoing connections need.
 #[derive(Debug)]
 pub struct NetContext {
-    /// What all rooms share.
+    /// The parts that all rooms share.
     pub base: Arc<BaseContext>,
-    /// Whether the line works.
+    /// The state of the link.
     pub link: Link,
     /// Sends requests to origins and parent proxies.
     pub upstream: Arc<Upstream>,

@@ -1,14 +1,14 @@
-//! Whether the link works: what the mode auto goes by.
+//! The state of the link, which the mode auto follows.
 //!
 //! ```text
-//! Dialer, Upstream ── who answers and who does not ─┐
+//! Dialer, Upstream ── which origins answer ─────────┐
 //! kernel ── interfaces and routes, by netlink ──────┤
-//! probe ── the URL of [link], or hosts asked for ───┴─ work ── Judge ── ModeSwitch::judged
+//! probe ── the URL of [link], or requested hosts ───┴─ work ── Judge ── ModeSwitch::judged
 //! ```
 //!
-//! [`work`] is the one task that judges. It opens connections for probes alone, and those only while
-//! [`Choice::Auto`] is chosen: in every other mode nobody is asked anything. The kernel is listened to
-//! in every mode, for [`Link::class`]; nothing goes out for that.
+//! [`work`] is the only task that judges. It opens connections only for probes, and only while
+//! [`Choice::Auto`] is chosen. It listens to the kernel in every mode, for [`Link::class`]; this
+//! sends nothing to the network.
 
 pub mod judge;
 pub mod kernel;
@@ -32,19 +32,19 @@ use crate::net::upstream::{Origin, Report};
 use judge::{Finding, Judge, News, Portal, Reason, Terms};
 use kernel::{Changes, Standing, TOGETHER};
 
-/// How many reports of origins may wait to be judged; further ones are left out.
+/// The largest number of waiting reports about origins. Further ones are dropped.
 const MAX_REPORTS: usize = 256;
 
-/// What a byte costs on the link.
+/// The cost of data on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Nothing in particular, as far as is known.
+    /// No known cost.
     Usual,
-    /// The way out is one of `[link] metered-interfaces`.
+    /// The default route uses one of `[link] metered-interfaces`.
     Metered,
 }
 
-/// What is known of the link.
+/// The known state of the link.
 #[derive(Debug)]
 pub struct Link {
     told: ArcSwap<Told>,
@@ -56,19 +56,19 @@ pub struct Link {
     begun: watch::Sender<bool>,
 }
 
-/// How the link was judged last.
+/// The last judgement.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// Why it is as it is.
+    /// Its reason.
     pub reason: Reason,
-    /// Since when.
+    /// The time since which it holds.
     pub since: SystemTime,
     /// When the last probe ended.
     pub probed: Option<SystemTime>,
 }
 
 impl Told {
-    /// The captive portal that answers, if one does.
+    /// The captive portal that answers, if any.
     #[must_use]
     pub fn portal(&self) -> Option<&Portal> {
         match &self.reason {
@@ -79,7 +79,7 @@ impl Told {
 }
 
 impl Link {
-    /// Nothing is known yet; with where it is to be told how origins do.
+    /// A link without observations, and the channel for reports about origins.
     #[must_use]
     pub fn new() -> (Self, mpsc::Sender<Report>) {
         let (tell, reports) = mpsc::channel(MAX_REPORTS);
@@ -95,19 +95,19 @@ impl Link {
         (link, tell)
     }
 
-    /// How it was judged last.
+    /// The last judgement.
     #[must_use]
     pub fn told(&self) -> Arc<Told> {
         self.told.load_full()
     }
 
-    /// What the kernel says of the ways out, in every mode.
+    /// The kernel's view of the routes, in every mode.
     #[must_use]
     pub fn standing(&self) -> Arc<Standing> {
         self.standing.load_full()
     }
 
-    /// What a byte costs on the way out as the kernel knows it now.
+    /// The cost of data on the current default route.
     #[must_use]
     pub fn class(&self, config: &Config) -> Class {
         match &**self.standing.load() {
@@ -118,20 +118,20 @@ impl Link {
         }
     }
 
-    /// Has the configuration looked at again.
+    /// Makes the task read the configuration again.
     pub fn nudge(&self) {
         self.news.notify_one();
     }
 
-    /// Waits until the kernel has been asked for the first time, and what follows is in force.
+    /// Waits until the kernel was queried for the first time and the result is in force.
     pub async fn has_begun(&self) {
         let mut begun = self.begun.subscribe();
-        // The sender is in `self`.
+        // `self` owns the sender, so the channel is open.
         let _begun = begun.wait_for(|begun| *begun).await;
     }
 }
 
-/// What is judged by.
+/// The terms of judging from the configuration.
 fn terms(config: &Config) -> Terms {
     let link = &config.link;
     Terms {
@@ -144,18 +144,18 @@ fn terms(config: &Config) -> Terms {
     }
 }
 
-/// The kernel's word, and the changes of it.
+/// The reports of the kernel.
 struct Kernel {
     changes: Option<Changes>,
     is_watched: bool,
-    /// Whether it was said that the kernel cannot be listened to.
+    /// Whether it was logged that the kernel cannot be watched.
     is_told: bool,
-    /// Something has changed, and by then so has what comes with it.
+    /// The time at which a change, with all related ones, is complete.
     changed: Option<Instant>,
 }
 
 impl Kernel {
-    /// Listens, or stops to, as the configuration says. Whether that is another thing than before.
+    /// Starts or stops listening as configured. Returns whether this is a change.
     fn follow(&mut self, config: &Config) -> bool {
         let wanted = config.link.watch_kernel;
         if std::mem::replace(&mut self.is_watched, wanted) == wanted {
@@ -191,7 +191,8 @@ impl Kernel {
         }
     }
 
-    /// Waits for a change, for ever where there is nothing to be heard. Dropping it loses none.
+    /// Waits for a change; forever if there is no source of changes. Dropping the future loses
+    /// none.
     async fn next(&mut self) {
         let by = match (self.changed, &self.changes) {
             (Some(by), _) => by,
@@ -214,17 +215,18 @@ pub type Probe = Pin<Box<dyn Future<Output = Finding> + Send>>;
 /// Begins a probe. It belongs to a room above, which can read URLs and the queue.
 pub type Prober = Box<dyn Fn(Vec<Origin>) -> Probe + Send>;
 
-/// The task's own state.
+/// The state of the task.
 struct Work {
     context: Arc<NetContext>,
     prober: Prober,
     judge: Option<Judge>,
     probe: Option<Probe>,
-    /// What was made known of this judge.
+    /// The last published judgement.
     shown: Option<(bool, Reason)>,
 }
 
-/// Judges the link until the daemon stops, whenever the mode auto is chosen. One task of each daemon.
+/// Judges the link until the daemon stops, while the mode auto is chosen. Each daemon has one such
+/// task.
 pub async fn work(context: Arc<NetContext>, prober: Prober) {
     let reports = context.link.reports.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut reports) = reports else { return };
@@ -243,7 +245,7 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
         let next = work.next();
         tokio::select! {
             () = context.base.tasks.stopping() => return,
-            // The switch is in the daemon, so the choice never ends.
+            // The daemon owns the switch, so the channel stays open.
             _changed = chosen.changed() => while reports.try_recv().is_ok() {},
             () = context.link.news.notified() => {}
             Some(report) = reports.recv() => work.reported(report),
@@ -258,7 +260,7 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
 }
 
 impl Work {
-    /// Has a judge if there is something to judge, and begins a probe if one is due.
+    /// Creates the judge if there is a need for one, and starts a probe if one is due.
     fn judge(&mut self, is_auto: bool, config: &Config) {
         if !is_auto {
             (self.judge, self.probe, self.shown) = (None, None, None);
@@ -315,12 +317,12 @@ impl Work {
         }
     }
 
-    /// Puts in force what is new, and tells of it.
+    /// Publishes a new judgement and puts it in force.
     fn show(&mut self) {
         let Some(judge) = &self.judge else { return };
         let reason = judge.reason().clone();
         let Some(online) = judge.is_online() else {
-            // The mode stays as it is.
+            // The mode does not change.
             return self.tell(reason);
         };
         let now = (online, reason);
@@ -333,7 +335,7 @@ impl Work {
             Reason::Portal(portal) => portal.hosts.as_slice(),
             _ => &[],
         };
-        // Told first: who sees the mode sees why.
+        // The reason comes first, so that it is known when the mode is seen.
         self.tell(reason.clone());
         if let Some(was) = self.context.base.mode.judged(mode, portal) {
             if was == mode {

@@ -1,17 +1,17 @@
-//! Whom we fetch from: one request out, one answer back.
+//! The origins: one request out, one response back.
 //!
 //! ```text
-//! Upstream::send ── Registry ── what each https origin speaks, and its connection of HTTP/2
-//!                    ├───────── Pool ── kept-alive connections of HTTP/1.1, so many to an origin
-//!                    └───────── Dialer ── the only outward connect, refused in offline mode
-//!                                └─── Tls, for https: the origin's certificate is verified
+//! Upstream::send ── Registry ── the protocol of each https origin, and its connection of HTTP/2
+//!                    ├───────── Pool ── persistent connections of HTTP/1.1, bounded for each origin
+//!                    └───────── Dialer ── the only outgoing connect, refused in offline mode
+//!                                └─── Tls, for https: verifies the origin's certificate
 //! ```
 //!
-//! A request that was given to a connection in use which the origin had just closed is sent once
-//! more on a new one, if it is safe (RFC 9110 §9.2.1) and has no body. One of which the origin says
-//! that it has not looked at it (RFC 9113 §8.7), or that it has come by the wrong connection
-//! (RFC 9110 §15.5.20) or protocol (RFC 9113 §7), is sent again whatever it asks. Nothing else is
-//! ever sent twice.
+//! If the origin had just closed a connection in use, a request is sent once more on a new
+//! connection, provided that it is safe (RFC 9110 §9.2.1) and has no body. If the origin reports
+//! that it did not process a request (RFC 9113 §8.7), or that it came by the wrong connection (RFC
+//! 9110 §15.5.20) or protocol (RFC 9113 §7), the request is sent again whatever its method. No
+//! other request is sent twice.
 
 mod activity;
 mod adjustable;
@@ -68,33 +68,33 @@ pub use via::{ParentFault, Via};
 
 use crate::base::tasks::Tasks;
 
-/// The largest head of an answer that is read, in bytes, with its fields.
+/// The largest response head with its fields, in bytes.
 const MAX_ANSWER_HEAD: usize = 256 * 1024;
 
-/// The most fields an answer may have.
+/// The largest number of fields of a response.
 const MAX_ANSWER_FIELDS: usize = 256;
 
-/// How often idle connections are looked through.
+/// The interval at which idle connections are checked.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// How many connections a request is given to that all send it back unread.
+/// The largest number of connections tried for a request that comes back unprocessed.
 const MAX_TRIES: usize = 4;
 
-/// What is told of itself by any error of a body we send.
+/// Any error of a body that we send.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A request body on its way to an origin.
+/// The body of an outgoing request.
 pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Among the extensions of a request: it goes on no connection of HTTP/1.1 that was used before, where
-/// an origin in disorder may have left something that would be taken for the answer.
+/// An extension of a request: it must use a new connection of HTTP/1.1. On a used one, a faulty
+/// origin may have left bytes that would be taken for the response.
 #[derive(Clone, Copy, Debug)]
 pub struct NewConnection;
 
-/// An interim answer (1xx) on its way to the client.
+/// An interim response (1xx) on its way to the client.
 pub type Interim = (StatusCode, HeaderMap);
 
-/// How an origin is spoken to.
+/// The protocol of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// HTTP over TCP.
@@ -104,7 +104,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The scheme of this name, in lower case; `None` for one that is not fetched.
+    /// Parses the lower-case name of a scheme. Returns `None` for one that is not fetched.
     #[must_use]
     pub fn of(protocol: &str) -> Option<Self> {
         match protocol {
@@ -115,25 +115,24 @@ impl Scheme {
     }
 }
 
-/// The origin a URL names (RFC 6454 §4). Shown as host and port.
+/// The origin of a URL (RFC 6454 §4). Displayed as host and port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// What is spoken there.
+    /// Its protocol.
     pub scheme: Scheme,
     /// A name or an address, IPv6 in brackets.
     pub host: String,
     /// The TCP port.
     pub port: u16,
-    /// The proxy it is reached through, if not directly. A way through another one is another
-    /// connection.
+    /// The parent proxy, if any. Another parent means another connection.
     pub via: Option<Arc<Via>>,
-    /// How far whoever asks may go. What was opened for one is not used for others.
+    /// The reach of the client. Connections are not shared between different reaches.
     pub reach: Reach,
 }
 
 #[cfg(test)]
 impl Origin {
-    /// One that is asked directly, for who sits at this machine.
+    /// An origin without a parent, for a client on this machine.
     pub(crate) fn here(scheme: Scheme, host: &str, port: u16) -> Self {
         Self { scheme, host: host.to_owned(), port, via: None, reach: Reach::All }
     }
@@ -145,32 +144,32 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The body of a request, by what is known of it.
+/// The body of a request.
 #[derive(Debug)]
 pub enum Outbound {
     /// No body.
     Empty,
-    /// All of it is here; it can be sent again.
+    /// A complete body, which can be sent again.
     Whole(Bytes),
-    /// It streams from the client.
+    /// A body that streams from the client.
     Stream(Incoming),
 }
 
-/// How long to wait for what, and how much at once.
+/// The timeouts and the number of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For the head of an answer, counted from the last byte of the request that moved.
+    /// The timeout for a response head, from the last progress of the request.
     pub head_timeout: Duration,
-    /// For the next byte of a body.
+    /// The timeout for the next byte of a body.
     pub socket_timeout: Duration,
-    /// How long a connection is kept alive unused.
+    /// The time for which an idle connection stays open.
     pub idle_timeout: Duration,
-    /// Connections to one origin at once.
+    /// The largest number of connections to one origin.
     pub per_origin: usize,
 }
 
 impl Limits {
-    /// What the options say.
+    /// The limits from the options.
     #[must_use]
     pub fn of(options: &Options) -> Self {
         Self {
@@ -194,7 +193,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// An upstream that dials through `dialer`, secures with `tls` and runs its connections in `tasks`.
+    /// An upstream with this dialer and TLS, which runs its connections in `tasks`.
     #[must_use]
     pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: Limits) -> Arc<Self> {
         let pool = Pool::new(limits.per_origin, limits.idle_timeout);
@@ -206,8 +205,7 @@ impl Upstream {
         upstream
     }
 
-    /// Waits so long, and has so many connections, from here on. What is under way goes on as it
-    /// began.
+    /// Uses these limits from now on. Running exchanges continue with the former ones.
     pub fn set_limits(&self, limits: Limits, dns_timeout: Duration, connect_timeout: Duration) {
         self.limits.set(limits);
         self.pool.set_limits(limits.per_origin, limits.idle_timeout);
@@ -216,39 +214,38 @@ impl Upstream {
         self.tls.set_patience(connect_timeout);
     }
 
-    /// The dialer, for tunnels and for its count of refusals.
+    /// The dialer, for tunnels and for its counters.
     #[must_use]
     pub fn dialer(&self) -> &Dialer {
         &self.dialer
     }
 
-    /// The certificates that were refused of late.
+    /// Recently refused certificates.
     #[must_use]
     pub fn refused(&self) -> &RefusedCertificates {
         self.tls.refused()
     }
 
-    /// Closes the connections nobody uses: the mode went offline.
+    /// Closes idle connections because the mode became offline.
     pub fn close_idle(&self) {
         self.pool.close_idle();
         self.registry.close_idle();
     }
 
-    /// Whether a connection that nobody uses is worth keeping. Once it is not, [`Self::close_idle`]
-    /// is called.
+    /// Whether idle connections are worth keeping. When that ends, [`Self::close_idle`] is called.
     fn keeps_connections(&self) -> bool {
         self.dialer.may_dial() && !self.tasks.is_stopping()
     }
 
-    /// Sends a request and waits for the head of its final answer; interim answers (1xx) go to
-    /// `interim` as they come. Dropping the future abandons the exchange and its connection.
+    /// Sends a request and waits for the head of its final response. Interim responses (1xx) go to
+    /// `interim`. Dropping the future abandons the exchange and its connection.
     ///
-    /// `head` is in origin-form with a `Host` field, and has no hop-by-hop fields but those that
-    /// are meant for the origin.
+    /// `head` is in origin-form with a `Host` field, and has only those hop-by-hop fields that are
+    /// meant for the origin.
     ///
     /// # Errors
     ///
-    /// What the dialer, the network or the origin's grammar came to; see [`Failure`].
+    /// [`Failure`]: an error of the dialer, the network or the origin.
     pub async fn send(
         self: &Arc<Self>,
         origin: &Origin,
@@ -258,7 +255,7 @@ impl Upstream {
     ) -> Result<Answer, Failure> {
         let sent = self.send_now(origin, head, body, interim).await;
         match &sent {
-            // A parent proxy answers so when it finds no way itself.
+            // A parent proxy answers like this if it cannot reach the origin.
             Ok(answer) if origin.via.is_some() && answer.status().is_server_error() => {}
             Ok(_) => self.dialer.tell(origin, true),
             Err(failure) if failure.is_no_way() => self.dialer.tell(origin, false),
@@ -326,7 +323,7 @@ impl Upstream {
     }
 }
 
-/// A timer for hyper's own deadlines.
+/// A timer for hyper's deadlines.
 #[must_use]
 pub fn timer() -> TokioTimer {
     TokioTimer::new()

@@ -1,5 +1,5 @@
-//! Finds out whether the link works: asks for the URL of `[link]`, or connects to hosts that somebody
-//! here has asked for.
+//! Tests whether the link works: requests the URL of `[link]`, or connects to hosts that clients
+//! requested.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::net::upstream::{Failure, Origin, Reach};
 use crate::proxy::context::ProxyContext;
 use wwwoffle_http::redirect::{location, shown_location};
 
-/// How many hosts are connected to at once.
+/// The largest number of simultaneous connections.
 const MAX_HOSTS: usize = 4;
 
-/// Probes once, with the `hosts` that are known where there is no URL to ask for.
+/// Probes once. `hosts` are used if there is no URL to request.
 pub async fn run(context: Arc<ProxyContext>, hosts: Vec<Origin>) -> Finding {
     let config = context.base.config();
     let patience = config.link.probe_timeout;
@@ -49,7 +49,7 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding
         Err(error) => return Finding::Failed(told(&error.to_string())),
     };
     resource.origin.via = rules::parent(config, &resource.url, &context.base.pseudonym);
-    // It is the configuration that names it.
+    // The URL comes from the configuration, not from a client.
     resource.origin.reach = Reach::All;
     let head = Builder::new()
         .method(Method::GET)
@@ -82,18 +82,19 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding
     }
 }
 
-/// An error, as it is told in all languages; bounded, for an origin may have its part in it.
+/// An error as a text, the same in all languages. It is bounded, because an origin may influence
+/// it.
 fn told(error: &str) -> Text {
     say("{fact}").with("fact", shown::text(error))
 }
 
-/// How a good probe is answered.
+/// The expected response to a probe.
 struct Expected<'a> {
     status: ExpectedStatus,
     phrase: &'a str,
 }
 
-/// What an answer says of the link. A redirect leads to `login`.
+/// The meaning of a response for the link. `login` is the target of a redirect.
 fn compare(
     url: &CanonicalUrl,
     expected: &Expected<'_>,
@@ -107,7 +108,7 @@ fn compare(
     if expected.status.takes(status.as_u16()) && has_phrase {
         return Finding::Good(say("{url} answers").with("url", shown::text(url.as_str())));
     }
-    // RFC 6585 §6 has a status for it; most say 200 or redirect.
+    // RFC 6585 §6 defines a status for portals, but most answer 200 or redirect.
     if !(status.is_success() || status.is_redirection() || status.as_u16() == 511) {
         let why = say("{url} answers with status {status}").with("url", shown::text(url.as_str()));
         return Finding::Failed(why.with("status", status.to_string()));
@@ -120,7 +121,7 @@ fn compare(
     Finding::Portal(Portal { url: login.unwrap_or_else(|| url.as_str().to_owned()), hosts })
 }
 
-/// Connects to hosts, and sends nothing: it is enough that one takes the connection.
+/// Connects to hosts and sends nothing: an accepted connection is enough.
 async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) -> Finding {
     hosts.truncate(MAX_HOSTS);
     if hosts.len() < MAX_HOSTS {
@@ -130,7 +131,7 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
     let mut dials: FuturesUnordered<_> =
         hosts.iter().map(|host| async move { (host, dialer.probe(host).await) }).collect();
     while let Some((host, dialled)) = dials.next().await {
-        // What is told of the link is for all users, and who asked for which host is not.
+        // All users see the state of the link, but not which hosts others requested.
         match dialled {
             Ok(_connection) => {
                 debug!(%host, "a probed host takes connections");
@@ -149,7 +150,7 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
     })
 }
 
-/// Adds hosts of which something waits on the queue.
+/// Adds hosts with requests in the queue.
 fn wanted(context: &ProxyContext, config: &Config, hosts: &mut Vec<Origin>) {
     context.storage.store.spool().queue().visit(|request| {
         if hosts.len() >= MAX_HOSTS || request.state != RequestState::Waiting {

@@ -1,15 +1,15 @@
-//! Judges by what has been seen whether the link works. Pure: time is an argument.
+//! Judges from observations whether the link works. Pure: time is an argument.
 //!
 //! ```text
 //! the kernel: no way out ──────────────────────────────┐ for as long as `settle`
 //! several hosts fail, none answers between them ─ probe ┤ it fails
-//! probe, now and then: fails, once more: fails ─────────┴─→ offline
-//! probe, more and more seldom: good ──────────────────────→ online
+//! probe, periodically: fails, then fails again ─────────┴─→ offline
+//! probe, less and less often: good ───────────────────────→ online
 //! ```
 //!
-//! A single host never makes it offline, and nothing but a good probe makes it online again. Without a
-//! URL to probe, a probe is a connection to hosts that somebody here has asked for, the last
-//! one that answered before all: it tells a link from none, but not from a captive portal.
+//! A single host never makes the link offline, and only a good probe makes it online again. Without
+//! a URL to probe, a probe connects to hosts that clients requested, first to the last one that
+//! answered. Such a probe recognises a missing link, but not a captive portal.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,79 +22,79 @@ use crate::base::shown;
 use crate::base::text::{Text, count, say};
 use crate::net::upstream::Origin;
 
-/// How many hosts that fail are remembered.
+/// The largest number of failed hosts remembered.
 const MAX_FAILED: usize = 16;
 
-/// How many bad probes in a row make it offline, when nothing else speaks against the link.
+/// The number of failed probes in a row after which the link is offline without other evidence.
 const BAD_PROBES: u32 = 2;
 
-/// The wait before the first probe offline, if that is not longer than the one online.
+/// The delay before the first probe while offline, unless the delay while online is shorter.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 
-/// How long it has to be online for the waits offline to begin anew. A link that comes and goes is
-/// probed ever more seldom.
+/// The time online after which the delays while offline start again at [`FIRST_WAIT`]. An unstable
+/// link is probed less and less often.
 const STEADY: Duration = Duration::from_secs(60);
 
-/// What the configuration says of judging.
+/// The configured terms of judging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Whether there is a URL to probe.
     pub has_url: bool,
-    /// How many hosts have to fail.
+    /// The number of hosts that must fail.
     pub failing_hosts: usize,
-    /// Within which time.
+    /// The time within which they must fail.
     pub failing_within: Duration,
-    /// How long the kernel's word has to hold.
+    /// The time for which a report of the kernel must hold.
     pub settle: Duration,
-    /// From one probe to the next online.
+    /// The delay between probes while online.
     pub interval: Duration,
-    /// The longest of these waits offline.
+    /// The longest delay between probes while offline.
     pub longest: Duration,
 }
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// The link works.
     Good(Text),
-    /// Somebody else answers in place of the one that was asked.
+    /// A captive portal answered in place of the probed host.
     Portal(Portal),
-    /// It does not work, and why.
+    /// The link does not work, for this reason.
     Failed(Text),
 }
 
 /// A captive portal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Portal {
-    /// Where to log in.
+    /// The login page.
     pub url: String,
-    /// The hosts that are to be reached for that.
+    /// The hosts that must be reachable for the login.
     pub hosts: Vec<String>,
 }
 
-/// Why it is judged as it is.
+/// The reason for a judgement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Nothing is known yet.
+    /// There is no observation yet.
     Unknown,
-    /// There is a way out, by this interface; empty where it has none.
+    /// There is a default route through this interface. The name may be empty.
     Way(String),
-    /// The kernel says nothing, and nothing speaks against the link.
+    /// The kernel reports nothing, and there is no evidence against the link.
     Assumed,
-    /// There is no way out.
+    /// There is no default route.
     NoWay(Gap),
-    /// A probe was good.
+    /// A probe succeeded.
     Good(Text),
     /// A captive portal answers.
     Portal(Portal),
     /// Probes failed.
     Failed(Text),
-    /// So many hosts failed, and then the probe.
+    /// This number of hosts failed, and then the probe.
     Hosts(usize, Text),
 }
 
 impl Reason {
-    /// It in words, for pages; the log and the API have its English.
+    /// The text for pages. The log and the API use its English.
     #[must_use]
     pub fn text(&self) -> Text {
         match self {
@@ -116,7 +116,7 @@ impl Reason {
     }
 }
 
-/// That there is a way out, by this interface if that is not empty.
+/// The text for a working default route through this interface, which may be empty.
 pub(super) fn way(interface: &str) -> Text {
     if interface.is_empty() {
         return say("there is a way out");
@@ -130,12 +130,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Something that was seen.
+/// An observation.
 #[derive(Clone, Debug)]
 pub enum News {
-    /// The kernel says so.
+    /// The kernel reported a state.
     Kernel(Standing),
-    /// An origin was reached, or answered.
+    /// An origin was reached, or it answered.
     Reached(Origin),
     /// An origin could not be reached.
     Failed(Origin),
@@ -143,31 +143,31 @@ pub enum News {
     Probed(Finding),
 }
 
-/// The judge of the link. One for each time that the mode auto is chosen.
+/// The judge of the link. There is one for each period in which the mode auto is chosen.
 #[derive(Debug)]
 pub struct Judge {
     terms: Terms,
-    /// `None` until it is judged for the first time.
+    /// `None` until the first judgement.
     online: Option<bool>,
     reason: Reason,
-    /// Since when it is judged so.
+    /// The time of the current judgement.
     since: Instant,
     kernel: Standing,
-    /// What the kernel says since then, which is not taken for sure yet.
+    /// A newer report of the kernel that has not held for long enough yet.
     pending: Option<(Standing, Instant)>,
-    /// The hosts that failed since one answered, the last one last.
+    /// The hosts that failed since one answered, oldest first.
     failed: VecDeque<(Instant, Origin)>,
-    /// The last that answered.
+    /// The last host that answered.
     answered: Option<Origin>,
     bad_probes: u32,
-    /// The wait offline after the next one.
+    /// The delay after the next probe while offline.
     wait: Duration,
-    /// When the next probe is due; never while one is under way.
+    /// The time of the next probe; `None` while one is running.
     due: Option<Instant>,
 }
 
 impl Judge {
-    /// Nothing is known yet.
+    /// A judge without observations.
     #[must_use]
     pub fn new(terms: Terms, now: Instant) -> Self {
         Self {
@@ -185,32 +185,32 @@ impl Judge {
         }
     }
 
-    /// Goes by other terms from here on.
+    /// Uses other terms from now on.
     pub fn set_terms(&mut self, terms: Terms, now: Instant) {
         if self.terms == terms {
             return;
         }
         self.terms = terms;
         self.wait = first_wait(&terms);
-        // What was due by the former terms may be much later.
+        // Under the former terms, the next probe may be much later.
         let wanted = terms.has_url || self.online == Some(false);
         self.due = wanted.then_some(now);
     }
 
-    /// Whether the link works, or `None` while it has not been judged.
+    /// Whether the link works. `None` before the first judgement.
     #[must_use]
     pub fn is_online(&self) -> Option<bool> {
         self.online
     }
 
-    /// Why it is judged so.
+    /// The reason for the judgement.
     #[must_use]
     pub fn reason(&self) -> &Reason {
         &self.reason
     }
 
-    /// The hosts to connect to where there is no URL to probe: the last that answered, and those that
-    /// failed last.
+    /// The hosts to connect to if there is no URL to probe: the last that answered, then the last
+    /// that failed.
     #[must_use]
     pub fn hosts(&self) -> Vec<Origin> {
         let failed = self.failed.iter().rev().map(|(_, origin)| origin);
@@ -223,14 +223,14 @@ impl Judge {
         hosts
     }
 
-    /// When [`Self::pass`] has something to do, if nothing is seen before.
+    /// The time of the next call of [`Self::pass`] if nothing is observed before.
     #[must_use]
     pub fn next(&self, may_probe: bool) -> Option<Instant> {
         let settled = self.pending.as_ref().map(|(_, since)| *since + self.terms.settle);
         settled.into_iter().chain(self.due.filter(|_| may_probe)).min()
     }
 
-    /// Takes what was seen.
+    /// Takes an observation.
     pub fn take(&mut self, news: News, now: Instant) {
         match news {
             News::Kernel(standing) => self.heard(standing, now),
@@ -243,8 +243,8 @@ impl Judge {
         }
     }
 
-    /// Lets the time pass. Whether a probe is due, if one may begin: then it is under way until it is
-    /// told of.
+    /// Lets time pass. Returns whether a probe is due, if one may start. It then counts as running
+    /// until its result is taken.
     pub fn pass(&mut self, may_probe: bool, now: Instant) -> bool {
         if let Some((standing, since)) = self.pending.take() {
             if now >= since + self.terms.settle {
@@ -258,7 +258,7 @@ impl Judge {
 
     fn heard(&mut self, standing: Standing, now: Instant) {
         if self.online.is_none() {
-            // There is nothing to hold it against.
+            // There is no earlier state to compare with.
             self.settled(standing, now);
         } else if standing == self.kernel {
             self.pending = None;
@@ -267,7 +267,7 @@ impl Judge {
         }
     }
 
-    /// What the kernel says has held for long enough.
+    /// A report of the kernel has held for long enough.
     fn settled(&mut self, standing: Standing, now: Instant) {
         let had_way = !matches!(self.kernel, Standing::Down(_));
         self.kernel = standing.clone();
@@ -277,14 +277,14 @@ impl Judge {
                 self.become_offline(Reason::NoWay(why), now);
             }
             Standing::Up { .. } | Standing::Unknown if self.online == Some(true) => {
-                // Another way may lead elsewhere, into a captive portal for one.
+                // A new route may lead into a captive portal, for example.
                 self.due = self.terms.has_url.then_some(now);
             }
             Standing::Up { .. } | Standing::Unknown if self.terms.has_url => {
                 self.wait = first_wait(&self.terms);
                 self.due = Some(now);
             }
-            // Whatever failed before did so by another way.
+            // Earlier failures used another route.
             Standing::Up { interface }
                 if !had_way || self.online.is_none() || self.hosts().is_empty() =>
             {
@@ -314,7 +314,7 @@ impl Judge {
         }
     }
 
-    /// Whether so many hosts have failed that one bad probe is enough.
+    /// Whether enough hosts have failed that one failed probe decides.
     fn is_in_doubt(&self) -> bool {
         self.failed.len() >= self.terms.failing_hosts.min(MAX_FAILED)
     }
@@ -340,7 +340,7 @@ impl Judge {
             return;
         }
         match &reason {
-            // What the kernel says is nearer to the cause.
+            // The kernel's report is closer to the cause.
             Reason::Failed(_) | Reason::Hosts(..) if matches!(self.kernel, Standing::Down(_)) => {}
             reason if self.online == Some(false) => self.reason = reason.clone(),
             _ => {}

@@ -1,5 +1,5 @@
-//! What the kernel says of the ways out: by netlink, where there is such a thing. It says that
-//! something has changed; what it is now is asked for anew each time.
+//! The kernel's view of the routes, by netlink where it exists. A message only signals a change;
+//! the new state is read again each time.
 
 use std::io;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use super::judge::way;
 use crate::base::shown;
 use crate::base::text::{Text, say};
 
-/// How the machine is connected.
+/// How this machine is connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The kernel cannot be asked, or is not to be.
+    /// The kernel cannot be queried, or should not be.
     Unknown,
-    /// There is a way out.
+    /// There is a default route.
     Up {
-        /// The interface it leads out by; empty where it has none.
+        /// Its interface. The name may be empty.
         interface: String,
     },
-    /// There is none, and why not.
+    /// There is no usable default route, for this reason.
     Down(Gap),
 }
 
 impl Standing {
-    /// It in words.
+    /// The text for pages.
     #[must_use]
     pub fn text(&self) -> Text {
         match self {
@@ -34,17 +34,17 @@ impl Standing {
     }
 }
 
-/// Why there is no way out.
+/// The reason for a missing default route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gap {
     /// There is no default route.
     NoRoute,
-    /// The interface that it would lead out by is not connected.
+    /// Its interface is not connected.
     NoCarrier(String),
 }
 
 impl Gap {
-    /// It in words.
+    /// The text for pages.
     pub(super) fn text(&self) -> Text {
         match self {
             Self::NoRoute => say("there is no default route"),
@@ -54,31 +54,31 @@ impl Gap {
     }
 }
 
-/// How long it is waited after a change, for those that come with it.
+/// The delay after a change, for related changes to arrive.
 pub(super) const TOGETHER: Duration = Duration::from_millis(50);
 
-/// Hears of changes.
+/// Listens for changes.
 #[derive(Debug)]
 pub(super) struct Changes(inner::Changes);
 
 impl Changes {
-    /// Hears of them from here on.
+    /// Starts to listen.
     pub(super) fn hear() -> io::Result<Self> {
         inner::Changes::hear().map(Self)
     }
 
-    /// Waits for the next. Dropping it loses none.
+    /// Waits for the next change. Dropping the future loses none.
     pub(super) async fn next(&self) -> io::Result<()> {
         self.0.next().await
     }
 }
 
-/// How the machine is connected now. It blocks for the kernel's answer.
+/// Reads how the machine is connected now. Blocks until the kernel answers.
 pub(super) fn standing() -> io::Result<Standing> {
     inner::standing()
 }
 
-/// [`standing`], off the runtime's own threads.
+/// [`standing`], outside the threads of the runtime.
 pub(super) async fn ask() -> io::Result<Standing> {
     crate::base::live::blocking(standing).await
 }
@@ -106,17 +106,17 @@ mod inner {
     /// `RTMGRP_IPV4_ROUTE`, `RTMGRP_IPV6_IFADDR`, `RTMGRP_IPV6_ROUTE`).
     const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 
-    /// The longest datagram of an answer, in bytes: the kernel makes none longer.
+    /// The largest datagram of an answer, in bytes; the kernel sends no larger ones.
     const DATAGRAM: usize = 64 * 1024;
 
-    /// How many datagrams of one answer are read: more than a machine with a table of the whole
-    /// Internet has before its default routes, which come first.
+    /// The largest number of datagrams read for one answer. Default routes come first, so this is
+    /// enough even with a full Internet routing table.
     const MAX_DATAGRAMS: usize = 4_096;
 
-    /// How many changes are taken at once.
+    /// The largest number of changes taken together.
     const MAX_CHANGES: usize = 256;
 
-    /// How long the kernel may take to answer.
+    /// The timeout for an answer of the kernel.
     const PATIENCE: Duration = Duration::from_secs(2);
 
     #[derive(Debug)]
@@ -134,7 +134,7 @@ mod inner {
             let mut ready = self.0.readable().await?;
             let mut bytes = [0; 1024];
             for _ in 0..MAX_CHANGES {
-                // What it is does not matter, and how much of it was lost neither.
+                // The content does not matter, and neither does a lost message.
                 match recv(self.0.get_ref(), &mut bytes, RecvFlags::empty()) {
                     Ok(_) | Err(Errno::NOBUFS | Errno::INTR) => {}
                     Err(Errno::AGAIN) => {
@@ -170,13 +170,13 @@ mod inner {
                 Rest::Refused => return Err(io::Error::other("the kernel refuses to tell")),
             }
         }
-        // What has been told by now is enough.
+        // The answers read so far are enough.
         Ok(())
     }
 
     fn open(flags: SocketFlags, groups: u32) -> io::Result<OwnedFd> {
         let flags = flags | SocketFlags::CLOEXEC;
-        // Without a protocol it is that of routes.
+        // The default protocol of netlink is that of routes.
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
         bind(&socket, &SocketAddrNetlink::new(0, groups))?;
         Ok(socket)

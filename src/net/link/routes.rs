@@ -1,20 +1,20 @@
-//! What the kernel tells of interfaces and routes, read from the bytes of netlink (rtnetlink(7)).
-//! Pure: bytes in, a [`Standing`] out.
+//! Interfaces and routes, parsed from netlink messages (rtnetlink(7)). Pure: bytes in, a
+//! [`Standing`] out.
 
 use std::collections::HashMap;
 
 use super::kernel::{Gap, Standing};
 
-/// The length of the head of a message, in bytes.
+/// The length of a message header, in bytes.
 const HEAD: usize = 16;
 
-/// The length of the head of an attribute, in bytes; each begins at a multiple of it.
+/// The length of an attribute header, in bytes, and the alignment of attributes.
 const ATTRIBUTE_HEAD: usize = 4;
 
-/// How many interfaces and default routes are looked at.
+/// The largest number of interfaces and of default routes read.
 const MAX_SEEN: usize = 4_096;
 
-/// Asks for something, and for all of it: `NLM_F_REQUEST | NLM_F_DUMP`.
+/// Requests all objects: `NLM_F_REQUEST | NLM_F_DUMP`.
 const REQUEST_ALL: u16 = 0x1 | 0x300;
 
 const NLMSG_ERROR: u16 = 2;
@@ -34,17 +34,17 @@ const RTA_OIF: u16 = 4;
 const RTA_PRIORITY: u16 = 6;
 const RTA_MULTIPATH: u16 = 9;
 
-/// Prefixes so short are default routes: some tunnels put two halves in place of the whole.
+/// Prefixes up to this length are default routes: some tunnels add two halves instead of the whole.
 const SHORT_PREFIX: u8 = 1;
 
-/// What is asked for.
+/// The requested objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Interfaces,
     Routes,
 }
 
-/// The message that asks for all of it.
+/// The message that requests all of them.
 pub(super) fn request(what: What, sequence: u32) -> Vec<u8> {
     let (kind, body): (u16, &[u8]) = match what {
         What::Interfaces => (RTM_GETLINK, &[0; 16]),
@@ -60,18 +60,18 @@ pub(super) fn request(what: What, sequence: u32) -> Vec<u8> {
     message
 }
 
-/// How an answer goes on.
+/// The state of an answer after a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// There is more to come.
+    /// More datagrams follow.
     More,
-    /// That was all.
+    /// The answer is complete.
     Done,
-    /// The kernel refuses, or what came is no answer of it.
+    /// The kernel refused, or the datagram is invalid.
     Refused,
 }
 
-/// The interfaces and default routes, as far as they have been told.
+/// The interfaces and default routes received so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     interfaces: HashMap<u32, Interface>,
@@ -88,7 +88,7 @@ struct Interface {
 #[derive(Clone, Copy, Debug)]
 struct Way {
     metric: u32,
-    /// `None` if the route does not say.
+    /// `None` if the route has no interface.
     interface: Option<u32>,
 }
 
@@ -101,7 +101,7 @@ impl Table {
                 _ if asked != sequence => {}
                 NLMSG_DONE => return Rest::Done,
                 NLMSG_ERROR => return Rest::Refused,
-                // What is malformed tells nothing.
+                // Malformed objects are ignored.
                 RTM_NEWLINK => _ = self.interface(body),
                 RTM_NEWROUTE => _ = self.route(body),
                 _ => {}
@@ -146,7 +146,7 @@ impl Table {
         Some(())
     }
 
-    /// What follows from all that was told.
+    /// The resulting state.
     pub(super) fn standing(&self) -> Standing {
         let mut ways = self.ways.clone();
         ways.sort_by_key(|way| way.metric);
@@ -173,7 +173,7 @@ impl Table {
     }
 }
 
-/// The first message: its kind, what it answers, its body, and what comes after it.
+/// The first message: kind, sequence number, body, and the remaining bytes.
 fn message(bytes: &[u8]) -> Option<(u16, u32, &[u8], &[u8])> {
     let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
     let body = bytes.get(HEAD..length)?;
@@ -181,19 +181,19 @@ fn message(bytes: &[u8]) -> Option<(u16, u32, &[u8], &[u8])> {
     Some((u16_at(bytes, 4)?, u32_at(bytes, 8)?, body, rest))
 }
 
-/// Kind and value of each attribute, up to one that is malformed.
+/// Kind and value of each attribute, up to the first malformed one.
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
         let value = bytes.get(ATTRIBUTE_HEAD..length)?;
-        // The two highest bits are no part of the kind.
+        // The two highest bits do not belong to the kind.
         let kind = u16_at(bytes, 2)? & 0x3fff;
         bytes = bytes.get(aligned(length)..).unwrap_or_default();
         Some((kind, value))
     })
 }
 
-/// The interfaces of a route with several (`struct rtnexthop`).
+/// The interfaces of a multipath route (`struct rtnexthop`).
 fn hops(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);

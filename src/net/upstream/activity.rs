@@ -1,4 +1,4 @@
-//! What goes on in an exchange, from the request to the head of its answer.
+//! The progress of an exchange, from the request to the response head.
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,10 +14,10 @@ use tokio::time::{Instant, timeout_at};
 use super::trailers::cleaned;
 use super::{BoxError, Failure};
 
-/// How many interim answers are taken before the final one.
+/// The largest number of interim responses before the final one.
 const MAX_INTERIMS: usize = 64;
 
-/// When something last moved, and how many interim answers came.
+/// The time of the last progress, and the number of interim responses.
 #[derive(Clone, Debug)]
 pub(super) struct Activity(Arc<Moves>);
 
@@ -45,7 +45,7 @@ impl Activity {
         *self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts an interim answer; `false` when there have been too many.
+    /// Counts an interim response. Returns `false` if there are too many.
     pub(super) fn interim(&self) -> bool {
         self.touch();
         let within = self.0.interims.fetch_add(1, Ordering::Relaxed) < MAX_INTERIMS;
@@ -55,11 +55,11 @@ impl Activity {
         within
     }
 
-    /// Waits for the head of an answer, for as long as something moves every `patience`.
+    /// Waits for the response head as long as there is progress within each `patience`.
     ///
     /// # Errors
     ///
-    /// [`Failure::HeadTimeout`], or [`Failure::Wrong`] when nothing but interim answers comes.
+    /// [`Failure::HeadTimeout`], or [`Failure::Wrong`] after too many interim responses.
     pub(super) async fn watch<T>(
         &self,
         patience: Duration,
@@ -86,7 +86,7 @@ impl Activity {
     }
 }
 
-/// A client's request body that tells when it moves.
+/// A client's request body that reports its progress.
 #[derive(Debug)]
 pub(super) struct Watched {
     incoming: Incoming,

@@ -2,7 +2,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
-/// A value that is read often and set seldom. Whoever has read it keeps what it was.
+/// A value that is read often and set rarely. A reader keeps the value that it has read.
 #[derive(Debug)]
 pub(super) struct Adjustable<T>(RwLock<T>);
 
@@ -12,7 +12,7 @@ impl<T: Copy> Adjustable<T> {
     }
 
     pub(super) fn get(&self) -> T {
-        // It is set as a whole, so nothing is half changed.
+        // The value is set as a whole, so a panic cannot leave half of it.
         *self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 

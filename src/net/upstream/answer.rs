@@ -1,4 +1,4 @@
-//! An answer on its way in: its head, its body as a stream, and the connection behind it.
+//! A response being received: its head, its body as a stream, and its connection.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use super::trailers::cleaned;
 use super::{Failure, Origin, Upstream};
 use crate::storage::statistics::Account;
 
-/// A final answer: status and fields as the origin sent them, and the body to come.
+/// A final response: status and fields as sent by the origin, and the body as a stream.
 pub type Answer = Response<AnswerBody>;
 
-/// The connection an answer comes on, given back to the pool when its body has ended.
+/// The connection of a response. It returns to the pool at the end of the body.
 #[derive(Debug)]
 pub(super) struct Lease {
     upstream: Arc<Upstream>,
@@ -46,16 +46,16 @@ impl Lease {
     }
 }
 
-/// The body of an answer. It fails when it stops moving, is cut short or is malformed.
+/// The body of a response. It fails if it stalls, is truncated or is malformed.
 ///
-/// Dropped before its end, it takes its connection down with it, or its stream of one that is
-/// shared: the rest of the body is nobody's.
+/// Dropping it before its end closes the connection, or resets the stream of a shared connection,
+/// because nothing will read the rest.
 #[derive(Debug)]
 pub struct AnswerBody {
     source: Source,
     stall: Pin<Box<Sleep>>,
-    /// Whether the origin is waited for, and so the clock runs. While nobody asks for the next
-    /// piece, because the client is slow, the origin is not to blame.
+    /// Whether the timeout runs because the origin has to send. It does not run while the next
+    /// piece is not requested because the client is slow.
     waiting: bool,
     patience: Duration,
     account: Option<Arc<Account>>,
@@ -98,7 +98,7 @@ impl Source {
         }
     }
 
-    /// The last byte has come: others may have the connection.
+    /// The last byte has arrived: the connection may be used again.
     fn give_back(&mut self) {
         match self {
             Self::Http1(_, lease) => lease.take().map(Lease::give_back),
@@ -108,7 +108,7 @@ impl Source {
         };
     }
 
-    /// Nothing more is wanted of the exchange.
+    /// The exchange is abandoned.
     fn give_up(&mut self) {
         match self {
             Self::Http1(_, lease) => *lease = None,
@@ -128,7 +128,7 @@ impl AnswerBody {
         Self::with(Source::Http2(frames, Some(slot)), patience)
     }
 
-    /// A body that a test sends.
+    /// A body sent by a test.
     #[cfg(test)]
     pub(crate) fn scripted(
         frames: tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>,
@@ -137,7 +137,7 @@ impl AnswerBody {
         Self::with(Source::Scripted(frames), patience)
     }
 
-    /// Counts what comes of it.
+    /// Counts the received bytes.
     pub(super) fn counted(self, account: Arc<Account>) -> Self {
         Self { account: Some(account), ..self }
     }
@@ -168,7 +168,7 @@ impl Body for AnswerBody {
             }
             match &frame {
                 Some(Err(_)) => self.source.give_up(),
-                // Whoever has the last frame need not ask whether there is one more.
+                // A reader that has the last frame need not ask for another.
                 Some(Ok(frame)) if !frame.is_trailers() && !self.is_end_stream() => {}
                 Some(Ok(_)) | None => self.source.give_back(),
             }
@@ -198,8 +198,8 @@ impl Body for AnswerBody {
     }
 }
 
-/// Refuses an answer that does not fit its request, or whose length could be read in two ways: who
-/// passes it on must not choose one.
+/// Refuses a response that does not fit its request, or whose length is ambiguous. A proxy must not
+/// choose one of two readings.
 pub(super) fn check(answer: &Response<Incoming>, may_switch: bool) -> Result<(), Failure> {
     let fields = answer.headers();
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS && !may_switch {
@@ -213,7 +213,7 @@ fn is_framed(fields: &HeaderMap) -> Result<(), Failure> {
         return Ok(());
     }
     if fields.contains_key(CONTENT_LENGTH) {
-        // RFC 9112 §6.3 (3): this might be an attempt to smuggle an answer in.
+        // RFC 9112 §6.3 (3): this may be response smuggling.
         return Err(Failure::Wrong("it has both Content-Length and Transfer-Encoding"));
     }
     let codings = fields.get_all(TRANSFER_ENCODING).iter().map(|value| value.to_str());
@@ -224,11 +224,11 @@ fn is_framed(fields: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// Whether a transfer coding is none that anybody has: then it has changed nothing, and the body ends
-/// with the connection (RFC 9112 §6.3 (4)). With one that somebody has, the body is not the content,
-/// and we cannot make the one of the other.
+/// Whether no program implements this transfer coding. Such a coding has changed nothing, and the
+/// body ends with the connection (RFC 9112 §6.3 (4)). With a known coding the body is not the
+/// content, and we cannot decode it.
 fn is_nobodys(coding: &str) -> bool {
-    /// Those of RFC 9112 §12.3, and the content codings, which some take for the same.
+    /// The codings of RFC 9112 §12.3, and the content codings, which some origins use here.
     const KNOWN: [&str; 9] = [
         "chunked",
         "compress",
@@ -244,8 +244,8 @@ fn is_nobodys(coding: &str) -> bool {
     is_token && !coding.is_empty() && !KNOWN.iter().any(|known| coding.eq_ignore_ascii_case(known))
 }
 
-/// Writes a length that an origin said more than once, once: RFC 9110 §8.6 lets a reader take
-/// `1000, 1000` for 1000, and hyper has, but nobody may pass it on like that.
+/// Replaces a repeated `Content-Length` by one value. RFC 9110 §8.6 allows a recipient to read
+/// `1000, 1000` as 1000, as hyper does, but forbids forwarding it.
 pub(super) fn say_length_once(fields: &mut HeaderMap) {
     let Some(said) = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()) else {
         return;
@@ -292,14 +292,14 @@ mod tests {
         }
     }
 
-    /// An answer of which two bytes of four have been read, and the origin's end of it.
+    /// A response of which two of four bytes were read, and the origin's end of its connection.
     async fn half_read() -> (AnswerBody, DuplexStream, impl Sized) {
         let (ours, mut origin) = duplex(4096);
         let handshake = http1::handshake::<_, Empty<Bytes>>(TokioIo::new(ours));
         let (mut sender, connection) = handshake.await.unwrap();
         Tasks::new().spawn(async move { drop(connection.await) });
         let answer = async {
-            // hyper takes what comes before the request for nobody's answer.
+            // hyper rejects bytes that arrive before the request.
             origin.read_u8().await.unwrap();
             origin.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab").await.unwrap();
         };

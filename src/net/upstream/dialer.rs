@@ -1,4 +1,4 @@
-//! The one place that opens a connection outward, and refuses to in offline mode.
+//! The only place that opens outgoing connections. It refuses them in offline mode.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -24,23 +24,22 @@ use super::{Failure, Origin, ParentFault, Scheme};
 use crate::base::mode::{Choice, ModeSwitch};
 use crate::storage::statistics::{Account, Statistics};
 
-/// How long one address may take before the next one is tried beside it (RFC 8305 §5 proposes
-/// 250 ms).
+/// The delay before the next address is tried in parallel (RFC 8305 §5 recommends 250 ms).
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 
-/// How many addresses of one name are tried.
+/// The largest number of addresses tried for a name.
 const MAX_ADDRESSES: usize = 8;
 
-/// How many names are looked up at once. Each look-up holds a thread, of which the spool needs some
-/// too: with a dead name server all of them would wait for it, and no kept page could be read.
+/// The largest number of simultaneous name lookups. Each needs a thread, and the spool needs some
+/// too: with a dead name server, lookups could otherwise block reading stored pages.
 const MAX_LOOKUPS: usize = 64;
 
-/// How an origin did that a request went to.
+/// Whether an origin answered a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Which one.
+    /// The origin.
     pub origin: Origin,
-    /// Whether it answered. If not, there was no way to it.
+    /// Whether it answered. If not, it could not be reached.
     pub answered: bool,
 }
 
@@ -52,20 +51,20 @@ pub struct Dialer {
     connect_timeout: Adjustable<Duration>,
     refused: AtomicU64,
     probes: AtomicU64,
-    /// To whom it is told how origins do, while the mode follows from that.
+    /// The channel for reports about origins, used while the mode follows from them.
     reports: Option<mpsc::Sender<Report>>,
     lookups: Arc<Semaphore>,
-    /// Whose hosts nearby are reached in every mode.
+    /// The configuration, which names the hosts that are reached in every mode.
     in_force: Arc<ArcSwap<Config>>,
-    /// What is shut to clients of other machines.
+    /// Protects inward addresses from clients of other machines.
     guard: Guard,
-    /// Where what comes from origins is counted.
+    /// Counts received bytes.
     statistics: Arc<Statistics>,
 }
 
 impl Dialer {
-    /// A dialer that obeys `mode`. The timeouts bound the look-up of a name and the whole of the
-    /// connecting after it.
+    /// A dialer that obeys `mode`. The timeouts bound a name lookup and, after it, connecting to
+    /// all addresses.
     #[must_use]
     pub fn new(mode: ModeSwitch, dns_timeout: Duration, connect_timeout: Duration) -> Self {
         let (refused, probes) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -88,79 +87,79 @@ impl Dialer {
         }
     }
 
-    /// Takes the hosts that are reached in every mode from the configuration that is `in_force` at
-    /// the time.
+    /// Takes the hosts that are reached in every mode from the current configuration.
     #[must_use]
     pub fn following(self, in_force: Arc<ArcSwap<Config>>) -> Self {
         Self { in_force, ..self }
     }
 
-    /// Lets clients of other machines reach nothing inward but what the configuration opens, nor where the
-    /// daemon itself is `listening`.
+    /// Refuses inward addresses to clients of other machines, except those opened by the
+    /// configuration, and the addresses on which the daemon is `listening`.
     #[must_use]
     pub fn guarding(self, listening: Vec<SocketAddr>) -> Self {
         let guard = Guard { in_force: Arc::clone(&self.in_force), listening };
         Self { guard, ..self }
     }
 
-    /// Counts what comes from origins in `statistics`.
+    /// Counts received bytes in `statistics`.
     #[must_use]
     pub fn counting(self, statistics: Arc<Statistics>) -> Self {
         Self { statistics, ..self }
     }
 
-    /// Where what comes from `origin` is counted.
+    /// The counter for bytes received from `origin`.
     pub(super) fn account(&self, origin: &Origin) -> Arc<Account> {
         self.statistics.account(&origin.host)
     }
 
-    /// Whether whoever asks may reach `origin`, as far as its host tells by itself; where it leads is
-    /// judged once more when its name was looked up.
+    /// Whether the client may reach `origin`, judged by its host. The address is judged again after
+    /// the name lookup.
     #[must_use]
     pub fn may_reach(&self, origin: &Origin) -> bool {
         self.guard.may_reach(origin)
     }
 
-    /// Tells how origins do, while [`Choice::Auto`] is chosen. What finds no room there is left out.
+    /// Reports about origins while [`Choice::Auto`] is chosen. Reports beyond the capacity of the
+    /// channel are dropped.
     #[must_use]
     pub fn telling(self, reports: mpsc::Sender<Report>) -> Self {
         Self { reports: Some(reports), ..self }
     }
 
-    /// Tells how `origin` did in answering a request. Machines nearby and this one say nothing of the
-    /// link.
+    /// Reports whether `origin` answered a request. Nearby hosts and this machine are no evidence
+    /// for the link.
     pub(super) fn tell(&self, origin: &Origin, answered: bool) {
         let Some(reports) = &self.reports else { return };
         if self.mode.chosen() == Choice::Auto && !is_here(origin) && !self.is_near(origin) {
-            // Of so many reports one more or less makes no difference.
+            // One lost report makes no difference.
             let _full = reports.try_send(Report { origin: origin.clone(), answered });
         }
     }
 
-    /// Whether the host is one of those nearby (`[local-net]`), which the mode does not shut off. It
-    /// is judged by its name as it was asked for: what a name leads to changes nothing.
+    /// Whether the host is nearby (`[local-net]`) and so reached in every mode. It is judged by the
+    /// requested name, not by its address.
     fn is_near(&self, origin: &Origin) -> bool {
         let config = self.in_force.load();
         let hosts = &config.local_net.hosts;
-        // CONNECT names a host in its client's spelling.
+        // CONNECT has the client's spelling of the host.
         !hosts.is_empty()
             && origin.via.is_none()
             && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| hosts.contains(&host))
     }
 
-    /// Whether the host is that of a captive portal, which is to be reached while the link is judged
-    /// to be down.
+    /// Whether the host belongs to a captive portal, which must be reachable while the link is
+    /// judged offline.
     fn is_portal(&self, origin: &Origin) -> bool {
         !self.may_dial()
             && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| self.mode.passes(&host))
     }
 
-    /// Resolves when nothing may go to `origin` any more, at once if nothing may now. Dropping it is
-    /// free.
+    /// Resolves when no request may go to `origin`, at once if none may now. Dropping the future
+    /// has no effect.
     pub async fn until_shut(&self, origin: &Origin) {
         let (mut mode, mut chosen) = (self.mode.watch(), self.mode.watch_choice());
         while self.may_go(origin) {
-            // Both have their senders in `self`.
+            // `self` owns both senders.
             tokio::select! {
                 _changed = mode.changed() => {}
                 _changed = chosen.changed() => {}
@@ -172,31 +171,31 @@ impl Dialer {
         self.may_dial() || self.is_near(origin) || self.is_portal(origin)
     }
 
-    /// Waits so long from here on.
+    /// Uses these timeouts from now on.
     pub(super) fn set_timeouts(&self, dns_timeout: Duration, connect_timeout: Duration) {
         self.dns_timeout.set(dns_timeout);
         self.connect_timeout.set(connect_timeout);
     }
 
-    /// How many connections were refused because the mode was offline.
+    /// The number of connections refused because the mode was offline.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// How many connections were begun to find out whether the link works.
+    /// The number of connections opened as probes.
     #[must_use]
     pub fn probes(&self) -> u64 {
         self.probes.load(Ordering::Relaxed)
     }
 
-    /// Connects to `origin`. Dropping the future closes what was opened, and so does a change of the
-    /// mode meanwhile.
+    /// Connects to `origin`. Dropping the future closes the connection, and so does a change of the
+    /// mode.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] without any look-up or socket in offline mode, else what the name
-    /// server or the network said.
+    /// [`Failure::Offline`] in offline mode, without a lookup or socket. Otherwise the error of the
+    /// name server or network.
     pub async fn dial(&self, origin: &Origin) -> Result<TcpStream, Failure> {
         let dialled = async {
             let addresses = self.addresses(origin).await?;
@@ -211,14 +210,13 @@ impl Dialer {
         dialled
     }
 
-    /// Connects to `origin` to find out whether the link works, in whatever mode it is: only
-    /// [`Choice::Auto`] permits that. Dropping the future closes what was opened, and so does another
-    /// choice meanwhile.
+    /// Connects to `origin` as a probe, in every mode, but only while [`Choice::Auto`] is chosen.
+    /// Dropping the future closes the connection, and so does another choice.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] without any look-up or socket when another mode is chosen, else what the
-    /// name server or the network said.
+    /// [`Failure::Offline`] if another mode is chosen, without a lookup or socket. Otherwise the
+    /// error of the name server or network.
     pub async fn probe(&self, origin: &Origin) -> Result<TcpStream, Failure> {
         let dial = async {
             self.probes.fetch_add(1, Ordering::Relaxed);
@@ -228,11 +226,11 @@ impl Dialer {
         self.while_probing(dial).await
     }
 
-    /// Does what takes time in a probe, until another mode than [`Choice::Auto`] is chosen.
+    /// Runs a step of a probe until another mode than [`Choice::Auto`] is chosen.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] when another mode is chosen, else what `step` comes to.
+    /// [`Failure::Offline`] if another mode is chosen, otherwise the error of `step`.
     pub(super) async fn while_probing<T>(
         &self,
         step: impl Future<Output = Result<T, Failure>>,
@@ -248,11 +246,12 @@ impl Dialer {
         }
     }
 
-    /// Looks up where `origin` is, or the proxy it is reached through, for [`Self::connect`].
+    /// Looks up the addresses of `origin`, or of its parent proxy, for [`Self::connect`].
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
+    /// [`Failure::Offline`] in offline mode, without a lookup. Otherwise the error of the name
+    /// server.
     pub(super) async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
         self.while_allowed(origin, self.find(origin)).await
     }
@@ -270,12 +269,12 @@ impl Dialer {
         found.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))
     }
 
-    /// Connects to one of the `addresses` of `origin`; through a parent proxy that is a connection
-    /// which it has opened, or for HTTP one to itself.
+    /// Connects to one of the `addresses` of `origin`. With a parent proxy it is a connection
+    /// opened by the parent, or for HTTP one to the parent.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] without any socket in offline mode, else what the network said.
+    /// [`Failure::Offline`] in offline mode, without a socket. Otherwise the error of the network.
     pub(super) async fn connect(
         &self,
         origin: &Origin,
@@ -301,31 +300,32 @@ impl Dialer {
         Ok(stream)
     }
 
-    /// Does what takes time on the way to an origin, until the mode goes offline: then it is dropped
-    /// and counted as refused, however far it has come. The way to a host nearby stays open.
+    /// Runs a step of reaching an origin until the mode becomes offline. Then the step is dropped
+    /// and counted as refused. Steps to nearby hosts continue.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] in offline mode, else what `step` comes to.
+    /// [`Failure::Offline`] in offline mode, otherwise the error of `step`.
     pub(super) async fn while_allowed<T>(
         &self,
         origin: &Origin,
         step: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         tokio::select! {
-            // First, so that nothing is begun offline, and nothing handed out that ended just then.
+            // The mode is checked first: nothing starts offline, and no result is used that arrived
+            // at the same moment.
             biased;
             () = self.until_shut(origin) => self.allow(origin).and(Err(Failure::Offline)),
             done = step => done,
         }
     }
 
-    /// Whether the mode allows to dial.
+    /// Whether the mode allows connections.
     pub(super) fn may_dial(&self) -> bool {
         self.mode.now().may_dial()
     }
 
-    /// Lets a request to `origin` go out, or refuses and counts it.
+    /// Allows a request to `origin`, or refuses and counts it.
     ///
     /// # Errors
     ///
@@ -338,13 +338,14 @@ impl Dialer {
         Err(Failure::Offline)
     }
 
-    /// The addresses of a machine, for who is allowed in.
+    /// The addresses of a machine, for access control.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] without any look-up in offline mode, else what the name server said.
+    /// [`Failure::Offline`] in offline mode, without a lookup. Otherwise the error of the name
+    /// server.
     pub async fn addresses_of(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {
-        // It is the configuration that names it, and nothing is opened.
+        // The name comes from the configuration, and no connection is opened.
         let (host, reach) = (name.to_owned(), Reach::All);
         let origin = Origin { scheme: Scheme::Http, host, port: 0, via: None, reach };
         let found = self.addresses(&origin).await?;
@@ -359,7 +360,7 @@ impl Dialer {
         origin: &Origin,
         addresses: Vec<SocketAddr>,
     ) -> Result<TcpStream, Failure> {
-        // Once more, at the only place that opens sockets.
+        // The mode and the address are checked again in the only place that opens sockets.
         let addresses = self.guard.outward(origin, addresses)?;
         let stream = match timeout(self.connect_timeout.get(), connect_any(addresses)).await {
             Ok(Ok(stream)) => stream,
@@ -371,7 +372,7 @@ impl Dialer {
             }
             Err(_) => return Err(Failure::ConnectTimeout { authority: origin.to_string() }),
         };
-        // Small requests must not wait for the answer to the packet before them.
+        // Without this, a small request would wait for the acknowledgement of the packet before it.
         stream
             .set_nodelay(true)
             .map_err(|source| Failure::Unreachable { authority: origin.to_string(), source })?;
@@ -387,7 +388,7 @@ impl Dialer {
         if let Some(address) = tests::known(&host) {
             return Ok(vec![SocketAddr::new(address, origin.port)]);
         }
-        // RFC 6761 §6.4: no name server knows it.
+        // RFC 6761 §6.4: no name server knows `invalid`.
         if host.rsplit('.').find(|label| !label.is_empty()) == Some("invalid") {
             let source = io::Error::new(io::ErrorKind::NotFound, "\".invalid\" has no addresses");
             return Err(Failure::UnknownHost { host, source, may_pass: false });
@@ -396,8 +397,8 @@ impl Dialer {
         let found = timeout(self.dns_timeout.get(), async move {
             let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
             spawn_blocking(move || {
-                // getaddrinfo follows a changed resolv.conf, which a resolver of our own would not.
-                // It cannot be stopped, so its turn ends when it does, and not when nobody waits.
+                // getaddrinfo follows changes of resolv.conf, unlike a resolver of our own. It
+                // cannot be cancelled, so it holds its permit until it returns.
                 let found = resolve(&host, port);
                 drop(turn);
                 Ok(found)
@@ -432,7 +433,7 @@ fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, LookupError> {
     Ok(addresses)
 }
 
-/// Whether the origin is on this very machine, by its name.
+/// Whether the host names this machine.
 fn is_here(origin: &Origin) -> bool {
     let host = origin.host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
     let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
@@ -443,8 +444,8 @@ fn is_here(origin: &Origin) -> bool {
             || host.parse().is_ok_and(is_loopback))
 }
 
-/// Connects to whichever address answers first, starting a further one every
-/// [`NEXT_ADDRESS_AFTER`] or as soon as all running ones have failed (RFC 8305).
+/// Connects to the address that answers first. Another attempt starts every [`NEXT_ADDRESS_AFTER`],
+/// or as soon as all running ones have failed (RFC 8305).
 async fn connect_any(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut waiting = addresses.into_iter();
     let mut running = FuturesUnordered::new();

@@ -1,4 +1,4 @@
-//! What can go wrong between us and an origin, and whether trying again may help.
+//! Errors between us and an origin, and whether a retry may help.
 
 use std::io;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use super::ParentFault;
 use super::refused::RefusedCertificate;
 use super::tls_error::{TlsFault, alert_in};
 
-/// A request that got no usable answer from its origin.
+/// The reason why a request got no usable response.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The proxy between this one and the origin gives no way to it.
+    /// The parent proxy does not connect to the origin.
     #[error("the parent proxy {authority} gives no way to the origin")]
     Parent {
         /// Its host and port.
         authority: String,
-        /// Why not.
+        /// The reason.
         #[source]
         fault: ParentFault,
     },
     /// The mode is offline: the dialer opened nothing.
     #[error("the mode is offline: no connection was opened")]
     Offline,
-    /// It leads to this machine or no further than its link, and whoever asks is elsewhere.
+    /// The origin is this machine or on its own link, and the client is on another machine.
     #[error(
         "{authority} is this machine itself, or on its own link, and whoever asks is not at this machine"
     )]
@@ -40,9 +40,9 @@ pub enum Failure {
     UnknownHost {
         /// The name looked up.
         host: String,
-        /// What the resolver said.
+        /// The error of the resolver.
         source: io::Error,
-        /// The resolver could not find out, rather than that there is no such name.
+        /// Whether the resolver failed, rather than reporting that the name does not exist.
         may_pass: bool,
     },
     /// The resolver gave no answer in time.
@@ -51,20 +51,20 @@ pub enum Failure {
         /// The name looked up.
         host: String,
     },
-    /// The origin's machine answers, nobody listens on the port.
+    /// The machine answers, but no program listens on the port.
     #[error("{authority} refuses the connection")]
     Refused {
         /// Host and port dialled.
         authority: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// No way to the origin.
+    /// The origin cannot be reached.
     #[error("{authority} cannot be reached")]
     Unreachable {
         /// Host and port dialled.
         authority: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The connection was not established in time.
@@ -73,13 +73,13 @@ pub enum Failure {
         /// Host and port dialled.
         authority: String,
     },
-    /// The connection stands, the TLS handshake on it was not completed in time.
+    /// The TLS handshake was not completed in time.
     #[error("{authority} does not complete the TLS handshake")]
     HandshakeTimeout {
         /// Host and port.
         authority: String,
     },
-    /// The origin cannot prove who it is. Nothing was sent to it.
+    /// The origin cannot prove its identity. The request was not sent.
     #[error(
         "the certificate of {authority} is refused: {}{}",
         refused.fault,
@@ -88,19 +88,19 @@ pub enum Failure {
     Certificate {
         /// Host and port.
         authority: String,
-        /// What it showed, and what is wrong with it.
+        /// Its certificate and the fault.
         refused: Arc<RefusedCertificate>,
     },
-    /// No TLS connection came about, or the origin ended it by an alert.
+    /// There is no TLS connection, or the origin ended it with an alert.
     #[error("there is no TLS connection to {authority}")]
     Tls {
         /// Host and port.
         authority: String,
-        /// Why not.
+        /// The reason.
         #[source]
         fault: TlsFault,
     },
-    /// The origin ended a TLS connection that stood, and said why.
+    /// The origin ended an established TLS connection with an alert.
     #[error("the origin ended the TLS connection")]
     Alert(#[source] TlsFault),
     /// All connections to this origin stayed busy for too long.
@@ -109,79 +109,79 @@ pub enum Failure {
         /// Host and port.
         authority: String,
     },
-    /// The connection stands, the head of the answer did not come in time.
+    /// The response head did not arrive in time.
     #[error("the answer did not begin in time")]
     HeadTimeout,
-    /// A body stopped moving.
+    /// The body stalled.
     #[error("the answer stopped in the middle")]
     Stalled,
-    /// What came is no HTTP, or beyond our limits.
+    /// The response is not HTTP, or exceeds our limits.
     #[error("the answer is malformed")]
     Malformed(#[source] hyper::Error),
-    /// What came is HTTP, but no answer to this request, or one that could be read in two ways.
+    /// The response is HTTP, but does not fit the request or is ambiguous.
     #[error("the answer is wrong: {0}")]
     Wrong(&'static str),
     /// The connection ended before the answer did.
     #[error("the connection ended before the answer did")]
     CutShort(#[source] BoxError),
-    /// An exchange, or the connection under it, was ended by the origin, which said why.
+    /// The origin ended the exchange or its connection, with a reason.
     #[error("the origin ended the exchange")]
     GivenUp(#[source] h2::Error),
-    /// What came breaks the rules of HTTP/2, a length that its body does not have among them, or is
-    /// beyond our limits.
+    /// The response violates HTTP/2, for example by a wrong length, or exceeds our limits.
     #[error("the answer breaks the rules of HTTP/2")]
     BreaksHttp2(#[source] h2::Error),
-    /// The origin answers nothing any more, not even whether it is there.
+    /// The origin does not even answer a ping.
     #[error("the origin has fallen silent")]
     Silent,
-    /// The origin has said, each time it was asked, that it has not looked at the request.
+    /// The origin refused the request unprocessed, on each attempt.
     #[error("the origin turned the request down without looking at it")]
     Unprocessed,
     /// A new connection was closed before a byte of the request was sent.
     #[error("the connection was closed as soon as it stood")]
     ClosedAtOnce,
-    /// The client's own request body broke off or was bad.
+    /// The request body of the client was interrupted or invalid.
     #[error("the request's body ended early")]
     RequestBody(#[source] BoxError),
-    /// It grew beyond what is kept, and nobody reads it.
+    /// The response exceeds the size limit, and no client reads it.
     #[error(
         "the answer is larger than {most} bytes, which is the most that is kept ([options] max-body)"
     )]
     TooLarge {
-        /// The most that is kept.
+        /// The size limit in bytes.
         most: u64,
     },
-    /// Everybody who wanted the answer has left.
+    /// All clients of the response have left.
     #[error("nobody waits for the answer any more")]
     Abandoned,
-    /// A person has ended it.
+    /// A person ended the download.
     #[error("the download was ended by hand")]
     EndedByHand,
     /// The task that fetched it panicked.
     #[error("the download was ended by a fault of this program")]
     Ours,
-    /// The page changed at its origin while it came: its rest is that of another one.
+    /// The page changed at its origin during the download, so the rest belongs to another body.
     #[error("the page changed at its origin while it came")]
     Changed,
-    /// The origin does not give the rest of a body that broke off.
+    /// The origin does not send the rest of an interrupted body.
     #[error("the rest of an answer that broke off was asked for, and the origin answered {0}")]
     NotResumed(StatusCode),
-    /// It is longer than what is fetched unasked; with its length in bytes, if its origin has told.
+    /// The response is larger than the limit for fetching without a question. Has its length in
+    /// bytes, if known.
     #[error("it is longer than what is fetched unasked")]
     TooLong(Option<u64>),
-    /// What may be fetched for the queue is used up.
+    /// The budget for fetching the queue is used up.
     #[error("the budget for fetching is spent")]
     OverBudget,
-    /// The daemon stops.
+    /// The daemon is stopping.
     #[error("the daemon stops")]
     Stopping,
-    /// The request cannot be put on the wire.
+    /// The request cannot be written in the protocol.
     #[error("the request cannot be sent: {0}")]
     Unsendable(&'static str),
 }
 
 impl Failure {
-    /// Turns hyper's account of a failed exchange into ours.
+    /// Converts hyper's error of a failed exchange.
     #[must_use]
     pub fn from_exchange(error: hyper::Error) -> Self {
         if error.is_parse() || error.is_parse_too_large() {
@@ -195,9 +195,9 @@ impl Failure {
         }
     }
 
-    /// Whether the same request may well succeed later: the line, the name server or the origin
-    /// had a bad moment. A malformed answer counts too, for it is often a broken middlebox; a bad
-    /// certificate does not, for nothing but a person's doing makes it good.
+    /// Whether the same request may succeed later, because the link, the name server or the origin
+    /// failed temporarily. A malformed response counts too, since a broken middlebox often causes
+    /// it. A bad certificate does not: only a person can change that.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         !matches!(
@@ -215,8 +215,8 @@ impl Failure {
         )
     }
 
-    /// Whether there was no way to the origin, or the way has fallen silent: the link may be down. Of
-    /// an origin that was reached, and failed, it is not so.
+    /// Whether the origin could not be reached, or stopped answering: the link may be down. Not so
+    /// for an origin that was reached and failed.
     #[must_use]
     pub fn is_no_way(&self) -> bool {
         match self {
@@ -234,8 +234,8 @@ impl Failure {
         }
     }
 
-    /// Whether not a byte of the request has left, or the origin says that it has looked at none: it
-    /// can be sent again whatever it does there.
+    /// Whether no byte of the request was sent, or the origin reports that it processed nothing.
+    /// The request can then be sent again, whatever its method.
     #[must_use]
     pub fn is_before_sending(&self) -> bool {
         matches!(
@@ -257,7 +257,7 @@ impl Failure {
         )
     }
 
-    /// The status of our answer in place of the origin's (RFC 9110 §15.6.3, §15.6.5).
+    /// The status of our response in place of the origin's (RFC 9110 §15.6.3, §15.6.5).
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
@@ -297,7 +297,7 @@ impl Failure {
         }
     }
 
-    /// The reason if the origin is not at fault, as a word of `Cache-Status`.
+    /// The reason as a token of `Cache-Status`, if the origin is not at fault.
     #[must_use]
     pub fn own_fault(&self) -> Option<&'static str> {
         Some(match self {
@@ -316,7 +316,7 @@ impl Failure {
         })
     }
 
-    /// The whole chain of causes in one line, for the log and the queue.
+    /// The chain of causes in one line, for the log and the queue.
     #[must_use]
     pub fn chain(&self) -> String {
         error_chain(self)

@@ -1,4 +1,4 @@
-//! One connection that speaks HTTP/1.1, and one exchange on it.
+//! A connection that speaks HTTP/1.1, and one exchange on it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,10 @@ use super::tls_error::{TlsFault, alert_in};
 use super::{Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, RequestBody, Secured, answer};
 use crate::base::tasks::Tasks;
 
-/// How long a connection that is ending may take to say why.
+/// The time within which an ending connection must report its alert.
 const ALERT_WITHIN: Duration = Duration::from_secs(1);
 
-/// A connection of HTTP/1.1, and how it is secured if it is.
+/// A connection of HTTP/1.1 and its TLS details.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) sender: SendRequest<RequestBody>,
@@ -32,31 +32,31 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Whether another request may go on it: the connection stands, and nothing waits there that would
-    /// be taken for the answer.
+    /// Whether another request may use it: it is open, and it has no unread bytes, which would be
+    /// taken for the response.
     pub(super) fn is_usable(&self) -> bool {
         self.sender.is_ready() && self.view.is_quiet()
     }
 }
 
-/// Why an exchange gave no answer.
+/// The reason why an exchange got no response.
 pub(super) enum Refusal {
-    /// Not a byte was written, and the request has its body back. With the alert that ended the
+    /// No byte was written, and the request has its body again. Has the alert that ended the
     /// connection.
     Unsent(Option<AlertDescription>),
     Failed(Failure),
 }
 
-/// A connection that has just begun.
+/// A new connection.
 pub(super) struct Greeted {
     pub(super) link: Link,
-    /// The TLS alert it ended with, if it did: an origin of TLS 1.3 refuses a client when the
-    /// handshake is over for the client, and that may be before the request is given to it.
+    /// The TLS alert that ended it, if any. An origin with TLS 1.3 may refuse a client after the
+    /// client's part of the handshake, and so before it gets the request.
     alert: oneshot::Receiver<AlertDescription>,
 }
 
 impl Greeted {
-    /// Begins HTTP/1.1 on a connection, and runs it in a task of its own.
+    /// Starts HTTP/1.1 on a connection and runs it in a task.
     pub(super) async fn begin<S>(
         stream: S,
         secured: Option<Arc<Secured>>,
@@ -76,16 +76,16 @@ impl Greeted {
         let (tell, alert) = oneshot::channel();
         tasks.spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
-                // Whoever used the connection has been told; this is the idle end of it.
+                // Users of the connection got the error; this is the end of an idle one.
                 debug!(%error, "connection to an origin ended");
-                // Not wanted unless the connection ended before its first request.
+                // Only needed if the connection ended before its first request.
                 let _unheard = alert_in(&error).map(|alert| tell.send(alert));
             }
         });
         Ok(Self { link: Link { sender, secured, view }, alert })
     }
 
-    /// The first exchange on it.
+    /// Runs the first exchange.
     pub(super) async fn exchange(
         mut self,
         message: &mut Message,
@@ -95,7 +95,8 @@ impl Greeted {
             Ok(answer) => Ok((self.link, answer)),
             Err(Refusal::Failed(failure)) => Err(failure),
             Err(Refusal::Unsent(told)) => {
-                // The connection tells whoever has come to it meanwhile, else its own task.
+                // The alert comes with the error of the exchange, or else from the task of the
+                // connection.
                 let told = match told {
                     Some(told) => Some(told),
                     None => timeout(ALERT_WITHIN, self.alert).await.ok().and_then(Result::ok),
@@ -108,7 +109,8 @@ impl Greeted {
 }
 
 impl Link {
-    /// Sends the request and waits for the head of its answer, `patience` from each move to the next.
+    /// Sends the request and waits for the response head. `patience` is the timeout without
+    /// progress.
     pub(super) async fn exchange(
         &mut self,
         message: &mut Message,

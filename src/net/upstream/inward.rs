@@ -1,9 +1,8 @@
-//! Addresses that lead back to this machine, or no further than its own link: what a client of another
-//! machine must not reach through us, for whoever can be talked into asking would be inside then.
+//! Addresses of this machine or of its own link. A client of another machine must not reach them
+//! through us, because it would then act from inside.
 //!
-//! An address is judged after its name was looked up, so that no name hides one. An address of IPv6 that
-//! carries one of IPv4 is judged by both, wherever a translator may be: what it would be turned into
-//! is decided by machines that we do not know.
+//! An address is judged after the name lookup, so no name can hide one. An IPv6 address that
+//! carries an IPv4 address is judged by both, because unknown translators may convert it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,18 +16,18 @@ use wwwoffle_url::canonicalise_host;
 
 use super::{Failure, Origin};
 
-/// How far the requests of a client may go.
+/// The addresses that the requests of a client may reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// Whoever asks sits at this machine, which reaches all that is here by itself.
+    /// All: the client is on this machine, which can reach them anyway.
     All,
-    /// Whoever asks is elsewhere, or it is not known where.
+    /// No inward addresses: the client is elsewhere, or unknown.
     #[default]
     Outward,
 }
 
 impl Reach {
-    /// How far somebody's requests may go who comes from `peer`.
+    /// The reach of a client that connects from `peer`.
     #[must_use]
     pub fn of(peer: IpAddr) -> Self {
         if peer.to_canonical().is_loopback() { Self::All } else { Self::Outward }
@@ -36,7 +35,7 @@ impl Reach {
 }
 
 impl From<AskedFrom> for Reach {
-    /// How far a queued request may go.
+    /// The reach of a queued request.
     fn from(asked_from: AskedFrom) -> Self {
         match asked_from {
             AskedFrom::Here => Self::All,
@@ -46,7 +45,7 @@ impl From<AskedFrom> for Reach {
 }
 
 impl From<Reach> for AskedFrom {
-    /// As it is recorded with a request that waits.
+    /// The reach as recorded with a queued request.
     fn from(reach: Reach) -> Self {
         match reach {
             Reach::All => Self::Here,
@@ -55,26 +54,26 @@ impl From<Reach> for AskedFrom {
     }
 }
 
-/// Keeps clients of other machines from what is inward.
+/// Keeps clients of other machines away from inward addresses.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
-    /// What the configuration opens to them.
+    /// The configuration, which may open some of them.
     pub(super) in_force: Arc<ArcSwap<Config>>,
-    /// The addresses that the daemon itself listens on.
+    /// The addresses on which the daemon listens.
     pub(super) listening: Vec<SocketAddr>,
 }
 
 impl Guard {
-    /// Whether whoever asks may reach `origin`, as far as its host tells by itself.
+    /// Whether the client may reach `origin`, judged by its host.
     pub(super) fn may_reach(&self, origin: &Origin) -> bool {
         origin.reach == Reach::All || !is_named(&origin.host) || self.is_opened(origin)
     }
 
-    /// Those of the `addresses` of `origin` that whoever asks may reach.
+    /// Those of the `addresses` of `origin` that the client may reach.
     ///
     /// # Errors
     ///
-    /// [`Failure::Inward`] when it is none of them.
+    /// [`Failure::Inward`] if there are none.
     pub(super) fn outward(
         &self,
         origin: &Origin,
@@ -90,7 +89,7 @@ impl Guard {
         Ok(addresses)
     }
 
-    /// Whether the configuration opens an inward host to clients of other machines.
+    /// Whether the configuration opens this inward host to clients of other machines.
     fn is_opened(&self, origin: &Origin) -> bool {
         let config = self.in_force.load();
         let inside = &config.allowed_hosts.inside;
@@ -99,8 +98,8 @@ impl Guard {
     }
 }
 
-/// Whether `host`, as a canonical URL spells it, names something inward by itself: an address, or a name
-/// that means this machine everywhere (RFC 6761 §6.3).
+/// Whether `host`, as spelled in a canonical URL, is an inward address or a name for this machine
+/// (RFC 6761 §6.3).
 fn is_named(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = bare.parse() {
@@ -110,13 +109,13 @@ fn is_named(host: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Whether `address` is inward, one of this machine's own, or one of the ports that we are `listening` on.
+/// Whether `address` is inward, belongs to this machine, or is one that we are `listening` on.
 fn leads_inward(address: SocketAddr, listening: &[SocketAddr]) -> bool {
     let is_listening = |ip| listening.iter().any(|at| (at.ip(), at.port()) == (ip, address.port()));
     is_inward(address.ip()) || is_ours(address.ip()) || forms(address.ip()).any(is_listening)
 }
 
-/// Whether an address is this machine (loopback, "this network"), or on its link alone.
+/// Whether an address is this machine (loopback, "this network") or on its link.
 fn is_inward(address: IpAddr) -> bool {
     forms(address).any(|form| match form {
         // RFC 1122 §3.2.1.3: 0 and 127; RFC 3927: 169.254.
@@ -125,7 +124,7 @@ fn is_inward(address: IpAddr) -> bool {
     })
 }
 
-/// The address, and those of IPv4 that it may be turned into.
+/// The address, and the IPv4 addresses that it may be converted to.
 fn forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let carried = match address {
         IpAddr::V4(_) => [None; 4],
@@ -150,7 +149,7 @@ fn carried(address: Ipv6Addr) -> [Option<u32>; 4] {
         is_last.then_some(last),
         // RFC 3056: 6to4.
         (first == 0x2002).then(|| join(second, third)),
-        // RFC 4380 §4: Teredo has it inverted.
+        // RFC 4380 §4: Teredo stores it inverted.
         ([first, second] == [0x2001, 0]).then_some(!last),
         // RFC 5214 §6.1: ISATAP.
         (address.segments().get(4).is_some_and(|flags| flags & !0x0200 == 0) && sixth == 0x5efe)
@@ -232,7 +231,7 @@ mod tests {
     fn our_own_ports_are_inward_at_whatever_address_of_ours() {
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         let (all, one) = ([at("0.0.0.0:8080")], [at("192.0.2.7:8080")]);
-        // Nobody has an address of TEST-NET-1 (RFC 5737).
+        // No machine has an address of TEST-NET-1 (RFC 5737).
         assert!(!leads_inward(at("192.0.2.7:8080"), &all));
         assert!(leads_inward(at("192.0.2.7:8080"), &one));
         assert!(leads_inward(at("[::ffff:192.0.2.7]:8080"), &one));

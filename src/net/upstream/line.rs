@@ -1,9 +1,9 @@
-//! A connection over TCP that can be looked at while its task has it.
+//! A TCP connection whose state can be checked while its task owns it.
 //!
-//! HTTP/1.1 does not say which request an answer is for: bytes that an origin has sent to nobody would
-//! be taken for the answer to the next request on the connection. Its task sees them when the runtime
-//! comes round to it, which on a busy machine may be after that request was written. The system knows
-//! at once.
+//! HTTP/1.1 does not name the request of a response. So unsolicited bytes of an origin would be
+//! taken for the response to the next request. The task of the connection sees them only when the
+//! runtime polls it, on a busy machine perhaps after that request was written. The system knows at
+//! once.
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
@@ -23,8 +23,7 @@ pub(super) struct Line {
     outward: OwnedWriteHalf,
 }
 
-/// A view of the connection, for whoever else wants to know whether it may be used. It does not keep
-/// it open.
+/// A view of the connection, to check whether it may be used. It does not keep the connection open.
 #[derive(Clone, Debug)]
 pub(super) struct View(Weak<Mutex<OwnedReadHalf>>);
 
@@ -40,8 +39,7 @@ impl Line {
 }
 
 impl View {
-    /// Whether the connection stands and nothing has come on it that its task has not read: neither
-    /// bytes nor its end.
+    /// Whether the connection is open and has no unread bytes and no end of stream.
     pub(super) fn is_quiet(&self) -> bool {
         let Some(inward) = self.0.upgrade() else { return false };
         let mut byte = [MaybeUninit::uninit()];
@@ -51,7 +49,7 @@ impl View {
 }
 
 fn lock(inward: &Mutex<OwnedReadHalf>) -> MutexGuard<'_, OwnedReadHalf> {
-    // A socket is not left half changed by a panic.
+    // A panic cannot leave a socket half changed.
     inward.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

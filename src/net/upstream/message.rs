@@ -1,4 +1,4 @@
-//! A request on its way out, written for whichever protocol is spoken.
+//! An outgoing request, independent of the protocol version.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Full};
@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use super::activity::{Activity, Watched};
 use super::{Failure, Interim, NewConnection, Origin, Outbound, RequestBody};
 
-/// The fields that HTTP/2 has no use for and forbids (RFC 9113 §8.2.2), apart from `TE`; `Host` is
-/// the pseudo-field `:authority` there (§8.3.1).
+/// The fields that HTTP/2 forbids (RFC 9113 §8.2.2), except `TE`. `Host` becomes the pseudo-field
+/// `:authority` (§8.3.1).
 pub(super) const ONLY_HTTP1: [HeaderName; 7] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -25,7 +25,7 @@ pub(super) const ONLY_HTTP1: [HeaderName; 7] = [
     HOST,
 ];
 
-/// A request that more than one connection may be given before one answers it.
+/// A request that may be tried on several connections until one answers.
 #[derive(Debug)]
 pub(super) struct Message {
     head: Request<()>,
@@ -38,11 +38,11 @@ pub(super) struct Message {
 enum Content {
     Empty,
     Whole(Bytes),
-    /// It can be read once; `None` while a connection has it.
+    /// A body that can be read once; `None` while a connection has it.
     Stream(Option<RequestBody>),
 }
 
-/// Whom interim answers go to.
+/// The recipient of interim responses.
 #[derive(Clone, Debug)]
 pub(super) struct Listener {
     activity: Activity,
@@ -50,16 +50,16 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Passes an interim answer on; `false` when there have been too many.
+    /// Forwards an interim response. Returns `false` if there are too many.
     pub(super) fn hear(&self, status: StatusCode, fields: &HeaderMap) -> bool {
         if !self.activity.interim() {
             return false;
         }
-        // hyper's server answers `100-continue` itself, as soon as the body is read.
+        // hyper's server sends `100-continue` itself when the body is first read.
         if let Some(interim) = &self.interim
             && status != StatusCode::CONTINUE
         {
-            // A full channel means a client that does not read: an interim answer may be left out.
+            // The channel is full if the client does not read. An interim response may be dropped.
             let _full = interim.try_send((status, fields.clone()));
         }
         true
@@ -91,22 +91,22 @@ impl Message {
         Listener { activity: self.activity.clone(), interim: self.interim.clone() }
     }
 
-    /// Whether the answer may change the protocol, which HTTP/2 knows nothing of.
+    /// Whether the response may switch protocols, which HTTP/2 does not support.
     pub(super) fn may_switch(&self) -> bool {
         self.head.headers().contains_key(UPGRADE)
     }
 
-    /// Whether no connection of HTTP/1.1 will do that was used before.
+    /// Whether the request needs a new connection of HTTP/1.1.
     pub(super) fn wants_new_connection(&self) -> bool {
         self.head.extensions().get::<NewConnection>().is_some()
     }
 
-    /// Whether it does no harm to send it twice (RFC 9110 §9.2.1).
+    /// Whether it is safe to send it twice (RFC 9110 §9.2.1).
     pub(super) fn is_harmless(&self) -> bool {
         self.head.method().is_safe() && matches!(self.body, Content::Empty)
     }
 
-    /// Whether all of it is still here to be sent.
+    /// Whether its complete body is available.
     pub(super) fn is_whole(&self) -> bool {
         !matches!(self.body, Content::Stream(None))
     }
@@ -115,13 +115,13 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// [`Failure::Unprocessed`] when its body is gone: an earlier connection has had it.
+    /// [`Failure::Unprocessed`] if an earlier connection consumed its body.
     pub(super) fn for_http1(&mut self) -> Result<Request<RequestBody>, Failure> {
         let body = self.lend()?;
         let streams = matches!(self.body, Content::Stream(_));
         let mut request = self.head.clone().map(|()| body);
         if streams && !request.headers().contains_key(CONTENT_LENGTH) {
-            // hyper leaves the body of a GET out unless it is told how to frame it.
+            // hyper omits the body of a GET without explicit framing.
             request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         let listener = self.listener();
@@ -135,8 +135,8 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// [`Failure::Unsendable`] when its target cannot be written so, [`Failure::Unprocessed`] when
-    /// its body is gone.
+    /// [`Failure::Unsendable`] if its target is invalid in HTTP/2, [`Failure::Unprocessed`] if an
+    /// earlier connection consumed its body.
     pub(super) fn for_http2(
         &mut self,
         origin: &Origin,
@@ -183,8 +183,8 @@ impl Message {
             }
             Content::Stream(_) => {}
         }
-        // RFC 7541 §7.1: several people's requests are compressed in one context here, and one who
-        // can guess must not learn from the size of his own what another one's secret is.
+        // RFC 7541 §7.1: requests of several people share one compression context. An attacker must
+        // not be able to probe another person's secret through the compressed size.
         for name in [COOKIE, AUTHORIZATION] {
             if let hyper::header::Entry::Occupied(mut field) = fields.entry(name) {
                 field.iter_mut().for_each(|value| value.set_sensitive(true));
@@ -202,7 +202,7 @@ impl Message {
         }
     }
 
-    /// Takes the body back of which nothing was read.
+    /// Takes back an unread body.
     pub(super) fn take_back(&mut self, body: RequestBody) {
         if let Content::Stream(place) = &mut self.body {
             *place = Some(body);

@@ -24,41 +24,41 @@ use super::tls_error::TlsFault;
 use super::{Dialer, Failure, Limits, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, Origin, Secured, answer};
 use crate::base::tasks::Tasks;
 
-/// How many exchanges one connection carries at once, whatever the origin would take. What comes
-/// beyond waits for its turn: as many as browsers send at once, and a bound for what they hold.
+/// The largest number of simultaneous exchanges on a connection, whatever the origin allows. Others
+/// wait. It is as many as browsers send, and bounds their memory.
 const MAX_STREAMS: usize = 100;
 
-/// How much of one answer may be under way unread, in bytes: 10 MiB/s over a tenth of a second. It
-/// is what a client that stops reading an answer which is not kept costs in memory; one that is kept
-/// goes to the disk and stops for nobody.
+/// The flow-control window of one response, in bytes: 10 MiB/s at a tenth of a second. It is the
+/// memory that a stalled client costs for a response that is not stored. A stored response
+/// continues to the disk.
 const STREAM_WINDOW: u32 = 1024 * 1024;
 
-/// How much of all answers may be under way unread, in bytes: the most that a connection costs in
-/// memory. Sixteen clients that have stopped reading do not stop the others.
+/// The flow-control window of a connection, in bytes: the most memory that it costs. Up to sixteen
+/// stalled clients do not block the others.
 const CONNECTION_WINDOW: u32 = 16 * STREAM_WINDOW;
 
-/// The largest frame taken, in bytes: the smallest that may be asked for (RFC 9113 §6.5.2). Larger
-/// ones would make the answers beside them wait.
+/// The largest accepted frame, in bytes: the smallest allowed setting (RFC 9113 §6.5.2). Larger
+/// frames would delay other responses.
 const MAX_FRAME: u32 = 16 * 1024;
 
-/// How much of one request is buffered towards an origin that does not read, in bytes.
+/// The buffer of one request to an origin that does not read, in bytes.
 const MAX_SEND_BUFFER: usize = 64 * 1024;
 
-/// How many streams that we gave up are remembered, so that what still comes for them is ignored
-/// and not taken for a fault.
+/// The number of reset streams remembered, so that late frames for them are ignored and not treated
+/// as errors.
 const MAX_RESET_STREAMS: usize = MAX_STREAMS;
 
-/// How many faults of single streams are borne before the connection is given up.
+/// The number of stream errors after which the connection is closed.
 const MAX_STREAM_FAULTS: usize = 128;
 
-/// How often a connection in use is tried, so that a dead line is noticed by what waits for it.
+/// The interval of pings on a connection in use, so that its requests notice a dead link.
 const PING_EVERY: Duration = Duration::from_secs(10);
 
-/// How long an origin may say nothing when it was tried.
+/// The timeout for the answer to a ping.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
-/// A connection that any number of requests share. It is closed when nobody holds it and the last
-/// exchange on it has ended.
+/// A connection shared by any number of requests. It closes when it has no owner and its last
+/// exchange has ended.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     sender: SendRequest<Bytes>,
@@ -79,35 +79,35 @@ struct State {
     heard: Arc<Heard>,
 }
 
-/// Why an exchange gave no answer.
+/// The reason why an exchange got no response.
 pub(super) enum Refusal {
-    /// The connection takes no new exchanges: nothing was written.
+    /// The connection accepts no new exchanges. Nothing was written.
     Unsent,
-    /// The origin says that it has not looked at it, and will not (RFC 9113 §8.7).
+    /// The origin reports that it did not process the request and will not (RFC 9113 §8.7).
     Unprocessed,
-    /// It has to be sent over HTTP/1.1 (RFC 9113 §7).
+    /// The request must be sent over HTTP/1.1 (RFC 9113 §7).
     NeedsHttp1,
     Failed(Failure),
 }
 
-/// One exchange's place on its connection.
+/// The place of an exchange on its connection.
 #[derive(Debug)]
 pub(super) struct Slot {
     state: Arc<State>,
     sending: Option<Sending>,
-    /// Whatever is left of the request's body has it too.
+    /// Shared with the task that sends the rest of the request body.
     _seat: Arc<Seat>,
 }
 
 impl Slot {
-    /// The answer has come whole: what is left of the request's body goes on by itself.
+    /// The response is complete: the rest of the request body is sent in the background.
     pub(super) fn let_go(mut self) {
         if let Some(sending) = self.sending.take() {
             sending.let_go();
         }
     }
 
-    /// What a failure in the middle of the answer came to.
+    /// Converts an error in the middle of the response.
     pub(super) fn failure(&self, error: h2::Error) -> Failure {
         self.state.failure(error)
     }
@@ -120,7 +120,7 @@ impl Drop for Slot {
 }
 
 impl Shared {
-    /// Begins HTTP/2 on a connection to `origin` at `peer`, and runs it in a task of its own.
+    /// Starts HTTP/2 on a connection to `origin` at `peer` and runs it in a task.
     pub(super) async fn begin<S>(
         stream: S,
         origin: Origin,
@@ -151,13 +151,13 @@ impl Shared {
         Ok(Self { sender, state })
     }
 
-    /// Whether it takes another exchange: it stands, and the origin has not said that it will go.
+    /// Whether it accepts another exchange: it is open, and the origin has not announced its end.
     pub(super) fn is_usable(&self) -> bool {
         let ready = || self.sender.clone().ready().now_or_never();
         !self.state.ended.load(Ordering::Acquire) && ready().is_none_or(|ready| ready.is_ok())
     }
 
-    /// For how long nobody has used it; `None` while somebody does.
+    /// The time since its last use; `None` while it is in use.
     pub(super) fn idle_for(&self) -> Option<Duration> {
         if self.state.seats.taken() > 0 {
             return None;
@@ -170,7 +170,7 @@ impl Shared {
         self.state.answered.load(Ordering::Relaxed)
     }
 
-    /// Why it takes no exchange.
+    /// The reason why it accepts no exchange.
     pub(super) fn why_unsent(&self) -> Failure {
         match self.state.heard.alert() {
             Some(alert) => Failure::Alert(TlsFault::Alert(alert)),
@@ -178,32 +178,32 @@ impl Shared {
         }
     }
 
-    /// The origin that it was made for.
+    /// The origin for which it was opened.
     pub(super) fn origin(&self) -> &Origin {
         &self.state.origin
     }
 
-    /// Where it leads.
+    /// Its remote address.
     pub(super) fn peer(&self) -> SocketAddr {
         self.state.peer
     }
 
-    /// How it is secured.
+    /// Its TLS details.
     pub(super) fn secured(&self) -> &Arc<Secured> {
         &self.state.secured
     }
 
-    /// How many exchanges it carries at once: as many as the origin takes now, if we do.
+    /// The largest number of simultaneous exchanges now: the origin's limit, and at most ours.
     fn most_at_once(&self) -> usize {
         if self.state.ended.load(Ordering::Acquire) {
-            // Nobody has to wait for what is no more.
+            // The connection has ended, so nothing has to wait for it.
             return usize::MAX;
         }
         self.sender.current_max_send_streams().min(MAX_STREAMS)
     }
 
-    /// Sends a request to `origin` and waits for the head of its answer. Dropping the future
-    /// abandons the exchange, and leaves the connection to the others.
+    /// Sends a request to `origin` and waits for the response head. Dropping the future abandons
+    /// the exchange; the connection continues for the others.
     pub(super) async fn exchange(
         &self,
         origin: &Origin,
@@ -212,7 +212,7 @@ impl Shared {
         tasks: &Tasks,
         limits: &Limits,
     ) -> Result<(Response<Frames>, Slot), Refusal> {
-        // The wait may be long, and a connection of before is a socket outward too.
+        // The wait may be long, and an existing connection is an outgoing socket too.
         let free = timeout(limits.head_timeout, self.state.seats.take(|| self.most_at_once()));
         let seat = dialer.while_allowed(origin, async {
             free.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
@@ -227,7 +227,7 @@ impl Shared {
                 return Err(self.state.refusal(error));
             }
         };
-        // From here on it counts as sent, unless the origin says that it has not looked at it.
+        // From here on it counts as sent, unless the origin reports that it did not process it.
         let mut slot =
             Slot { state: Arc::clone(&self.state), sending: None, _seat: Arc::clone(&seat) };
         if !body.is_end_stream() {
@@ -270,13 +270,13 @@ fn builder() -> Builder {
     builder
 }
 
-/// Why there is no head.
+/// The reason for a missing response head.
 enum Broken {
     Stream(h2::Error),
     Rules(&'static str),
 }
 
-/// Waits for the final answer, and passes the interim ones on.
+/// Waits for the final response and forwards interim ones.
 async fn head_of(
     mut answer: ResponseFuture,
     listener: Listener,
@@ -289,7 +289,7 @@ async fn head_of(
             }
             Some(Ok(interim)) => {
                 if !listener.hear(interim.status(), interim.headers()) {
-                    // Whoever watches has been told.
+                    // The watcher of the activity has been notified and ends this exchange.
                     std::future::pending::<()>().await;
                 }
             }
@@ -313,7 +313,7 @@ impl State {
         tokio::select! {
             ended = &mut connection => {
                 if let Err(error) = ended {
-                    // Whoever used the connection has been told; this is the end of it.
+                    // Users of the connection got the error; this is its end.
                     debug!(%error, origin = %self.origin, "connection to an origin ended");
                 }
             }
@@ -325,8 +325,8 @@ impl State {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Resolves when the origin has left a ping without an answer and said nothing else meanwhile: on
-    /// a slow line the answer is behind whatever was on its way already.
+    /// Resolves when the origin has left a ping unanswered and sent nothing else. On a slow link
+    /// the answer comes after data that was sent before.
     async fn falls_silent(&self, pings: Option<PingPong>) {
         let Some(mut pings) = pings else { return std::future::pending().await };
         loop {
@@ -339,7 +339,7 @@ impl State {
                 let before = self.heard.reads();
                 match timeout(PONG_WITHIN, pong.as_mut()).await {
                     Ok(Ok(_)) => break,
-                    // The connection tells why.
+                    // The connection reports the reason.
                     Ok(Err(_)) => return std::future::pending().await,
                     Err(_) if self.heard.reads() != before => {}
                     Err(_) => return,
@@ -353,7 +353,7 @@ impl State {
         match reset {
             Some(Reason::REFUSED_STREAM) if error.is_remote() => Refusal::Unprocessed,
             Some(Reason::HTTP_1_1_REQUIRED) if error.is_remote() => Refusal::NeedsHttp1,
-            // RFC 9113 §6.8: only streams above the last one that the origin has taken end by this.
+            // RFC 9113 §6.8: this ends only streams above the last one that the origin processed.
             _ if error.is_go_away() && error.is_remote() => match error.reason() {
                 Some(Reason::HTTP_1_1_REQUIRED) => Refusal::NeedsHttp1,
                 _ => Refusal::Unprocessed,
@@ -376,7 +376,7 @@ impl State {
         } else if error.is_library() {
             Failure::BreaksHttp2(error)
         } else if error.is_reset() {
-            // We have ended it ourselves.
+            // We reset the stream ourselves.
             Failure::RequestBody(error.into())
         } else {
             Failure::Unsendable("it has no form in HTTP/2")

@@ -1,5 +1,5 @@
-//! A connection that remembers the TLS alert it ended with, as HTTP/2 passes errors on as text, and
-//! whether anything has come on it, as an answer to a ping may be far behind.
+//! A connection that records the TLS alert that ended it, because `h2` reports errors only as text.
+//! It also records whether any data arrived, because the answer to a ping may be late.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::tls_error::alert_in;
 
-/// What was heard on a connection.
+/// The recorded events of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     alert: OnceLock<AlertDescription>,
@@ -20,18 +20,18 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// The TLS alert it ended with, if it did.
+    /// The TLS alert that ended it, if any.
     pub(super) fn alert(&self) -> Option<AlertDescription> {
         self.alert.get().copied()
     }
 
-    /// How often something has come; never the same again once something has.
+    /// The number of reads with data. It changes whenever data arrives.
     pub(super) fn reads(&self) -> usize {
         self.reads.load(Ordering::Relaxed)
     }
 }
 
-/// A stream of bytes, and where goes what is heard on it.
+/// A byte stream and the record of its events.
 #[derive(Debug)]
 pub(super) struct Overheard<S> {
     stream: S,
@@ -47,7 +47,7 @@ impl<S> Overheard<S> {
         if let Poll::Ready(Err(error)) = &done
             && let Some(alert) = alert_in(error)
         {
-            // The first is the cause.
+            // The first alert is the cause.
             let _later = self.heard.alert.set(alert);
         }
         done

@@ -1,4 +1,4 @@
-//! Connections to origins, kept alive and shared, a bounded number to each.
+//! A pool of persistent connections, with a bounded number for each origin.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use super::adjustable::Adjustable;
 use super::h1::Link;
 use super::{Failure, Origin};
 
-/// How long a connection may take after an answer's last byte to be ready for the next request.
+/// The time within which a connection must be ready again after the last byte of a response.
 const READY_WITHIN: Duration = Duration::from_secs(2);
 
 /// The idle connections and the permits of each origin.
@@ -34,7 +34,7 @@ struct Idle {
     since: Instant,
 }
 
-/// The right to one connection to an origin; given back on drop.
+/// The right to use one connection to an origin. Dropping it returns the right.
 #[derive(Debug)]
 pub(super) struct Permit {
     _permit: OwnedSemaphorePermit,
@@ -47,8 +47,7 @@ impl Pool {
         Self { origins: Mutex::new(HashMap::new()), per_origin, idle_timeout }
     }
 
-    /// Allows so many connections to each origin from here on, and keeps them so long. Those in use
-    /// now are not counted against the new number.
+    /// Uses these limits from now on. Connections in use do not count against the new number.
     pub(super) fn set_limits(&self, per_origin: usize, idle_timeout: Duration) {
         self.idle_timeout.set(idle_timeout);
         let mut origins = self.lock();
@@ -75,7 +74,7 @@ impl Pool {
         }
     }
 
-    /// A connection that was kept alive and still is, the most recently used first.
+    /// An idle connection that is still open, the most recently used first.
     pub(super) fn take(&self, origin: &Origin) -> Option<Link> {
         let mut origins = self.lock();
         let pool = origins.get_mut(origin)?;
@@ -87,7 +86,7 @@ impl Pool {
         None
     }
 
-    /// Takes a connection back once its answer has been read to the end, if `is_wanted` says so.
+    /// Takes a connection back after its response, if `is_wanted` returns true.
     pub(super) async fn give_back(
         &self,
         origin: &Origin,
@@ -98,7 +97,7 @@ impl Pool {
             return;
         }
         let mut origins = self.lock();
-        // Asked under the lock: what is wanted no more from here on is found by `close_idle`.
+        // Checked under the lock: `close_idle` finds connections that become unwanted later.
         if !is_wanted() {
             return;
         }
@@ -108,7 +107,7 @@ impl Pool {
         }
     }
 
-    /// Closes what has been idle for too long, and forgets origins nobody uses.
+    /// Closes connections that were idle for too long, and removes unused origins.
     pub(super) fn sweep(&self) {
         let (keep, mut origins) = (self.idle_timeout.get(), self.lock());
         origins.retain(|_, pool| {
@@ -118,7 +117,7 @@ impl Pool {
         });
     }
 
-    /// Closes every idle connection: the mode went offline.
+    /// Closes every idle connection because the mode became offline.
     pub(super) fn close_idle(&self) {
         for pool in self.lock().values_mut() {
             pool.idle.clear();
@@ -137,7 +136,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Origin, OriginPool>> {
-        // No code that holds the lock can leave the map half changed.
+        // A panic under the lock cannot leave the map half changed.
         self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -179,8 +178,8 @@ mod tests {
         http_body_util::BodyExt::collect(answer.into_body()).await.unwrap().to_bytes()
     }
 
-    /// One thread runs everything, and it is held while the origin goes on: what has come meanwhile is
-    /// known to the system alone.
+    /// A single thread runs everything, and it is blocked while the origin sends. So only the
+    /// system knows about the new bytes.
     #[tokio::test]
     async fn a_connection_on_which_something_has_come_is_not_used_again() {
         for surplus in [&b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nPOISONED"[..], b""] {
@@ -210,7 +209,7 @@ mod tests {
             let upstream = upstream();
             let there = Origin::here(Scheme::Http, "127.0.0.1", port);
             assert_eq!(get(&upstream, &there, head()).await, "0");
-            // Its turn comes when the connection has been given back.
+            // The permit is free when the connection has returned.
             drop(upstream.pool.permit(&there, PATIENCE).await.unwrap());
             assert_eq!(upstream.pool.lock()[&there].idle.len(), 1, "it is kept");
             go_on.send(()).unwrap();
@@ -220,7 +219,7 @@ mod tests {
         }
     }
 
-    /// One that is kept alive is used again, but for a request that wants a new one.
+    /// A persistent connection is used again, except for a request that wants a new one.
     #[tokio::test]
     async fn a_request_may_want_a_connection_that_none_was_sent_on() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -244,7 +243,7 @@ mod tests {
                 head.extensions_mut().insert(NewConnection);
             }
             assert_eq!(get(&upstream, &there, head).await, connection);
-            // Its turn comes when the connection has been given back.
+            // The permit is free when the connection has returned.
             drop(upstream.pool.permit(&there, PATIENCE).await.unwrap());
         }
     }

@@ -1,5 +1,5 @@
-//! A request that finds out whether the link works: on a connection of its own, which the mode auto
-//! permits even while nothing else goes out.
+//! A request that tests the link. It uses its own connection, and the mode auto permits it while
+//! other requests are refused.
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -11,17 +11,17 @@ use super::message::Message;
 use super::tls::Offer;
 use super::{Failure, Origin, Outbound, Scheme, Secured, Upstream};
 
-/// How much of the body of an answer is read, in bytes.
+/// The largest part of a response body that is read, in bytes.
 const MAX_BODY: usize = 64 * 1024;
 
 impl Upstream {
-    /// Sends a request without a body, and waits for its answer with the first 64 KiB of its body.
-    /// Dropping the future ends the connection, and so does the choice of another mode than auto.
+    /// Sends a request without a body and returns the response with the first 64 KiB of its body.
+    /// Dropping the future closes the connection, and so does the choice of another mode than auto.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] without any look-up or socket when another mode than auto is chosen, else
-    /// what the name server, the network or the origin came to.
+    /// [`Failure::Offline`] if another mode than auto is chosen, without a lookup or socket.
+    /// Otherwise the error of the name server, the network or the origin.
     pub async fn probe(
         &self,
         origin: &Origin,
@@ -43,7 +43,7 @@ impl Upstream {
             };
             let mut message = Message::new(head, Outbound::Empty, None);
             let patience = self.limits.get().head_timeout;
-            // With the link the connection ends.
+            // Dropping the link closes the connection.
             let (_link, answer) = greeted.exchange(&mut message, patience).await?;
             let (parts, mut incoming) = answer.into_parts();
             let mut body = Vec::new();

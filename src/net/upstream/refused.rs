@@ -1,4 +1,4 @@
-//! Certificates that were refused, remembered for the person who may allow them.
+//! Refused certificates, remembered for a person who may allow them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{CertificateFault, Origin, Reach};
 use crate::api::Chain;
 
-/// How many origins are remembered. The one refused longest ago is forgotten first.
+/// The largest number of origins remembered. The oldest refusal is forgotten first.
 const MAX_ORIGINS: usize = 64;
 
-/// A certificate that was refused, as the origin showed it.
+/// A refused certificate, as the origin sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedCertificate {
-    /// What is wrong with it.
+    /// The fault.
     pub fault: CertificateFault,
-    /// The SHA-256 of the origin's own; none if there is none that could be allowed.
+    /// The SHA-256 of the origin's certificate; `None` if there is none to allow.
     pub sha256: Option<[u8; 32]>,
-    /// It, and what was sent with it.
+    /// The complete chain.
     pub chain: Chain,
     /// Whether another certificate is allowed at this origin.
     pub differs: bool,
 }
 
-/// What was refused of late, by origin. What a form allows has to be in here: a fingerprint that
-/// only comes out of an address proves nothing.
+/// Recently refused certificates, by origin. A form can only allow a certificate listed here,
+/// because a fingerprint in an address proves nothing.
 #[derive(Debug, Default)]
 pub struct RefusedCertificates {
     seen: Mutex<Seen>,
@@ -36,7 +36,7 @@ struct Seen {
 }
 
 impl RefusedCertificates {
-    /// What `origin` showed last, if that was refused.
+    /// The certificate that `origin` showed last, if it was refused.
     #[must_use]
     pub fn of(&self, origin: &Origin) -> Option<Arc<RefusedCertificate>> {
         self.lock().by_origin.get(&key(origin)).map(|(_, refused)| Arc::clone(refused))
@@ -55,18 +55,18 @@ impl RefusedCertificates {
         }
     }
 
-    /// Forgets what `origin` showed: it has shown something good since.
+    /// Forgets `origin`, which has shown a valid certificate since.
     pub(super) fn remove(&self, origin: &Origin) {
         self.lock().by_origin.remove(&key(origin));
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        // No code that holds the lock can leave the map half changed.
+        // A panic under the lock cannot leave the map half changed.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What it showed, it showed whoever asked.
+/// An origin shows its certificate to every client, so the reach does not count.
 fn key(origin: &Origin) -> Origin {
     Origin { reach: Reach::Outward, ..origin.clone() }
 }

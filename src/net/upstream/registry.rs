@@ -1,8 +1,8 @@
-//! What is known of each https origin: the connection of HTTP/2 that its requests share, or that it
-//! speaks HTTP/1.1.
+//! The known protocol of each https origin: its shared connection of HTTP/2, or that it speaks
+//! HTTP/1.1.
 //!
-//! Of many requests that begin at the same moment one dials, and the others wait for what it finds.
-//! When it finds HTTP/1.1, or nothing, they all go on by themselves.
+//! If several requests start together, one dials and the others wait for the result. If it is
+//! HTTP/1.1, or a failure, each of them dials.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -18,11 +18,11 @@ use super::multiplexed::Shared;
 use super::tls::{Offer, server_name};
 use super::{Failure, Origin};
 
-/// How many origins are remembered; beyond that the one not used for longest is forgotten, which
-/// costs a look at what it speaks.
+/// The largest number of origins remembered. Beyond it, the least recently used one is forgotten,
+/// and its protocol has to be negotiated again.
 const MAX_ORIGINS: usize = 4_096;
 
-/// How long it is remembered that an origin will not have a request over HTTP/2.
+/// The time for which an origin's refusal of HTTP/2 is remembered.
 const REFUSES_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// The origins.
@@ -35,26 +35,26 @@ pub(super) struct Registry {
 #[derive(Debug)]
 struct Entry {
     shared: Option<Shared>,
-    /// Whoever dials now, and what it finds.
+    /// The dial in progress, and its result.
     turn: Option<watch::Receiver<Option<Failed>>>,
     speaks_http1: bool,
-    /// When it would not have a request over HTTP/2.
+    /// The time at which it refused HTTP/2.
     refused: Option<Instant>,
-    /// Whether it wants a connection of its own: it would not answer on another one's.
+    /// Whether it needs its own connection, because it refused to answer on another origin's.
     alone: bool,
     used: Instant,
 }
 
-/// The dialling that others waited for came to nothing.
+/// The dial that others waited for has failed.
 #[derive(Clone, Copy, Debug)]
 struct Failed;
 
-/// How a request gets to its origin.
+/// The way of a request to its origin.
 #[derive(Debug)]
 pub(super) enum Route<'a> {
-    /// On a connection that stands.
+    /// On an established connection.
     Shared(Shared),
-    /// On one of its own, as far as is known, with what is offered there; with a turn, others wait.
+    /// On a new connection, with these protocols offered. With a turn, others wait for the result.
     Dial(Offer, Option<Turn<'a>>),
 }
 
@@ -63,7 +63,7 @@ enum Look<'a> {
     Wait(watch::Receiver<Option<Failed>>),
 }
 
-/// The right to dial for all who wait. Dropped unsettled, it goes to one of them.
+/// The right to dial for all who wait. If it is dropped without a result, one of them gets it.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     registry: &'a Registry,
@@ -72,16 +72,15 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The origin speaks HTTP/1.1: everybody dials.
+    /// The origin speaks HTTP/1.1, so each request dials.
     pub(super) fn found_http1(self) {
         let mut origins = self.registry.lock();
         of(&mut origins, &self.origin).speaks_http1 = true;
-        // The end of the turn takes the lock once more.
+        // Dropping the turn takes the lock again.
         drop(origins);
     }
 
-    /// There is no connection. Whoever waited tries for himself: for a timeout in a row of requests
-    /// nobody would wait.
+    /// The dial failed. Each waiting request tries on its own, so that the timeouts do not add up.
     pub(super) fn failed(self) {
         self.tell.send_replace(Some(Failed));
     }
@@ -89,7 +88,7 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Those who wait see the end of `tell`, and look again.
+        // The waiting requests see the end of `tell` and look again.
         if let Some(entry) = self.registry.lock().get_mut(&self.origin) {
             entry.turn = None;
         }
@@ -105,7 +104,7 @@ impl Registry {
         self.idle_timeout.set(idle_timeout);
     }
 
-    /// The way to `origin`. Waits, at most `patience`, for whoever is finding it just now.
+    /// The way to `origin`. Waits at most `patience` for a dial in progress.
     pub(super) async fn route(
         &self,
         origin: &Origin,
@@ -148,8 +147,8 @@ impl Registry {
         Look::Go(Route::Dial(Offer::Either, Some(turn)))
     }
 
-    /// Shares a new connection with all requests for `origin`, if `is_wanted` says so. Gives the one
-    /// that is shared: that may be another one, which was quicker.
+    /// Shares a new connection with all requests for `origin`, if `is_wanted` returns true. Returns
+    /// the shared connection, which may be another one that was faster.
     pub(super) fn share(
         &self,
         origin: &Origin,
@@ -157,7 +156,7 @@ impl Registry {
         is_wanted: impl FnOnce() -> bool,
     ) -> Shared {
         let mut origins = self.lock();
-        // Asked under the lock: what is wanted no more from here on is found by `close_idle`.
+        // Checked under the lock: `close_idle` finds connections that become unwanted later.
         if !is_wanted() {
             return shared;
         }
@@ -167,8 +166,8 @@ impl Registry {
         entry.shared.get_or_insert(shared).clone()
     }
 
-    /// A connection to another origin that serves this one too (RFC 9113 §9.1.1): it leads to one
-    /// of the `addresses` of this one, and its certificate is good for this one's name.
+    /// A connection to another origin that may serve this one too (RFC 9113 §9.1.1): it leads to
+    /// one of the `addresses`, and its certificate is valid for this name.
     pub(super) fn coalesce(&self, origin: &Origin, addresses: &[SocketAddr]) -> Option<Shared> {
         let mut origins = self.lock();
         if of(&mut origins, origin).alone || is_address(origin) {
@@ -182,7 +181,7 @@ impl Registry {
         Some(shared.clone())
     }
 
-    /// Remembers that `origin` does not answer on the connections of others (RFC 9110 §15.5.20).
+    /// Remembers that `origin` does not answer on connections of other origins (RFC 9110 §15.5.20).
     pub(super) fn keep_alone(&self, origin: &Origin) {
         let mut origins = self.lock();
         let entry = of(&mut origins, origin);
@@ -190,12 +189,12 @@ impl Registry {
         entry.shared.take_if(|shared| shared.origin() != origin);
     }
 
-    /// Remembers that `origin` wants to be spoken to in HTTP/1.1 (RFC 9113 §7).
+    /// Remembers that `origin` requires HTTP/1.1 (RFC 9113 §7).
     pub(super) fn refuses_http2(&self, origin: &Origin) {
         of(&mut self.lock(), origin).refused = Some(Instant::now());
     }
 
-    /// Closes what has been idle for too long or takes no more requests.
+    /// Closes connections that were idle for too long or accept no requests.
     pub(super) fn sweep(&self) {
         for entry in self.lock().values_mut() {
             entry.shared.take_if(|shared| {
@@ -205,7 +204,7 @@ impl Registry {
         }
     }
 
-    /// Closes every connection as soon as what is under way on it has ended: the mode went offline.
+    /// Closes every connection after its running exchanges, because the mode became offline.
     pub(super) fn close_idle(&self) {
         for entry in self.lock().values_mut() {
             entry.shared = None;
@@ -213,12 +212,12 @@ impl Registry {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Origin, Entry>> {
-        // No code that holds the lock can leave the map half changed.
+        // A panic under the lock cannot leave the map half changed.
         self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What is known of `origin`, made if nothing was.
+/// The entry of `origin`, created if missing.
 fn of<'origins>(
     origins: &'origins mut HashMap<Origin, Entry>,
     origin: &Origin,
@@ -239,12 +238,11 @@ fn of<'origins>(
     })
 }
 
-/// Whether the connection may serve `origin` besides the one it was made for, as far as its
-/// certificate tells.
+/// Whether the certificate of the connection allows it to serve `origin` as well.
 fn is_good_for(shared: &Shared, origin: &Origin) -> bool {
     let secured = shared.secured();
     let own = shared.origin();
-    // What its address is, the parent proxy knows alone.
+    // Only the parent proxy knows its address.
     if own.via.is_some()
         || secured.by_exception
         || own.port != origin.port
@@ -261,8 +259,8 @@ fn is_good_for(shared: &Shared, origin: &Origin) -> bool {
     })
 }
 
-/// Whether its host is an address. Such a connection was made without a name, and the origin has
-/// chosen some certificate for it.
+/// Whether its host is an address. Such a connection was made without SNI, and the origin chose any
+/// certificate.
 fn is_address(origin: &Origin) -> bool {
     origin.host.starts_with('[') || origin.host.parse::<IpAddr>().is_ok()
 }

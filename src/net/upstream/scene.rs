@@ -1,4 +1,4 @@
-//! For tests: an origin of HTTP/2 that writes its frames by script, and somebody who asks it.
+//! For tests: an HTTP/2 origin that sends scripted frames, and a client.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,10 +35,10 @@ pub(super) const END_HEADERS: u8 = 4;
 /// `:status: 200` in the static table (RFC 7541 §A).
 pub(super) const OK: u8 = 0x88;
 
-/// Bytes of a body that does not fit into the window an origin opens at first.
+/// A body size, in bytes, that exceeds the initial window of an origin.
 pub(super) const LARGE: usize = 1 << 20;
 
-/// Said before the connection is closed by a script.
+/// In a script: closes the connection.
 pub(super) const CLOSE: &[u8] = b"<close>";
 
 pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -50,7 +50,7 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     frame
 }
 
-/// A field that is not indexed, by its name (RFC 7541 §6.2.2).
+/// A literal field without indexing (RFC 7541 §6.2.2).
 pub(super) fn field(name: &str, value: &str) -> Vec<u8> {
     let (name, value) = (name.as_bytes(), value.as_bytes());
     let lengths = [name.len(), value.len()].map(|length| u8::try_from(length).unwrap());
@@ -62,7 +62,7 @@ pub(super) fn status(code: &str) -> Vec<u8> {
     [&[8, 3], code.as_bytes()].concat()
 }
 
-/// A whole answer.
+/// A complete response.
 pub(super) fn whole(stream: u32) -> Vec<u8> {
     [frame(HEADERS, END_HEADERS, stream, &[OK]), frame(DATA, END_STREAM, stream, b"fine")].concat()
 }
@@ -79,8 +79,7 @@ pub(super) fn go_away(last: u32, reason: u32) -> Vec<u8> {
     frame(GOAWAY, 0, 0, &[last.to_be_bytes(), reason.to_be_bytes()].concat())
 }
 
-/// A request that has come: the how manyth connection it came on, the how manyth request it is in
-/// all, and its stream.
+/// A received request: the number of its connection, its own number in all, and its stream.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub(super) connection: usize,
@@ -90,14 +89,14 @@ pub(super) struct Asked {
 
 pub(super) type Script = Box<dyn Fn(Asked) -> Vec<u8> + Send + Sync>;
 
-/// An origin that does what its script says, and what was seen there.
+/// A scripted origin, and its observations.
 pub(super) struct There {
     script: Script,
     acceptor: TlsAcceptor,
     connections: AtomicUsize,
     requests: AtomicUsize,
     protocols: Mutex<Vec<String>>,
-    /// The ways to the clients, by connection.
+    /// The writers to the clients, by connection.
     writers: tokio::sync::Mutex<HashMap<usize, WriteHalf<TlsStream<TcpStream>>>>,
     port: u16,
 }
@@ -145,7 +144,7 @@ impl There {
         }
     }
 
-    /// Writes on the how manyth connection.
+    /// Writes to a connection by its number.
     async fn write(&self, connection: usize, bytes: &[u8]) -> std::io::Result<()> {
         let mut writers = self.writers.lock().await;
         let writer = writers.get_mut(&connection).expect("a connection");
@@ -163,7 +162,7 @@ pub(super) fn limits(patience: Duration) -> Limits {
     }
 }
 
-/// An origin with a certificate for these names, and somebody who asks it.
+/// An origin with a certificate for these names, and a client.
 pub(super) struct Scene {
     there: Arc<There>,
     pub(super) upstream: Arc<Upstream>,
@@ -212,7 +211,7 @@ impl Scene {
             writers: tokio::sync::Mutex::default(),
             port,
         });
-        // The same at another address.
+        // The same origin at another address.
         let other = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
         for listener in [listener, other] {
             let (accepting, serving) = (tasks.clone(), Arc::clone(&there));
@@ -245,7 +244,7 @@ impl Scene {
         Ok((status, String::from_utf8_lossy(&body).into_owned()))
     }
 
-    /// The answer to one request, in words.
+    /// The response to one request, as text.
     pub(super) async fn told(&self, host: &str, method: Method) -> String {
         match self.ask(host, method).await {
             Ok((status, body)) => format!("{status} {body}"),
@@ -253,12 +252,12 @@ impl Scene {
         }
     }
 
-    /// Has the origin write on the how manyth connection, without being asked.
+    /// Makes the origin write to a connection, without a request.
     pub(super) async fn say(&self, connection: usize, bytes: &[u8]) {
         self.there.write(connection, bytes).await.unwrap();
     }
 
-    /// Waits until so many requests have arrived.
+    /// Waits until this number of requests has arrived.
     pub(super) async fn until(&self, requests: usize) {
         while self.requests() < requests {
             tokio::task::yield_now().await;

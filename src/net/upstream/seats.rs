@@ -1,9 +1,8 @@
-//! How many exchanges a connection of HTTP/2 carries at once: no more than its origin takes.
+//! The simultaneous exchanges of an HTTP/2 connection: not more than its origin accepts.
 //!
-//! Whoever waits here has given nothing to the connection. A request that `h2` has is one that may
-//! reach the origin: where there is no room for it, `h2` keeps it and sends it later, also when
-//! nobody wants it any more or the mode has gone offline; and once the origin has said that it will
-//! go, nobody can tell whether it has been sent.
+//! A waiting request has not been given to the connection. A request that `h2` has may reach the
+//! origin: if there is no room, `h2` stores it and sends it later, even if it was abandoned or the
+//! mode became offline. After a GOAWAY it would be unknown whether it was sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
 
-/// How often it is looked whether the origin takes more by now, which nobody tells.
+/// The interval at which the origin's limit is checked, because its changes are not reported.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The exchanges of one connection.
@@ -20,19 +19,19 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 pub(super) struct Seats {
     taken: AtomicUsize,
     freed: Notify,
-    /// Held by whoever is next, so that all get their turn as they came.
+    /// Held by the next in line, so that all are served in order.
     turn: Mutex<()>,
 }
 
-/// One of them, free again when it is dropped.
+/// One exchange. Dropping it frees its place.
 #[derive(Debug)]
 pub(super) struct Seat(Arc<Seats>);
 
 impl Seats {
-    /// Waits until fewer than `limit` are taken. Dropping it leaves them as they were.
+    /// Waits until fewer than `limit` places are taken. Dropping the future changes nothing.
     pub(super) async fn take(self: &Arc<Self>, limit: impl Fn() -> usize) -> Seat {
         let _turn = self.turn.lock().await;
-        // Only whoever has the turn adds to them.
+        // Only the holder of the turn adds to them.
         while self.taken() >= limit() {
             let _again = timeout(LOOK_AGAIN, self.freed.notified()).await;
         }
@@ -40,7 +39,7 @@ impl Seats {
         Seat(Arc::clone(self))
     }
 
-    /// How many are taken now.
+    /// The number of places taken now.
     pub(super) fn taken(&self) -> usize {
         self.taken.load(Ordering::Acquire)
     }
@@ -77,7 +76,7 @@ mod tests {
             _ = &mut third => panic!("it is not its turn"),
             second = &mut second => second,
         };
-        // More are taken now, and nobody has left.
+        // The limit has risen, and no place was freed.
         limit.store(2, Ordering::Relaxed);
         drop((third.await, second));
         assert_eq!(seats.taken(), 0);

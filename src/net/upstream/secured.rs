@@ -1,4 +1,4 @@
-//! What is known of the TLS that an answer came over.
+//! The TLS details of a response.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use rustls::{CipherSuite, ClientConnection, ProtocolVersion};
 use super::verify::Pins;
 use crate::net::certificates;
 
-/// How a connection to an origin was secured. Each answer that came over it carries this in its
-/// extensions, as an `Arc`.
+/// How a connection to an origin was secured. Each response over it has this in its extensions, as
+/// an `Arc`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Secured {
     /// The version of TLS.
     pub version: ProtocolVersion,
-    /// The cipher suite that was agreed on.
+    /// The negotiated cipher suite.
     pub suite: CipherSuite,
-    /// The certificates as the origin sent them, its own first.
+    /// The certificates as sent by the origin, its own first.
     pub chain: Arc<[CertificateDer<'static>]>,
-    /// Whether the chain is one that only an exception lets pass: it proves nothing about any host
-    /// but the one that the exception is for.
+    /// Whether the chain is accepted only by an exception. It then proves nothing about other hosts
+    /// than that of the exception.
     pub by_exception: bool,
 }
 
 impl Secured {
-    /// What was agreed on in a handshake; `None` before its end.
+    /// The result of a handshake; `None` before its end.
     #[must_use]
     pub fn of(connection: &ClientConnection) -> Option<Self> {
         Some(Self {
@@ -35,8 +35,8 @@ impl Secured {
         })
     }
 
-    /// The same, where these fingerprints are `allowed`. One that the authorities vouch for as well
-    /// counts as an exception too.
+    /// The same with these `allowed` fingerprints. A certificate that an authority vouches for
+    /// counts as an exception too if it is listed.
     pub(super) fn where_allowed(self, allowed: &Pins) -> Self {
         let own = self.chain.first().map(|own| certificates::sha256(own));
         Self { by_exception: own.is_some_and(|own| allowed.contains(&own)), ..self }

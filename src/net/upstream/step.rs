@@ -1,4 +1,4 @@
-//! One try to get an answer: which connection it goes on, and what came of it.
+//! One attempt to get a response: the connection it uses, and its result.
 
 use std::sync::Arc;
 
@@ -15,23 +15,23 @@ use super::registry::{Route, Turn};
 use super::tls::{HTTP_2, Offer};
 use super::{Failure, Origin, Scheme, Secured, Upstream};
 
-/// A connection that stands.
+/// An established connection.
 pub(super) enum Connected {
     Http1(Greeted),
     Http2(Shared),
 }
 
-/// What one try to get an answer came to.
+/// The result of one attempt.
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
 pub(super) enum Step {
     Answered(Answer),
-    /// Nothing was done with the request: it may go on another connection, if all of it is here.
+    /// The request was not processed. It may use another connection if its body is complete.
     Again(Failure),
-    /// The connection had ended, and it does no harm to send the request on a new one.
+    /// The connection had ended, and it is safe to send the request on a new one.
     Harmless(Failure),
 }
 
-/// What a request has been through.
+/// The attempts of a request.
 #[derive(Debug, Default)]
 pub(super) struct Tries {
     pub(super) count: usize,
@@ -40,8 +40,8 @@ pub(super) struct Tries {
 }
 
 impl Tries {
-    /// What follows from a failure on a connection, which may have ended long before the request
-    /// came to it if it was `in_use`.
+    /// The result of a failure on a connection. If it was `in_use`, it may have ended long before
+    /// the request.
     fn after_use(
         &self,
         failure: Failure,
@@ -70,7 +70,7 @@ impl Upstream {
         self.registry.route(origin, self.limits.get().head_timeout).await
     }
 
-    /// One exchange on a connection of HTTP/2 that stands.
+    /// Runs one exchange on an established connection of HTTP/2.
     pub(super) async fn share(
         &self,
         origin: &Origin,
@@ -107,7 +107,7 @@ impl Upstream {
         tries.after_use(failure, shared.has_answered(), message)
     }
 
-    /// One exchange on a connection of HTTP/1.1 that was kept alive, or on a new connection.
+    /// Runs one exchange on a persistent connection of HTTP/1.1 or on a new connection.
     pub(super) async fn use_or_dial(
         self: &Arc<Self>,
         origin: &Origin,
@@ -118,13 +118,13 @@ impl Upstream {
     ) -> Result<Step, Failure> {
         let patience = self.limits.get().head_timeout;
         let permit = self.pool.permit(origin, patience).await?;
-        // The wait may have been long, and a connection of before is a socket outward too.
+        // The wait may have been long, and an existing connection is an outgoing socket too.
         self.dialer.allow(origin)?;
         if message.wants_new_connection() {
-            // It takes the place of one that is idle: the origin has no more of them than it may have.
+            // It replaces an idle connection, so that the origin has no more than its limit.
             drop(self.pool.take(origin));
         } else if turn.is_none()
-            // Whoever has the turn finds out what the origin speaks.
+            // The holder of the turn finds out which protocol the origin speaks.
             && !tries.is_repeated
             && let Some(mut link) = self.pool.take(origin)
         {
@@ -142,7 +142,7 @@ impl Upstream {
             Connected::Http2(shared) => {
                 drop(permit);
                 match self.share(origin, &shared, message, tries).await? {
-                    // The connection has just been made.
+                    // The connection is new.
                     Step::Again(failure @ (Failure::ClosedAtOnce | Failure::Alert(_))) => {
                         Err(failure)
                     }

@@ -1,4 +1,4 @@
-//! Bodies on a connection of HTTP/2, both ways, each within its flow-control window.
+//! Bodies on an HTTP/2 connection in both directions, each within its flow-control window.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -18,12 +18,12 @@ use tracing::debug;
 use super::RequestBody;
 use super::activity::Activity;
 
-/// The body of an answer. What is read of it is what the origin may send again: an answer that
-/// nobody reads holds its window's worth of memory, and no more.
+/// The body of a response. Reading it opens the window again, so an unread response holds at most
+/// one window of memory.
 #[derive(Debug)]
 pub(super) struct Frames {
     stream: RecvStream,
-    /// How much is still to come, if the origin has said.
+    /// The remaining length, if the origin announced it.
     left: Option<u64>,
     at_trailers: bool,
 }
@@ -71,28 +71,28 @@ impl Body for Frames {
     }
 }
 
-/// A request body that is being sent. Dropped, it is sent no further, and the origin is told so.
+/// A request body being sent. Dropping it cancels the sending and tells the origin.
 #[derive(Debug)]
 pub(super) struct Sending {
     go_on: Option<oneshot::Sender<()>>,
 }
 
 impl Sending {
-    /// One that is sent by `work`, as [`send`] does.
+    /// A handle, and the receiver for [`send`].
     pub(super) fn new() -> (Self, oneshot::Receiver<()>) {
         let (go_on, told) = oneshot::channel();
         (Self { go_on: Some(go_on) }, told)
     }
 
-    /// Leaves the rest to itself: the answer has come whole, and the origin still reads on.
+    /// Sends the rest in the background: the response is complete, and the origin still reads.
     pub(super) fn let_go(mut self) {
         // It may have ended already.
         let _ended = self.go_on.take().map(|go_on| go_on.send(()));
     }
 }
 
-/// Sends a request body to its end, at the origin's pace, unless its [`Sending`] is dropped or
-/// nothing moves for `patience`.
+/// Sends a request body to its end at the origin's pace, unless its [`Sending`] is dropped or there
+/// is no progress for `patience`.
 pub(super) async fn send(
     body: RequestBody,
     mut stream: SendStream<Bytes>,
@@ -111,7 +111,7 @@ pub(super) async fn send(
     };
     if let Err(why) = sent {
         debug!(why, "a request's body was not sent to its end");
-        // RFC 9113 §8.1: nothing is done to a stream that has ended already.
+        // RFC 9113 §8.1: a reset of an ended stream has no effect.
         stream.send_reset(Reason::CANCEL);
     }
 }

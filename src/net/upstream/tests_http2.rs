@@ -1,4 +1,4 @@
-//! Answers of HTTP/2 that keep the rules, bend them and break them.
+//! Responses of HTTP/2 that follow, stretch and break the rules.
 
 use hyper::Method;
 
@@ -7,7 +7,7 @@ use super::scene::{
     WINDOW_UPDATE, field, frame, go_away, only, reset, status, whole,
 };
 
-/// A head and a body that are at odds.
+/// A head and a body that contradict each other.
 fn at_odds(stream: u32, length: &str, body: &[u8]) -> Vec<u8> {
     let head = [vec![OK], field("content-length", length)].concat();
     [frame(HEADERS, END_HEADERS, stream, &head), frame(DATA, END_STREAM, stream, body)].concat()
@@ -17,7 +17,7 @@ type Row = (&'static str, fn(u32) -> Vec<u8>, &'static str);
 
 const RULES: &str = "the answer breaks the rules of HTTP/2";
 
-/// Asks an origin for each row twice: nothing is ever sent again by itself.
+/// Sends each row's request twice: nothing is resent automatically.
 async fn check(rows: &[Row]) {
     let mut wrong = Vec::new();
     for (name, script, want) in rows {

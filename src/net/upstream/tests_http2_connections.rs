@@ -1,4 +1,4 @@
-//! Connections of HTTP/2 to origins: which request goes on which, how often, and when they end.
+//! HTTP/2 connections to origins: which request uses which, how often, and when they end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +78,7 @@ async fn what_an_origin_has_not_looked_at_is_sent_again() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// One exchange at a time, of which the second gets no more than a head.
+/// One exchange at a time. The second gets only a head.
 fn one_by_one(asked: Asked) -> Vec<u8> {
     match asked.number {
         1 => [frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 1]), whole(asked.stream)].concat(),
@@ -99,7 +99,7 @@ async fn what_waits_for_room_when_the_origin_says_it_will_go_is_sent_once() {
     let origin = async {
         scene.until(2).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
-        // All that comes on this connection will still be answered.
+        // Everything on this connection will still be answered.
         scene.say(1, &go_away(0x7fff_ffff, 0)).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
         scene.say(1, &frame(DATA, END_STREAM, 3, b"late")).await;
@@ -124,7 +124,7 @@ async fn what_waits_for_room_is_not_sent_when_it_is_given_up() {
                 scene.mode.set(Mode::Offline);
                 assert!(matches!(waiting.await, Err(Failure::Offline)));
             } else {
-                // Its client has left.
+                // The client has left.
                 drop(waiting);
             }
             scene.say(1, &frame(DATA, END_STREAM, 3, b"late")).await;
@@ -155,13 +155,13 @@ async fn a_connection_serves_the_other_hosts_of_its_certificate_and_address() {
     assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
     assert_eq!(scene.told("b.test", Method::POST).await, "200 fine");
     assert_eq!(scene.spoken(), ["a.test h2"]);
-    // It is for this one too, but leads elsewhere.
+    // The certificate is valid for this name too, but the address differs.
     assert_eq!(scene.told("elsewhere.test", Method::GET).await, "200 fine");
     assert_eq!(scene.spoken(), ["a.test h2", "elsewhere.test h2"]);
-    // It leads there, but is not for this one.
+    // The address is the same, but the certificate is not valid for this name.
     let told = scene.told("stranger.test", Method::GET).await;
     assert!(told.starts_with("the certificate of stranger.test"), "{told}");
-    // An address is nobody's name.
+    // A certificate has no name for an address.
     let told = scene.told("127.0.0.1", Method::GET).await;
     assert!(told.starts_with("the certificate of 127.0.0.1"), "{told}");
 }
@@ -230,7 +230,7 @@ async fn an_origin_that_opens_no_window_is_given_up() {
     assert_eq!(scene.requests(), 2);
 }
 
-/// A connection whose other end says nothing.
+/// A connection whose other end sends nothing.
 async fn silent() -> (Shared, tokio::io::DuplexStream, Tasks) {
     let (ours, theirs) = tokio::io::duplex(4096);
     let (tasks, origin) = (Tasks::new(), of_test());
@@ -258,7 +258,7 @@ async fn a_connection_that_nobody_uses_is_closed() {
     assert!(matches!(route, Ok(Route::Shared(_))));
     drop(route);
     registry.sweep();
-    // To its end, which comes because it is closed.
+    // Reads to the end, which comes because the connection is closed.
     theirs.read_to_end(&mut Vec::new()).await.unwrap();
     let route = registry.route(&of_test(), Duration::from_secs(1)).await;
     assert!(matches!(route, Ok(Route::Dial(_, Some(_)))));
@@ -283,7 +283,7 @@ async fn a_slow_line_is_not_a_dead_one() {
     let exchange = shared.exchange(&origin, &mut message, &dialer, &tasks, &limits);
     let origin = async {
         theirs.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
-        // Another answer is on its way, and the answer to the ping is behind it.
+        // Another response is being sent, and the answer to the ping comes after it.
         for byte in frame(HEADERS, END_HEADERS, 1, &[OK; 20]).iter().take(20) {
             tokio::time::sleep(Duration::from_secs(5)).await;
             theirs.write_all(&[*byte]).await.unwrap();

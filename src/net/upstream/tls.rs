@@ -1,9 +1,9 @@
-//! TLS towards origins: TLS 1.2 and 1.3, the origin's certificate always verified.
+//! TLS to origins: TLS 1.2 and 1.3, with certificate verification always on.
 //!
-//! There is one configuration for all origins, so that sessions are resumed wherever a host was
-//! visited before; a session is only ever offered to the name it was made for. An origin at which a
-//! certificate is allowed by its fingerprint has a configuration of its own, and no sessions: each
-//! connection shows the certificate, so that taking it off the list holds from the next one on.
+//! All origins share one configuration, so sessions are resumed for every host visited before. A
+//! session is only offered to the name for which it was made. An origin with allowed fingerprints
+//! has its own configuration without sessions: each connection shows the certificate, so removing
+//! it from the list takes effect with the next connection.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,27 +30,27 @@ use super::{Failure, Origin};
 use crate::net::certificates::sha256;
 use crate::tls::provider::{self, provider};
 
-/// HTTP/1.1 as origins are offered it (RFC 7301 §6).
+/// The ALPN name of HTTP/1.1 (RFC 7301 §6).
 const HTTP_1_1: &[u8] = b"http/1.1";
 
-/// HTTP/2 as origins are offered it (RFC 9113 §3.1).
+/// The ALPN name of HTTP/2 (RFC 9113 §3.1).
 pub(super) const HTTP_2: &[u8] = b"h2";
 
-/// What an origin is offered to speak inside.
+/// The protocols offered to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offer {
-    /// HTTP/1.1 alone: for what HTTP/2 cannot do, and for origins that refuse it.
+    /// HTTP/1.1 only: for requests that HTTP/2 does not support, and for origins that refuse it.
     Http1,
-    /// HTTP/2, or HTTP/1.1 where it is not spoken.
+    /// HTTP/2, or HTTP/1.1 as a fallback.
     Either,
 }
 
-/// Makes TLS connections out of plain ones.
+/// Turns plain connections into TLS connections.
 pub struct Tls {
     either: Arc<ClientConfig>,
     http1: Arc<ClientConfig>,
     trusted: Trusted,
-    /// The configuration in force, with the certificates that are allowed one by one.
+    /// The configuration, with the certificates allowed one by one.
     in_force: Arc<ArcSwap<Config>>,
     refused: RefusedCertificates,
     patience: Adjustable<Duration>,
@@ -68,8 +68,8 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// When the cryptography cannot do TLS 1.2 and 1.3, which is a fault of the build, or a
-    /// certificate in `extra` cannot be used.
+    /// If the cryptography lacks TLS 1.2 or 1.3, which is an error of the build, or if a
+    /// certificate in `extra` is invalid.
     pub fn new(
         extra: &[CertificateDer<'static>],
         patience: Duration,
@@ -94,7 +94,7 @@ impl Tls {
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
         config.alpn_protocols = vec![HTTP_1_1.to_vec()];
-        // Both take sessions from one store: it does not matter what was spoken in them.
+        // Both use the same session store: sessions do not depend on the protocol inside.
         let mut either = config.clone();
         either.alpn_protocols.insert(0, HTTP_2.to_vec());
         let [either, http1] = [either, config].map(Arc::new);
@@ -103,30 +103,30 @@ impl Tls {
         Ok(Self { either, http1, trusted, in_force, refused, patience: Adjustable::new(patience) })
     }
 
-    /// Waits so long for a handshake from here on.
+    /// Uses this handshake timeout from now on.
     pub(super) fn set_patience(&self, patience: Duration) {
         self.patience.set(patience);
     }
 
-    /// Takes what is allowed one by one from the configuration that is `in_force` at the time.
+    /// Takes the allowed certificates from the current configuration.
     #[must_use]
     pub fn following(self, in_force: Arc<ArcSwap<Config>>) -> Self {
         Self { in_force, ..self }
     }
 
-    /// What origins showed of late that was refused.
+    /// Recently refused certificates.
     pub(super) fn refused(&self) -> &RefusedCertificates {
         &self.refused
     }
 
-    /// The fingerprints that are allowed at `origin` now.
+    /// The fingerprints allowed at `origin` now.
     pub(super) fn allowed(&self, origin: &Origin) -> Pins {
         let config = self.in_force.load();
         config.https.allowed_certificates.at(&origin.host, origin.port).copied().collect()
     }
 
-    /// Shakes hands with `origin`, and gives the connection once its certificate is verified, or is
-    /// one of those `allowed` there. Dropping the future closes the connection.
+    /// Runs the handshake with `origin`. Returns the connection if its certificate is verified or
+    /// one of those `allowed`. Dropping the future closes the connection.
     ///
     /// # Errors
     ///
@@ -177,18 +177,18 @@ impl Tls {
     }
 }
 
-/// The name an origin's certificate has to be for. A name is sent along (SNI), an address is not
-/// (RFC 6066 §3).
+/// The name that an origin's certificate must have. A name is sent as SNI, an address is not (RFC
+/// 6066 §3).
 pub(super) fn server_name(host: &str) -> Option<ServerName<'static>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse::<IpAddr>() {
         return Some(ServerName::from(address));
     }
-    // RFC 6066 §3: without the dot that ends an absolute name.
+    // RFC 6066 §3: without the final dot of an absolute name.
     ServerName::try_from(host.strip_suffix('.').unwrap_or(host).to_owned()).ok()
 }
 
-/// What the system trusts; where it has nothing, as in many containers, what browsers trust.
+/// The authorities of the system. If it has none, as in many containers, those of browsers.
 fn roots(system: Vec<CertificateDer<'static>>) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let (taken, passed_over) = roots.add_parsable_certificates(system);

@@ -1,4 +1,4 @@
-//! Why there is no TLS connection to an origin, and what is wrong with its certificate.
+//! The reason for a missing TLS connection, and the faults of a certificate.
 
 use std::fmt;
 use std::io;
@@ -12,44 +12,44 @@ use super::verify::{Unverified, is_of_authority};
 use crate::api::Chain;
 use crate::net::certificates::{self, ChainEnd};
 
-/// How many of a certificate's names are told.
+/// The largest number of described names of a certificate.
 const MAX_NAMES: usize = 8;
 
-/// The most characters told of one name; a DNS name has no more.
+/// The largest described length of a name, in characters; a DNS name is not longer.
 const MAX_NAME: usize = 253;
 
-/// Why an origin's certificate is refused.
+/// The fault of a refused certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateFault {
-    /// It was good until then, if that is known.
+    /// It expired at this time, if known.
     Expired(Option<Timestamp>),
-    /// It will be good from then on, if that is known.
+    /// It will be valid from this time, if known.
     NotYetValid(Option<Timestamp>),
-    /// It is for others.
+    /// It is valid for other names.
     WrongName {
         /// The name it should have.
         wanted: String,
-        /// Those it has, the first few of them.
+        /// The names that it has, only the first few.
         names: Vec<String>,
-        /// How many it has besides.
+        /// The number of further names.
         more: usize,
     },
-    /// Nobody but its owner has signed it.
+    /// It is self-signed.
     SelfSigned,
-    /// What was sent leads to this authority, which is not trusted.
+    /// The chain leads to this authority, which is not trusted.
     UntrustedAuthority(String),
     /// This issuer is not trusted, and its certificate was not sent.
     MissingIssuer(String),
-    /// Nobody we trust has signed it, in another way.
+    /// The issuer is unknown for another reason.
     UnknownIssuer,
-    /// It is that of an authority, not of a site.
+    /// It is the certificate of an authority, not of a site.
     OfAuthority {
-        /// Nobody but its owner has signed it, as most such.
+        /// Whether it is self-signed, as most of them are.
         is_self_signed: bool,
     },
-    /// Its authority has taken it back.
+    /// Its authority has revoked it.
     Revoked,
-    /// Anything else.
+    /// Another fault.
     Other(String),
 }
 
@@ -82,7 +82,7 @@ impl CertificateFault {
         }
     }
 
-    /// The same, more exactly where the chain tells more.
+    /// A more precise fault, if the chain shows one.
     fn with(self, chain: &Chain) -> Self {
         match (self, certificates::end_of(chain)) {
             (Self::UnknownIssuer, Some(ChainEnd::SelfSigned)) => Self::SelfSigned,
@@ -143,33 +143,33 @@ impl fmt::Display for CertificateFault {
     }
 }
 
-/// Why there is no TLS connection.
+/// The reason for a missing TLS connection.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFault {
-    /// What answers is not TLS.
+    /// The other end does not speak TLS.
     #[error("what answers there does not speak TLS")]
     NotTls,
     /// A handshake message is larger than rustls accepts.
     #[error("a message of the origin's handshake is larger than 64 KiB, usually its certificates")]
     TooLarge,
-    /// The host is a name that no certificate can have.
+    /// No certificate can have this host name.
     #[error("no certificate can be for such a name")]
     NoName,
-    /// The origin ended the handshake, and said why.
+    /// The origin ended the handshake with an alert.
     #[error("the origin refused: {}", told(*.0))]
     Alert(AlertDescription),
-    /// Both speak TLS, and nothing that the other takes.
+    /// There is no common version or cipher suite.
     #[error("no common version or cipher: {0}")]
     Incompatible(String),
     /// The connection ended in the middle of the handshake.
     #[error("the connection ended in the middle of the handshake")]
     CutShort(#[source] io::Error),
-    /// The origin broke the rules of TLS.
+    /// The origin violated TLS.
     #[error("the origin breaks the rules of TLS: {0}")]
     Broken(String),
 }
 
-/// What a failed handshake came to.
+/// The result of a failed handshake.
 #[derive(Debug)]
 pub(super) enum Handshake {
     Certificate(RefusedCertificate),
@@ -177,7 +177,7 @@ pub(super) enum Handshake {
 }
 
 impl Handshake {
-    /// `differs` says that another certificate is allowed there.
+    /// `differs`: another certificate is allowed for this origin.
     pub(super) fn of(error: io::Error, differs: bool) -> Self {
         match inner(&error) {
             Some(inside) => Self::told_by(inside, differs),
@@ -202,7 +202,7 @@ impl Handshake {
     }
 }
 
-/// Only the header of a record tells another protocol from a faulty TLS implementation.
+/// Only the header of a record distinguishes another protocol from a faulty TLS implementation.
 fn fault_of_message(error: &InvalidMessage) -> TlsFault {
     match error {
         InvalidMessage::InvalidContentType
@@ -216,14 +216,15 @@ fn fault_of_message(error: &InvalidMessage) -> TlsFault {
     }
 }
 
-/// What is told of a certificate that was refused.
+/// The description of a refused certificate.
 fn refused(error: &CertificateError, differs: bool) -> RefusedCertificate {
     let unverified = match error {
         CertificateError::Other(other) => other.0.downcast_ref::<Unverified>(),
         _ => None,
     };
     let Some(unverified) = unverified else {
-        // The signature of the handshake, that is, whose maker has not the certificate's key.
+        // The signature of the handshake is wrong: the other end does not have the key of the
+        // certificate.
         return refused_without(CertificateFault::of(error), differs);
     };
     let chain = certificates::chain(&unverified.chain);
@@ -232,13 +233,13 @@ fn refused(error: &CertificateError, differs: bool) -> RefusedCertificate {
     RefusedCertificate { fault, sha256: own, chain, differs }
 }
 
-/// The same where there is no certificate that could be told of.
+/// The same without a certificate to describe.
 fn refused_without(fault: CertificateFault, differs: bool) -> RefusedCertificate {
     RefusedCertificate { fault, sha256: None, chain: Chain::default(), differs }
 }
 
-/// The alert that ended a connection, if one did: in TLS 1.3 an origin judges the client's part of
-/// the handshake when the client has long gone on.
+/// The alert that ended a connection, if any. With TLS 1.3 an origin judges the client's part of
+/// the handshake after the client has finished it.
 pub(super) fn alert_in(error: &(dyn std::error::Error + 'static)) -> Option<AlertDescription> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -255,7 +256,7 @@ fn inner(error: &io::Error) -> Option<&Error> {
     error.get_ref()?.downcast_ref()
 }
 
-/// An alert in words (RFC 8446 §6).
+/// The text for an alert (RFC 8446 §6).
 fn told(alert: AlertDescription) -> String {
     match alert {
         AlertDescription::CertificateRequired => {
@@ -274,7 +275,7 @@ fn time(at: UnixTime) -> Option<Timestamp> {
     i64::try_from(at.as_secs()).ok().and_then(|seconds| Timestamp::from_second(seconds).ok())
 }
 
-/// A name out of its description: `DnsName("www.example.org")`, `IpAddress(127.0.0.1)`.
+/// The name inside a debug text such as `DnsName("www.example.org")` or `IpAddress(127.0.0.1)`.
 fn bare(described: &str) -> String {
     let inside = |kind: &str| described.strip_prefix(kind)?.strip_suffix(')');
     let name = inside("DnsName(")

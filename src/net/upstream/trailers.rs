@@ -1,6 +1,6 @@
-//! What may stand after a body: no field of one connection, and none that says where a body ends or
-//! whom it is for (RFC 9110 §6.5.1). HTTP/2 forbids the former even there (RFC 9113 §8.2.2), and a
-//! message whose body has passed must not fail at its last line.
+//! Removes forbidden trailer fields: connection fields, and fields for framing or routing (RFC 9110
+//! §6.5.1). HTTP/2 forbids connection fields even there (RFC 9113 §8.2.2), and a message whose body
+//! was forwarded must not fail at its last line.
 
 use bytes::Bytes;
 use hyper::body::Frame;
@@ -8,7 +8,7 @@ use hyper::header::{CONTENT_LENGTH, TE};
 
 use super::message::ONLY_HTTP1;
 
-/// `frame`, less the fields that must not stand there if it is one of trailers.
+/// `frame` without forbidden fields, if it has trailers.
 pub(super) fn cleaned(mut frame: Frame<Bytes>) -> Frame<Bytes> {
     if let Some(fields) = frame.trailers_mut() {
         for name in ONLY_HTTP1.iter().chain([&CONTENT_LENGTH, &TE]) {

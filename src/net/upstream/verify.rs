@@ -1,5 +1,5 @@
-//! Whether an origin's certificate is taken: as the authorities have it, or because a person has
-//! allowed this one certificate at this one host.
+//! Certificate verification: accepts a certificate by its authorities, or because a person allowed
+//! it for this host.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,15 +13,15 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, Signatu
 
 use crate::net::certificates;
 
-/// The fingerprints that are allowed at one origin; none at nearly all.
+/// The fingerprints allowed at one origin; nearly always empty.
 pub(super) type Pins = Vec<[u8; 32]>;
 
-/// What is trusted at every origin.
+/// The certificates trusted for every origin.
 #[derive(Debug, Clone)]
 pub(super) struct Trusted {
     pub(super) authorities: Arc<WebPkiServerVerifier>,
-    /// The SHA-256 digests of the certificates that the configuration adds. A site may show such a
-    /// certificate as its own, although it says that it is one of an authority.
+    /// The SHA-256 digests of the certificates added by the configuration. A site may use such a
+    /// certificate even if it is marked as that of an authority.
     pub(super) own: Arc<HashSet<[u8; 32]>>,
 }
 
@@ -35,7 +35,7 @@ impl Trusted {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.authorities.verify_server_cert(own, others, name, ocsp, now) {
-            // The certificate is valid at this time: that is checked before its purpose.
+            // webpki checks the validity period before this error, so the certificate is valid now.
             Err(Error::InvalidCertificate(error))
                 if is_of_authority(&error) && self.own.contains(&certificates::sha256(own)) =>
             {
@@ -47,23 +47,23 @@ impl Trusted {
     }
 }
 
-/// Whether a certificate was refused because it says that it is one of an authority (RFC 5280
+/// Whether a certificate was refused because it is marked as that of an authority (RFC 5280
 /// §4.2.1.9, `cA`).
 pub(super) fn is_of_authority(error: &CertificateError) -> bool {
     let CertificateError::Other(other) = error else { return false };
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// Asks what is trusted everywhere first and the list of this origin then.
+/// Checks the certificates trusted everywhere first, then the list of this origin.
 ///
-/// Whatever it says, the origin has to show by a signature that it has the certificate's key.
+/// In both cases the origin must prove by a signature that it has the key.
 #[derive(Debug)]
 pub(super) struct Verifier {
     pub(super) trusted: Trusted,
     pub(super) allowed: Pins,
 }
 
-/// A certificate that was refused, with what else the origin sent: rustls tells only why.
+/// A refused certificate with the rest of the chain, because rustls only reports the reason.
 #[derive(Debug)]
 pub(super) struct Unverified {
     pub(super) error: CertificateError,
@@ -94,7 +94,7 @@ impl ServerCertVerifier for Verifier {
         if self.allowed.contains(&certificates::sha256(own)) {
             return Ok(ServerCertVerified::assertion());
         }
-        // All of it: rustls takes no more than 64 KiB (RFC 8446 §4.4.2 would allow 16 MiB).
+        // The whole chain: rustls accepts at most 64 KiB (RFC 8446 §4.4.2 would allow 16 MiB).
         let sent = std::iter::once(own).chain(others);
         let chain = sent.map(|one| one.clone().into_owned()).collect();
         let unverified = Unverified { error, chain };

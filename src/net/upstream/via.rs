@@ -1,4 +1,4 @@
-//! The proxy between this one and an origin, if there is one.
+//! The parent proxy between this proxy and an origin.
 
 use std::fmt;
 use std::io;
@@ -10,27 +10,27 @@ use tokio::net::TcpStream;
 
 use super::{Failure, Origin, Scheme};
 
-/// The longest answer of a parent proxy to CONNECT, in bytes.
+/// The largest response of a parent proxy to CONNECT, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
 
-/// The most fields such an answer may have.
+/// The largest number of fields of such a response.
 const MAX_FIELDS: usize = 128;
 
-/// A parent proxy, and who we are to it. It opens the connections for HTTPS (CONNECT), and is given
-/// the requests of HTTP whole; it looks up the names of origins.
+/// A parent proxy and our login to it. For HTTPS it opens connections (CONNECT), for HTTP it gets
+/// the whole request. It looks up the names of origins.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Via {
     /// A name or an address, IPv6 in brackets.
     pub host: String,
     /// The TCP port.
     pub port: u16,
-    /// `Proxy-Authorization`, if it wants one.
+    /// `Proxy-Authorization`, if required.
     pub login: Option<HeaderValue>,
-    /// Our own name, by which we know a request that comes back.
+    /// Our name in `Via`, which reveals a loop.
     pub pseudonym: String,
 }
 
-/// Without the login.
+/// Hides the login.
 impl fmt::Debug for Via {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Via({self})")
@@ -43,24 +43,24 @@ impl fmt::Display for Via {
     }
 }
 
-/// Why a parent proxy gives no way to an origin.
+/// The reason why a parent proxy did not connect.
 #[derive(Debug, thiserror::Error)]
 pub enum ParentFault {
-    /// There is no connection to it.
+    /// The parent cannot be reached.
     #[error("there is no connection to it")]
     Connect(#[source] Box<Failure>),
-    /// It wants a user and password, or others than it was given.
+    /// It requires a login, or refuses the one it was given.
     #[error(
         "it refuses the user and password of [proxy] auth-username and auth-password, or wants them"
     )]
     Login,
-    /// It answers CONNECT with something else than success.
+    /// It answers CONNECT with an error status.
     #[error("it refuses to connect, with status {0}")]
     Status(u16),
-    /// It answers CONNECT with what is no HTTP.
+    /// Its response to CONNECT is not HTTP.
     #[error("its answer is no HTTP")]
     NotHttp,
-    /// The connection to it broke off.
+    /// The connection to it ended.
     #[error("the connection to it ended")]
     CutShort(#[source] io::Error),
     /// It does not answer in time.
@@ -69,7 +69,7 @@ pub enum ParentFault {
 }
 
 impl Via {
-    /// What went wrong on the way, told of this proxy. That the mode is offline is told as it is.
+    /// Reports a failure as one of this parent, except that the mode is offline.
     pub(super) fn failed(&self, fault: ParentFault) -> Failure {
         match fault {
             ParentFault::Connect(failure) if matches!(*failure, Failure::Offline) => {
@@ -79,14 +79,14 @@ impl Via {
         }
     }
 
-    /// Where to connect to.
+    /// The parent as a host to connect to.
     pub(super) fn as_origin(&self) -> Origin {
-        // It is the configuration that names it.
+        // It comes from the configuration, not from a client.
         let (host, reach) = (self.host.clone(), super::Reach::All);
         Origin { scheme: Scheme::Http, host, port: self.port, via: None, reach }
     }
 
-    /// Has the parent proxy open a connection to `origin` (RFC 9110 §9.3.6).
+    /// Makes the parent proxy open a connection to `origin` (RFC 9110 §9.3.6).
     pub(super) async fn open(
         &self,
         stream: &mut TcpStream,
@@ -109,8 +109,8 @@ impl Via {
         }
     }
 
-    /// Makes the request for a parent proxy of one for `origin` (RFC 9112 §3.2.2): the whole URL,
-    /// and who we are.
+    /// Converts a request for `origin` into one for a parent proxy (RFC 9112 §3.2.2): absolute URL
+    /// and login.
     pub(super) fn address(
         &self,
         origin: &Origin,
@@ -130,7 +130,7 @@ impl Via {
     }
 }
 
-/// Reads up to the empty line and not a byte further: what comes then is the origin's.
+/// Reads up to the empty line and no byte more: the following bytes come from the origin.
 async fn read_head(stream: &mut TcpStream) -> Result<Vec<u8>, ParentFault> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

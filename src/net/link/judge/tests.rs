@@ -1,4 +1,4 @@
-//! What the judge makes of what it sees, in tables: seconds, what is seen, and what follows.
+//! Tables for the judge: seconds, an observation, and the expected result.
 
 use super::*;
 use crate::net::upstream::Scheme;
@@ -18,7 +18,7 @@ fn origin(host: &str) -> Origin {
     Origin::here(Scheme::Http, host, 80)
 }
 
-/// What a word of a table means; `tick` is nothing at all.
+/// The observation that a word of a table stands for; `tick` only lets time pass.
 fn news(word: &str) -> Option<News> {
     let (what, host) = word.split_once(':').unwrap_or((word, ""));
     Some(match what {
@@ -38,8 +38,8 @@ fn news(word: &str) -> Option<News> {
     })
 }
 
-/// Runs rows of `second word -> what follows`: online or offline or unknown, `probe` if one is due at
-/// once, and the reason where the row names one in brackets.
+/// Runs rows of `second word -> result`. The result is online, offline or unknown, then `probe` if
+/// one is due at once, then the reason if the row has one in brackets.
 fn run(has_url: bool, rows: &str) {
     let begin = Instant::now();
     let mut judge = Judge::new(terms(has_url), begin);
@@ -124,7 +124,7 @@ fn the_kernels_word_has_to_hold() {
          26 up:wlan0  -> offline
          28 tick      -> online (there is a way out, by wlan0)",
     );
-    // At the start there is nothing that it could be held against.
+    // At the start there is no earlier state to compare with.
     run(
         false,
         "0 down -> offline (there is no default route)\n 5 tick -> offline probe\n 6 bad -> offline (there is no default route)",

@@ -4,7 +4,7 @@ use super::*;
 use crate::base::mode::Mode;
 use crate::net::upstream::Scheme;
 
-/// Where the names of tests lead, which no name server knows (RFC 6761 §6.2).
+/// The addresses of the hosts in tests, which no name server knows (RFC 6761 §6.2).
 pub(super) fn known(host: &str) -> Option<IpAddr> {
     match host.strip_suffix(".test")? {
         "elsewhere" => Some(IpAddr::from([127, 0, 0, 2])),
@@ -17,14 +17,14 @@ pub(super) fn dialer(choice: impl Into<Choice>) -> Dialer {
     Dialer::new(ModeSwitch::new(choice), patience, patience)
 }
 
-/// Somebody who listens, and at which port.
+/// A listener and its port.
 pub(super) async fn listening() -> (tokio::net::TcpListener, u16) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     (listener, port)
 }
 
-/// A port at which nobody does.
+/// A port without a listener.
 pub(super) fn closed_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

@@ -1,4 +1,4 @@
-//! What the dialer does under the mode auto: probes, captive portals, and what it tells.
+//! The dialer in the mode auto: probes, captive portals, and reports.
 
 use std::pin::pin;
 
@@ -19,7 +19,7 @@ async fn only_the_mode_auto_permits_to_probe() {
     assert!(matches!(auto.dial(&origin).await, Err(Failure::Offline)));
     assert!(auto.probe(&origin).await.is_ok());
     assert_eq!((auto.refused(), auto.probes()), (1, 1));
-    // Another choice ends the probe that is under way.
+    // Another choice ends the running probe.
     let mut probing = pin!(auto.while_probing(std::future::pending::<Result<(), _>>()));
     tokio::select! {
         biased;

@@ -1,11 +1,11 @@
-//! What clients of other machines must not reach.
+//! Addresses that clients of other machines must not reach.
 
 use super::tests::{dialer, listening};
 use super::*;
 use crate::base::mode::Mode;
 use crate::net::upstream::Via;
 
-/// Whatever the host is called: what it leads to decides, and the socket is never opened.
+/// The address decides, whatever the name of the host, and no socket is opened.
 #[tokio::test]
 async fn from_elsewhere_nothing_inward_is_dialled() {
     let (_listener, port) = listening().await;
@@ -32,7 +32,7 @@ async fn from_elsewhere_nothing_inward_is_dialled() {
         ("127.0.0.1", None, "\"127.0.0.0/8\"", true),
         ("127.0.0.1", via(), "", false),
         ("localhost", via(), "", false),
-        // The configuration names the parent proxy itself, and that looks names up.
+        // The configuration names the parent proxy, and the parent looks up names.
         ("h.test", via(), "", true),
     ] {
         let dialer = dialer(Mode::Online).following(config(inside)).guarding(Vec::new());
