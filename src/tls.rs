@@ -1,16 +1,14 @@
-//! TLS towards clients: our certificate authority, and the certificates it makes for the hosts that
-//! clients ask for.
+//! TLS to clients: our certificate authority, and its certificates for requested hosts.
 //!
 //! ```text
-//! files      <spool>/ca/authority.pem: key and certificate, for the owner alone
-//! ca         the authority: made once, loaded at each start, renewed by command
-//! leaf       a certificate for each host asked for, made on the way and kept in memory
-//! hello      the first bytes of a client: TLS, and for which name, or something else
-//! rejected   which clients do not take our certificates, so that theirs pass untouched
+//! files      <spool>/ca/authority.pem: key and certificate, readable only for the owner
+//! ca         the authority: created once, loaded at each start, renewed by a command
+//! leaf       a certificate for each requested host, created on demand and cached in memory
+//! hello      the first bytes of a client: TLS with a server name, or another protocol
+//! rejected   clients that rejected our certificates, so that theirs are not intercepted
 //! ```
 //!
-//! The private keys stay in this module: neither the authority's nor that of the leaves is shown,
-//! logged or handed out.
+//! Private keys never leave this module: they are neither shown, logged nor returned.
 
 pub mod ca;
 pub mod files;
@@ -26,24 +24,24 @@ use self::ca::{Authority, BadAuthority};
 use self::leaf::Leaves;
 use self::rejected::Rejections;
 
-/// What the daemon has for TLS towards its clients.
+/// The certificates that the daemon shows to its clients.
 #[derive(Debug)]
 pub struct Faces {
     /// Our certificate authority.
     pub authority: Arc<Authority>,
-    /// The certificates it has made.
+    /// The certificates for hosts.
     pub leaves: Leaves,
-    /// Who did not take them.
+    /// The clients that rejected them.
     pub rejections: Rejections,
     told: AtomicBool,
 }
 
 impl Faces {
-    /// Begins with `authority`, and a new key for the certificates it will make.
+    /// Starts with `authority` and a new key for the certificates of hosts.
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] when the system has no randomness.
+    /// [`BadAuthority`] if the system has no randomness.
     pub fn new(authority: Authority) -> Result<Self, BadAuthority> {
         let authority = Arc::new(authority);
         let leaves = Leaves::new(Arc::clone(&authority))?;

@@ -1,8 +1,8 @@
-//! Our certificate authority: one key and one certificate, which clients are told to trust.
+//! Our certificate authority: one key and one certificate, which clients have to trust.
 //!
-//! It can sign certificates of hosts and nothing else: `pathlen:0` says that no authority below it
-//! is valid (RFC 5280 §4.2.1.9). Its name carries the machine and the date, so that two of them are
-//! told apart in a browser's list.
+//! It can only sign certificates of hosts: `pathlen:0` makes authorities below it invalid (RFC 5280
+//! §4.2.1.9). Its name contains the machine and the date, so that two authorities differ in the
+//! list of a browser.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,53 +22,53 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 
-/// How long an authority is good for, from the day it is made.
+/// The validity of an authority, from its creation.
 const VALID_FOR: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
 
-/// How far before its making it is good already: clocks of clients differ.
+/// The time by which validity begins before creation, because the clocks of clients differ.
 pub(super) const BACKDATED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long before its end the authority should be renewed.
+/// The time before its end at which an authority should be renewed.
 pub const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How the names of all our authorities begin.
+/// The common prefix of the names of our authorities.
 pub const NAME_BEGINS: &str = "wwwoffle CA on ";
 
-/// The longest name of a machine that goes into the authority's own; RFC 5280 (`ub-common-name`)
-/// allows 64 characters for all of it.
+/// The longest part of the machine name in the authority's name. RFC 5280 (`ub-common-name`) allows
+/// 64 characters in all.
 const MAX_MACHINE: usize = 32;
 
-/// Bytes of randomness in a serial number (RFC 5280 §4.1.2.2 allows 20 in all).
+/// The random bytes of a serial number (RFC 5280 §4.1.2.2 allows 20 bytes in all).
 const SERIAL_BYTES: usize = 16;
 
-/// An authority that cannot be made or used.
+/// The reason why an authority cannot be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadAuthority {
-    /// The file holds no private key in PEM.
+    /// The file has no private key in PEM.
     #[error("it holds no private key")]
     NoKey,
-    /// The file holds no certificate in PEM.
+    /// The file has no certificate in PEM.
     #[error("it holds no certificate")]
     NoCertificate,
-    /// What it holds is not an authority of ours.
+    /// Its certificate is damaged, or not that of an authority.
     #[error("its certificate is damaged, or not that of an authority")]
     NotAnAuthority,
-    /// Key and certificate are of two different authorities.
+    /// Key and certificate belong to different authorities.
     #[error("its key and its certificate do not belong together")]
     Mismatch,
-    /// It is not good any more, or not yet.
+    /// It has expired, or is not valid yet.
     #[error("the certificate authority is not valid at this time")]
     NotNow,
     /// The authority is limited to other domains.
     #[error("the certificate authority is not for the host {0:?}")]
     Outside(String),
-    /// The host cannot be named in a certificate.
+    /// A certificate cannot contain this host name.
     #[error("no certificate can name the host {0:?}")]
     Name(String),
-    /// Making a key or a signature failed.
+    /// Creating a key or signature failed.
     #[error("a key or certificate cannot be made")]
     Making(#[source] rcgen::Error),
-    /// TLS refused what was made.
+    /// rustls refused the certificate.
     #[error("TLS cannot be set up")]
     Tls(#[source] rustls::Error),
     /// The system has no randomness.
@@ -89,11 +89,11 @@ pub struct Authority {
     name: String,
     valid_from: SystemTime,
     valid_until: SystemTime,
-    /// What it is good for; all names if empty.
+    /// The domains that it is limited to; empty for all names.
     domains: Vec<String>,
 }
 
-/// Its name and nothing of its key.
+/// Shows the name, never the key.
 impl fmt::Debug for Authority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authority").field("name", &self.name).finish_non_exhaustive()
@@ -101,21 +101,21 @@ impl fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Makes a new one on the machine called `machine`.
+    /// Creates an authority on the machine called `machine`.
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] when the system has no randomness.
+    /// [`BadAuthority`] if the system has no randomness.
     pub fn make(machine: &str, now: SystemTime) -> Result<Self, BadAuthority> {
         Self::make_for(machine, now, &[])
     }
 
-    /// Makes a new one that is good for these `domains` and what is below them alone, if there are any
-    /// (RFC 5280 §4.2.1.10), and for the name of this machine to itself.
+    /// Creates an authority. If there are `domains`, it is limited to these and their subdomains
+    /// (RFC 5280 §4.2.1.10), and to the name by which this machine calls itself.
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] when the system has no randomness, or a domain is none.
+    /// [`BadAuthority`] if the system has no randomness, or a domain is invalid.
     pub fn make_for(
         machine: &str,
         now: SystemTime,
@@ -135,11 +135,11 @@ impl Authority {
         Self::of(certificate, key)
     }
 
-    /// Reads one from the text that [`Authority::secret_text`] gave.
+    /// Parses the text made by [`Authority::secret_text`].
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] when anything is missing, damaged, or does not fit together.
+    /// [`BadAuthority`] if a part is missing or damaged, or the parts do not belong together.
     pub fn parse(text: &str) -> Result<Self, BadAuthority> {
         let key =
             PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes()).map_err(|_| BadAuthority::NoKey)?;
@@ -189,19 +189,19 @@ impl Authority {
         &self.certificate
     }
 
-    /// The name it has in lists of authorities.
+    /// Its name in lists of authorities.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The domains that it is limited to; none if it is good for all names.
+    /// The domains that it is limited to; empty for all names.
     #[must_use]
     pub fn domains(&self) -> &[String] {
         &self.domains
     }
 
-    /// Whether it is limited to just these domains, in whatever order.
+    /// Whether it is limited to exactly these domains, in any order.
     #[must_use]
     pub fn is_limited_to(&self, domains: &[String]) -> bool {
         let others = |one: &&String| *one != THIS_MACHINE;
@@ -210,7 +210,7 @@ impl Authority {
             && self.domains.iter().filter(others).all(|one| domains.contains(one))
     }
 
-    /// Whether it is good for `host`: a name, or an address, which is good for an unlimited one only.
+    /// Whether it may sign for `host`. Only an unlimited authority may sign for an address.
     #[must_use]
     pub fn permits(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.');
@@ -221,19 +221,19 @@ impl Authority {
         self.domains.is_empty() || self.domains.iter().any(is_below)
     }
 
-    /// When it was made, less the day it is dated back.
+    /// The begin of its validity, which is before its creation.
     #[must_use]
     pub fn valid_from(&self) -> SystemTime {
         self.valid_from
     }
 
-    /// When it ends.
+    /// The end of its validity.
     #[must_use]
     pub fn valid_until(&self) -> SystemTime {
         self.valid_until
     }
 
-    /// The SHA-256 fingerprint of the certificate, as browsers show it: `AB:CD:…`.
+    /// The SHA-256 fingerprint of the certificate as browsers show it: `AB:CD:…`.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let digest = Sha256::digest(&self.certificate);
@@ -241,8 +241,8 @@ impl Authority {
         pairs.join(":")
     }
 
-    /// The SHA-256 of its public key in base64, as Chromium's
-    /// `--ignore-certificate-errors-spki-list` takes it.
+    /// The SHA-256 of its public key in base64, as in Chromium's
+    /// `--ignore-certificate-errors-spki-list`.
     #[must_use]
     pub fn spki_hash(&self) -> String {
         use base64::Engine;
@@ -250,7 +250,7 @@ impl Authority {
         base64::prelude::BASE64_STANDARD.encode(Sha256::digest(key))
     }
 
-    /// Signs what `params` say for the public key of `key`.
+    /// Signs a certificate with these `params` for the public key of `key`.
     pub(super) fn sign(
         &self,
         params: &CertificateParams,
@@ -260,7 +260,7 @@ impl Authority {
     }
 }
 
-/// The name by which a machine calls itself: our own pages are there.
+/// The name by which a machine calls itself. Our own pages use it.
 const THIS_MACHINE: &str = "localhost";
 
 fn constraints(domains: &[String]) -> Option<NameConstraints> {
@@ -276,7 +276,7 @@ fn constraints(domains: &[String]) -> Option<NameConstraints> {
             .iter()
             .map(|&domain| GeneralSubtree::DnsName(domain.to_owned()))
             .collect(),
-        // A limit for names says nothing of addresses: those are left out by themselves.
+        // A limit for names does not cover addresses, so all addresses are excluded.
         excluded_subtrees: vec![
             GeneralSubtree::IpAddress(CidrSubnet::V4([0; 4], [0; 4])),
             GeneralSubtree::IpAddress(CidrSubnet::V6([0; 16], [0; 16])),
@@ -323,19 +323,19 @@ fn name(machine: &str, now: SystemTime) -> String {
     format!("{NAME_BEGINS}{machine}, {}", day(now))
 }
 
-/// The day of a time in UTC, `2026-11-20`.
+/// The UTC day of a time: `2026-11-20`.
 #[must_use]
 pub fn day(time: SystemTime) -> String {
     let time = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
     time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
 }
 
-/// A serial number of its own for each certificate: browsers refuse an authority that repeats one.
+/// A new serial number for each certificate: browsers refuse an authority that repeats one.
 pub(super) fn serial() -> Result<SerialNumber, BadAuthority> {
     let mut bytes = [0; SERIAL_BYTES];
     getrandom::fill(&mut bytes)?;
     if let Some(first) = bytes.first_mut() {
-        // Positive (RFC 5280 §4.1.2.2), and never shorter by a leading zero.
+        // Positive (RFC 5280 §4.1.2.2), and without a leading zero, so of constant length.
         *first = *first & 0x7f | 0x40;
     }
     Ok(SerialNumber::from_slice(&bytes))

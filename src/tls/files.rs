@@ -1,8 +1,8 @@
-//! The authority on the disk: `<spool>/ca/authority.pem`, and those before it.
+//! The authority on the disk: `<spool>/ca/authority.pem`, and its predecessors.
 //!
-//! Key and certificate are one file, so that they cannot be of two authorities whenever the power
-//! fails: it is written aside, synced, and renamed. This is the only file that touches keys on the
-//! disk, through the calls of the spool's own [`Disk`].
+//! Key and certificate share one file, so that after a power failure they still belong together. It
+//! is written aside, synced and renamed. Only this file reads and writes keys on the disk, through
+//! the [`Disk`] of the spool.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,54 +24,55 @@ const DIRECTORY: &str = "ca";
 /// The authority in use.
 const FILE: &str = "authority.pem";
 
-/// How much of a hash is in the name of one that is kept: two of one day have different names.
+/// The number of hash digits in the name of a predecessor, so that two of one day have different
+/// names.
 const MARK: usize = 8;
 
-/// An authority that cannot be had from the disk.
+/// The reason why an authority cannot be loaded or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum BadFile {
-    /// The system refused.
+    /// An operation failed.
     #[error("{} cannot be {doing}", path.display())]
     Disk {
-        /// What was to be done.
+        /// The operation, as a participle.
         doing: &'static str,
-        /// With which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// There is a file, and it is not an authority.
+    /// The file is not a valid authority.
     #[error("{} is damaged", path.display())]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         source: BadAuthority,
     },
-    /// A new one cannot be made.
+    /// A new authority cannot be created.
     #[error("no certificate authority can be made")]
     Making(#[source] BadAuthority),
 }
 
-/// Where the authority of a spool lies.
+/// The path of the authority of a spool.
 #[must_use]
 pub fn path(spool: &Path) -> PathBuf {
     spool.join(DIRECTORY).join(FILE)
 }
 
-/// Whether the spool at `spool` has an authority, be it damaged.
+/// Whether the spool has an authority, even a damaged one.
 #[must_use]
 pub fn exists(spool: &Path) -> bool {
     rustix::fs::lstat(path(spool)).is_ok()
 }
 
-/// Loads the authority of the spool at `spool`; `None` when there is none yet.
+/// Loads the authority of the spool; `None` if there is none.
 ///
-/// A file that others may read is closed to them, and the log says so.
+/// If other users may read the file, this closes it and logs a warning.
 ///
 /// # Errors
 ///
-/// [`BadFile`] when it cannot be read or is damaged. It is never replaced for that: clients trust it.
+/// [`BadFile`] if it cannot be read or is damaged. It is never replaced, because clients trust it.
 pub fn load(spool: &Path) -> Result<Option<Authority>, BadFile> {
     let path = path(spool);
     let Some(text) = read(&path)? else { return Ok(None) };
@@ -82,12 +83,12 @@ pub fn load(spool: &Path) -> Result<Option<Authority>, BadFile> {
     }
 }
 
-/// The certificates of the authority of the spool and of all that were kept when it was renewed. A
-/// damaged file is left out: who trusts what it was cannot be said any more.
+/// The certificates of the authority of the spool and of all its predecessors. A damaged file is
+/// left out, because its certificate is unknown.
 ///
 /// # Errors
 ///
-/// [`BadFile`] when one cannot be read.
+/// [`BadFile`] if a file cannot be read.
 pub fn certificates(spool: &Path) -> Result<Vec<CertificateDer<'static>>, BadFile> {
     let directory = spool.join(DIRECTORY);
     let mut found = Vec::new();
@@ -101,12 +102,12 @@ pub fn certificates(spool: &Path) -> Result<Vec<CertificateDer<'static>>, BadFil
     Ok(found)
 }
 
-/// Loads the authority of the spool at `spool`, or makes its first one, limited to
-/// these `domains` if there are any.
+/// Loads the authority of the spool, or creates the first one, limited to `domains` if there are
+/// any.
 ///
 /// # Errors
 ///
-/// [`BadFile`] when it is damaged, or the disk fails.
+/// [`BadFile`] if it is damaged, or the disk fails.
 pub fn load_or_make(
     spool: &Path,
     now: SystemTime,
@@ -118,12 +119,12 @@ pub fn load_or_make(
     make(spool, now, domains)
 }
 
-/// Makes a new authority in place of the one in use, which stays beside it under its date.
-/// A damaged one stays beside it as well. The new one is limited to `domains` if there are any.
+/// Replaces the authority by a new one, limited to `domains` if there are any. The predecessor
+/// stays beside it under its date, also if it is damaged.
 ///
 /// # Errors
 ///
-/// [`BadFile`] when the disk fails; then the one before is still in use.
+/// [`BadFile`] if the disk fails. The predecessor is then still in use.
 pub fn renew(spool: &Path, now: SystemTime, domains: &[String]) -> Result<Authority, BadFile> {
     let path = path(spool);
     if let Some(text) = read(&path)? {
@@ -131,7 +132,8 @@ pub fn renew(spool: &Path, now: SystemTime, domains: &[String]) -> Result<Author
             let mark: String = old.fingerprint().replace(':', "").chars().take(MARK).collect();
             format!("authority-{}-{mark}.pem", ca::day(old.valid_from() + ca::BACKDATED))
         } else {
-            // By what it holds: a second damaged one of the same day is kept as well.
+            // The name contains a hash of the content, so that a second damaged file of the same
+            // day is preserved.
             let mark: String = hex::encode(Sha256::digest(&text)).chars().take(MARK).collect();
             format!("authority-damaged-{}-{mark}.pem", ca::day(now))
         };
@@ -156,7 +158,7 @@ fn read(path: &Path) -> Result<Option<String>, BadFile> {
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Writes a file of the directory aside, then gives it its name.
+/// Writes a file of the directory aside, then renames it.
 fn write(spool: &Path, name: &str, text: &str) -> Result<(), BadFile> {
     let directory = spool.join(DIRECTORY);
     let failed = |doing, path: &Path| {
@@ -177,7 +179,7 @@ fn write(spool: &Path, name: &str, text: &str) -> Result<(), BadFile> {
         }
         _ => {}
     }
-    // Made new, and readable for its owner alone from its first byte on.
+    // A new file, readable only for its owner from the first byte.
     let file = SystemDisk.create(&aside).map_err(failed("made", &aside))?;
     file.write_all_at(text.as_bytes(), 0).map_err(failed("written", &aside))?;
     file.sync().map_err(failed("written", &aside))?;

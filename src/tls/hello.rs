@@ -1,4 +1,4 @@
-//! The first bytes that a client sends after CONNECT: TLS, or something else.
+//! The first bytes that a client sends after CONNECT: TLS or another protocol.
 
 use std::io;
 use std::time::Duration;
@@ -9,34 +9,33 @@ use tokio::time::{Instant, timeout_at};
 
 use super::leaf::{HTTP_1_1, HTTP_2};
 
-/// How long a client may be silent before it counts as one that waits for its origin to speak
-/// first, as mail and SSH do.
+/// The silence after which a client is assumed to wait for its origin to speak first, as in mail
+/// and SSH.
 const SILENT_FOR: Duration = Duration::from_secs(3);
 
-/// How long the rest of a `ClientHello` may take after its first byte.
+/// The time within which the rest of a `ClientHello` must follow its first byte.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
 
-/// The longest `ClientHello` that is looked at, in bytes. Those with post-quantum keys have two
-/// thousand.
+/// The longest `ClientHello` that is parsed, in bytes. With post-quantum keys it has two thousand.
 const MAX_HELLO: usize = 64 * 1024;
 
-/// A TLS record that holds a handshake begins so (RFC 8446 §5.1).
+/// The first bytes of a TLS record with a handshake (RFC 8446 §5.1).
 const HANDSHAKE_RECORD: [u8; 2] = [22, 3];
 
-/// What a client began with.
+/// The first bytes of a client.
 #[derive(Debug)]
 pub struct Opening {
-    /// All that was read, for whoever passes it on.
+    /// All bytes read, to be passed on.
     pub bytes: Vec<u8>,
-    /// The `ClientHello`, if it is one.
+    /// The `ClientHello`, if the client speaks TLS.
     pub hello: Option<Accepted>,
 }
 
-/// Reads until it is clear what the client speaks. Dropping it loses what was read.
+/// Reads until the protocol is known. Dropping the future loses the bytes read.
 ///
 /// # Errors
 ///
-/// What the connection said when it broke.
+/// The error of the connection.
 pub async fn read(client: &mut (impl AsyncRead + Unpin)) -> io::Result<Opening> {
     let (mut bytes, mut acceptor) = (Vec::new(), Acceptor::default());
     let mut until = Instant::now() + SILENT_FOR;
@@ -60,7 +59,7 @@ pub async fn read(client: &mut (impl AsyncRead + Unpin)) -> io::Result<Opening> 
                 return Ok(Opening { bytes, hello: None });
             }
             match acceptor.accept() {
-                // What came after it is the acceptor's, which is asked no more.
+                // With further bytes the acceptor would own them, so this is only taken without.
                 Ok(Some(hello)) if fresh.is_empty() => {
                     return Ok(Opening { bytes, hello: Some(hello) });
                 }
@@ -71,13 +70,13 @@ pub async fn read(client: &mut (impl AsyncRead + Unpin)) -> io::Result<Opening> 
     }
 }
 
-/// The name that the client asks for, if it asks for one (RFC 6066 §3).
+/// The requested server name, if any (RFC 6066 §3).
 #[must_use]
 pub fn name(hello: &Accepted) -> Option<String> {
     hello.client_hello().server_name().map(str::to_ascii_lowercase)
 }
 
-/// Whether the client would speak HTTP inside: it says so, or nothing.
+/// Whether the client may speak HTTP inside: it offers HTTP, or offers no protocol.
 #[must_use]
 pub fn speaks_http(hello: &Accepted) -> bool {
     let is_http = |protocol: &[u8]| [HTTP_1_1, HTTP_2].contains(&protocol);
@@ -155,7 +154,7 @@ mod tests {
             assert!(opening.hello.is_none());
             assert_eq!(opening.bytes, bytes);
         }
-        // Silence, and half a hello: both end by their limits.
+        // Silence, and half a hello: the timeouts end both.
         for bytes in [&b""[..], &client_hello("h.example", &[])[..50]] {
             let opening = opening(&[bytes]).await;
             assert!(opening.hello.is_none());

@@ -1,9 +1,9 @@
-//! Certificates for the hosts that clients ask for, made on the way and kept in memory.
+//! Certificates for requested hosts, created on demand and cached in memory.
 //!
-//! All of them have one key, made at each start and never written: they are presented by one
-//! program, and whoever could read one key in its memory could read all. So making one costs a
-//! signature and no key. Each host has its own TLS configuration and no session is resumed: what a
-//! client agreed on for one host means nothing for another.
+//! They all share one key, created at each start and never written: one program presents them, and
+//! an attacker who can read one key in its memory can read all. So a certificate only costs a
+//! signature. Each host has its own TLS configuration and no session is resumed, because a session
+//! for one host must not be valid for another.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,26 +24,26 @@ use time::OffsetDateTime;
 use super::ca::{Authority, BACKDATED, BadAuthority, serial};
 use crate::tls::provider::{self, provider};
 
-/// How many hosts have their certificate in memory at once; the one unused for longest goes.
+/// The largest number of cached certificates. The least recently used one is removed.
 pub const MAX_LEAVES: usize = 256;
 
-/// How long a certificate is good for, from its making; with the time it is dated back, 90 days. Its
-/// last second counts (RFC 5280 §4.1.2.5).
+/// The validity of a certificate from its creation; with [`BACKDATED`] 90 days. Its last second
+/// counts (RFC 5280 §4.1.2.5).
 const VALID_FOR: Duration = Duration::from_secs(89 * 24 * 60 * 60 - 1);
 
-/// After this time a host gets a new certificate, however often it is used.
+/// The age at which a host gets a new certificate, even if it is in use.
 const REMADE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The longest name that also goes into the subject (RFC 5280, `ub-common-name`).
+/// The longest name that is also written into the subject (RFC 5280, `ub-common-name`).
 const MAX_COMMON_NAME: usize = 64;
 
-/// The protocols spoken inside (RFC 7301).
+/// The ALPN name of HTTP/1.1 (RFC 7301).
 pub const HTTP_1_1: &[u8] = b"http/1.1";
 
-/// The other one, which is preferred.
+/// The ALPN name of HTTP/2, which is preferred.
 pub const HTTP_2: &[u8] = b"h2";
 
-/// Makes certificates, and keeps the last ones.
+/// Creates certificates and caches the recent ones.
 pub struct Leaves {
     authority: Arc<Authority>,
     key: KeyPair,
@@ -54,7 +54,7 @@ pub struct Leaves {
 #[derive(Default)]
 struct Made {
     by_host: HashMap<String, Leaf>,
-    /// Counts uses, so that the longest unused is known without a clock.
+    /// Counts uses, to find the least recently used one without a clock.
     uses: u64,
 }
 
@@ -64,7 +64,7 @@ struct Leaf {
     used: u64,
 }
 
-/// How many there are, and nothing of the key.
+/// Shows the number of certificates, never the key.
 impl fmt::Debug for Leaves {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Leaves").field("made", &self.len()).finish_non_exhaustive()
@@ -72,11 +72,11 @@ impl fmt::Debug for Leaves {
 }
 
 impl Leaves {
-    /// None yet; makes the key they will share.
+    /// An empty cache with a new shared key.
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] when the system has no randomness.
+    /// [`BadAuthority`] if the system has no randomness.
     pub fn new(authority: Arc<Authority>) -> Result<Self, BadAuthority> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let secret = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
@@ -85,29 +85,30 @@ impl Leaves {
         Ok(Self { authority, key, signing, made: Mutex::default() })
     }
 
-    /// How many hosts have their certificate in memory.
+    /// The number of cached certificates.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lock().by_host.len()
     }
 
-    /// Whether there is none.
+    /// Whether the cache is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How to speak TLS as `host`: a name as in a canonical URL, or an address, IPv6 in brackets.
+    /// The TLS configuration for `host`: a name as in a canonical URL, or an address, IPv6 in
+    /// brackets.
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] when the authority is not valid at this time, or the host has no name that
-    /// a certificate can hold.
+    /// [`BadAuthority`] if the authority is not valid at this time, or a certificate cannot contain
+    /// the host name.
     pub fn config(&self, host: &str, now: SystemTime) -> Result<Arc<ServerConfig>, BadAuthority> {
         let mut made = self.lock();
         made.uses += 1;
         let used = made.uses;
-        // A leaf that was made shortly before its authority ended has ended with it.
+        // A certificate created shortly before the end of its authority has expired with it.
         if let Some(leaf) = made.by_host.get_mut(host)
             && now < self.authority.valid_until()
             && now.duration_since(leaf.made).is_ok_and(|age| age < REMADE_AFTER)
@@ -128,12 +129,13 @@ impl Leaves {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Made> {
-        // Whole after any panic: it holds what can be made again.
+        // A panic leaves a valid cache; its content can be created again.
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn speak(&self, host: &str, now: SystemTime) -> Result<Arc<ServerConfig>, BadAuthority> {
-        // With the authority's own, so that a client can be told of one key for all hosts.
+        // The chain includes the authority, so that a client can be configured with one key for all
+        // hosts.
         let chain = vec![self.mint(host, now)?, self.authority.der().clone()];
         let presented = CertifiedKey::new(chain, Arc::clone(&self.signing));
         let mut config = ServerConfig::builder_with_details(provider(), provider::clock())
@@ -147,7 +149,7 @@ impl Leaves {
         Ok(Arc::new(config))
     }
 
-    /// A certificate for `host` alone.
+    /// A certificate for `host` only.
     fn mint(&self, host: &str, now: SystemTime) -> Result<CertificateDer<'static>, BadAuthority> {
         let authority = &self.authority;
         if now < authority.valid_from() || now >= authority.valid_until() {
@@ -158,7 +160,7 @@ impl Leaves {
         }
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
-        // Spelled like the name that is verified: a linter takes any other for another host.
+        // The same spelling as the verified name: linters take another spelling for another host.
         let common = bare(host);
         if common.len() <= MAX_COMMON_NAME {
             params.distinguished_name.push(DnType::CommonName, common);
@@ -177,18 +179,18 @@ impl Leaves {
     }
 }
 
-/// The host without the brackets of an address and the dot that ends an absolute name.
+/// The host without the brackets of an address and the final dot of an absolute name.
 fn bare(host: &str) -> &str {
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     address.unwrap_or_else(|| host.trim_end_matches('.'))
 }
 
-/// How to speak TLS with a client that asks for a host we are not: it is told so (`access_denied`),
-/// and shown no certificate.
+/// The TLS configuration for a client that requests a host which is not ours. It answers with the
+/// alert `access_denied` and shows no certificate.
 ///
 /// # Errors
 ///
-/// [`BadAuthority`] when the cryptography has no protocol version, which it has.
+/// [`BadAuthority`] if the cryptography supports no protocol version, which does not happen.
 pub fn refusing() -> Result<Arc<ServerConfig>, BadAuthority> {
     let config = ServerConfig::builder_with_details(provider(), provider::clock())
         .with_safe_default_protocol_versions()
@@ -198,7 +200,7 @@ pub fn refusing() -> Result<Arc<ServerConfig>, BadAuthority> {
     Ok(Arc::new(config))
 }
 
-/// The host as certificates name it (RFC 5280 §4.2.1.6).
+/// The host as a name in a certificate (RFC 5280 §4.2.1.6).
 fn name(host: &str) -> Result<SanType, BadAuthority> {
     let name = bare(host);
     if let Ok(address) = name.parse::<IpAddr>() {

@@ -1,4 +1,4 @@
-//! The cryptography under all TLS, chosen here and nowhere else.
+//! The cryptography of all TLS connections.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -9,14 +9,14 @@ use rustls::time_provider::TimeProvider;
 
 use crate::base::clock;
 
-/// The implementation of ciphers, signatures and key exchanges that every TLS configuration is
-/// built with. None is installed for the process: what does not name this one does not build.
+/// The ciphers, signatures and key exchanges of every TLS configuration. No default is installed
+/// for the process, so a configuration without an explicit provider cannot be built.
 #[must_use]
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// The clock of every TLS configuration. The one of rustls panics before 1970.
+/// The clock of every TLS configuration. The default of rustls panics before 1970.
 #[must_use]
 pub fn clock() -> Arc<dyn TimeProvider> {
     Arc::new(Clock)

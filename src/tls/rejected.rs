@@ -1,5 +1,5 @@
-//! Which clients do not take our certificates: a program with a pinned key, a browser that does not
-//! trust the authority. What they ask of that host passes untouched for a while.
+//! Clients that rejected our certificate: a program with a pinned key, or a browser that does not
+//! trust the authority. For a while, their connections to that host are not intercepted.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -10,29 +10,29 @@ use std::time::{Duration, SystemTime};
 
 use rustls::AlertDescription;
 
-/// How long a rejection is remembered.
+/// The time for which a rejection is remembered.
 pub const REMEMBERED_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// How many are remembered; the oldest goes first.
+/// The largest number of rejections remembered. The oldest is removed first.
 const MAX_REMEMBERED: usize = 4096;
 
 /// The rejections of the last hour, by client and host.
 #[derive(Debug, Default)]
 pub struct Rejections(Mutex<HashMap<(IpAddr, String), SystemTime>>);
 
-/// A client that did not take our certificate for a host.
+/// A rejection of our certificate for a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rejection {
     /// The host.
     pub host: String,
-    /// Who it was.
+    /// The client.
     pub client: IpAddr,
-    /// Until when its connections to that host pass unread.
+    /// The time until which its connections to that host are not intercepted.
     pub until: SystemTime,
 }
 
 impl Rejections {
-    /// Remembers that `client` did not take our certificate for `host`.
+    /// Remembers that `client` rejected our certificate for `host`.
     pub fn remember(&self, client: IpAddr, host: &str, now: SystemTime) {
         let mut all = self.lock();
         all.retain(|_, since| is_recent(*since, now));
@@ -45,7 +45,7 @@ impl Rejections {
         all.insert((client.to_canonical(), host.to_owned()), now);
     }
 
-    /// Whether `client` has rejected our certificate for `host` lately.
+    /// Whether `client` has recently rejected our certificate for `host`.
     #[must_use]
     pub fn has(&self, client: IpAddr, host: &str, now: SystemTime) -> bool {
         let who = (client.to_canonical(), host.to_owned());
@@ -69,23 +69,24 @@ impl Rejections {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(IpAddr, String), SystemTime>> {
-        // Whole after any panic.
+        // A panic leaves a valid map.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A clock that was set back ends it: better one more handshake than a host never kept.
+/// If the clock was set back, the rejection ends: another handshake is better than a host that is
+/// never stored.
 fn is_recent(since: SystemTime, now: SystemTime) -> bool {
     now.duration_since(since).is_ok_and(|age| age < REMEMBERED_FOR)
 }
 
-/// Whether a failure is a client's "no" to our certificate, and not a broken line.
+/// Whether a failure is the rejection of our certificate, and not a broken connection.
 #[must_use]
 pub fn is_rejection(failure: &(dyn Error + 'static)) -> bool {
     use AlertDescription as Alert;
     let mut cause = Some(failure);
     while let Some(error) = cause {
-        // An `io::Error` holds the error it was made of, and names that one's source as its own.
+        // An `io::Error` wraps another error, and returns that error's source as its own.
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let tls = held.and_then(|held| held.downcast_ref()).or_else(|| error.downcast_ref());
         if let Some(rustls::Error::AlertReceived(alert)) = tls {
