@@ -17,6 +17,7 @@ pub mod pace;
 pub mod patient_io;
 pub mod process_group;
 pub mod reload;
+pub mod run_directory;
 pub mod shown;
 pub mod small_file;
 pub mod spelling;

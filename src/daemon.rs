@@ -23,6 +23,7 @@ use crate::base::hooks::{Hook, Hooks};
 use crate::base::live::{Applied, Live};
 use crate::base::log;
 use crate::base::mode::{Choice, Mode, ModeSwitch};
+use crate::base::run_directory;
 use crate::base::tasks::Tasks;
 use crate::fetch::Fetcher;
 use crate::fetch::context::FetchContext;
@@ -113,7 +114,12 @@ impl Daemon {
         let statistics = Arc::<Statistics>::default();
         let net = Arc::new(net(&base, &statistics)?);
         let index_pages = Arc::new(Pages { local: base.local.clone() });
-        let index = Index::open(store.spool(), Some(index_pages))?;
+        let index = if store.spool().is_read_only() {
+            let directory = run_directory::make(store.spool().root())?;
+            Index::open_in(store.spool(), &directory, Some(index_pages))?
+        } else {
+            Index::open(store.spool(), Some(index_pages))?
+        };
         let storage = Arc::new(StorageContext::new(Arc::clone(&base), store, index, statistics));
         let pages = Arc::new(pages(&base, templates)?);
         let fetcher = Arc::new(Fetcher::new());

@@ -261,6 +261,40 @@ fn a_spool_that_cannot_be_written_is_said() {
 }
 
 #[test]
+fn a_spool_on_a_read_only_file_system_is_served() {
+    let _alone = heavy();
+    let Some(disk) = SmallDisk::mount("16m") else { return };
+    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
+    daemon.up();
+    assert_kept(&daemon, &origin, "online");
+    daemon.settle();
+    daemon.ok(&["online"]);
+    daemon.down();
+    disk.remount("ro");
+    let before = files(&disk.spool());
+    daemon.up();
+    assert_eq!(daemon.run(&["status", "--json"]).json()["mode"], "offline");
+    let asked = origin.seen().len();
+    assert_kept(&daemon, &origin, "on the read-only file system");
+    assert_eq!(origin.seen().len(), asked);
+    let missing = daemon.browse(&origin.url("/page/60.html"));
+    assert_eq!(missing.status, 504, "{}", missing.text());
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.page("/").status, 200);
+    eventually("its pages are listed", || {
+        daemon.page("/index/all?sort=name").text().contains("9.html")
+    });
+    assert_eq!(daemon.run(&["ls", "--json"]).lines().len(), kept().count());
+    daemon.tells("read-only");
+    assert!(daemon.down().success());
+    assert_eq!(files(&disk.spool()), before);
+    disk.remount("rw");
+    daemon.up();
+    assert_eq!(daemon.status()["mode"], "online", "the mode before");
+    assert_kept(&daemon, &origin, "afterwards");
+}
+
+#[test]
 fn what_the_disk_has_no_room_for_is_fetched_when_it_has() {
     let _alone = heavy();
     let Some(disk) = SmallDisk::mount("8m") else { return };

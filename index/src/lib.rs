@@ -50,6 +50,7 @@ mod standing;
 mod worker;
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -103,7 +104,29 @@ impl Index {
     ///
     /// When no thread can be had.
     pub fn open(spool: &Spool, describe: Option<Arc<dyn Describe>>) -> Result<Index> {
-        let path = spool.root().join(FILE);
+        let (path, new) = (spool.root().join(FILE), spool.root().join("tmp").join(FILE));
+        Index::open_at(spool, (path, new), describe)
+    }
+
+    /// Does the same with an index in another directory, for a spool on a read-only file system.
+    ///
+    /// # Errors
+    ///
+    /// When no thread can be had.
+    pub fn open_in(
+        spool: &Spool,
+        directory: &Path,
+        describe: Option<Arc<dyn Describe>>,
+    ) -> Result<Index> {
+        let paths = (directory.join(FILE), directory.join("index.new"));
+        Index::open_at(spool, paths, describe)
+    }
+
+    fn open_at(
+        spool: &Spool,
+        (path, new): (PathBuf, PathBuf),
+        describe: Option<Arc<dyn Describe>>,
+    ) -> Result<Index> {
         let (desk, pool) = (Arc::new(Desk::default()), Arc::new(Pool::new(path.clone())));
         let watcher: Arc<dyn Watcher> = desk.clone();
         // Before anything is read, so that nothing is missed. With too many watchers what changes is found
@@ -116,6 +139,7 @@ impl Index {
             pool: pool_too,
             describe,
             path: path.clone(),
+            new,
             failed: None,
             is_behind: false,
         };

@@ -48,6 +48,8 @@ pub(crate) struct Worker {
     pub(crate) pool: Arc<Pool>,
     pub(crate) describe: Option<Arc<dyn Describe>>,
     pub(crate) path: PathBuf,
+    /// Where the index is made before it has its name.
+    pub(crate) new: PathBuf,
     /// When the index could not be made, if that was the last attempt.
     pub(crate) failed: Option<Instant>,
     /// Something has changed that is not in the index, and was not noted: there was no room.
@@ -100,7 +102,8 @@ impl Worker {
 
     /// Whether there is room that others do not need more. Where the system does not tell, there is.
     fn has_room(&self) -> bool {
-        space(self.spool.root()).map_or(true, |space| space.free >= LEAVES)
+        let directory = self.path.parent().unwrap_or(self.spool.root());
+        space(directory).map_or(true, |space| space.free >= LEAVES)
     }
 
     fn set_behind(&mut self, is_behind: bool) {
@@ -172,7 +175,7 @@ impl Worker {
 
     /// Makes the index from the files, and puts it in the place of the one before.
     fn rebuild(&mut self, connection: &mut Option<Connection>) -> Result<()> {
-        let new = self.spool.root().join("tmp").join("index.sqlite");
+        let new = self.new.clone();
         remove(&new)?;
         self.desk.tell(|progress| progress.walked = Some(0));
         let _reported_elsewhere = self.spool.flush();
@@ -306,7 +309,7 @@ impl Worker {
         let written = schema::meta(connection, USES_WRITTEN)?.unwrap_or_default();
         // A clock that was put back makes nobody wait until it is then again.
         let is_soon = written <= now && now.saturating_sub(written) < wait;
-        if changed == 0 || is_soon {
+        if changed == 0 || is_soon || self.spool.is_read_only() {
             return Ok(());
         }
         let mut find = connection.prepare("SELECT key, used FROM entries WHERE used > stored")?;

@@ -109,6 +109,13 @@ impl Error {
         matches!(&*self.0, Kind::Disk { source, .. } if is_denied(source))
     }
 
+    /// The file system is mounted read-only.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        matches!(&*self.0, Kind::Disk { source, .. }
+            if source.kind() == io::ErrorKind::ReadOnlyFilesystem)
+    }
+
     /// What was looked for is not on the disk: of a spool that is opened, its directory.
     #[must_use]
     pub fn is_absent(&self) -> bool {

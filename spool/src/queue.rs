@@ -48,7 +48,7 @@ pub const RESERVED: usize = 20_000;
 #[derive(Debug)]
 pub struct Queue {
     tree: Arc<Tree>,
-    vault: Vault,
+    pub(crate) vault: Vault,
     index: Mutex<Index>,
     /// As many may wait for one owner of requests.
     share: AtomicUsize,

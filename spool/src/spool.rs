@@ -21,6 +21,7 @@ use crate::queue::monitor::Monitors;
 use crate::tree::Tree;
 use crate::tree::recover::{Recovery, recover};
 use crate::tree::session::Session;
+use wwwoffle_url::Key;
 
 pub use self::options::Options;
 pub use self::reader::Reader;
@@ -60,16 +61,20 @@ impl Spool {
         root: &Path,
         options: &Options,
     ) -> Result<(Spool, Recovery)> {
-        let lock = open::lock_root(&*disk, root)?;
+        let lock = open::lock_root_to_write(&*disk, root)?;
         let root = Root::new(disk, root.to_owned(), options.durability);
-        open::prepare(&root)?;
+        if lock.is_some() {
+            open::prepare(&root)?;
+        }
         let tree = Arc::new(Tree::new(root, options.versions.clone()));
         let mut recovery = Recovery::default();
         // First: monitored pages keep versions, also those that a crash left.
         let monitors = Monitors::open(Arc::clone(&tree), &mut recovery)?;
-        recover(&tree, &mut recovery)?;
+        if lock.is_some() {
+            recover(&tree, &mut recovery)?;
+        }
         let queue = Queue::open(Arc::clone(&tree), &mut recovery)?;
-        recovery.was_not_closed = tree.root.open_recent();
+        recovery.was_not_closed = lock.is_some() && tree.root.open_recent();
         let session = Arc::new(Session::new(tree, options.batch_interval, lock)?);
         Ok((Spool(Arc::new(Parts { session, queue, monitors })), recovery))
     }
@@ -84,6 +89,28 @@ impl Spool {
 
     fn disk_root(&self) -> &Root {
         &self.0.session.tree.root
+    }
+
+    /// Whether it lies on a read-only file system. What a crash left there stays as it is, and everything
+    /// that writes fails.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.session().is_read_only()
+    }
+
+    /// Seals a secret that belongs to `key`, with a key that only this spool has.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no randomness.
+    pub fn seal(&self, key: &Key, secret: &[u8]) -> Result<Vec<u8>> {
+        self.0.queue.vault.seal(key, secret)
+    }
+
+    /// Opens what [`Spool::seal`] has made. `None` if it belongs to another key or spool.
+    #[must_use]
+    pub fn unseal(&self, key: &Key, sealed: &[u8]) -> Option<Vec<u8>> {
+        self.0.queue.vault.unseal(key, sealed)
     }
 
     /// The outgoing requests.

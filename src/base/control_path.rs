@@ -1,4 +1,6 @@
 //! The address of the control socket, `<spool>/control`, at both its ends.
+//!
+//! For a spool on a read-only file system it is in the [`run_directory`].
 
 use std::{
     io,
@@ -10,6 +12,8 @@ use std::{
 };
 
 use rustix::fs::{Mode, OFlags};
+
+use super::run_directory;
 
 /// The name of the socket in the spool.
 const NAME: &str = "control";
@@ -34,8 +38,13 @@ impl ControlPath {
     ///
     /// # Errors
     ///
-    /// When the path is too long and the directory cannot be opened.
+    /// When the path is too long and the directory cannot be opened. `NotFound` if the spool is on a
+    /// read-only file system and no daemon has run there.
     pub fn of(spool: &Path) -> io::Result<Self> {
+        if run_directory::is_needed(spool) {
+            let path = run_directory::find(spool)?.join(NAME);
+            return Ok(Self { path, _directory: None });
+        }
         let path = spool.join(NAME);
         if path.as_os_str().as_bytes().len() <= LONGEST {
             return Ok(Self { path, _directory: None });

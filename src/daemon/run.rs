@@ -22,6 +22,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
 use crate::base::mode::Choice;
 use crate::base::reload;
+use crate::base::run_directory;
 use crate::daemon::{Daemon, Parts};
 use crate::fetch;
 use crate::fetch::monitor;
@@ -131,12 +132,28 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), R
     };
     let (spool, recovery) = Spool::open(root, &options).map_err(|error| cannot(&error))?;
     say_recovered(&recovery);
-    tending::keep_reserve(&spool);
+    let is_read_only = spool.is_read_only();
+    if is_read_only {
+        run_directory::make(root).map_err(|error| {
+            let what = "no directory can be made for its control socket and index";
+            refuse(
+                ExitStatus::Failed,
+                format!("{} is read-only, and {what}: {error}", root.display()),
+            )
+        })?;
+        warn!(
+            "the spool is on a read-only file system: what is stored is served, nothing is added"
+        );
+    } else {
+        tending::keep_reserve(&spool);
+    }
     let (state, damage) = spool.state().map_err(|error| cannot(&error))?;
     if let Some(damage) = damage {
         warn!(%damage, "the remembered mode was set aside");
     }
-    let mode = state.mode().and_then(|word| word.parse().ok()).unwrap_or_default();
+    let saved = state.mode().filter(|_| !is_read_only);
+    let default = if is_read_only { Choice::Offline } else { Choice::default() };
+    let mode = saved.and_then(|word| word.parse().ok()).unwrap_or(default);
     let store = Store::new(spool);
     let hot_set = usize::try_from(startup.hot_set.bytes()).unwrap_or(usize::MAX);
     store.hold(hot_set.min(files.pages().saturating_mul(OPEN_FILE)));
@@ -260,13 +277,15 @@ fn authority(spool: &Path, domains: &[String]) -> Result<Authority, Refusal> {
 
 fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles), rest: Duration) {
     daemon.base.tasks.spawn(control::accept(Arc::clone(&daemon.server), socket, files.programs()));
-    daemon.base.tasks.spawn(monitor::work(Arc::clone(&daemon.fetch)));
-    daemon.base.tasks.spawn(purge::work(Arc::clone(&daemon.storage), rest));
     daemon.base.tasks.spawn(names::keep(Arc::clone(&daemon.proxy)));
     daemon.base.tasks.spawn(tell_failures(Arc::clone(&daemon.storage)));
-    daemon.base.tasks.spawn(tending::tend(Arc::clone(&daemon.storage), rest));
     daemon.base.tasks.spawn(lists::work(Arc::clone(&daemon.storage)));
     daemon.base.tasks.spawn(reload::watch(Arc::clone(&daemon.base)));
+    if !daemon.storage.store.spool().is_read_only() {
+        daemon.base.tasks.spawn(monitor::work(Arc::clone(&daemon.fetch)));
+        daemon.base.tasks.spawn(purge::work(Arc::clone(&daemon.storage), rest));
+        daemon.base.tasks.spawn(tending::tend(Arc::clone(&daemon.storage), rest));
+    }
 }
 
 /// Says in the log which pages the disk refused after they had been served: under the durability

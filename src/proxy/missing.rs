@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, PRAGMA, RANGE, TE,
 };
-use hyper::{Method, Response};
+use hyper::{Method, Request, Response};
 use jiff::Timestamp;
 use tracing::debug;
 use wwwoffle_spool::{Added, Error as SpoolError, Outgoing, RequestKind, Secrets};
@@ -40,6 +40,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &Ask) -> Response<Body> {
     let key = outgoing.place.key();
     let added = match enqueue(context, outgoing).await {
         Ok(added) => added,
+        Err(error) if error.is_read_only() => return refuse(context, ask, Refusal::OnlyOnline),
         Err(error) => return reply::spool_failed(context, ask, &error),
     };
     let part = kept_in_part(context, ask).await;
@@ -137,6 +138,7 @@ pub(super) async fn part(context: &ProxyContext, ask: &Ask) -> Response<Body> {
     }
     match enqueue(context, outgoing).await {
         Ok(_) => reply::with_status(ask.audience.nothing(504), CacheStatus::Queued),
+        Err(error) if error.is_read_only() => refuse(context, ask, Refusal::OnlyOnline),
         Err(error) => reply::spool_failed(context, ask, &error),
     }
 }
@@ -162,6 +164,17 @@ pub(super) fn confirm(context: &ProxyContext, ask: &Ask, is_kept: bool) -> Respo
     };
     let outgoing = outgoing(context, ask, kind);
     let content_type = ask.fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    question(context, ask, outgoing, (&ask.method, content_type), is_kept)
+}
+
+/// The page that asks whether `outgoing` shall be sent.
+pub(super) fn question(
+    context: &ProxyContext,
+    ask: &Ask,
+    outgoing: Outgoing,
+    (method, content_type): (&Method, Option<&str>),
+    is_kept: bool,
+) -> Response<Body> {
     let bytes = u64::try_from(outgoing.body.len()).unwrap_or(u64::MAX);
     let url = ask.resource.url.as_str();
     let ticket = match context.confirmations.tickets.issue(
@@ -177,7 +190,7 @@ pub(super) fn confirm(context: &ProxyContext, ask: &Ask, is_kept: bool) -> Respo
     };
     let token = context.pages.tokens.confirm(&ticket);
     let question = Confirm {
-        method: ask.method.as_str(),
+        method: method.as_str(),
         url: url.split("?!POST:").next().unwrap_or(url),
         body_bytes: bytes,
         content_type,
@@ -228,6 +241,16 @@ fn outgoing(context: &ProxyContext, ask: &Ask, kind: RequestKind) -> Outgoing {
     if ask.method == Method::HEAD {
         *request.method_mut() = Method::GET;
     }
+    to_queue(ask, request, ask.post.as_deref().unwrap_or_default().to_vec(), kind)
+}
+
+/// The same of a `request` with this `body`.
+pub(super) fn to_queue(
+    ask: &Ask,
+    mut request: Request<()>,
+    body: Vec<u8>,
+    kind: RequestKind,
+) -> Outgoing {
     let fields = request.headers_mut();
     for name in [CACHE_CONTROL, PRAGMA, RANGE, TE, CONNECTION, CONTENT_LENGTH, ACCEPT_RANGES] {
         fields.remove(name);
@@ -242,7 +265,7 @@ fn outgoing(context: &ProxyContext, ask: &Ask, kind: RequestKind) -> Outgoing {
     let queued = Timestamp::try_from(ask.now).unwrap_or(Timestamp::UNIX_EPOCH);
     let mut outgoing =
         Outgoing::new(ask.places.queued.clone(), head::write_request(&parts), kind, queued);
-    outgoing.body = ask.post.as_deref().unwrap_or_default().to_vec();
+    outgoing.body = body;
     outgoing.secrets = if secret.is_empty() { Secrets::None } else { Secrets::Open(secret) };
     outgoing.asked_from = ask.asked_from();
     outgoing
@@ -256,7 +279,6 @@ mod tests {
     use crate::base::owner::Owner;
     use crate::daemon::testing::TestDaemon;
     use crate::proxy::target::of_url;
-    use hyper::Request;
     use wwwoffle_config::Config;
     use wwwoffle_spool::NewEntry;
 

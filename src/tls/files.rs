@@ -116,7 +116,13 @@ pub fn load_or_make(
     if let Some(authority) = load(spool)? {
         return Ok(authority);
     }
-    make(spool, now, domains)
+    match make(spool, now, domains) {
+        // Browsers have to be told of it at each start, but pages are served.
+        Err(BadFile::Disk { source, .. }) if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            make_unsaved(now, domains)
+        }
+        made => made,
+    }
 }
 
 /// Replaces the authority by a new one, limited to `domains` if there are any. The predecessor
@@ -142,9 +148,13 @@ pub fn renew(spool: &Path, now: SystemTime, domains: &[String]) -> Result<Author
     make(spool, now, domains)
 }
 
-fn make(spool: &Path, now: SystemTime, domains: &[String]) -> Result<Authority, BadFile> {
+fn make_unsaved(now: SystemTime, domains: &[String]) -> Result<Authority, BadFile> {
     let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let authority = Authority::make_for(&machine, now, domains).map_err(BadFile::Making)?;
+    Authority::make_for(&machine, now, domains).map_err(BadFile::Making)
+}
+
+fn make(spool: &Path, now: SystemTime, domains: &[String]) -> Result<Authority, BadFile> {
+    let authority = make_unsaved(now, domains)?;
     write(spool, FILE, &authority.secret_text())?;
     Ok(authority)
 }

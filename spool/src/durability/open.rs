@@ -29,6 +29,15 @@ pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
     lock.ok_or_else(|| Error::locked(root, holder(disk, &path)))
 }
 
+/// Does the same. Returns `None` for a spool on a read-only file system, which is opened for reading.
+pub(crate) fn lock_root_to_write(disk: &dyn Disk, root: &Path) -> Result<Option<Lock>> {
+    match lock_root(disk, root) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error) if error.is_read_only() && check_version(disk, root)? => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Checks the version, or makes an empty directory a spool. The lock is held.
 pub(crate) fn prepare(root: &Root) -> Result<()> {
     let (disk, path) = (&*root.disk, root.path.as_path());

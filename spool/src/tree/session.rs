@@ -15,18 +15,23 @@ use crate::tree::{Tree, pending};
 pub(crate) struct Session {
     pub(crate) tree: Arc<Tree>,
     background: Option<JoinHandle<()>>,
-    /// Released last: no other process may write before everything is written.
-    _lock: Lock,
+    /// Released last: no other process may write before everything is written. `None` if nothing can be
+    /// written.
+    lock: Option<Lock>,
 }
 
 impl Session {
     /// Starts writing batches, each `interval` after the first entry of it was finished.
-    pub(crate) fn new(tree: Arc<Tree>, interval: Duration, lock: Lock) -> Result<Session> {
+    pub(crate) fn new(tree: Arc<Tree>, interval: Duration, lock: Option<Lock>) -> Result<Session> {
         let background = match tree.root.durability {
-            Durability::Batch => Some(spawn(&tree, interval)?),
-            Durability::Each | Durability::None => None,
+            Durability::Batch if lock.is_some() => Some(spawn(&tree, interval)?),
+            _ => None,
         };
-        Ok(Session { tree, background, _lock: lock })
+        Ok(Session { tree, background, lock })
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.lock.is_none()
     }
 }
 

@@ -149,7 +149,11 @@ impl Store {
     pub async fn save_mode(&self, mode: &ModeSwitch) -> Result<(), Error> {
         let mode = mode.clone();
         // Whoever writes last has to write the last choice, whatever was chosen when it was asked for.
-        self.change_state(move |state| state.set_mode(mode.chosen().as_str())).await
+        match self.change_state(move |state| state.set_mode(mode.chosen().as_str())).await {
+            // The next start is offline, whatever is chosen.
+            Err(error) if error.is_read_only() => Ok(()),
+            saved => saved,
+        }
     }
 
     /// What is remembered under a key of the state.
