@@ -26,6 +26,7 @@ pub mod conditional;
 pub mod context;
 pub mod decide;
 pub mod download;
+mod form_again;
 mod forwards;
 pub mod freshen;
 pub(crate) mod gateway;
@@ -460,6 +461,9 @@ async fn act(
         (Decision::Pass, _) => Box::pin(pass::pass(context, client, &ask, &found, rest)).await,
         (Decision::QueuePage, _) => missing::page(context, &ask).await,
         (Decision::QueuePart, _) => missing::part(context, &ask).await,
+        (Decision::Confirm, Some(kept)) if ask.asked.form_answer => {
+            form_again::confirm(context, &ask, &kept)
+        }
         (Decision::Confirm, kept) => missing::confirm(context, &ask, kept.is_some()),
         (Decision::Refuse(refusal), _) => missing::refuse(context, &ask, refusal),
         // The decision was made from what is kept, so this is not reached.

@@ -1,12 +1,13 @@
 //! Forms and what is kept: each is for its origin, and is never answered by an older one.
 
+use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
 use crate::caching::{counted, host, is_hit, page, status};
-use crate::harness::form::encode;
+use crate::harness::form::{encode, form};
 use crate::harness::{Answer, Daemon, Gate, Origin, Response, eventually};
 
 /// Sends a small form with these fields.
@@ -144,10 +145,11 @@ fn answer_url(url: &str) -> String {
     format!("{url}?!POST:{}", hex::encode(Sha256::digest("a=b")))
 }
 
-/// An origin that answers each method with its name.
+/// An origin that answers each method with its name. It wants the body of [`post`].
 fn echo(origin: &Origin) -> String {
     origin.on("/form", |exchange| {
-        exchange.body()?;
+        let body = exchange.body()?.to_vec();
+        assert!(exchange.seen.method != "POST" || body == b"a=b", "{body:?}");
         let method = exchange.seen.method.clone();
         exchange.answer(&Answer::html(method).field("Cache-Control", "max-age=0"))
     });
@@ -164,9 +166,7 @@ fn the_stored_answer_to_a_form_answers_whatever_the_mode_and_is_never_asked_for(
     daemon.settle();
     for mode in ["offline", "autodial", "online"] {
         daemon.ok(&[mode]);
-        for fields in
-            ["", "Cache-Control: no-cache\r\n", "Accept: text/html\r\nPragma: no-cache\r\n"]
-        {
+        for fields in ["", "Cache-Control: no-cache\r\n", "Accept: text/html\r\n"] {
             let got = daemon.client().get_with(&stored, fields).whole();
             assert_eq!(got.text(), "POST", "{mode} {fields}");
             assert_eq!(status(&got), "hit; detail=form-answer", "{mode} {fields}");
@@ -182,6 +182,44 @@ fn the_stored_answer_to_a_form_answers_whatever_the_mode_and_is_never_asked_for(
     }
     daemon.settle();
     assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
+}
+
+/// A reload by a person offers to send the form again; the stored answer stays until a new one comes.
+#[test]
+fn a_reload_of_the_answer_to_a_form_offers_to_send_the_form_again() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let form_url = echo(&origin);
+    let stored = answer_url(&form_url);
+    let fields = "Accept: text/html\r\nContent-Type: text/x-form\r\nCookie: old=1\r\n";
+    assert_eq!(post(&daemon, &form_url, fields).text(), "POST");
+    daemon.settle();
+    let reload = "Accept: text/html\r\nCache-Control: max-age=0\r\nCookie: new=1\r\n";
+    for (mode, times) in [("offline", 1), ("online", 2), ("autodial", 3)] {
+        daemon.ok(&[mode]);
+        let page = daemon.client().get_with(&stored, reload).whole();
+        assert_eq!((page.status, status(&page)), (504, "detail=confirm"), "{mode}");
+        assert!(page.text().contains("!POST:"), "{mode}: it links to the stored answer");
+        assert_eq!(daemon.browse(&stored).text(), "POST", "{mode}: it stays");
+        assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, times), "{mode}");
+        let confirm = form(&page.text(), "/refresh-request");
+        assert_eq!(daemon.submit_as(&confirm, &origin.sends()).status, 303, "{mode}");
+        daemon.ok(&["online"]);
+        daemon.ok(&["fetch", "--wait"]);
+        let asked = origin.asked("/form");
+        assert_eq!(asked.len(), times + 1, "{mode}: it is sent once");
+        let sent = asked.last().unwrap();
+        assert_eq!(sent.method, "POST", "{mode}");
+        assert_eq!(sent.fields.get("Content-Type"), Some("text/x-form"), "{mode}");
+        assert_eq!(sent.fields.get("Cookie"), Some("new=1"), "{mode}");
+    }
+    let info = daemon.page(&format!("/info/?{}", encode(&stored))).text();
+    assert!(!info.contains("wwwoffle-form"), "{info}");
+    let file = daemon.home().join("forms.warc.gz");
+    daemon.ok(&["export", file.to_str().unwrap(), "--owner", "local"]);
+    let (file, mut warc) = (std::fs::File::open(file).unwrap(), Vec::new());
+    flate2::read::MultiGzDecoder::new(file).read_to_end(&mut warc).unwrap();
+    let warc = String::from_utf8_lossy(&warc);
+    assert!(warc.contains(&stored) && !warc.contains("wwwoffle-form"), "{warc}");
 }
 
 #[test]

@@ -28,7 +28,10 @@ const ONE_HOP: [&str; 9] = [
 ];
 
 /// The fields of a request that are its sender's alone.
-const SECRET: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", FORM];
+
+/// The field of a request in a spool that holds the sealed body of its form.
+const FORM: &str = "wwwoffle-form";
 
 /// The fields of an answer that set a cookie.
 pub(crate) const SETS_COOKIE: [&str; 2] = ["set-cookie", "set-cookie2"];
@@ -76,14 +79,23 @@ pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
 
 /// A head as it is kept, without the cookies that it sets.
 pub(crate) fn without_cookies(head: &[u8]) -> Vec<u8> {
-    let (mut left, mut is_cookie) = (Vec::with_capacity(head.len()), false);
+    without(head, &SETS_COOKIE)
+}
+
+/// The head of a request as it is kept, without the sealed body of its form, which opens nowhere else.
+pub(crate) fn without_form(head: &[u8]) -> Vec<u8> {
+    without(head, &[FORM])
+}
+
+fn without(head: &[u8], names: &[&str]) -> Vec<u8> {
+    let (mut left, mut is_named) = (Vec::with_capacity(head.len()), false);
     for line in head.split_inclusive(|&byte| byte == b'\n') {
         // What is folded goes with the line before.
         if !line.starts_with(b" ") && !line.starts_with(b"\t") {
             let name = line.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii();
-            is_cookie = SETS_COOKIE.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+            is_named = names.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
         }
-        if !is_cookie {
+        if !is_named {
             left.extend_from_slice(line);
         }
     }

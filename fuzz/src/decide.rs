@@ -405,7 +405,9 @@ fn is_sound(mode: Mode, kept: Kept, online: Online, asked: Asked, decision: Deci
     let queues = matches!(decision, D::QueuePage | D::QueuePart | D::ServeAndRefresh);
     if asked.form_answer {
         let is_refused = decision == D::Refuse(Refusal::FormAnswer);
-        assert!(is_refused || matches!(decision, D::Serve | D::ServeVersion), "{}", told());
+        let asks = decision == D::Confirm && kept != Kept::Nothing && asked.reload;
+        let is_served = matches!(decision, D::Serve | D::ServeVersion);
+        assert!(is_refused || asks || is_served, "{}", told());
         assert!(!(serves && kept == Kept::Nothing), "{}", told());
         return;
     }

@@ -8,7 +8,10 @@ use http::{HeaderMap, StatusCode};
 const MAX_FIELDS: usize = 512;
 
 /// Secret fields of a request, never written in clear.
-pub const SECRET: [HeaderName; 3] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION];
+pub const SECRET: [HeaderName; 4] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, FORM];
+
+/// The field of a stored request that holds the sealed body of its form.
+pub const FORM: HeaderName = HeaderName::from_static("wwwoffle-form");
 
 /// A malformed stored head. The spool has verified its digest, so it was stored like this.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +36,13 @@ pub fn write_request(request: &request::Parts) -> Vec<u8> {
     write_fields(&mut head, open);
     head.extend_from_slice(b"\r\n");
     head
+}
+
+/// Adds the field [`FORM`] to the head of a request.
+#[must_use]
+pub fn with_form(request: &[u8], value: &str) -> Vec<u8> {
+    let fields = request.strip_suffix(b"\r\n").unwrap_or(request);
+    [fields, FORM.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n\r\n"].concat()
 }
 
 /// Writes only the secret fields of a request, for encryption.

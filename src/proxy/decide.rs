@@ -175,9 +175,14 @@ pub fn decide(mode: Mode, kept: Kept, online: Online, asked: Asked) -> Decision 
 }
 
 /// The same for the URL of a stored answer to a form: whatever the mode, nothing but the spool answers it.
+/// A person who reloads it is asked whether to send the form again.
 fn of_form_answer(kept: Kept, asked: Asked) -> Decision {
+    let is_reload = asked.reload && !asked.only_if_cached && asked.intent == Intent::Person;
     match kept {
         Kept::Whole | Kept::Uncoded if asked.reads() && asked.dated => Decision::ServeVersion,
+        Kept::Whole | Kept::Uncoded if is_reload && asked.method == MethodKind::Get => {
+            Decision::Confirm
+        }
         Kept::Whole | Kept::Uncoded if asked.reads() => Decision::Serve,
         _ => Decision::Refuse(Refusal::FormAnswer),
     }
@@ -352,10 +357,10 @@ mod tests {
                             "{asked:?}"
                         );
                         if kept != Kept::Nothing && asked.reads() {
-                            assert!(
-                                matches!(decision, Decision::Serve | Decision::ServeAndRefresh),
-                                "{asked:?}"
-                            );
+                            let is_served =
+                                matches!(decision, Decision::Serve | Decision::ServeAndRefresh);
+                            let is_form = asked.form_answer && decision == Decision::Confirm;
+                            assert!(is_served || is_form, "{asked:?}");
                         }
                     }
                 }

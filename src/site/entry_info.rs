@@ -40,9 +40,15 @@ fn kept(entry: &Entry) -> KeptInfo {
         content_type,
         response: fields(&response),
         method: request.as_ref().map_or_else(String::new, |request| request.method.to_string()),
-        request: request.map(|request| fields(&request.headers)).unwrap_or_default(),
+        request: request.map(|request| sent(request.headers)).unwrap_or_default(),
         connection: entry.connection().map(connection::read),
     }
+}
+
+/// The fields of a request, without what was added for the spool.
+fn sent(mut headers: HeaderMap) -> Vec<Field> {
+    headers.remove(head::FORM);
+    fields(&headers)
 }
 
 /// The `Content-Type` of what is kept.

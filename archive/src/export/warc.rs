@@ -57,7 +57,7 @@ impl<W: Write> Warcs<W> {
         let everyones =
             entry.place().owner().is_none().then(|| head::without_cookies(entry.head()));
         let head = everyones.as_deref().unwrap_or(entry.head());
-        self.add_with(entry, (head, entry.request()))
+        self.add_with(entry, (head, &head::without_form(entry.request())))
     }
 
     /// The same with these heads in place of those that the answer and its request have.

@@ -6,7 +6,7 @@ use hyper::body::Body;
 use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, Method, StatusCode};
 use tracing::{debug, warn};
-use wwwoffle_spool::{NewEntry, Place, Tail, Writer};
+use wwwoffle_spool::{NewEntry, Place, Spool, Tail, Writer};
 
 use super::part::Part;
 use super::resume::{Mark, Rest};
@@ -19,6 +19,7 @@ use crate::base::owner::{Asked as WhoAsks, Places, Whose};
 use crate::net::connection;
 use crate::net::upstream::{Answer, Failure, Outbound, Secured};
 use crate::proxy::choose::{self, About};
+use crate::proxy::form_again;
 use crate::proxy::freshen::{self, Asked};
 use crate::proxy::keep::{NotKept, is_good, may_keep};
 use crate::proxy::unsafe_methods::{self, Of};
@@ -191,7 +192,13 @@ async fn go_on<A: Asks>(
     if let Some(ended) = not_allowed(ground, job, download, length) {
         return ended;
     }
-    let new = new_entry(job, job.places.of_answer(head.whose), &answer, &head, asked);
+    let new = new_entry(
+        (ground.store.spool(), job),
+        job.places.of_answer(head.whose),
+        &answer,
+        &head,
+        asked,
+    );
     let (writer, tail) = match begin(ground, new, Some(&mark), length).await {
         Ok(begun) => begun,
         // A part cannot be passed on as it came: all of it is asked for, and passes by the spool.
@@ -249,7 +256,8 @@ async fn keep<A: Asks>(
     if let Some(ended) = not_allowed(ground, job, download, head.length) {
         return ended;
     }
-    let new = new_entry(job, job.places.of_answer(whose), &answer, &head, asked);
+    let new =
+        new_entry((ground.store.spool(), job), job.places.of_answer(whose), &answer, &head, asked);
     let place = new.0.clone();
     let (writer, tail) = match begin(ground, new, mark.as_ref(), head.length).await {
         Ok(begun) => begun,
@@ -368,7 +376,7 @@ fn unkeepable<A>(
 
 /// Where an answer is kept, and what is known of it before its body.
 fn new_entry(
-    job: &Job,
+    (spool, job): (&Spool, &Job),
     place: &Place,
     answer: &Answer,
     kept: &AnswerHead,
@@ -376,8 +384,10 @@ fn new_entry(
 ) -> (Place, NewEntry) {
     let variant = freshen::variant(&kept.fields, job.head.headers());
     let place = place.clone().with_variant(&job.places.spelling.variant(&variant));
-    // Without the body of a form: nothing needs it again, and people write passwords there.
-    let request = head::write_request(&job.head.clone().into_parts().0);
+    let mut request = head::write_request(&job.head.clone().into_parts().0);
+    if let Some(form) = &job.body {
+        request = form_again::seal(spool, &job.places, form, request);
+    }
     let secured = answer.extensions().get::<Arc<Secured>>();
     let new = NewEntry {
         asked: timestamp(asked.sent),

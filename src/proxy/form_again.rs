@@ -1,0 +1,73 @@
+//! Sends a form again whose answer is stored.
+//!
+//! The body of a form is stored with its answer, sealed with the key of the spool because people write
+//! passwords in forms. It opens for the owner who sent the form.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hyper::header::{CONTENT_TYPE, HeaderValue, ORIGIN, REFERER};
+use hyper::{Method, Response};
+use tracing::debug;
+use wwwoffle_spool::{Outgoing, RequestKind, Spool};
+
+use super::ask::Ask;
+use super::body::Body;
+use super::status::{CacheStatus, Why};
+use super::{kept, missing};
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Places;
+use crate::proxy::context::ProxyContext;
+use crate::storage::store::Kept;
+use wwwoffle_http::head;
+
+/// The longest body that is stored, in bytes.
+const LONGEST: usize = 32 << 10;
+
+/// Adds the sealed `body` of a form to the head of its request.
+pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>) -> Vec<u8> {
+    if body.len() > LONGEST {
+        return request;
+    }
+    match spool.seal(&places.queued.key(), body) {
+        Ok(sealed) => head::with_form(&request, &BASE64_STANDARD.encode(sealed)),
+        Err(error) => {
+            debug!(error = error_chain(&error), "the body of a form cannot be sealed");
+            request
+        }
+    }
+}
+
+/// Asks the person whether to send the form again. The stored answer is served if its form is not known:
+/// it was imported, too long, or sent by another owner.
+pub(super) fn confirm(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
+    match outgoing(context, ask, kept) {
+        Some((outgoing, content_type)) => {
+            let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
+            missing::question(context, ask, outgoing, (&Method::POST, content_type), true)
+        }
+        None => kept::serve(context, ask, kept, CacheStatus::Hit(Why::FormAnswer)),
+    }
+}
+
+/// The form as it is sent again: with the cookies and the login that the browser has now.
+fn outgoing(
+    context: &ProxyContext,
+    ask: &Ask,
+    kept: &Kept,
+) -> Option<(Outgoing, Option<HeaderValue>)> {
+    let stored = head::read_request(kept.entry.request(), b"").ok()?;
+    let sealed = BASE64_STANDARD.decode(stored.headers.get(head::FORM)?).ok()?;
+    let body = context.storage.store.spool().unseal(&ask.places.queued.key(), &sealed)?;
+    let mut request = ask.wire(&context.base.pseudonym);
+    *request.method_mut() = stored.method;
+    *request.uri_mut() = stored.uri;
+    for name in [CONTENT_TYPE, ORIGIN, REFERER] {
+        if let Some(value) = stored.headers.get(&name) {
+            request.headers_mut().insert(name, value.clone());
+        }
+    }
+    let content_type = stored.headers.get(CONTENT_TYPE).cloned();
+    Some((missing::to_queue(ask, request, body, RequestKind::Post), content_type))
+}
