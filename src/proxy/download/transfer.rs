@@ -17,6 +17,7 @@ use super::gather::{Gathered, gather, size_of};
 use super::part::Part;
 use super::resume::{self, Mark, Rest};
 use super::run::{Asks, Ground};
+use super::unread::LastRead;
 use super::{Download, End, Feed, Job, Outcome, Then, outdated, unread};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -62,8 +63,8 @@ pub(super) struct Transfer<'a, A> {
     is_too_large: bool,
     /// Nobody reads it, and it goes on nevertheless.
     goes_on: bool,
-    /// Since when no client reads it.
-    unread_since: Option<Instant>,
+    /// When the last client left it, if none reads it.
+    left: Option<LastRead>,
     /// Attempts in a row that have brought nothing.
     attempts: usize,
     /// How much was here when it last broke off, in bytes.
@@ -106,7 +107,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
             lost: None,
             is_too_large: false,
             goes_on: false,
-            unread_since: None,
+            left: None,
             attempts: 0,
             had: 0,
             stops: OnceLock::new(),
@@ -298,13 +299,13 @@ impl<'a, A: Asks> Transfer<'a, A> {
     /// Why it ends if no client has read it for too long. Nobody can join one that ends.
     fn outstays(&mut self) -> Option<Failure> {
         if self.feed().readers() > 0 {
-            self.unread_since = None;
+            self.left = None;
             return None;
         }
-        let since = *self.unread_since.get_or_insert_with(Instant::now);
+        let left = *self.left.get_or_insert_with(|| LastRead::now(self.download));
         let (bounds, is_unbounded) =
             (&self.ground.patience.unread, self.job.allowance.is_unbounded);
-        let failure = bounds.judge(self.download, since, self.total, is_unbounded)?;
+        let failure = bounds.judge(self.download, left, self.total, is_unbounded)?;
         // What stands still may be taken up again.
         let may_end = matches!(failure, Failure::Stalled) || self.feed().close_unread();
         may_end.then_some(failure)

@@ -16,11 +16,37 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a download may stand still that nothing waits for.
 const STILL: Duration = Duration::from_secs(30);
 
+/// How many bytes a second have to come on average of a download that nothing waits for.
+const SLOWEST: u64 = 64;
+
+/// How long a download may be slower than that.
+const SLOW: Duration = Duration::from_secs(120);
+
 /// How many downloads go on after their clients have left.
 const MOST: usize = 64;
 
 /// How many bytes a second come at most of a body of unknown length that nothing waits for.
 const RATE: u64 = 1_000_000;
+
+/// When the last client left a download, and how many bytes had come by then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastRead {
+    since: Instant,
+    bytes: u64,
+}
+
+impl LastRead {
+    /// The last client of `download` has left now.
+    pub(super) fn now(download: &Download) -> Self {
+        Self { since: Instant::now(), bytes: download.progress.shown().bytes }
+    }
+
+    /// Whether too little of `download` has come since then.
+    fn is_slow(&self, download: &Download) -> bool {
+        let (elapsed, bytes) = (self.since.elapsed(), download.progress.shown().bytes);
+        elapsed >= SLOW && bytes.saturating_sub(self.bytes) < SLOWEST * elapsed.as_secs()
+    }
+}
 
 /// What may come while no client reads it.
 #[derive(Clone, Copy, Debug)]
@@ -42,23 +68,23 @@ impl Bounds {
         Self { size, time: config.options.unread_time, still: STILL }
     }
 
-    /// Why a download ends that no client has read since then; `total` is the length of its body.
+    /// Why a download ends that no client reads; `total` is the length of its body.
     pub(super) fn judge(
         &self,
         download: &Download,
-        since: Instant,
+        left: LastRead,
         total: Option<u64>,
         is_unbounded: bool,
     ) -> Option<Failure> {
         let is_bounded = total.is_none() && !is_unbounded;
-        if is_bounded && (download.feed.length() >= self.size || since.elapsed() >= self.time) {
+        if is_bounded && (download.feed.length() >= self.size || left.since.elapsed() >= self.time)
+        {
             return Some(Failure::TooLong(None));
         }
         // A download that has broken off has pauses of its own.
-        let is_still = !download.is_awaited()
-            && download.progress.still() >= self.still
-            && !download.progress.is_waiting();
-        is_still.then_some(Failure::Stalled)
+        let is_unwanted = !download.is_awaited() && !download.progress.is_waiting();
+        let is_still = download.progress.still() >= self.still || left.is_slow(download);
+        (is_unwanted && is_still).then_some(Failure::Stalled)
     }
 }
 
@@ -126,7 +152,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn time_and_stillness_of_an_unread_download_are_bounded() {
         let bounds = Bounds::of(&Config::default());
-        let (download, since) = (left(&Downloads::default()), Instant::now());
+        let download = left(&Downloads::default());
+        let since = LastRead::now(&download);
         let judge = |total| bounds.judge(&download, since, total, false);
         assert!(judge(None).is_none());
         advance(STILL).await;
@@ -135,10 +162,28 @@ mod tests {
         assert!(judge(Some(1)).is_none(), "the queue waits for it");
         drop(queue);
         advance(bounds.time).await;
-        download.progress.at(1);
+        download.progress.at(2 * SLOWEST * bounds.time.as_secs());
         assert!(judge(Some(1)).is_none(), "it moves");
         assert!(matches!(judge(None), Some(Failure::TooLong(None))));
         assert!(bounds.judge(&download, since, None, true).is_none(), "a person wants it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_download_that_drips_while_nothing_waits_for_it_ends() {
+        let bounds = Bounds::of(&Config::default());
+        let download = left(&Downloads::default());
+        download.progress.at(1_000_000);
+        let since = LastRead::now(&download);
+        let mut ended = None;
+        for second in 1..=SLOW.as_secs() {
+            assert!(ended.is_none(), "after {second} seconds");
+            advance(Duration::from_secs(1)).await;
+            download.progress.at(1_000_000 + second);
+            ended = bounds.judge(&download, since, Some(2_000_000), false);
+        }
+        assert!(matches!(ended, Some(Failure::Stalled)), "{ended:?}");
+        let _queue = download.ended.subscribe();
+        assert!(bounds.judge(&download, since, Some(2_000_000), false).is_none());
     }
 
     #[test]
