@@ -1,5 +1,6 @@
 //! A daemon that may open few files, or has many clients that say nothing.
 
+use std::io::Write as _;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
@@ -49,6 +50,15 @@ fn the_control_socket_answers_whoever_is_connected() {
     let mut daemon = Daemon::start();
     let socket = daemon.spool().join("control");
     let programs: Vec<_> = (0..IDLE).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    daemon.ok(&["status"]);
+    drop(programs);
+
+    let follow = || {
+        let mut program = UnixStream::connect(&socket).unwrap();
+        program.write_all(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        program
+    };
+    let programs: Vec<_> = (0..IDLE).map(|_| follow()).collect();
     daemon.ok(&["status"]);
     drop(programs);
     assert!(daemon.down().success());

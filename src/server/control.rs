@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -24,7 +26,8 @@ use crate::base::error_chain::error_chain;
 use crate::server::context::ServerContext;
 use crate::site;
 
-/// How many programs are connected at once. If one more comes, those that ask for nothing are disconnected.
+/// How many programs are connected at once. If one more comes, those that ask for nothing or read events
+/// are disconnected.
 const MAX_AT_ONCE: usize = 64;
 
 /// How often programs that ask for nothing are looked for while one waits.
@@ -32,6 +35,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How long accepting rests after a failure, such as too many open files.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
+/// The path of the event stream. Its readers connect again, so they make way like idle programs.
+const EVENTS: &str = "/api/events";
 
 /// The listening control socket. It is removed when this is dropped.
 #[derive(Debug)]
@@ -120,8 +126,8 @@ async fn serve(context: Arc<ServerContext>, stream: UnixStream, wanted: Arc<Noti
     let io = ClientIo::new(stream, options.socket_timeout);
     let (handler, has_asked) = (Arc::clone(&context), Arc::new(AtomicBool::new(false)));
     let asks = Arc::clone(&has_asked);
-    let service = service_fn(move |request| {
-        asks.store(true, Ordering::Relaxed);
+    let service = service_fn(move |request: Request<Incoming>| {
+        asks.store(request.uri().path() != EVENTS, Ordering::Relaxed);
         let context = Arc::clone(&handler);
         async move { Ok::<_, Infallible>(site::over_socket(Arc::clone(&context.site), request).await) }
     });
