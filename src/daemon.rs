@@ -48,47 +48,47 @@ use crate::storage::store::Store;
 use crate::tls::Faces;
 use crate::tls::ca::Authority;
 
-/// The port in our own addresses before one is known.
+/// The port of our own addresses before one is known.
 const DEFAULT_PORT: u16 = 8080;
 
-/// Of what is held of the spool in memory, the answers that are ready may take this part besides.
+/// The divisor of the hot set's size that gives the size of the complete responses.
 const REPEATED: usize = 4;
 
 /// The daemon: the context of each room.
 #[derive(Debug)]
 struct Daemon {
-    /// What all rooms share.
+    /// The parts that all rooms share.
     base: Arc<BaseContext>,
-    /// The way out.
+    /// Outgoing connections.
     net: Arc<NetContext>,
     /// The spool and its index.
     storage: Arc<StorageContext>,
     /// Proxied requests.
     proxy: Arc<ProxyContext>,
-    /// The queue's fetching.
+    /// Fetching of the queue.
     fetch: Arc<FetchContext>,
     /// Client connections, and our own web site.
     server: Arc<ServerContext>,
 }
 
-/// What a daemon is built from.
+/// The parts that a daemon is built from.
 #[derive(Debug)]
 struct Parts {
-    /// The configuration, and where it is read again.
+    /// The configuration and its file.
     live: Live,
     /// The open spool.
     store: Store,
     /// Our certificate authority.
     authority: Authority,
-    /// What was chosen when it stopped.
+    /// The mode that was chosen at the last stop.
     mode: Choice,
-    /// The addresses it listens on, the first being the one named in links.
+    /// The addresses it listens on; the first one is used in links.
     listening: Vec<SocketAddr>,
     /// The user's own templates and texts.
     templates: OwnPages,
 }
 
-/// The pages with the user's own over them, and what cannot be used of those.
+/// The templates, overlaid by the user's own, and the faults of those.
 fn own_templates(own: OwnPages) -> (Templates, Vec<String>) {
     let (templates, faults) = Templates::new(own.pages);
     for fault in &own.not_read {
@@ -106,7 +106,7 @@ impl Daemon {
     ///
     /// # Errors
     ///
-    /// When a name of ours is not a host name, or the system has no randomness.
+    /// If one of our names is not a host name, or the system has no randomness.
     fn build(parts: Parts) -> anyhow::Result<Arc<Self>> {
         let Parts { live, store, authority, mode, listening, templates } = parts;
         store.spool().queue().set_share(live.config().startup.queue_share.get());
@@ -165,7 +165,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Has changes of mode and configuration take effect in all rooms.
+    /// Makes changes of mode and configuration take effect in all rooms.
     fn observe(self: &Arc<Self>) {
         let daemon = Arc::downgrade(self);
         self.base.mode.observer.set(move |was| {
@@ -182,27 +182,27 @@ impl Daemon {
         let fetcher = Arc::downgrade(&self.fetch.fetcher);
         self.net.link.observer.set(move |_ways_out| {
             if let Some(fetcher) = fetcher.upgrade() {
-                // Another budget may hold from now on.
+                // Another budget may apply from now on.
                 fetcher.nudge();
             }
         });
     }
 
-    /// Does what follows from a change of the mode.
+    /// Carries out the effects of a change of the mode.
     fn mode_was_set(&self, was: Mode) {
         let mode = self.base.mode.now();
         if !mode.may_dial() {
             self.net.upstream.close_idle();
         }
         if mode != was {
-            // Before the queue is worked off.
+            // This precedes fetching the queue.
             let asked = mode.may_dial().then(|| sessions::on_queue(self.storage.store.spool()));
             self.storage.lock_online().changed(asked);
             self.base.happened(Hook::Mode(mode));
         }
     }
 
-    /// Does what follows from a new configuration.
+    /// Carries out the effects of a new configuration.
     fn config_was_applied(&self, applied: &Applied) {
         let is_new = |section: &str, key: &str| {
             applied.options.iter().any(|change| (change.section, change.key) == (section, key))
@@ -216,7 +216,7 @@ impl Daemon {
         let (dns_timeout, connect_timeout) = (options.dns_timeout, options.connect_timeout);
         self.net.upstream.set_limits(Limits::of(options), dns_timeout, connect_timeout);
         self.net.link.nudge();
-        // More may be fetched at once than before.
+        // The limit of simultaneous fetches may have risen.
         self.fetch.fetcher.nudge();
         if !applied.options.is_empty() {
             info!(options = %OptionNames(&applied.options), "the configuration has changed");
@@ -278,7 +278,7 @@ fn pages(base: &Arc<BaseContext>, templates: OwnPages) -> anyhow::Result<PageCon
     })
 }
 
-/// Names of options, as the log has them.
+/// The names of options as logged.
 struct OptionNames<'a>(&'a [OptionChange]);
 
 impl fmt::Display for OptionNames<'_> {

@@ -1,4 +1,4 @@
-//! The server: who is let in, and how it comes to an end.
+//! The server: client connections and access control.
 
 pub mod client_io;
 pub mod connection;

@@ -53,8 +53,8 @@ impl Faces {
         })
     }
 
-    /// Whether `error` is that the authority is not valid at this time, for the first time since the
-    /// start: the clock may have been set meanwhile, or the daemon have run until its end.
+    /// Whether `error` is that the authority is not valid now, and this is the first time since the
+    /// start. The clock may have been set, or the authority may have expired since then.
     pub fn is_news(&self, error: &BadAuthority) -> bool {
         matches!(error, BadAuthority::NotNow) && !self.told.swap(true, Ordering::Relaxed)
     }

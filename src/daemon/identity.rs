@@ -1,7 +1,7 @@
-//! Who the daemon is once it listens: `run-uid` and `run-gid`.
+//! The user and group of the daemon: `run-uid` and `run-gid`.
 //!
-//! Ports below 1024 are root's, the web is nobody to meet as root. So the daemon listens first, then
-//! becomes somebody else, and only then touches the spool or reads a byte of a client.
+//! Ports below 1024 need root, but root should not talk to the web. So the daemon binds its ports
+//! first, then changes its user, and only then touches the spool or reads from a client.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -18,11 +18,11 @@ use wwwoffle_spool::fs::make_root_for;
 pub struct Identity {
     user: Uid,
     group: Gid,
-    /// As whom further groups are looked up; a number that nobody has is in none.
+    /// The name for looking up further groups. A user without a name has none.
     name: Option<CString>,
 }
 
-/// Why the daemon cannot be who it is to be.
+/// The reason why the daemon cannot run as the configured user.
 #[derive(Debug, thiserror::Error)]
 pub enum BadIdentity {
     /// There is no such user.
@@ -31,32 +31,32 @@ pub enum BadIdentity {
     /// There is no such group.
     #[error("run-gid: there is no group {0:?} on this system")]
     NoGroup(String),
-    /// A number without a name belongs to no group.
+    /// A number without a name has no group.
     #[error("run-uid: user {0} has no name here, and so no group; say which with run-gid")]
     GroupMissing(Uid),
     /// The list of users could not be read.
     #[error("the users of this system cannot be looked up")]
     Unknown(#[source] Errno),
-    /// Only root may become somebody else.
+    /// Only root may change its user.
     #[error(
         "run-uid and run-gid: only root may become {0}; start the daemon as root, or as that user, or take \
          the options out"
     )]
     NotRoot(String),
-    /// The system did not let us.
+    /// The system refused.
     #[error("the daemon cannot become {0}")]
     Refused(String, #[source] Errno),
-    /// It let us go back, which must not be.
+    /// The process could change back to root, which must be impossible.
     #[error("the daemon could become root again")]
     NotForGood,
 }
 
 impl Identity {
-    /// Who the configuration wants the daemon to be; `None` where it does not say.
+    /// The identity in the configuration, if any.
     ///
     /// # Errors
     ///
-    /// [`BadIdentity`] when there is no such user or group.
+    /// [`BadIdentity`] if there is no such user or group.
     pub fn of(startup: &Startup) -> Result<Option<Self>, BadIdentity> {
         let (user, group) = (startup.run_uid.name(), startup.run_gid.name());
         if user.is_none() && group.is_none() {
@@ -71,7 +71,7 @@ impl Identity {
         Ok(Some(Self { user, group, name }))
     }
 
-    /// Whom things belong to that have this user and this group.
+    /// The identity of the owner of a file.
     ///
     /// # Errors
     ///
@@ -83,13 +83,13 @@ impl Identity {
         Ok(Self { user, group: Gid::from_raw(group), name })
     }
 
-    /// Whether what we make belongs to its user.
+    /// Whether the files that this process creates belong to its user.
     #[must_use]
     pub fn is_our_user(&self) -> bool {
         geteuid() == self.user
     }
 
-    /// Its user, as `sudo -u` takes it.
+    /// Its user as an argument of `sudo -u`.
     #[must_use]
     pub fn user(&self) -> String {
         match &self.name {
@@ -98,7 +98,7 @@ impl Identity {
         }
     }
 
-    /// Whether we are it, or may become it.
+    /// Checks that this process has the identity, or may assume it.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ impl Identity {
         }
     }
 
-    /// Makes the directory of the spool, if there is none, so that it will be able to use it.
+    /// Creates the directory of the spool for this identity, if it is missing.
     ///
     /// # Errors
     ///
@@ -120,18 +120,18 @@ impl Identity {
         make_root_for(spool, mode, self.user.as_raw(), self.group.as_raw())
     }
 
-    /// Becomes it, in all threads and for good.
+    /// Assumes the identity in all threads, irrevocably.
     ///
     /// # Errors
     ///
-    /// [`BadIdentity`]. Then the daemon must end: it may be half of it.
+    /// [`BadIdentity`]. The daemon must then exit, because the change may be incomplete.
     pub fn assume(&self) -> Result<(), BadIdentity> {
         if self.is_ours() {
             return Ok(());
         }
         self.may_be_assumed()?;
         let refused = |errno| BadIdentity::Refused(self.to_string(), errno);
-        // In this order: without root's rights neither groups nor group can be changed.
+        // In this order: without root's rights neither the groups nor the group can be changed.
         match &self.name {
             Some(name) => initgroups(name, self.group),
             None => setgroups(&[self.group]),

@@ -1,4 +1,4 @@
-//! The daemon's life: open, listen, serve, drain, close.
+//! The life of the daemon: open, listen, serve, drain, close.
 
 use std::fmt::Write as _;
 use std::io;
@@ -40,13 +40,13 @@ use crate::storage::store::{OPEN_FILE, Store};
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
 
-/// How long requests under way may take to end when the daemon stops.
+/// The time that running requests get to finish when the daemon stops.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often it is looked whether the disk has refused a page.
+/// The interval at which failed writes of stored pages are logged.
 const LOOK_FOR_FAILURES: Duration = Duration::from_secs(5);
 
-/// Why the daemon did not start: one message with what to do, and the exit status.
+/// The reason why the daemon did not start: a message with a remedy, and the exit status.
 #[derive(Debug)]
 pub struct Refusal {
     /// For standard error.
@@ -55,27 +55,26 @@ pub struct Refusal {
     pub status: ExitStatus,
 }
 
-/// What the daemon is started with.
+/// The parameters of a start.
 #[derive(Debug)]
 pub struct Start {
-    /// The configuration, and where it is read again.
+    /// The configuration and its file.
     pub live: Live,
     /// The directory of the spool.
     pub spool: PathBuf,
-    /// Where to listen; the first is the one named in links.
+    /// The addresses to listen on; the first one is used in links.
     pub listen: Vec<SocketAddr>,
-    /// The mode to begin in, if not that of the last stop.
+    /// The mode to start in; `None` for that of the last stop.
     pub mode: Option<Choice>,
-    /// How long nothing is removed by itself, if not [`purge::REST`].
+    /// The time before the first automatic purge; `None` for [`purge::REST`].
     pub rest: Option<Duration>,
 }
 
-/// Runs the daemon until it is told to stop. `ready` is given the one line that says where it
-/// listens, once it does.
+/// Runs the daemon until it is stopped. When it listens, `ready` gets a line with its addresses.
 ///
 /// # Errors
 ///
-/// [`Refusal`] when it cannot start.
+/// [`Refusal`] if it cannot start.
 pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
     let config = start.live.config();
     crate::base::log::start(config.options.log_level, config.startup.log_to)
@@ -90,7 +89,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
         .may_listen(&start.listen)
         .map_err(|open_listener| refuse(ExitStatus::BadConfig, open_listener.to_string()))?;
     let sockets = bind_all(&start.listen)?;
-    // Before the first thread is started and the first file is written.
+    // This precedes the first thread and the first written file.
     become_somebody(&config.startup, &start.spool)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -101,7 +100,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
     let spool = store.spool().clone();
     fetch::remove_leftovers();
     let ran = runtime.block_on(serve(start, (sockets, files), store, mode, ready));
-    // What has not ended by now is abandoned: unfinished entries are discarded at the next start.
+    // Tasks that are still running are abandoned. The next start discards unfinished entries.
     runtime.shutdown_timeout(Duration::from_secs(1));
     if let Err(error) = spool.flush() {
         warn!(error = error_chain(&error), "the last pages were not kept");
@@ -109,7 +108,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
     ran
 }
 
-/// Becomes whom the configuration says, if it does.
+/// Changes the user of the process as configured.
 fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), Refusal> {
     let bad = |error: BadIdentity| refuse(ExitStatus::BadConfig, error_chain(&error));
     let Some(identity) = Identity::of(startup).map_err(bad)? else { return Ok(()) };
@@ -160,7 +159,7 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), R
     Ok((store, mode))
 }
 
-/// How many older versions the configuration in force at that time says of a URL.
+/// The configured number of older versions of a URL, read from the configuration in force.
 fn versions(live: &Live) -> Versions {
     let config = live.in_force();
     Versions::by(move |url| spool_options::versions_of(&config.load(), url))
@@ -179,7 +178,7 @@ fn say_recovered(recovery: &Recovery) {
     }
 }
 
-/// The templates and texts of the user's own. Without them the pages are as they come with the program.
+/// The user's own templates and texts. If they cannot be read, the built-in pages are used.
 fn own_templates(store: &Store) -> OwnPages {
     store.spool().own_pages().unwrap_or_else(|error| {
         warn!(error = error_chain(&error), "the pages of your own cannot be read");
@@ -214,15 +213,16 @@ async fn serve(
     let prober = move |hosts| -> Probe { Box::pin(link_probe::run(Arc::clone(&prober), hosts)) };
     daemon.base.tasks.spawn(link::work(Arc::clone(&daemon.net), Box::new(prober)));
     daemon.net.link.has_begun().await;
-    // The first page that anybody sees tells of before as well.
+    // The first page shown must include the state from before the start.
     fetch::begin(&daemon.fetch).await;
     statistics::keep::begin(&daemon.storage).await;
     start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
-    // Whoever reads the line may send a signal at once.
+    // A program that reads the line may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
         refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
     })?;
-    // Last of all: a program that waits for the port may command as soon as it connects.
+    // Listening comes last: a program that waits for the port may send a command as soon as it
+    // connects.
     listen(&daemon, sockets, files)?;
     ready(&ready_line(&daemon, &spool));
     let why = wait_for_the_end(&daemon, signals).await;
@@ -238,7 +238,7 @@ async fn serve(
     Ok(())
 }
 
-/// Our certificate authority; the first start makes it.
+/// Loads our certificate authority. The first start creates it.
 fn authority(spool: &Path, domains: &[String]) -> Result<Authority, Refusal> {
     let now = clock::now();
     let authority = files::load_or_make(spool, now, domains).map_err(|error| {
@@ -288,8 +288,8 @@ fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles)
     }
 }
 
-/// Says in the log which pages the disk refused after they had been served: under the durability
-/// `batch` they are written a moment later.
+/// Logs pages that the disk refused after they had been served: with durability `batch` they are
+/// written a moment later.
 async fn tell_failures(context: Arc<StorageContext>) {
     let mut tick = tokio::time::interval(LOOK_FOR_FAILURES);
     loop {
@@ -315,7 +315,7 @@ fn bind_all(listen: &[SocketAddr]) -> Result<Vec<Socket>, Refusal> {
     listen.iter().map(bind).collect()
 }
 
-/// The addresses that were taken, with the ports that the system chose.
+/// The addresses of the sockets, with the ports chosen by the system.
 fn addresses(sockets: &[Socket]) -> Result<Vec<SocketAddr>, Refusal> {
     let address = |socket: &Socket| {
         socket.local_addr()?.as_socket().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
@@ -326,7 +326,7 @@ fn addresses(sockets: &[Socket]) -> Result<Vec<SocketAddr>, Refusal> {
     sockets.iter().map(address).collect::<io::Result<_>>().map_err(failed)
 }
 
-/// Listens on all sockets, and accepts clients of each.
+/// Listens on all sockets and accepts their clients.
 fn listen(daemon: &Arc<Daemon>, sockets: Vec<Socket>, files: OpenFiles) -> Result<(), Refusal> {
     let most = daemon.base.config().startup.max_connections.get().min(files.clients());
     let places = Arc::new(Semaphore::new(most));
@@ -365,7 +365,7 @@ fn ready_line(daemon: &Daemon, spool: &Path) -> String {
     line
 }
 
-/// The signals that mean something.
+/// The handled signals.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -373,7 +373,7 @@ struct Signals {
 }
 
 impl Signals {
-    /// From now on they end nothing by themselves.
+    /// Handles the signals from now on, in place of their default actions.
     fn receive() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -383,16 +383,16 @@ impl Signals {
     }
 }
 
-/// Waits for a signal or a command; returns which.
+/// Waits for a signal or a command, and returns its name.
 async fn wait_for_the_end(daemon: &Arc<Daemon>, mut signals: Signals) -> &'static str {
     loop {
         tokio::select! {
             _received = signals.terminate.recv() => return "SIGTERM",
             _received = signals.interrupt.recv() => return "SIGINT",
-            // A terminal that goes away says so too, and must not take the daemon with it.
+            // A closed terminal sends SIGHUP too, and must not end the daemon.
             _received = signals.hang_up.recv() => {
                 info!("SIGHUP: the configuration is read again");
-                // What is wrong with it is in the log.
+                // Errors of the configuration are logged.
                 let _in_force_or_not = daemon.base.reload().await;
             }
             () = daemon.base.tasks.stopping() => return "told to",

@@ -1,5 +1,5 @@
-//! What the spool needs now and then: what came last before a stop that was none in order is looked at, and what
-//! is kept besides answers is held within its bounds, room for a full disk among it.
+//! Regular upkeep of the spool: checks the last entries after a crash, and holds everything else in
+//! the spool within its bounds, such as the reserve for a full disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,19 @@ use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 use crate::storage::purge::room::min_free_at;
 
-/// How often the bounds are looked at.
+/// The interval at which the bounds are enforced.
 const TRIM_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// How often it is looked what was removed so long ago that nobody can have it back any more, and whether
-/// there is room again for what a full disk has used up.
+/// The interval at which deleted entries without undo are removed, and the reserve for a full disk
+/// is restored.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
-/// Where less of the disk is free, in bytes, nothing that was removed rests; or less than the configuration says.
+/// With less free space on the disk, in bytes, deleted entries are removed at once. The
+/// configuration may demand more.
 const NEEDED: u64 = 256 << 20;
 
-/// Tends the spool until the daemon stops. What is too old is not looked for in the first `rest`: until then
-/// the clock may be wrong.
+/// Tends the spool until the daemon stops. Old entries are not removed within the first `rest`,
+/// because the clock may still be wrong.
 pub(crate) async fn tend(context: Arc<StorageContext>, rest: Duration) {
     check_recent(&context).await;
     let mut tick = tokio::time::interval_at(Instant::now() + rest, TRIM_EVERY);
@@ -42,7 +43,7 @@ pub(crate) async fn tend(context: Arc<StorageContext>, rest: Duration) {
     }
 }
 
-/// Makes what is missing of the room that is kept for the mode and other small files on a full disk.
+/// Restores the reserve that lets the mode and other small files be written on a full disk.
 pub(crate) fn keep_reserve(spool: &Spool) {
     match spool.keep_reserve() {
         Ok(()) => {}
@@ -53,7 +54,7 @@ pub(crate) fn keep_reserve(spool: &Spool) {
     }
 }
 
-/// Looks at what came last, if the daemon before did not stop in order.
+/// Checks the last entries if the daemon before did not stop in order.
 async fn check_recent(context: &Arc<StorageContext>) {
     let asked = Arc::clone(context);
     let goes_on = move || !asked.base.tasks.is_stopping();
@@ -75,7 +76,7 @@ async fn check_recent(context: &Arc<StorageContext>) {
     }
 }
 
-/// Removes for good what was removed too long ago; all of it where the room is needed.
+/// Removes deleted entries whose time for undo has passed, or all of them if the space is needed.
 async fn forget_removed(context: &Arc<StorageContext>) {
     let needed = NEEDED.max(min_free_at(&context.base.config(), context.store.spool().root()));
     let forget = move |spool: &Spool| {

@@ -16,7 +16,7 @@ use crate::site::context::SiteContext;
 use crate::storage::store::Store;
 use crate::tls::ca::Authority;
 
-/// The contexts of a daemon of which no task runs.
+/// The contexts of a daemon without running tasks.
 pub(crate) struct TestDaemon(Arc<Daemon>);
 
 impl TestDaemon {

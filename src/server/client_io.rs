@@ -1,6 +1,5 @@
-//! A client's connection beneath hyper: it ends a client that does not read, refuses one whose
-//! requests are not sound, and lets interim answers (1xx) through, which hyper's server has no call
-//! for.
+//! A client's connection below hyper. It ends a client that does not read, refuses malformed
+//! requests, and sends interim responses (1xx), for which hyper's server has no interface.
 
 use std::io;
 use std::pin::Pin;
@@ -17,8 +16,8 @@ use crate::base::patient_io::WriteTimer;
 use crate::proxy::interims::Interims;
 use wwwoffle_http::framing::Gate;
 
-/// How long a client that has ended its half of the connection waits for the next byte of its answer. It
-/// looks the same as one that has left, as long as nothing is written to it.
+/// The time for which a client that closed its half of the connection waits for the next byte of
+/// its response. As long as nothing is written, it cannot be distinguished from one that has left.
 const HALF_CLOSED: Duration = Duration::from_secs(10);
 
 /// The connection of one client.
@@ -26,21 +25,21 @@ const HALF_CLOSED: Duration = Duration::from_secs(10);
 pub struct ClientIo<T> {
     inner: T,
     timer: WriteTimer,
-    /// Whether hyper has written out all it had, so that its next byte begins an answer.
+    /// Whether hyper has written everything, so that its next byte begins a response.
     between: bool,
     interims: Interims,
-    /// Who watches what the client sends, if anyone does.
+    /// Checks the received bytes, if set.
     gate: Option<Gate>,
-    /// Who answers what was answered before, if anyone does.
+    /// Answers repeated requests, if set.
     repeater: Option<Box<Repeater>>,
-    /// How long an answer is still made, once the client has ended its half.
+    /// The deadline for the response after the client has closed its half.
     half_closed: Option<Pin<Box<Sleep>>>,
-    /// Who counts the streams that the client resets, over HTTP/2.
+    /// Counts the streams that the client resets, over HTTP/2.
     resets: Option<ResetCounter>,
 }
 
 impl<T> ClientIo<T> {
-    /// Wraps `inner`; a write that makes no progress for `patience` fails.
+    /// Wraps `inner`. A write without progress for `patience` fails.
     pub fn new(inner: T, patience: Duration) -> Self {
         Self {
             inner,
@@ -54,35 +53,35 @@ impl<T> ClientIo<T> {
         }
     }
 
-    /// Lets only sound requests through.
+    /// Lets only well-formed requests through.
     #[must_use]
     pub fn gated(mut self) -> Self {
         self.gate = Some(Gate::default());
         self
     }
 
-    /// Has those answered beneath hyper that repeat another.
+    /// Answers repeated requests below hyper.
     #[must_use]
     pub(super) fn repeating(mut self, repeater: Repeater) -> Self {
         self.repeater = Some(Box::new(repeater));
         self
     }
 
-    /// Has the streams counted that the client resets.
+    /// Counts the streams that the client resets.
     #[must_use]
     pub(super) fn counting(mut self, resets: ResetCounter) -> Self {
         self.resets = Some(resets);
         self
     }
 
-    /// The way for interim answers into this connection.
+    /// A sender of interim responses into this connection.
     pub fn interims(&self) -> Interims {
         self.interims.clone()
     }
 }
 
 impl<T: AsyncWrite + Unpin> ClientIo<T> {
-    /// Runs one step of a write under the clock.
+    /// Runs one step of a write with a timeout.
     fn watch_write<R>(
         &mut self,
         cx: &mut Context<'_>,
@@ -97,7 +96,7 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         self.timer.watch(cx, step)
     }
 
-    /// Writes what is left of an answer that hyper does not know of.
+    /// Writes the rest of a response that hyper does not know.
     fn poll_answering(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(mut repeater) = self.repeater.take_if(|repeater| repeater.is_answering()) {
             let step = self.watch_write(cx, |inner, cx| repeater.poll_step(inner, cx));
@@ -107,7 +106,7 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits while a client that has ended its half may still be there for its answer.
+    /// Waits while a client that closed its half may still wait for its response.
     fn poll_half_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let heads = self.gate.as_ref().and_then(Gate::between);
         let is_answered = heads
@@ -121,12 +120,12 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         until.as_mut().poll(cx)
     }
 
-    /// Writes what interim answers wait, where hyper is between two answers.
+    /// Writes waiting interim responses if hyper is between two responses.
     ///
-    /// hyper flushes each time it has written its buffer out, and on every turn of its loop after
-    /// that. A request is handled only when the answer before it has been handed over, so an
-    /// interim answer found waiting between a flush and the next byte belongs exactly there; one
-    /// found while bytes of an earlier answer still flow waits for the flush.
+    /// hyper flushes after each time it has written its buffer, and in every later turn of its
+    /// loop. It handles a request only after the response before it was handed over. So an interim
+    /// response that waits between a flush and the next byte belongs exactly there. One that
+    /// arrives while an earlier response is being written waits for the flush.
     fn poll_interims(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.between {
             let Some(chunk) = self.interims.next(cx.waker()) else { break };

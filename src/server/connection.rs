@@ -1,4 +1,4 @@
-//! One client's connection, from its first byte to its last.
+//! The connection of one client, from its first byte to its last.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -23,15 +23,14 @@ use crate::proxy::{self, Client};
 use crate::server::context::ServerContext;
 use crate::storage::statistics::Given;
 
-/// The largest head of a request that is read, in bytes, with its fields. A URL may be of any
-/// length that fits.
+/// The largest request head with its fields, in bytes. A URL may have any length that fits.
 const MAX_REQUEST_HEAD: usize = 1024 * 1024 + 64 * 1024;
 
-/// The most fields a request may have.
+/// The largest number of fields of a request.
 pub(super) const MAX_REQUEST_FIELDS: usize = 256;
 
-/// Serves one client until it leaves, stays silent for too long, or the daemon stops and its
-/// request under way is done.
+/// Serves one client until it leaves or times out, or until the daemon stops and the running
+/// request is answered.
 pub(super) async fn serve(
     context: Arc<ServerContext>,
     stream: TcpStream,
@@ -50,12 +49,12 @@ pub(super) async fn serve(
     front::open(&context, stream, visitor).instrument(debug_span!("connection", %peer)).await;
 }
 
-/// Speaks HTTP on `stream` until its client leaves, is silent for too long, or the daemon stops
-/// and its request under way is done. Dropping it closes the connection.
+/// Speaks HTTP on `stream` until the client leaves or times out, or until the daemon stops and the
+/// running request is answered. Dropping the future closes the connection.
 ///
 /// # Errors
 ///
-/// What ended it, if not its client in good order.
+/// The error that ended the connection, unless the client closed it in order.
 pub(crate) async fn speak<T>(
     context: &Arc<ServerContext>,
     stream: T,
@@ -91,7 +90,7 @@ where
         let (whence, exchange, asked) =
             (Arc::clone(&whence), Arc::clone(&exchange), exchange.asked());
         async move {
-            // hyper keeps room for this future as long as the connection lives.
+            // hyper reserves memory for this future during the whole connection, so it is boxed.
             let answering = Box::pin(proxy::handle(Arc::clone(&context.proxy), client, request));
             let mut response = answering.await;
             let given = response.extensions_mut().remove::<Given>();

@@ -1,4 +1,4 @@
-//! What client connections need.
+//! The context of client connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,12 +13,12 @@ use crate::proxy::context::ProxyContext;
 use crate::site::context::SiteContext;
 use crate::storage::context::StorageContext;
 
-/// What client connections need.
+/// The parts that client connections need.
 #[derive(Debug)]
 pub struct ServerContext {
-    /// What all rooms share.
+    /// The parts that all rooms share.
     pub base: Arc<BaseContext>,
-    /// The spool, by which repeated answers are checked.
+    /// The spool, to check repeated responses.
     pub storage: Arc<StorageContext>,
     /// Answers proxied requests.
     pub proxy: Arc<ProxyContext>,
@@ -26,12 +26,12 @@ pub struct ServerContext {
     pub site: Arc<SiteContext>,
     /// Limits the streams of all connections.
     pub places: Places,
-    /// Answers that are ready for the same request again.
+    /// Complete responses for repeated requests.
     pub repeats: Repeats,
 }
 
 impl ServerContext {
-    /// Counts a client and holds its `place`, both until the guard is dropped.
+    /// Counts a client and holds its `place` until the guard is dropped.
     #[must_use]
     pub fn count_connection(&self, place: (OwnedSemaphorePermit, Guest)) -> Connected {
         let count = Arc::clone(&self.site.connections);

@@ -1,4 +1,4 @@
-//! The control socket, `<spool>/control`: the API for whoever may enter the spool.
+//! The control socket `<spool>/control`: the API for the owner of the spool.
 
 use std::convert::Infallible;
 use std::io;
@@ -26,14 +26,13 @@ use crate::base::error_chain::error_chain;
 use crate::server::context::ServerContext;
 use crate::site;
 
-/// How many programs are connected at once. If one more comes, those that ask for nothing or read events
-/// are disconnected.
+/// The largest number of connected programs. If another one connects, idle ones are disconnected.
 const MAX_AT_ONCE: usize = 64;
 
-/// How often programs that ask for nothing are looked for while one waits.
+/// The interval at which idle programs are asked to leave while another one waits.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How long accepting rests after a failure, such as too many open files.
+/// The pause after a failure to accept, such as too many open files.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
 /// The path of the event stream. Its readers connect again, so they make way like idle programs.
@@ -46,12 +45,12 @@ pub struct ControlSocket {
     spool: PathBuf,
 }
 
-/// Listens on the control socket of the spool at `spool`, for its owner alone. One that a daemon
-/// before left behind is removed: the caller has the lock of the spool, so nobody uses it.
+/// Listens on the control socket of the spool, for its owner only. A socket left by an earlier
+/// daemon is removed: the caller holds the lock of the spool, so no daemon uses it.
 ///
 /// # Errors
 ///
-/// What the system said; or that something else than a socket has its name.
+/// The error of the system, or that the name is taken by something other than a socket.
 pub fn bind(spool: &Path) -> io::Result<ControlSocket> {
     let path = ControlPath::of(spool)?;
     match rustix::fs::lstat(path.as_path()) {
@@ -77,8 +76,8 @@ impl Drop for ControlSocket {
     }
 }
 
-/// Serves the API on the control socket until the daemon stops, then removes the socket; at most for `most`
-/// programs at once. What is under way then is answered.
+/// Serves the API on the control socket until the daemon stops, for at most `most` programs at
+/// once. Then it answers running requests and removes the socket.
 pub async fn accept(context: Arc<ServerContext>, socket: ControlSocket, most: usize) {
     let (places, wanted) = (Arc::new(Semaphore::new(most.min(MAX_AT_ONCE))), Arc::default());
     loop {
@@ -107,7 +106,8 @@ pub async fn accept(context: Arc<ServerContext>, socket: ControlSocket, most: us
     }
 }
 
-/// A place for one more program. While there is none, `wanted` tells those that ask for nothing to leave.
+/// Waits for a place for one more program. Until there is one, `wanted` tells idle programs to
+/// leave.
 async fn place(places: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphorePermit> {
     let acquired = Arc::clone(places).acquire_owned();
     let mut acquired = pin!(acquired);
@@ -119,8 +119,8 @@ async fn place(places: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphor
     }
 }
 
-/// Serves one program until it leaves, stays silent for too long or while its place is `wanted`, or the
-/// daemon stops and its request under way is answered.
+/// Serves one program until it leaves or times out, until it is idle and its place is `wanted`, or
+/// until the daemon stops and the running request is answered.
 async fn serve(context: Arc<ServerContext>, stream: UnixStream, wanted: Arc<Notify>) {
     let options = &context.base.config().options;
     let io = ClientIo::new(stream, options.socket_timeout);
@@ -146,7 +146,7 @@ async fn serve(context: Arc<ServerContext>, stream: UnixStream, wanted: Arc<Noti
             }
             () = context.base.tasks.stopping() => {}
         }
-        // A request under way is answered first.
+        // A running request is answered first.
         connection.as_mut().graceful_shutdown();
         connection.await
     };

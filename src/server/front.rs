@@ -1,9 +1,9 @@
-//! Our own port, which speaks TLS to who begins with it: the first byte tells.
+//! Our own port, which speaks TLS or plain HTTP depending on the first byte.
 //!
 //! ```text
-//! first byte ── 22 ── ClientHello ── a name of ours, or none ── a certificate for it ── HTTP
-//!         │                └──────── any other name ─────────── refused
-//!         └──── any other ───────────────────────────────────────────────────────────── HTTP/1.1
+//! first byte ── 22 ── ClientHello ── our name, or no name ── a certificate for it ── HTTP
+//!         │                └──────── any other name ──────── refused
+//!         └──── any other ────────────────────────────────────────────────────────── HTTP/1.1
 //! ```
 
 use std::net::SocketAddr;
@@ -29,11 +29,11 @@ use crate::server::context::ServerContext;
 use crate::tls::hello::{self, Opening};
 use crate::tls::leaf::refusing;
 
-/// The first byte of TLS: the type of a record that holds a handshake (RFC 8446 §5.1). No request
-/// begins with it.
+/// The first byte of TLS: the type of a handshake record (RFC 8446 §5.1). No request begins with
+/// it.
 const HANDSHAKE: u8 = 22;
 
-/// Serves a client that has come to our port, to its end.
+/// Serves a client of our port until it leaves.
 pub(super) async fn open(context: &Arc<ServerContext>, stream: TcpStream, visitor: Visitor) {
     let mut first = [0];
     let patience = context.base.config().options.idle_timeout;
@@ -47,7 +47,7 @@ pub(super) async fn open(context: &Arc<ServerContext>, stream: TcpStream, visito
         Ok(Err(error)) => return debug!(%error, "the client left before it said anything"),
         Err(_) => return debug!("the client said nothing"),
     }
-    // In boxes, so that a client that says nothing takes no room for what others may say.
+    // Boxed, so that an idle client does not need the memory of the larger futures.
     if first != [HANDSHAKE] {
         return tell(Box::pin(speak(context, stream, HttpVersion::Http1, visitor)).await);
     }
@@ -57,8 +57,8 @@ pub(super) async fn open(context: &Arc<ServerContext>, stream: TcpStream, visito
     }
 }
 
-/// Serves a client that has asked us for a connection to ourselves, under the name `host`. What is
-/// served inside may be anything but this, so its future has no type of its own.
+/// Serves a client that requested a connection to ourselves, under the name `host`. The future is
+/// boxed, because the service inside contains this type again.
 pub(crate) fn open_nested(
     context: Arc<ServerContext>,
     upgrade: OnUpgrade,
@@ -73,8 +73,8 @@ pub(crate) fn open_nested(
     })
 }
 
-/// Reads what the client begins with, and speaks TLS if it does; `host` is what it has connected
-/// to, for when it names nothing.
+/// Reads the first bytes of the client and speaks TLS if it does. `host` is the name it connected
+/// to, used if it sends no server name.
 async fn secure<T>(context: &Arc<ServerContext>, mut stream: T, visitor: Visitor, host: &str)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -112,8 +112,8 @@ where
     }
 }
 
-/// How to speak TLS with a client: as the name of ours that it asks for, or as the address it has
-/// connected to, and as nobody else.
+/// The TLS configuration for a client: for the requested name if it is ours, or for the address it
+/// connected to. Other names have none.
 fn face(context: &ServerContext, hello: &Accepted, host: &str) -> Option<Arc<ServerConfig>> {
     let port = context.base.local.http_port();
     let name = hello::name(hello);
@@ -140,7 +140,7 @@ fn face(context: &ServerContext, hello: &Accepted, host: &str) -> Option<Arc<Ser
     }
 }
 
-/// An address as a URL has it.
+/// An address as written in a URL.
 fn host_of(address: SocketAddr) -> String {
     match address.ip().to_canonical() {
         std::net::IpAddr::V4(ip) => ip.to_string(),
@@ -150,7 +150,7 @@ fn host_of(address: SocketAddr) -> String {
 
 fn tell(served: hyper::Result<()>) {
     if let Err(error) = served {
-        // A client that leaves in the middle is nobody's fault and nothing to act on.
+        // A client that leaves in the middle needs no action.
         debug!(error = error_chain(&error), "connection ended");
     }
 }

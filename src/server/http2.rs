@@ -1,12 +1,12 @@
-//! HTTP/2 towards a client (RFC 9113), and what one connection of it may cost.
+//! HTTP/2 to a client (RFC 9113), and the bounds of one connection.
 //!
-//! What hyper and h2 beneath it do by themselves: a request with fields of one connection, bad
-//! pseudo-fields, or a body of another length than it said is reset; a header list that is too
-//! large is answered 431, a header block in too many pieces ends the connection, as do many
-//! requests that were taken back before they were looked at (`ENHANCE_YOUR_CALM`). Frames that ask
-//! for an answer (PING, SETTINGS) are read no faster than the answers can be written.
+//! hyper and h2 enforce these rules. A request with connection fields, bad pseudo-fields, or a body
+//! of another length than announced is reset. A header list that is too large gets 431. A header
+//! block in too many pieces ends the connection, and so do many requests that are cancelled before
+//! they are accepted (`ENHANCE_YOUR_CALM`). Frames that need an answer (PING, SETTINGS) are not
+//! read faster than the answers can be written.
 //!
-//! Interim answers (1xx) are left out: hyper has no way for them on HTTP/2.
+//! Interim responses (1xx) are dropped, because hyper cannot send them over HTTP/2.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -32,41 +32,41 @@ use crate::proxy::{self, Client, reply};
 use crate::server::context::ServerContext;
 use crate::storage::statistics::Given;
 
-/// The most streams of one connection at once: as many as RFC 9113 §6.5.2 advises at least, and as
-/// browsers count on.
+/// The largest number of simultaneous streams of a connection: the minimum that RFC 9113 §6.5.2
+/// recommends, and that browsers expect.
 const MAX_STREAMS: u32 = 100;
 
-/// The largest header list of a request, in bytes, as HTTP/2 counts them. A hundred of them may be
-/// held at once; browsers send a few thousand bytes.
+/// The largest header list of a request, in bytes as HTTP/2 counts them. Up to a hundred may be in
+/// memory at once. Browsers send a few thousand bytes.
 const MAX_HEADER_LIST: u32 = 64 * 1024;
 
-/// The largest frame that is taken, in bytes: the least that can be said (RFC 9113 §6.5.2).
+/// The largest accepted frame, in bytes: the smallest allowed setting (RFC 9113 §6.5.2).
 const MAX_FRAME: u32 = 16 * 1024;
 
-/// How much of one request's body may come before somebody reads it, in bytes.
+/// The largest unread part of one request body, in bytes.
 const STREAM_WINDOW: u32 = 256 * 1024;
 
-/// The same for all streams of a connection together.
+/// The largest unread part of all request bodies of a connection, in bytes.
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 
-/// How much of an answer one stream holds that its client has not taken, in bytes.
+/// The largest unsent part of one response, in bytes.
 const MAX_SEND_BUFFER: usize = 64 * 1024;
 
-/// How many requests may be taken back before they were looked at.
+/// The number of requests that may be cancelled before they are accepted.
 const MAX_RESET_BEFORE_ACCEPTED: usize = 20;
 
-/// How many streams may be reset because of what the client did wrong.
+/// The number of streams that may be reset because of errors of the client.
 const MAX_RESET_FOR_ERRORS: usize = 128;
 
-/// How long a connection that was told to end, and has no stream, may take to do so.
+/// The time within which a connection without streams must close after GOAWAY.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// Speaks HTTP/2 on `stream` until its client leaves, has no stream for too long, or the daemon
-/// stops and its requests under way are done. Dropping it closes the connection.
+/// Speaks HTTP/2 on `stream` until the client leaves or has no stream for too long, or until the
+/// daemon stops and the running requests are answered. Dropping the future closes the connection.
 ///
 /// # Errors
 ///
-/// What ended it, if not its client in good order.
+/// The error that ended the connection, unless the client closed it in order.
 pub(super) async fn serve<T>(
     context: &Arc<ServerContext>,
     stream: T,
@@ -107,7 +107,7 @@ where
     tokio::select! {
         served = connection => served,
         () = streams.abused() => given_up(),
-        // A client that does not answer the goodbye, or does not take the end of its last answer.
+        // The client does not answer the GOAWAY, or does not read the end of its last response.
         () = streams.idle(GOODBYE) => Ok(()),
     }
 }
@@ -118,7 +118,7 @@ fn given_up() -> hyper::Result<()> {
     Ok(())
 }
 
-/// Answers the request of one stream, when there is a place for it.
+/// Answers the request of one stream when there is a place for it.
 async fn answer(
     context: Arc<ServerContext>,
     visitor: Visitor,

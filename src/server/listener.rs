@@ -1,4 +1,4 @@
-//! Accepting clients, a bounded number of them.
+//! Accepts clients, up to a bound.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,21 +13,21 @@ use tracing::{error, warn};
 use super::connection;
 use crate::server::context::ServerContext;
 
-/// How many clients the system holds that have not been accepted yet; it may have a lower bound of its own.
-/// Beyond that it makes clients wait for seconds, and forgets those of them that say nothing.
+/// The number of clients that the system queues before they are accepted; the system may have a
+/// lower bound. Beyond it, the system delays clients for seconds and forgets silent ones.
 const BACKLOG: i32 = 4096;
 
-/// How long accepting rests after a failure, such as too many open files.
+/// The pause after a failure to accept, such as too many open files.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
-/// Takes `address`, on which nobody is heard yet; port 0 takes any free one.
+/// Binds a socket to `address` without listening. Port 0 chooses a free one.
 ///
 /// # Errors
 ///
-/// What the system said: the port is taken, or not ours to take.
+/// The error of the system, such as a port in use or a missing permission.
 pub fn bind(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    // A restart must not wait for the connections of the time before to be forgotten.
+    // A restart must not wait until old connections have expired.
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -37,17 +37,17 @@ pub fn bind(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Listens on a socket of [`bind`]: from now on clients connect.
+/// Listens on a socket of [`bind`]. From now on clients can connect.
 ///
 /// # Errors
 ///
-/// What the system said: another program began to listen there first.
+/// The error of the system: another program has started to listen there.
 pub fn listen(socket: Socket) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
 }
 
-/// Accepts clients until the daemon stops; each is served in a task of its own.
+/// Accepts clients until the daemon stops, and serves each in a task.
 pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, places: Arc<Semaphore>) {
     loop {
         let place = tokio::select! {
@@ -96,16 +96,16 @@ pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, places: 
     }
 }
 
-/// Whether the client may use the proxy, by its address. Asked again with each request, as the
-/// configuration may change meanwhile.
+/// Whether the client may use the proxy, judged by its address. Each request checks this again,
+/// because the configuration may change.
 fn is_served(context: &ServerContext, stream: &TcpStream, peer: SocketAddr) -> bool {
-    // Without an address of ours the client has left already.
+    // A connection without a local address has been closed by the client.
     stream.local_addr().is_ok_and(|ours| {
         context.proxy.clients.access.serves(&context.base.config(), peer.ip(), ours.ip())
     })
 }
 
-/// Whether the client alone is the cause: it left before it was accepted.
+/// Whether only the client is the cause: it left before it was accepted.
 fn is_the_clients(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -115,18 +115,18 @@ fn is_the_clients(error: &io::Error) -> bool {
     )
 }
 
-/// How the files that the process may open are shared out, so that no use of them shuts out another. What
-/// is left is for origins, the index and what is written.
+/// The shares of the open files of the process, so that no use can block another. The rest is for
+/// origins, the index and writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {
     limit: usize,
 }
 
-/// Open files of a daemon that nobody uses, about.
+/// The approximate number of open files of an idle daemon.
 const AT_REST: usize = 32;
 
 impl OpenFiles {
-    /// Raises the limit to what the system allows.
+    /// Raises the limit as far as the system allows.
     #[must_use]
     pub fn raise() -> Self {
         use rustix::process::{Resource, getrlimit, setrlimit};
@@ -140,19 +140,19 @@ impl OpenFiles {
         Self { limit: limit.unwrap_or(usize::MAX) }
     }
 
-    /// The most clients of the port: each may need a connection to its origin.
+    /// The largest number of clients of the port. Each may need a connection to its origin.
     #[must_use]
     pub fn clients(self) -> usize {
         (self.limit.saturating_sub(AT_REST) / 2).clamp(1, Semaphore::MAX_PERMITS)
     }
 
-    /// The most programs on the control socket.
+    /// The largest number of programs on the control socket.
     #[must_use]
     pub fn programs(self) -> usize {
         (self.limit / 8).max(1)
     }
 
-    /// The most files of stored pages that stay open for the next requests.
+    /// The largest number of files of stored pages that stay open for further requests.
     #[must_use]
     pub fn pages(self) -> usize {
         self.limit / 8

@@ -1,9 +1,9 @@
-//! How many requests of HTTP/2 are under way at once, on all connections together: one of them
-//! costs as much as a connection of HTTP/1.1, so there are as many places as there are for those.
-//! Each may hold a piece of a kept body, 128 KiB, and what its client has not taken yet.
+//! Bounds the running HTTP/2 requests of all connections together. Such a request costs as much as
+//! a connection of HTTP/1.1, so the bound is the same. Each may hold 128 KiB of a stored body and
+//! the unsent part of its response.
 //!
-//! Tunnels and other protocols are counted apart, and do not wait, as requests run inside them:
-//! those must not wait for each other.
+//! Tunnels and other protocols are counted separately and do not wait. Requests run inside them, so
+//! they could otherwise wait for each other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,31 +12,31 @@ use hyper::{Method, Request};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// The places.
+/// The bound for running requests and tunnels.
 #[derive(Debug)]
 pub struct Places {
     requests: Arc<Semaphore>,
     tunnels: Arc<Semaphore>,
 }
 
-/// One of them, free again when it is dropped.
+/// The right to run one of them. Dropping it frees the place.
 #[derive(Debug)]
 pub struct Place(#[expect(dead_code, reason = "it is there to be dropped")] OwnedSemaphorePermit);
 
 impl Place {
-    /// What is said when there is none.
+    /// The error text if there is no place.
     pub const NONE: &str = "too many requests are under way";
 }
 
 impl Places {
-    /// So many for requests, and so many for tunnels.
+    /// `count` places for requests and as many for tunnels.
     #[must_use]
     pub fn new(count: usize) -> Self {
         let places = || Arc::new(Semaphore::new(count));
         Self { requests: places(), tunnels: places() }
     }
 
-    /// Takes the place for `request`, waiting at most `patience`; `None` when there is none.
+    /// Takes the place for `request`. Waits at most `patience`, then returns `None`.
     pub async fn take<B>(&self, request: &Request<B>, patience: Duration) -> Option<Place> {
         if request.method() == Method::CONNECT {
             return Arc::clone(&self.tunnels).try_acquire_owned().ok().map(Place);

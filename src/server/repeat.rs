@@ -1,14 +1,15 @@
-//! Requests that repeat another one, byte for byte: they get the answer that the other one got, beneath
-//! hyper and without being read again.
+//! Answers requests that repeat an earlier one byte for byte. They get the same response, below
+//! hyper and without being parsed again.
 //!
-//! What a request from the spool is answered follows from its bytes, from whose connection it comes by
-//! ([`Whence`]), and from what else is in force: the configuration, the mode, what is kept, and the time
-//! ([`crate::proxy::repeat::Grounds`]). So for as long as these are the same the answer is; the first one is remembered as it went
-//! out ([`Ready`]), at most until its `Age` would be another, which is less than a second. Only what says
-//! nothing of who asks is remembered, and only where the proxy has no users.
+//! The response to a request from the spool follows from its bytes, its connection ([`Whence`]),
+//! and the state of the daemon: configuration, mode, stored copies and time
+//! ([`crate::proxy::repeat::Grounds`]). While these are the same, so is the response. The first
+//! response is stored as sent ([`Ready`]), at most until its `Age` would change, which is less than
+//! a second. Only requests that do not identify the client are remembered, and only if the proxy
+//! has no users.
 //!
-//! A connection takes an answer from here (`Repeater`) only while hyper has nothing of its client to
-//! read or to answer: then the next byte of the client begins a request, and the next one to it an answer.
+//! A connection takes a response from here (`Repeater`) only while hyper has nothing to read or to
+//! answer. Then the next byte of the client begins a request, and the next byte to it a response.
 
 mod exchange;
 mod ready;

@@ -1,20 +1,20 @@
-//! Counts the streams that a client of HTTP/2 resets.
+//! Counts the streams that an HTTP/2 client resets.
 //!
-//! Neither hyper nor h2 tells of them: a request that is dropped may as well have been ended by this
-//! program, and one that was answered may be reset after that. So the frames are counted as they come.
+//! Neither hyper nor h2 reports them: a dropped request may have been ended by this program, and an
+//! answered one may be reset later. So the frames are counted as they arrive.
 
 use super::streams::Streams;
 
 /// The length of the preface, in bytes (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
-/// The length of the head of a frame, in bytes (RFC 9113 §4.1).
+/// The length of a frame header, in bytes (RFC 9113 §4.1).
 const HEAD: usize = 9;
 
 /// The type of the frame that resets a stream (RFC 9113 §6.4).
 const RST_STREAM: u8 = 3;
 
-/// Reads along what a client sends, from the first byte of its connection.
+/// Reads the bytes of a client from the start of its connection.
 #[derive(Debug)]
 pub(super) struct ResetCounter {
     streams: Streams,
@@ -36,17 +36,17 @@ impl ResetCounter {
     }
 }
 
-/// The place in a sequence of frames.
+/// The position in a sequence of frames.
 #[derive(Debug)]
 struct Frames {
-    /// How many bytes come before the head of the next frame.
+    /// The number of bytes before the next frame header.
     skip: usize,
-    /// The beginning of that head.
+    /// The received part of that header.
     head: Vec<u8>,
 }
 
 impl Frames {
-    /// How many streams are reset by the frames that begin here.
+    /// The number of streams reset by frames whose headers end in `bytes`.
     fn resets(&mut self, mut bytes: &[u8]) -> usize {
         let mut resets = 0;
         while !bytes.is_empty() {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn resets_are_found_however_the_bytes_are_cut() {
-        // A payload that looks like a frame is none.
+        // A payload that looks like a frame does not count.
         let inner = frame(RST_STREAM, &[0; 4]);
         let all = [
             vec![RST_STREAM; PREFACE],

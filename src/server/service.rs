@@ -1,4 +1,4 @@
-//! What the server does for the proxy.
+//! The services of the server for the proxy.
 
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
-//! The streams of one HTTP/2 connection: how many are under way, which client does not read its
-//! answers, and which makes requests only to reset them.
+//! The streams of one HTTP/2 connection: how many are running, which client does not read its
+//! responses, and which only resets its requests.
 //!
-//! hyper serves each stream in a future of its own, which it gives to [`Streams`] to run. That
-//! future waits for as long as its client leaves the stream's window shut, and no write to the
-//! socket is tried meanwhile. So the body that is sent ([`Paced`]) tells when a piece of it was
-//! taken and when the next is asked for; a stream that has asked for none for too long is ended.
+//! hyper serves each stream in a future that it gives to [`Streams`] to run. That future waits
+//! while the client keeps the window of the stream closed, and tries no write to the socket. So the
+//! body ([`Paced`]) records when a piece of it was taken and when the next is requested. A stream
+//! that requests none for too long is ended.
 //!
-//! A stream that has become a tunnel is written to by a future that hyper gives us too, and that
-//! waits in the same way. Whoever moves the bytes has a clock; once it has given the tunnel up, and
-//! so its place, this future gets the same time again for the rest.
+//! A stream that became a tunnel is written by a future that hyper provides too, and that waits in
+//! the same way. The task that copies the bytes has a timeout. After it has given up the tunnel,
+//! and so its place, this future gets the same time again for the rest.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,17 +30,17 @@ use crate::proxy::body::Body;
 use crate::proxy::visitor::Visitor;
 use crate::storage::statistics::Given;
 
-/// The largest piece of a body that is given to HTTP/2 at once, in bytes, which is also its frame.
-/// What it was given it holds until the client takes it, on every stream.
+/// The largest piece of a body given to HTTP/2 at once, in bytes, and so the largest frame. On
+/// every stream, HTTP/2 holds it until the client takes it.
 const PIECE: usize = 16 * 1024;
 
-/// A client may reset so many streams before it counts whether that is most of what it does. A browser that
-/// leaves a page resets a hundred or two.
+/// The number of resets after which a client is abusive if most of its streams are reset. A browser
+/// that leaves a page resets one or two hundred.
 const MANY_RESETS: usize = 500;
 
 tokio::task_local! {
-    /// The pace of the stream whose future is polled: hyper makes the future around our body and
-    /// has no place for it.
+    /// The pace of the stream whose future is polled: hyper creates that future around our body and
+    /// cannot carry the pace.
     static PACE: Arc<Pace>;
 }
 
@@ -62,7 +62,7 @@ struct Shared {
 }
 
 impl Streams {
-    /// None yet; one that stands still for `patience` will be ended.
+    /// No streams yet. A stream without progress for `patience` will be ended.
     pub(super) fn new(tasks: Tasks, patience: Duration) -> Self {
         Self { tasks, patience, shared: Arc::default() }
     }
@@ -79,7 +79,7 @@ impl Streams {
         }
     }
 
-    /// Resolves when the client does little but reset its streams.
+    /// Resolves when the client resets most of its streams.
     pub(super) async fn abused(&self) {
         self.shared.abused.notified().await;
     }
@@ -105,7 +105,7 @@ where
 {
     fn execute(&self, stream: F) {
         let (active, patience) = (Active::enter(&self.shared), self.patience);
-        // What a stream becomes is begun by the stream's own future.
+        // The future of a stream starts the future of the tunnel that it becomes.
         let outer = PACE.try_with(|pace| pace.place().clone()).ok();
         self.tasks.spawn(async move {
             // Dropping the future of a stream resets it.
@@ -128,11 +128,11 @@ where
 
 /// Remembers the place of the request whose stream is polled now.
 pub(super) fn hold(place: &Arc<Place>) {
-    // There is always a stream, since every answer is made in the future of one.
+    // There is always a stream, because each response is made in the future of one.
     let _held = PACE.try_with(|pace| *pace.place() = Arc::downgrade(place));
 }
 
-/// Resolves when nobody has had `place` for at least `patience`.
+/// Resolves when `place` has been free for at least `patience`.
 async fn given_up(place: &Weak<Place>, patience: Duration) {
     loop {
         let was_free = place.strong_count() == 0;
@@ -143,7 +143,7 @@ async fn given_up(place: &Weak<Place>, patience: Duration) {
     }
 }
 
-/// Counts one stream for as long as it lives.
+/// Counts one stream until it is dropped.
 struct Active(Arc<Shared>);
 
 impl Active {
@@ -198,11 +198,10 @@ impl Pace {
     }
 }
 
-/// A body that is sent in small pieces and tells its stream how it gets on. It keeps the place of
-/// its request.
+/// A body that is sent in small pieces and reports its progress. It holds the place of its request.
 pub(super) struct Paced {
     body: Body,
-    /// What is left of the last piece of `body`.
+    /// The rest of the last piece of `body`.
     rest: Bytes,
     pace: Option<Arc<Pace>>,
     given: Option<Given>,
@@ -210,7 +209,7 @@ pub(super) struct Paced {
 }
 
 impl Paced {
-    /// `body`, for the stream whose future is polled now.
+    /// Wraps `body` for the stream whose future is polled now.
     pub(super) fn new(body: Body, visitor: Visitor, given: Option<Given>) -> Self {
         let pace = PACE.try_with(Arc::clone).ok();
         Self { body, rest: Bytes::new(), pace, given, _visitor: visitor }

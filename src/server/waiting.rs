@@ -1,7 +1,8 @@
-//! What of an answer waits for its client to take it.
+//! Bounds the part of a response that waits for its client.
 //!
-//! hyper asks a body for more until as much waits as the head of a request may be long, a mebibyte, and has one setting for both.
-//! A client that does not read would hold all that: so a body is asked for more only once most of what it gave has been sent.
+//! hyper requests more of a body until as much waits as a request head may be long, one mebibyte:
+//! it has one setting for both. A client that does not read would hold all of that. So the next
+//! piece is only requested when most of the earlier ones were sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 
-/// How much may wait before a body is asked for more, in bytes: what comes then may be as much again.
+/// The unsent bytes up to which another piece is requested. That piece may have as many bytes
+/// again.
 const ENOUGH: usize = 128 * 1024;
 
 /// The pieces of one body that have been given to a connection and are not sent yet.
@@ -20,28 +22,28 @@ pub(super) struct Waiting(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     bytes: AtomicUsize,
-    /// Who wants to give more.
+    /// The task that waits to give more.
     waker: AtomicWaker,
 }
 
-/// One of them, until it has been sent.
+/// A piece of a body until it has been sent.
 struct Piece {
     bytes: Bytes,
     waiting: Waiting,
 }
 
 impl Waiting {
-    /// Resolves when so little waits that there is room for another piece.
+    /// Resolves when there is room for another piece.
     pub(super) fn poll_room(&self, cx: &Context<'_>) -> Poll<()> {
         if self.has_room() {
             return Poll::Ready(());
         }
         self.0.waker.register(cx.waker());
-        // A piece may have been sent between the look and the registration.
+        // A piece may have been sent between the check and the registration.
         if self.has_room() { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// `piece`, which waits for as long as somebody has it.
+    /// Wraps `piece`, which counts as unsent until it is dropped.
     pub(super) fn count(&self, piece: Bytes) -> Bytes {
         self.0.bytes.fetch_add(piece.len(), Ordering::AcqRel);
         Bytes::from_owner(Piece { bytes: piece, waiting: self.clone() })

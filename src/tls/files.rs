@@ -66,7 +66,7 @@ pub fn exists(spool: &Path) -> bool {
     rustix::fs::lstat(path(spool)).is_ok()
 }
 
-/// Loads the authority of the spool; `None` if there is none.
+/// Loads the authority of the spool, if any.
 ///
 /// If other users may read the file, this closes it and logs a warning.
 ///

@@ -18,8 +18,8 @@ use cases::{BAD_BODIES, BAD_HEADS, get, post};
 #[path = "../../../http/src/framing/cases.rs"]
 mod cases;
 
-/// What hyper makes of bytes that come at most `size` at a time: its answer, how many requests it
-/// made of them, and how many of those had a whole body.
+/// Sends bytes at most `size` at a time. Returns hyper's response, the number of requests that it
+/// saw, and the number of those with a complete body.
 async fn served(sent: &[u8], size: usize) -> (String, usize, usize) {
     let (client, server) = duplex(size);
     let (begun, whole) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -37,7 +37,7 @@ async fn served(sent: &[u8], size: usize) -> (String, usize, usize) {
     let serving = http1::Builder::new().serve_connection(io, service);
     let (mut reading, mut writing) = tokio::io::split(client);
     let mut answer = Vec::new();
-    // The server hangs up in the middle, so none of these need succeed.
+    // The server closes the connection in the middle, so each of these may fail.
     let _ended = tokio::join!(serving, writing.write_all(sent), reading.read_to_end(&mut answer));
     (String::from_utf8(answer).unwrap(), begun.into_inner(), whole.into_inner())
 }

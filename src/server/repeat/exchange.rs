@@ -1,4 +1,4 @@
-//! How many requests of a connection have been answered, as its two ends count them.
+//! The number of answered requests of a connection, shared by its two ends.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,22 +13,22 @@ use crate::proxy::body::Body;
 use crate::server::waiting::Waiting;
 use crate::storage::statistics::Given;
 
-/// What the end of a connection that sees its bytes and the one that sees its requests tell each other.
+/// Shared by the end of a connection that sees bytes and the end that sees requests.
 #[derive(Debug, Default)]
 pub struct Exchange {
-    /// The request that has just come, whole and alone.
+    /// The request that was just received, complete and alone.
     asked: Mutex<Option<Bytes>>,
-    /// How many answers have been handed over to their last byte.
+    /// The number of responses that were handed over completely.
     answered: AtomicUsize,
 }
 
 impl Exchange {
-    /// Tells which bytes the next request is made of.
+    /// Sets the bytes of the next request.
     pub(super) fn ask(&self, head: Option<Bytes>) {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = head;
     }
 
-    /// The bytes of the request that is handled now, if they are known.
+    /// Takes the bytes of the current request, if known.
     #[must_use]
     pub fn asked(&self) -> Option<Bytes> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -39,7 +39,7 @@ impl Exchange {
     }
 }
 
-/// A body whose end is counted, and which gives no more than its client takes.
+/// A body that reports its end, and supplies only as much as its client reads.
 #[derive(Debug)]
 pub struct Counted {
     body: Body,
@@ -49,7 +49,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Counts the answer that `body` belongs to, and its bytes where `given` says so.
+    /// Counts the response of `body`, and its bytes if there is a `given`.
     #[must_use]
     pub fn new(body: Body, exchange: Arc<Exchange>, given: Option<Given>) -> Self {
         Self { body, waiting: Waiting::default(), exchange, given }
@@ -75,7 +75,7 @@ impl hyper::body::Body for Counted {
         if let (Some(given), Some(Ok(frame))) = (&self.given, &frame) {
             given.gave(frame.data_ref().map_or(0, Bytes::len));
         }
-        // Nothing waits for the last of it.
+        // The last piece need not be counted.
         let is_last = self.body.is_end_stream();
         Poll::Ready(frame.map(|frame| match frame {
             Ok(frame) if !is_last => Ok(frame.map_data(|data| self.waiting.count(data))),

@@ -1,4 +1,4 @@
-//! Answers that are ready, and what they follow from.
+//! Complete responses and the facts that they depend on.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -21,13 +21,13 @@ use crate::proxy::visitor::Visitor;
 use crate::server::context::ServerContext;
 use crate::storage::statistics::Given;
 
-/// So many parts have a lock of their own.
+/// The number of parts of the map, each with its own lock.
 const PARTS: usize = 16;
 
-/// What each counts for besides its bytes.
+/// The size of an entry without its bytes.
 const OVERHEAD: usize = 512;
 
-/// Whose requests the same bytes are the same request of.
+/// The origin of a request: the same bytes from the same place are the same request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Whence {
     owner: Owner,
@@ -35,7 +35,7 @@ pub struct Whence {
 }
 
 impl Whence {
-    /// That of a connection.
+    /// The place of a connection.
     #[must_use]
     pub fn of(visitor: &Visitor) -> Self {
         let door = match &visitor.door {
@@ -47,7 +47,7 @@ impl Whence {
     }
 }
 
-/// An answer as it goes out.
+/// A response as sent to the client.
 #[derive(Debug)]
 pub struct Ready {
     whence: Whence,
@@ -59,7 +59,7 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Makes one of an answer that hyper is about to send, if it can be sent again.
+    /// Builds it from a response that hyper is about to send, if it can be sent again.
     fn of<B>(
         whence: Whence,
         request: Bytes,
@@ -75,7 +75,7 @@ impl Ready {
         Some(Self { whence, request, grounds, head, body, given: given.cloned() })
     }
 
-    /// Counts it once more.
+    /// Counts it again in the statistics.
     pub(super) fn count(&self) {
         if let Some(given) = &self.given {
             given.again(self.body.len());
@@ -87,8 +87,8 @@ impl Ready {
     }
 }
 
-/// Whether the bytes of a request are all that its answer depends on, of what its client says: they tell
-/// nothing of who it is, and what they say of the connection is that it goes on.
+/// Whether the response depends on nothing else that the client sends. Such a request does not
+/// identify the client and leaves the connection open.
 pub(super) fn may_be_repeated(request: &[u8]) -> bool {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut read = httparse::Request::new(&mut fields);
@@ -106,7 +106,7 @@ pub(super) fn may_be_repeated(request: &[u8]) -> bool {
         && read.headers.iter().all(is_plain)
 }
 
-/// A head as hyper writes it. `None` where hyper would add to it, or end the connection.
+/// A response head as hyper writes it. `None` if hyper would add to it or close the connection.
 pub(super) fn head(status: StatusCode, fields: &HeaderMap, body: &[u8]) -> Option<Bytes> {
     let is_left_to_hyper = [CONNECTION, TRANSFER_ENCODING, UPGRADE];
     let is_framed = body.is_empty()
@@ -133,7 +133,7 @@ pub(super) fn head(status: StatusCode, fields: &HeaderMap, body: &[u8]) -> Optio
     Some(head.freeze())
 }
 
-/// A name of a field, each word of it with a capital.
+/// Writes a field name with a capital at the start of each word.
 fn put_name(to: &mut BytesMut, name: &HeaderName) {
     let mut begins = true;
     for byte in name.as_str().bytes() {
@@ -142,13 +142,13 @@ fn put_name(to: &mut BytesMut, name: &HeaderName) {
     }
 }
 
-/// The answers that are ready, of all connections. They are bounded in bytes; the oldest go first, many at
-/// once.
+/// The complete responses of all connections, bounded in bytes. If the bound is reached, many of
+/// the oldest are removed at once.
 #[derive(Debug)]
 pub struct Repeats {
     parts: [Mutex<Part>; PARTS],
     hasher: RandomState,
-    /// The most bytes of a part.
+    /// The largest number of bytes of a part.
     most: AtomicUsize,
 }
 
@@ -159,14 +159,14 @@ struct Part {
 }
 
 impl Repeats {
-    /// None; at most `bytes` in all.
+    /// An empty map for at most `bytes` in all.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         let most = AtomicUsize::new(bytes / PARTS);
         Self { parts: Default::default(), hasher: RandomState::new(), most }
     }
 
-    /// The answer to a request of these bytes, if it is one at `now`.
+    /// The response to a request of these bytes, if it is valid at `now`.
     #[must_use]
     pub fn get(
         &self,
@@ -181,7 +181,7 @@ impl Repeats {
         (is_it && ready.grounds.hold(&context.proxy, now)).then_some(ready)
     }
 
-    /// Remembers an answer that is about to be sent, if it can be sent again.
+    /// Remembers a response that is about to be sent, if it can be sent again.
     pub fn remember<B>(
         &self,
         whence: &Whence,
@@ -196,7 +196,7 @@ impl Repeats {
         }
         let hash = self.hasher.hash_one((whence, &*ready.request));
         let mut part = self.part(hash);
-        // What is left of an earlier second is of no use.
+        // Responses of an earlier second are useless.
         let gone = (part.held + ready.held() > most).then(|| std::mem::take(&mut *part));
         part.held += ready.held();
         let was = part.ready.insert(hash, Arc::new(ready));
@@ -210,7 +210,7 @@ impl Repeats {
         let [first, rest @ ..] = &self.parts;
         let part =
             (usize::from(byte) % PARTS).checked_sub(1).and_then(|at| rest.get(at)).unwrap_or(first);
-        // Whatever panicked, an answer is an answer.
+        // A panic leaves valid responses.
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! One connection's way to the answers that are ready.
+//! The access of one connection to the complete responses.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,29 +18,30 @@ use crate::server::context::ServerContext;
 /// The longest request that is remembered, in bytes.
 const MAX_REQUEST: usize = 8 * 1024;
 
-/// So many answers a connection gets before the others have their turn: a client that asks again as quickly as
-/// it is answered would keep them waiting, and looking at another connection for each answer costs more.
+/// The number of responses that a connection gets before others have their turn. A fast client
+/// would otherwise delay them, and switching connections for each response costs more.
 const TURN: u8 = 4;
 
-/// What every request ends with that has no body.
+/// The end of every request without a body.
 const END: &[u8] = b"\r\n\r\n";
 
-/// Answers the requests of a connection that repeat another.
+/// Answers the repeated requests of a connection.
 #[derive(Debug)]
 pub(in crate::server) struct Repeater {
     context: Arc<ServerContext>,
     visitor: Visitor,
     whence: Whence,
     exchange: Arc<Exchange>,
-    /// How many answers of hyper have been written out.
+    /// The number of responses that hyper has written.
     flushed: usize,
-    /// When hyper was last given a request. It ends a connection on which it sees none for too long.
+    /// The time at which hyper last got a request. It ends a connection after a time without
+    /// requests.
     passed: Instant,
-    /// For how long it may see none.
+    /// The longest time for which hyper may see no request.
     patience: Duration,
-    /// What is being sent.
+    /// The response being sent.
     answering: Option<Answering>,
-    /// How many were sent in this turn.
+    /// The number of responses sent in this turn.
     turn: u8,
 }
 
@@ -51,7 +52,7 @@ struct Answering {
 }
 
 impl Repeater {
-    /// That of a new connection.
+    /// The state of a new connection.
     pub(in crate::server) fn new(context: Arc<ServerContext>, visitor: Visitor) -> Self {
         let whence = Whence::of(&visitor);
         let patience = context.base.config().options.idle_timeout / 4;
@@ -60,25 +61,25 @@ impl Repeater {
         Self { context, visitor, whence, exchange, flushed, passed, patience, answering, turn }
     }
 
-    /// What the other end of the connection needs.
+    /// The parts for the other end of the connection.
     pub(in crate::server) fn exchange(&self) -> (Whence, Arc<Exchange>) {
         (self.whence.clone(), Arc::clone(&self.exchange))
     }
 
-    /// hyper has written out all that it had.
+    /// Notes that hyper has written everything.
     pub(in crate::server) fn flushed(&mut self) {
         self.flushed = self.exchange.answered();
     }
 
-    /// Whether hyper waits for a request, when it was given `heads` of them.
+    /// Whether hyper waits for a request, after `heads` requests.
     pub(in crate::server) fn is_idle(&self, heads: usize) -> bool {
         self.flushed == heads && self.exchange.answered() == heads
     }
 
-    /// Takes what has come from the client, at the beginning of a request after `heads` others, if the
-    /// answer to it is ready: then it is for nobody else.
+    /// Takes the bytes of a new request, after `heads` others, if its response is available. If so,
+    /// the bytes are not given to hyper.
     pub(in crate::server) fn take(&mut self, heads: usize, fresh: &[u8]) -> bool {
-        // hyper still has one of those before, or is writing.
+        // hyper still has an earlier request, or is writing.
         if fresh.is_empty() || !self.is_idle(heads) {
             return false;
         }
@@ -101,7 +102,7 @@ impl Repeater {
         false
     }
 
-    /// Whether it is for others now; then its next turn begins.
+    /// Whether other connections have their turn now. If so, the next turn starts.
     pub(in crate::server) fn ends_its_turn(&mut self) -> bool {
         let is_over = self.turn >= TURN;
         if is_over {
@@ -110,12 +111,12 @@ impl Repeater {
         is_over
     }
 
-    /// Whether an answer is being sent.
+    /// Whether a response is being sent.
     pub(in crate::server) fn is_answering(&self) -> bool {
         self.answering.is_some()
     }
 
-    /// Sends on: one step of it.
+    /// Sends the next bytes.
     pub(in crate::server) fn poll_step<T: AsyncWrite>(
         &mut self,
         inner: Pin<&mut T>,
