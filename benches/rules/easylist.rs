@@ -8,7 +8,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{fmt::Write, fs, hint::black_box, thread, time::Instant};
-use wwwoffle_config::{Asked, Config, Purpose, Site, UrlParts};
+use wwwoffle_config::{BlockQuery, Config, Purpose, PageRelation, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 const LINES: usize = 70_000;
@@ -103,7 +103,7 @@ fn ask(config: &Config, urls: &[(CanonicalUrl, Purpose)], page: &CanonicalUrl, n
     let (url, purpose) = &urls[number % urls.len()];
     let parts = UrlParts::of(black_box(url));
     let asked =
-        Asked { page: Some(page), site: Some(Site::Cross), purpose: *purpose, ..Asked::of(&parts) };
+        BlockQuery { page: Some(page), site: Some(PageRelation::Cross), purpose: *purpose, ..BlockQuery::of(&parts) };
     config.dont_get.urls.blocks(&asked).is_some()
 }
 

@@ -5,15 +5,15 @@ mod easylist;
 pub(crate) mod request;
 
 use crate::{
-    blocklist::request::Asked,
-    disk::place::Place,
+    blocklist::request::BlockQuery,
+    disk::location::Location,
     pattern::{
         parts::UrlParts,
-        set::{Listed, UrlSpecSet},
+        set::{ListedSpec, UrlSpecSet},
     },
     source::{
-        Given, Source,
-        explain::Found,
+        RawValue, Source,
+        explain::UrlValue,
         list::{list_file, list_name},
         value::{LISTS_OF_RULES, Value, elements},
     },
@@ -37,7 +37,7 @@ EasyList, the one that blockers in browsers read. Such a list decides where one 
 request, or an exception of its own (`@@`) takes that back; what stands before it in the array comes first, so that
 a specification with `!` excepts from it. Lists that follow one another are read as one, as browsers do.
 
-A rule is compared with the URL, with the page that asks for it (`Referer`, `Sec-Fetch-Site`) and with what it
+A rule is compared with the URL, with the page that asks for it (`Referer`, `Sec-Fetch-PageRelation`) and with what it
 is asked for (`Sec-Fetch-Dest`): `||ads.example^$script,third-party` blocks scripts that pages of other sites
 load. Browsers send the last two over HTTPS only; where they are missing, the request counts as `other`,
 and as one of the site itself if there is no `Referer` either. Rules that hide parts of pages (`##`) are passed
@@ -49,7 +49,7 @@ lines are no rules is a fault.";
 ///
 /// ```
 /// use std::path::Path;
-/// use wwwoffle_config::{Asked, Config, UrlParts};
+/// use wwwoffle_config::{BlockQuery, Config, UrlParts};
 /// use wwwoffle_url::{CanonicalUrl, LocalHost};
 ///
 /// let text = "[dont-get]\nurls = [\"!*://ads.example/about\", \"*://ads.example/*\"]";
@@ -57,19 +57,19 @@ lines are no rules is a fault.";
 /// let blocks = |url| {
 ///     let url = CanonicalUrl::parse(url, &LocalHost::default())?;
 ///     let parts = UrlParts::of(&url);
-///     let blocked = config.dont_get.urls.blocks(&Asked::of(&parts));
-///     Ok::<_, wwwoffle_url::ParseError>(blocked.map(|by| by.place().to_string()))
+///     let blocked = config.dont_get.urls.blocks(&BlockQuery::of(&parts));
+///     Ok::<_, wwwoffle_url::ParseError>(blocked.map(|by| by.location().to_string()))
 /// };
 /// assert_eq!(blocks("http://ads.example/banner")?, Some("wwwoffle.conf:2".to_owned()));
 /// assert_eq!(blocks("http://ads.example/about")?, None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct BlockList(Vec<Part>);
+pub struct BlockList(Vec<BlockPart>);
 
 /// Entries in a row that are asked together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum BlockPart {
     Specs(UrlSpecSet),
     #[cfg(feature = "easylist")]
     Rules(EasyLists),
@@ -77,9 +77,9 @@ enum Part {
 
 /// What decided about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decided<'a> {
+pub enum BlockVerdict<'a> {
     /// A specification, of the configuration or of a list it names.
-    Spec(&'a Listed),
+    Spec(&'a ListedSpec),
     /// A rule of a list.
     Rule(ListRule),
 }
@@ -87,18 +87,18 @@ pub enum Decided<'a> {
 /// A rule of a list, as it is written there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListRule {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) text: String,
     pub(crate) blocks: bool,
 }
 
-impl Decided<'_> {
+impl BlockVerdict<'_> {
     /// Where it was written.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn location(&self) -> &Location {
         match self {
-            Self::Spec(listed) => listed.place(),
-            Self::Rule(rule) => &rule.place,
+            Self::Spec(listed) => listed.location(),
+            Self::Rule(rule) => &rule.location,
         }
     }
 
@@ -113,7 +113,7 @@ impl Decided<'_> {
 }
 
 /// As it is written.
-impl fmt::Display for Decided<'_> {
+impl fmt::Display for BlockVerdict<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Spec(listed) => listed.spec().fmt(f),
@@ -124,43 +124,43 @@ impl fmt::Display for Decided<'_> {
 
 /// Something about a list that is no fault, and that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    pub(crate) place: Place,
+pub struct ListNote {
+    pub(crate) location: Location,
     pub(crate) message: String,
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for ListNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
+        write!(f, "{}: {}", self.location, self.message)
     }
 }
 
 impl BlockList {
     /// What decides about a request, whether it is blocked by that or excepted.
     #[must_use]
-    pub fn decide(&self, asked: &Asked<'_>) -> Option<Decided<'_>> {
+    pub fn decide(&self, asked: &BlockQuery<'_>) -> Option<BlockVerdict<'_>> {
         self.0.iter().find_map(|part| match part {
-            Part::Specs(specs) => specs.decide_parts(asked.url).map(Decided::Spec),
+            BlockPart::Specs(specs) => specs.decide_parts(asked.url).map(BlockVerdict::Spec),
             #[cfg(feature = "easylist")]
-            Part::Rules(rules) => rules.decide(asked).map(Decided::Rule),
+            BlockPart::Rules(rules) => rules.decide(asked).map(BlockVerdict::Rule),
         })
     }
 
     /// What blocks a request, if it is blocked.
     #[must_use]
-    pub fn blocks(&self, asked: &Asked<'_>) -> Option<Decided<'_>> {
-        self.decide(asked).filter(Decided::blocks)
+    pub fn blocks(&self, asked: &BlockQuery<'_>) -> Option<BlockVerdict<'_>> {
+        self.decide(asked).filter(BlockVerdict::blocks)
     }
 
     /// The same for a URL of which nobody said what it is asked for, and by which page.
     #[must_use]
-    pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<Decided<'_>> {
-        self.blocks(&Asked::of(url))
+    pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<BlockVerdict<'_>> {
+        self.blocks(&BlockQuery::of(url))
     }
 
     /// The same for a URL that is not taken apart yet.
     #[must_use]
-    pub fn matches(&self, url: &CanonicalUrl) -> Option<Decided<'_>> {
+    pub fn matches(&self, url: &CanonicalUrl) -> Option<BlockVerdict<'_>> {
         self.matches_parts(&UrlParts::of(url))
     }
 
@@ -171,11 +171,11 @@ impl BlockList {
     }
 
     /// What there is to say of its lists.
-    pub fn notes(&self) -> impl Iterator<Item = &Note> {
+    pub fn notes(&self) -> impl Iterator<Item = &ListNote> {
         self.0.iter().flat_map(|part| match part {
-            Part::Specs(_) => [].iter(),
+            BlockPart::Specs(_) => [].iter(),
             #[cfg(feature = "easylist")]
-            Part::Rules(rules) => rules.notes().iter(),
+            BlockPart::Rules(rules) => rules.notes().iter(),
         })
     }
 }
@@ -184,7 +184,7 @@ impl BlockList {
 impl fmt::Debug for BlockList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
-            [Part::Specs(specs)] => specs.fmt(f),
+            [BlockPart::Specs(specs)] => specs.fmt(f),
             parts => f.debug_list().entries(parts).finish(),
         }
     }
@@ -200,21 +200,21 @@ impl Value for BlockList {
         LISTS_OF_RULES.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
-        let mut reading = Reading::default();
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+        let mut reading = BlockListReader::default();
         elements(given, source, Self::EXPECTED, |one, source| reading.read_one(one, source))?;
         reading.end_rules(given, source)?;
         Some(Self(reading.parts))
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
-        let decided = self.decide(&Asked::of(url))?;
-        Some(Found {
+    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+        let decided = self.decide(&BlockQuery::of(url))?;
+        Some(UrlValue {
             value: format!("{:?}", decided.to_string()),
-            place: Some(decided.place().clone()),
+            location: Some(decided.location().clone()),
             rule: match decided {
-                Decided::Spec(listed) => Some(listed.clone()),
-                Decided::Rule(_) => None,
+                BlockVerdict::Spec(listed) => Some(listed.clone()),
+                BlockVerdict::Rule(_) => None,
             },
         })
     }
@@ -222,30 +222,35 @@ impl Value for BlockList {
 
 /// A list as far as it is read.
 #[derive(Default)]
-struct Reading {
-    parts: Vec<Part>,
+struct BlockListReader {
+    parts: Vec<BlockPart>,
     /// Lists of rules in a row, which become one part.
     #[cfg(feature = "easylist")]
     rules: Vec<EasyList>,
 }
 
-impl Reading {
-    fn read_one(&mut self, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+impl BlockListReader {
+    fn read_one(&mut self, given: &RawValue<'_>, source: &mut Source<'_>) -> Option<()> {
         if let Some(name) = list_name(given.value, EASYLIST) {
             return self.read_rules(name, given, source);
         }
         self.end_rules(given, source)?;
-        if !matches!(self.parts.last(), Some(Part::Specs(_))) {
-            self.parts.push(Part::Specs(UrlSpecSet::default()));
+        if !matches!(self.parts.last(), Some(BlockPart::Specs(_))) {
+            self.parts.push(BlockPart::Specs(UrlSpecSet::default()));
         }
         match self.parts.last_mut() {
-            Some(Part::Specs(specs)) => specs.read_one(given, source, EXPECTED),
+            Some(BlockPart::Specs(specs)) => specs.read_one(given, source, EXPECTED),
             _ => None,
         }
     }
 
     #[cfg(feature = "easylist")]
-    fn read_rules(&mut self, name: &str, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+    fn read_rules(
+        &mut self,
+        name: &str,
+        given: &RawValue<'_>,
+        source: &mut Source<'_>,
+    ) -> Option<()> {
         let (file, text) = list_file(name, given, source, EXPECTED)?;
         match EasyList::read(&text, &file) {
             Ok(list) => self.rules.push(list),
@@ -256,19 +261,24 @@ impl Reading {
 
     #[cfg(not(feature = "easylist"))]
     #[expect(clippy::unused_self, reason = "the one with EasyList uses it")]
-    fn read_rules(&mut self, name: &str, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+    fn read_rules(
+        &mut self,
+        name: &str,
+        given: &RawValue<'_>,
+        source: &mut Source<'_>,
+    ) -> Option<()> {
         list_file(name, given, source, EXPECTED)?;
         source.refuse(given, EXPECTED, "this wwwoffle was built without EasyList")
     }
 
     /// Makes one part of the lists of rules read last.
     #[cfg(feature = "easylist")]
-    fn end_rules(&mut self, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+    fn end_rules(&mut self, given: &RawValue<'_>, source: &mut Source<'_>) -> Option<()> {
         if self.rules.is_empty() {
             return Some(());
         }
         match EasyLists::of(std::mem::take(&mut self.rules)) {
-            Ok(rules) => self.parts.push(Part::Rules(rules)),
+            Ok(rules) => self.parts.push(BlockPart::Rules(rules)),
             Err(because) => return source.refuse(given, EXPECTED, &because),
         }
         Some(())
@@ -277,7 +287,7 @@ impl Reading {
     #[cfg(not(feature = "easylist"))]
     #[expect(clippy::unused_self, reason = "the one with EasyList uses it")]
     #[expect(clippy::unnecessary_wraps, reason = "the one with EasyList fails")]
-    fn end_rules(&mut self, _: &Given<'_>, _: &mut Source<'_>) -> Option<()> {
+    fn end_rules(&mut self, _: &RawValue<'_>, _: &mut Source<'_>) -> Option<()> {
         Some(())
     }
 }

@@ -6,7 +6,7 @@ pub(crate) mod nearest;
 mod unknown;
 
 use crate::{
-    error::{Collected, Fault, Faults, Kind},
+    error::{Fault, FaultCollector, Faults, Kind},
     former::is_former,
     schema::{Config, SECTIONS},
     source::{Source, text::Texts},
@@ -31,7 +31,7 @@ impl Config {
     /// fault, since what follows the first such place cannot be told apart.
     pub fn parse(text: &str, file: &Path) -> Result<Self, Faults> {
         let file: Arc<Path> = file.into();
-        let mut collected = Collected::default();
+        let mut collected = FaultCollector::default();
         let texts = Texts::read(text, &file, SECTIONS, &mut collected).map_err(|fault| {
             if is_former(text) {
                 return Fault::new(&file, None, Kind::Former { file: Arc::clone(&file) });

@@ -1,7 +1,7 @@
 //! Finds and reads files, each within a bound, and notes which were read.
 
+pub(crate) mod location;
 pub(crate) mod lookup;
-pub(crate) mod place;
 pub(crate) mod watch;
 
 use std::{

@@ -127,7 +127,7 @@ pub struct Rule {
 
 /// A text after an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edited {
+pub struct EditResult {
     /// The whole text.
     pub text: String,
     /// The line of the change, counted from 1: where the value is now, or was.
@@ -217,11 +217,11 @@ fn or_rather(nearest: Option<&'static str>) -> String {
 /// # Errors
 ///
 /// [`EditError`], and nothing has changed.
-pub fn apply(text: &str, edit: &Edit) -> Result<Edited, EditError> {
+pub fn apply(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
     secret::hide(edit, carry_out(text, edit))
 }
 
-fn carry_out(text: &str, edit: &Edit) -> Result<Edited, EditError> {
+fn carry_out(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
     match edit {
         Edit::Set { section, key, value } => {
             known(section, key)?;

@@ -281,12 +281,12 @@ impl fmt::Display for Kind {
 
 /// Faults as they are found.
 #[derive(Debug, Default)]
-pub(crate) struct Collected {
+pub(crate) struct FaultCollector {
     faults: Vec<Fault>,
     left_out: usize,
 }
 
-impl Collected {
+impl FaultCollector {
     pub(crate) fn add(&mut self, fault: Fault) {
         if self.faults.len() < MAX_FAULTS {
             self.faults.push(fault);

@@ -10,7 +10,7 @@ mod load;
 mod reach;
 mod versions;
 
-pub use load::{Loaded, load};
+pub use load::{LoadedConfig, load};
 pub use reach::Reach;
 pub use versions::{VERSIONS, Version};
 
@@ -21,7 +21,7 @@ use crate::{
         read,
         watch::watching,
     },
-    edit::{self, Edit, EditError, Edited, OptionChange, changes},
+    edit::{self, Edit, EditError, EditResult, OptionChange, changes},
     error::Faults,
     schema::Config,
 };
@@ -44,7 +44,7 @@ pub struct Stamp([u8; 32]);
 /// What is no [`Stamp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a stamp of 64 hex digits")]
-pub struct NotAStamp;
+pub struct ParseStampError;
 
 impl Stamp {
     /// That of `text`. A file that is not there counts as an empty one.
@@ -61,16 +61,16 @@ impl fmt::Display for Stamp {
 }
 
 impl FromStr for Stamp {
-    type Err = NotAStamp;
+    type Err = ParseStampError;
 
-    fn from_str(text: &str) -> Result<Self, NotAStamp> {
+    fn from_str(text: &str) -> Result<Self, ParseStampError> {
         let mut bytes = [0; 32];
         if text.len() != 2 * bytes.len() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(NotAStamp);
+            return Err(ParseStampError);
         }
         for (number, byte) in bytes.iter_mut().enumerate() {
-            let digits = text.get(2 * number..2 * number + 2).ok_or(NotAStamp)?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| NotAStamp)?;
+            let digits = text.get(2 * number..2 * number + 2).ok_or(ParseStampError)?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| ParseStampError)?;
         }
         Ok(Self(bytes))
     }
@@ -101,13 +101,13 @@ pub struct ConfigText {
 
 /// A change that was made.
 #[derive(Debug)]
-pub struct Changed {
+pub struct AppliedChange {
     /// The text as it is now.
     pub text: ConfigText,
     /// What the text says.
     pub config: Config,
     /// What was done, if it was an edit.
-    pub edited: Option<Edited>,
+    pub edited: Option<EditResult>,
     /// The options that mean something else now.
     pub options: Vec<OptionChange>,
     /// Whether there was anything to change.
@@ -239,7 +239,7 @@ impl ConfigFile {
         edit: &Edit,
         expected: Option<Stamp>,
         now: SystemTime,
-    ) -> Result<Changed, ChangeError> {
+    ) -> Result<AppliedChange, ChangeError> {
         self.change(expected, now, |current| {
             let edited = edit::apply(current, edit)?;
             Ok((edited.text.clone(), Some(edited)))
@@ -256,7 +256,7 @@ impl ConfigFile {
         expected: Stamp,
         text: &str,
         now: SystemTime,
-    ) -> Result<Changed, ChangeError> {
+    ) -> Result<AppliedChange, ChangeError> {
         self.change(Some(expected), now, |_| Ok((text.to_owned(), None)))
     }
 
@@ -271,7 +271,7 @@ impl ConfigFile {
         number: Option<u64>,
         expected: Option<Stamp>,
         now: SystemTime,
-    ) -> Result<Changed, ChangeError> {
+    ) -> Result<AppliedChange, ChangeError> {
         self.change(expected, now, |current| {
             for version in self.versions()?.iter().rev() {
                 let is_meant = number.is_none_or(|number| version.number == number);
@@ -306,8 +306,8 @@ impl ConfigFile {
         &self,
         expected: Option<Stamp>,
         now: SystemTime,
-        make: impl FnOnce(&str) -> Result<(String, Option<Edited>), ChangeError>,
-    ) -> Result<Changed, ChangeError> {
+        make: impl FnOnce(&str) -> Result<(String, Option<EditResult>), ChangeError>,
+    ) -> Result<AppliedChange, ChangeError> {
         let real = self.real()?;
         let directory = versions::directory(&real);
         let _locked = versions::lock(&real, &directory)?;
@@ -332,7 +332,13 @@ impl ConfigFile {
         let config = config.map_err(ChangeError::Faults)?;
         let new = ConfigText { stamp: Stamp::of(&text), text, exists: true };
         if new.text == old.text && old.exists {
-            return Ok(Changed { text: new, config, edited, options: Vec::new(), is_new: false });
+            return Ok(AppliedChange {
+                text: new,
+                config,
+                edited,
+                options: Vec::new(),
+                is_new: false,
+            });
         }
         if old.exists {
             versions::keep(&directory, &old.text, now)?;
@@ -345,7 +351,7 @@ impl ConfigFile {
         }
         versions::rename(&written, &real)?;
         let options = changes(&old.text, &new.text);
-        Ok(Changed { text: new, config, edited, options, is_new: true })
+        Ok(AppliedChange { text: new, config, edited, options, is_new: true })
     }
 
     /// The file itself, where the path is a link. Its directory is made if need be.

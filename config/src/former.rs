@@ -2,20 +2,20 @@
 
 /// An option of WWWOFFLE 2.9.
 #[derive(Clone, Copy, Debug)]
-pub struct Former {
+pub struct FormerOption {
     /// Its section there.
     pub section: &'static str,
     /// Its name there; "" for the entries of a section that is a list.
     pub key: &'static str,
     /// What it is now.
-    pub now: Now,
+    pub now: Successor,
 }
 
 /// What has become of an option.
 #[derive(Clone, Copy, Debug)]
-pub enum Now {
+pub enum Successor {
     /// It is this option.
-    Is {
+    Same {
         /// The section.
         section: &'static str,
         /// The option.
@@ -30,7 +30,7 @@ pub enum Now {
     },
 }
 
-impl Former {
+impl FormerOption {
     /// The option of 2.9 with this section and name.
     #[must_use]
     pub fn find(section: &str, key: &str) -> Option<&'static Self> {
@@ -58,8 +58,8 @@ pub(crate) fn is_former(text: &str) -> bool {
 const fn is(
     (section, key): (&'static str, &'static str),
     (now, now_key): (&'static str, &'static str),
-) -> Former {
-    Former { section, key, now: Now::Is { section: now, key: now_key } }
+) -> FormerOption {
+    FormerOption { section, key, now: Successor::Same { section: now, key: now_key } }
 }
 
 const fn gone(
@@ -67,12 +67,12 @@ const fn gone(
     key: &'static str,
     reason: &'static str,
     instead: Option<(&'static str, &'static str)>,
-) -> Former {
-    Former { section, key, now: Now::Gone { reason, instead } }
+) -> FormerOption {
+    FormerOption { section, key, now: Successor::Gone { reason, instead } }
 }
 
 /// All options of WWWOFFLE 2.9, in its order.
-pub const FORMER: &[Former] = &[
+pub const FORMER: &[FormerOption] = &[
     is(("StartUp", "spool-dir"), ("startup", "spool-dir")),
     is(("StartUp", "run-uid"), ("startup", "run-uid")),
     is(("StartUp", "run-gid"), ("startup", "run-gid")),

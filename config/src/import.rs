@@ -15,24 +15,24 @@ use crate::{
     pattern::spec::UrlSpec,
     schema::Config,
 };
-use grammar::{Item, Line, Numbered, Part};
-use sheet::{Put, Sheet, quoted};
+use grammar::{NumberedLine, OldItem, OldLine, OldPart};
+use sheet::{Sheet, SheetLine, quoted};
 use std::{
     collections::HashSet,
     fmt,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
 };
-use table::{Listen, To, home, target};
+use table::{Counterpart, ListenKey, home, target};
 use values::{HTTPS_IS_STORED, is_none, truth};
 
 /// A configuration of 2.9 in our form.
 ///
 /// ```no_run
 /// use std::path::Path;
-/// use wwwoffle_config::Imported;
+/// use wwwoffle_config::ImportedConfig;
 ///
-/// let imported = Imported::load(Path::new("wwwoffle-2.9.conf"))?;
+/// let imported = ImportedConfig::load(Path::new("wwwoffle-2.9.conf"))?;
 /// println!("{}", imported.text());
 /// for left_out in imported.left_out() {
 ///     eprintln!("{left_out}");
@@ -40,30 +40,30 @@ use values::{HTTPS_IS_STORED, is_none, truth};
 /// # Ok::<(), wwwoffle_config::Faults>(())
 /// ```
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportedConfig {
     text: String,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<SkippedLine>,
 }
 
 /// A line that has no counterpart.
 ///
 /// Shown as `old.conf:12: "lock-files = yes" is left out: a page on its way is never fetched twice`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct SkippedLine {
     file: PathBuf,
     line: usize,
     text: String,
     because: String,
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for SkippedLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, text, because } = self;
         write!(f, "{}:{line}: {text:?} is left out: {because}", file.display())
     }
 }
 
-impl Imported {
+impl ImportedConfig {
     /// Reads the configuration of 2.9 in `file`, and the files of sections that it names; these are
     /// beside it.
     ///
@@ -88,12 +88,12 @@ impl Imported {
         file: &Path,
         section_file: impl Fn(&str) -> Result<(PathBuf, String), String>,
     ) -> Self {
-        let mut import = Import::new();
+        let mut import = Importer::new();
         for part in grammar::parts(text) {
             match part {
-                Part::Outside((line, told)) => import.outside(file, line, told),
-                Part::Section { name, lines, .. } => import.section(name, file, lines),
-                Part::Elsewhere { name, line, file: wanted } => match section_file(&wanted) {
+                OldPart::Outside((line, told)) => import.outside(file, line, told),
+                OldPart::Section { name, lines, .. } => import.section(name, file, lines),
+                OldPart::Elsewhere { name, line, file: wanted } => match section_file(&wanted) {
                     Ok((path, text)) => import.section(name, &path, grammar::lines(&text)),
                     Err(because) => {
                         import.left(file, line, format!("{name} [{wanted}]"), because);
@@ -124,23 +124,23 @@ impl Imported {
 
     /// What is not in it, in the order of the file.
     #[must_use]
-    pub fn left_out(&self) -> &[LeftOut] {
+    pub fn left_out(&self) -> &[SkippedLine] {
         &self.left_out
     }
 }
 
 /// The work while it is going on.
-struct Import {
+struct Importer {
     sheet: Sheet,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<SkippedLine>,
     /// Comments and empty lines that belong to what comes next.
     above: Vec<String>,
     /// Options that have been set for any URL: nothing after that is reached, as the first decides.
     settled: HashSet<(&'static str, String)>,
-    listen: Vec<Told>,
+    listen: Vec<ListenLine>,
 }
 
-impl Import {
+impl Importer {
     fn new() -> Self {
         Self {
             sheet: Sheet::new(),
@@ -151,26 +151,26 @@ impl Import {
         }
     }
 
-    fn outside(&mut self, file: &Path, line: usize, told: Line) {
+    fn outside(&mut self, file: &Path, line: usize, told: OldLine) {
         match told {
-            Line::Blank => self.above.push(String::new()),
-            Line::Comment(text) => self.above.push(text),
-            Line::Item(Item { text, .. }) => {
+            OldLine::Blank => self.above.push(String::new()),
+            OldLine::Comment(text) => self.above.push(text),
+            OldLine::OldItem(OldItem { text, .. }) => {
                 self.left(file, line, text, "it is in no section".to_owned());
             }
-            Line::Wrong { text, because } => self.left(file, line, text, because.to_owned()),
+            OldLine::Wrong { text, because } => self.left(file, line, text, because.to_owned()),
         }
     }
 
-    fn section(&mut self, name: &'static str, file: &Path, lines: Vec<Numbered>) {
+    fn section(&mut self, name: &'static str, file: &Path, lines: Vec<NumberedLine>) {
         for (line, told) in lines {
             match told {
-                Line::Blank => self.above.push(String::new()),
-                Line::Comment(text) => self.above.push(text),
-                Line::Wrong { text, because } => self.left(file, line, text, because.to_owned()),
-                Line::Item(item) => {
+                OldLine::Blank => self.above.push(String::new()),
+                OldLine::Comment(text) => self.above.push(text),
+                OldLine::Wrong { text, because } => self.left(file, line, text, because.to_owned()),
+                OldLine::OldItem(item) => {
                     if let Some(part) = listens(name, &item) {
-                        self.listen.push(Told { part, file: file.to_owned(), line, item });
+                        self.listen.push(ListenLine { part, file: file.to_owned(), line, item });
                     } else if let Err((text, because)) = self.item(name, &item) {
                         self.left(file, line, text, because);
                     }
@@ -187,7 +187,7 @@ impl Import {
     }
 
     /// Puts what is set into our form, or says what is left out and why.
-    fn item(&mut self, section: &'static str, item: &Item) -> Result<(), (String, String)> {
+    fn item(&mut self, section: &'static str, item: &OldItem) -> Result<(), (String, String)> {
         let (section, put) = self.instead(placed(section, item)?);
         // A line that is refused decides nothing, and those after it are reached.
         if let Some(because) = fault(section, &put).or_else(|| self.is_dead(section, &put)) {
@@ -196,7 +196,7 @@ impl Import {
         let above = std::mem::take(&mut self.above);
         // What 2.9 excepts from its tunnels it excepts wherever it stands; here the first decides.
         match &put {
-            Put::Member { key: "tunnel", value } if value.contains('!') => {
+            SheetLine::Member { key: "tunnel", value } if value.contains('!') => {
                 self.sheet.put_first(section, above, put);
             }
             _ => self.sheet.put(section, above, put),
@@ -205,24 +205,26 @@ impl Import {
     }
 
     /// What 2.9 may not tunnel it refuses, unless it answers for it.
-    fn instead(&self, placed: (&'static str, Put)) -> (&'static str, Put) {
+    fn instead(&self, placed: (&'static str, SheetLine)) -> (&'static str, SheetLine) {
         match placed {
-            ("https", Put::Member { key: "tunnel", value })
+            ("https", SheetLine::Member { key: "tunnel", value })
                 if value.contains('!') && !self.sheet.intercepts() =>
             {
-                ("https", Put::Member { key: "refuse", value: value.replacen('!', "", 1) })
+                ("https", SheetLine::Member { key: "refuse", value: value.replacen('!', "", 1) })
             }
             placed => placed,
         }
     }
 
     /// Why a line would never be reached, if so; otherwise notes what it settles.
-    fn is_dead(&mut self, section: &'static str, put: &Put) -> Option<String> {
+    fn is_dead(&mut self, section: &'static str, put: &SheetLine) -> Option<String> {
         let (key, settles) = match put {
-            Put::Member { .. } => return None,
-            Put::Option { key, .. } => ((*key).to_owned(), true),
-            Put::Field { key, name, .. } => (format!("{key}/{}", name.to_ascii_lowercase()), true),
-            Put::Rule { key, .. } => ((*key).to_owned(), false),
+            SheetLine::Member { .. } => return None,
+            SheetLine::Option { key, .. } => ((*key).to_owned(), true),
+            SheetLine::Field { key, name, .. } => {
+                (format!("{key}/{}", name.to_ascii_lowercase()), true)
+            }
+            SheetLine::Rule { key, .. } => ((*key).to_owned(), false),
         };
         let dead = self.settled.contains(&(section, key.clone()));
         if settles {
@@ -235,10 +237,10 @@ impl Import {
     fn left(&mut self, file: &Path, line: usize, text: String, because: String) {
         self.above.push(format!("# 2.9: {text}"));
         self.above.push(format!("# left out: {because}"));
-        self.left_out.push(LeftOut { file: file.to_owned(), line, text, because });
+        self.left_out.push(SkippedLine { file: file.to_owned(), line, text, because });
     }
 
-    fn finish(mut self, file: &Path) -> Imported {
+    fn finish(mut self, file: &Path) -> ImportedConfig {
         let ending = std::mem::take(&mut self.above);
         self.listening();
         let heading = [
@@ -247,7 +249,7 @@ impl Import {
                 .to_owned(),
         ];
         let ending: Vec<_> = ending.into_iter().skip_while(String::is_empty).collect();
-        Imported { text: self.sheet.into_text(&heading, &ending), left_out: self.left_out }
+        ImportedConfig { text: self.sheet.into_text(&heading, &ending), left_out: self.left_out }
     }
 
     /// Puts the addresses together. Other machines are let in only when it says which.
@@ -256,7 +258,7 @@ impl Import {
         let Some(last) = told.last() else { return };
         let (file, line) = (last.file.clone(), last.line);
         let of = |part| told.iter().find(|told| told.part == part);
-        let port: u16 = match of(Listen::Port).map(|told| told.value().parse()) {
+        let port: u16 = match of(ListenKey::Port).map(|told| told.value().parse()) {
             None => DEFAULT_PORT,
             Some(Ok(port)) => port,
             Some(Err(_)) => {
@@ -267,7 +269,7 @@ impl Import {
         };
         let mut addresses = Vec::new();
         let mut is_shared = false;
-        for told in [of(Listen::V4), of(Listen::V6)].into_iter().flatten() {
+        for told in [of(ListenKey::V4), of(ListenKey::V6)].into_iter().flatten() {
             if is_none(told.value()) {
                 continue;
             }
@@ -290,12 +292,12 @@ impl Import {
             addresses.push(quoted(&SocketAddr::from(([127, 0, 0, 1], port)).to_string()));
         }
         let above = std::mem::take(&mut self.above);
-        let put = Put::Option { key: "listen", value: format!("[{}]", addresses.join(", ")) };
+        let put = SheetLine::Option { key: "listen", value: format!("[{}]", addresses.join(", ")) };
         self.sheet.put("startup", above, put);
         if is_shared {
             // A password of 2.9 cannot be taken over, and its proxy was shared all the same.
             let why = "Add a control password (`wwwoffle passwd`), and remove the next line.";
-            let put = Put::Option { key: "share-without-password", value: "true".to_owned() };
+            let put = SheetLine::Option { key: "share-without-password", value: "true".to_owned() };
             self.sheet.put("startup", vec![format!("# {why}")], put);
         }
     }
@@ -305,70 +307,73 @@ impl Import {
 const DEFAULT_PORT: u16 = 8080;
 
 /// A part of where 2.9 listens, and where that was written.
-struct Told {
-    part: Listen,
+struct ListenLine {
+    part: ListenKey,
     file: PathBuf,
     line: usize,
-    item: Item,
+    item: OldItem,
 }
 
-impl Told {
+impl ListenLine {
     fn value(&self) -> &str {
         self.item.value.as_deref().unwrap_or_default()
     }
 }
 
-fn listens(section: &str, item: &Item) -> Option<Listen> {
+fn listens(section: &str, item: &OldItem) -> Option<ListenKey> {
     match target(section, &item.key) {
-        Some(To::Listen(part)) => Some(part),
+        Some(Counterpart::Listen(part)) => Some(part),
         _ => None,
     }
 }
 
 /// Where a line belongs in our form, or the text of what is left out and why.
-fn placed(section: &'static str, item: &Item) -> Result<(&'static str, Put), (String, String)> {
+fn placed(
+    section: &'static str,
+    item: &OldItem,
+) -> Result<(&'static str, SheetLine), (String, String)> {
     let refuse = |because: &str| (item.text.clone(), because.to_owned());
     let given = item.value.as_deref();
     match target(section, &item.key) {
         None => free(section, item).ok_or_else(|| refuse("2.9 has no such option")),
         // Taken by whoever puts the addresses together.
-        Some(To::Listen(_)) => Err(refuse("it is no line of its own")),
-        Some(To::Gone(because)) => Err(refuse(&as_reason(because))),
-        Some(To::Secret(because)) => {
+        Some(Counterpart::Listen(_)) => Err(refuse("it is no line of its own")),
+        Some(Counterpart::Gone(because)) => Err(refuse(&as_reason(because))),
+        Some(Counterpart::Secret(because)) => {
             let shown = given.map_or_else(|| "…".to_owned(), |_| format!("{} = …", item.key));
             Err((shown, because.to_owned()))
         }
-        Some(To::Option(ours, key, convert)) => {
+        Some(Counterpart::Option(ours, key, convert)) => {
             let value = given.ok_or_else(|| refuse("it has no value"))?;
             let value = convert(value).map_err(refuse)?;
             Ok((ours, ruled(item, key, value)))
         }
-        Some(To::Member(ours, key)) => {
+        Some(Counterpart::Member(ours, key)) => {
             // These are named one by one, and not as in a list: `file-ext = .gz`.
             let member = given.filter(|_| section == "DontCompress");
-            Ok((ours, Put::Member { key, value: quoted(member.unwrap_or(&item.text)) }))
+            Ok((ours, SheetLine::Member { key, value: quoted(member.unwrap_or(&item.text)) }))
         }
-        Some(To::Tunnel { negated }) => {
+        Some(Counterpart::Tunnel { negated }) => {
             let not = if negated { "!" } else { "" };
             let host = given.ok_or_else(|| refuse("it has no value"))?;
             if !negated && matches!(host, "*" | "*:443" | "*:*") {
                 return Err(refuse(HTTPS_IS_STORED));
             }
             let value = quoted(&format!("{not}https://{host}/"));
-            Ok(("https", Put::Member { key: "tunnel", value }))
+            Ok(("https", SheetLine::Member { key: "tunnel", value }))
         }
     }
 }
 
-fn ruled(item: &Item, key: &'static str, value: String) -> Put {
+fn ruled(item: &OldItem, key: &'static str, value: String) -> SheetLine {
     match &item.spec {
-        Some(spec) => Put::Rule { spec: quoted(spec), key, value },
-        None => Put::Option { key, value },
+        Some(spec) => SheetLine::Rule { spec: quoted(spec), key, value },
+        None => SheetLine::Option { key, value },
     }
 }
 
 /// The sections in which names are free: fields of a head, ends of names, URLs.
-fn free(section: &'static str, item: &Item) -> Option<(&'static str, Put)> {
+fn free(section: &'static str, item: &OldItem) -> Option<(&'static str, SheetLine)> {
     let value = item.value.as_deref()?;
     match section {
         "CensorHeader" => {
@@ -377,22 +382,22 @@ fn free(section: &'static str, item: &Item) -> Option<(&'static str, Put)> {
             Some((
                 "censor-header",
                 match &item.spec {
-                    None => Put::Field { key: "headers", name, value },
+                    None => SheetLine::Field { key: "headers", name, value },
                     Some(spec) => {
                         let value = format!("{{ {name} = {value} }}");
-                        Put::Rule { spec: quoted(spec), key: "headers", value }
+                        SheetLine::Rule { spec: quoted(spec), key: "headers", value }
                     }
                 },
             ))
         }
         "MIMETypes" if item.key.starts_with('.') => {
             let (name, value) = (quoted(&item.key), quoted(value));
-            Some(("mime-types", Put::Field { key: "types", name, value }))
+            Some(("mime-types", SheetLine::Field { key: "types", name, value }))
         }
         "Alias" => {
             let (from, to) = (beginning(&item.key), beginning(value));
             let value = format!("{{ from = {}, to = {} }}", quoted(from), quoted(to));
-            Some(("alias", Put::Member { key: "urls", value }))
+            Some(("alias", SheetLine::Member { key: "urls", value }))
         }
         _ => None,
     }
@@ -404,8 +409,8 @@ fn beginning(spec: &str) -> &str {
 }
 
 /// What our own reader says of a line alone, if it refuses it.
-fn fault(section: &'static str, put: &Put) -> Option<String> {
-    if let Put::Member { key: "urls", value } = put
+fn fault(section: &'static str, put: &SheetLine) -> Option<String> {
+    if let SheetLine::Member { key: "urls", value } = put
         && matches!(section, "dont-get" | "dont-cache")
     {
         // These lists can be long, and the whole reader takes its time.

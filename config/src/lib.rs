@@ -71,26 +71,26 @@ mod source;
 mod values;
 
 pub use blocklist::{
-    BlockList, Decided, ListRule, Note,
-    request::{Asked, Purpose, Site},
+    BlockList, BlockVerdict, ListNote, ListRule,
+    request::{BlockQuery, PageRelation, Purpose},
 };
 pub use disk::{
+    location::Location,
     lookup::{Environment, Lookup, NoDirectory},
-    place::Place,
     watch::Watch,
 };
 pub use edit::{EditError, OptionChange, changes};
 pub use error::{Fault, Faults, OpenListener};
 pub use file::{
-    ChangeError, Changed, ConfigFile, ConfigText, Loaded, NotAStamp, Reach, Stamp, VERSIONS,
-    Version, load,
+    AppliedChange, ChangeError, ConfigFile, ConfigText, LoadedConfig, ParseStampError, Reach,
+    Stamp, VERSIONS, Version, load,
 };
-pub use former::{FORMER, Former, Now};
-pub use import::{Imported, LeftOut};
+pub use former::{FORMER, FormerOption, Successor};
+pub use import::{ImportedConfig, SkippedLine};
 pub use pattern::{
     host::{HostSpec, ParseHostSpecError},
     parts::UrlParts,
-    set::{Listed, UrlSpecSet},
+    set::{ListedSpec, UrlSpecSet},
     spec::{ParseSpecError, UrlSpec},
 };
 pub use schema::{
@@ -98,24 +98,24 @@ pub use schema::{
     DontGet, FetchOptions, Https, IndexOptions, Link, LocalNames, LocalNet, MimeTypes, ModifyHtml,
     OfflineOptions, OnlineOptions, Options, OwnPages, Protection, Proxy, Purge, Startup, Tunnel,
 };
-pub use source::{explain::Explained, rule::Ruled};
+pub use source::{explain::OptionExplanation, rule::UrlRules};
 pub use values::{
-    aliases::{Alias as UrlAlias, Aliases},
+    aliases::{Aliases, UrlAlias},
     amounts::{
-        Age, AgeLimit, AskAgain, NotASize, Percent, Permissions, RoomLimit, Size, SizeLimit,
-        VersionCount,
+        Age, AgeLimit, ParseSizeError, Percent, Permissions, RevalidationAge, RoomLimit, Size,
+        SizeLimit, VersionCount,
     },
     arguments::ArgumentNames,
     authorities::ExtraAuthorities,
-    censored::{Censor, CensoredFields},
+    censored::{CensoredFields, FieldAction},
     certificates::{AllowedCertificate, AllowedCertificates},
-    clients::{ClientHosts, Names},
+    clients::{ClientHosts, ResolvedNames},
     domains::Domains,
     hosts::HostList,
     links::{ExpectedStatus, Interfaces, Phrase, ProbeUrl},
     media::{Extensions, MediaType, MediaTypes, TypesByExtension},
     parent::{ParentProxy, Replacement},
-    password::{BadPassword, ControlPassword, PasswordHash, User, Users},
+    password::{ControlPassword, PasswordError, PasswordHash, User, Users},
     plain::{HostNames, Listen, SpoolDir},
     ports::{PortRange, PortRanges},
     texts::{Account, Markup, Program, Secret, UserName},

@@ -2,24 +2,24 @@
 //!
 //! To add one, add its lines to its section in a module below, and run `UPDATE=1 cargo test -p
 //! wwwoffle-config` to write `docs/options.md` and `wwwoffle.conf.example` anew. A type that rules may
-//! set is a [`Ruled`](crate::Ruled). A new type of value is an implementation of `Value`.
+//! set is a [`UrlRules`](crate::UrlRules). A new type of value is an implementation of `Value`.
 
 pub use crate::source::declaration::{Effect, OptionInfo, Protection, Section};
 
 use crate::{
     pattern::{parts::UrlParts, set::UrlSpecSet},
-    source::{Source, explain::Explained, origin::Origins},
+    source::{Source, explain::OptionExplanation, origin::Origins},
     values::shipped::{NOISE, TUNNELS},
 };
 
 /// What every section has.
-pub(crate) trait Part: Sized {
+pub(crate) trait SectionOptions: Sized {
     /// Its name and options.
     const SECTION: Section;
     /// Takes each option from the text, or its default. What is wrong is told to `source`.
     fn take(source: &mut Source<'_>) -> Self;
     /// Adds what each option is for a URL.
-    fn explain(&self, url: &UrlParts<'_>, origins: &Origins, told: &mut Vec<Explained>);
+    fn explain(&self, url: &UrlParts<'_>, origins: &Origins, told: &mut Vec<OptionExplanation>);
     /// Adds the options whose values or rules differ from those of `other`.
     fn differences(&self, other: &Self, found: &mut Vec<(&'static str, &'static OptionInfo)>);
 }
@@ -41,7 +41,7 @@ macro_rules! section {
             $( $(#[doc = $doc])+ pub $name: $Type, )+
         }
 
-        impl crate::schema::Part for $Section {
+        impl crate::schema::SectionOptions for $Section {
             const SECTION: crate::schema::Section = crate::schema::Section {
                 name: $section,
                 sentence: concat!($($section_doc),+),
@@ -71,14 +71,14 @@ macro_rules! section {
                 &self,
                 url: &crate::pattern::parts::UrlParts<'_>,
                 origins: &crate::source::origin::Origins,
-                told: &mut Vec<crate::source::explain::Explained>,
+                told: &mut Vec<crate::source::explain::OptionExplanation>,
             ) {
-                use crate::source::{explain::Explained, field::Field};
+                use crate::source::{explain::OptionExplanation, field::Field};
                 let mut options = Self::SECTION.options.iter();
                 $(
                     let found = Field::found(&self.$name, url);
                     told.extend(options.next().map(|option| {
-                        Explained::of($section, option, found, origins)
+                        OptionExplanation::of($section, option, found, origins)
                     }));
                 )+
             }
@@ -131,7 +131,7 @@ macro_rules! config {
         }
 
         /// Every section with every option.
-        pub const SECTIONS: &[Section] = &[$( <$Section as Part>::SECTION, )+];
+        pub const SECTIONS: &[Section] = &[$( <$Section as SectionOptions>::SECTION, )+];
 
         impl Config {
             /// Takes each option from the text, or its default. What is wrong is told to `source`.
@@ -148,7 +148,7 @@ macro_rules! config {
                 config
             }
 
-            pub(crate) fn explain_all(&self, url: &UrlParts<'_>, told: &mut Vec<Explained>) {
+            pub(crate) fn explain_all(&self, url: &UrlParts<'_>, told: &mut Vec<OptionExplanation>) {
                 $( self.$field.explain(url, &self.origins, told); )+
             }
 

@@ -10,8 +10,8 @@ pub(crate) mod text;
 pub(crate) mod value;
 
 use crate::{
-    disk::place::Place,
-    error::{Collected, Fault, Kind},
+    disk::location::Location,
+    error::{Fault, FaultCollector, Kind},
 };
 use declaration::Section;
 use origin::{Origin, Origins};
@@ -26,7 +26,7 @@ const MAX_QUOTED: usize = 80;
 
 /// A value as a text gives it for an option, or one element of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Given<'a> {
+pub(crate) struct RawValue<'a> {
     pub(crate) option: &'static str,
     pub(crate) value: &'a Toml,
 }
@@ -42,11 +42,11 @@ pub(crate) struct Source<'a> {
     /// Those of the section whose options are being taken.
     rules: SectionRules<'a>,
     pub(crate) origins: Origins,
-    pub(crate) collected: Collected,
+    pub(crate) collected: FaultCollector,
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(texts: &'a [Text], collected: Collected) -> Self {
+    pub(crate) fn new(texts: &'a [Text], collected: FaultCollector) -> Self {
         Self {
             nowhere: Path::new("").into(),
             texts,
@@ -59,7 +59,7 @@ impl<'a> Source<'a> {
 
     /// A source that gives nothing.
     pub(crate) fn empty() -> Self {
-        Self::new(&[], Collected::default())
+        Self::new(&[], FaultCollector::default())
     }
 
     /// All texts, in order.
@@ -148,20 +148,20 @@ impl<'a> Source<'a> {
         value: &'a Toml,
     ) -> Option<(T, Origin)> {
         self.at = at;
-        let read = T::read(&Given { option, value }, self)?;
+        let read = T::read(&RawValue { option, value }, self)?;
         let shown = if T::IS_SECRET { "(not shown)".to_owned() } else { self.quoted(value) };
-        Some((read, Origin { place: self.place(value), shown: shown.into() }))
+        Some((read, Origin { location: self.location(value), shown: shown.into() }))
     }
 
     /// Where a value is written.
-    pub(crate) fn place(&self, value: &Toml) -> Place {
-        Place { file: Arc::clone(self.file()), line: self.line(value) }
+    pub(crate) fn location(&self, value: &Toml) -> Location {
+        Location { file: Arc::clone(self.file()), line: self.line(value) }
     }
 
     /// Records that `given` is not what was expected, and says nothing for its value.
     pub(crate) fn refuse<T>(
         &mut self,
-        given: &Given<'_>,
+        given: &RawValue<'_>,
         expected: &'static str,
         because: &str,
     ) -> Option<T> {
@@ -175,7 +175,7 @@ impl<'a> Source<'a> {
     /// The same for a value that is shown to nobody.
     pub(crate) fn refuse_secret<T>(
         &mut self,
-        given: &Given<'_>,
+        given: &RawValue<'_>,
         expected: &'static str,
         because: &str,
     ) -> Option<T> {
@@ -257,5 +257,5 @@ pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
 fn default_of<T: Value>(option: &'static str, text: &str) -> T {
     const READ: &str = "a default is a value of its option's type; a test reads them all";
     let value: Toml = text.parse().expect(READ);
-    T::read(&Given { option, value: &value }, &mut Source::empty()).expect(READ)
+    T::read(&RawValue { option, value: &value }, &mut Source::empty()).expect(READ)
 }

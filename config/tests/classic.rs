@@ -11,7 +11,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use wwwoffle_config::{Config, Imported};
+use wwwoffle_config::{Config, ImportedConfig};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/classic").join(name)
@@ -19,7 +19,7 @@ fn data(name: &str) -> PathBuf {
 
 /// The text, and below it what was left out.
 fn imported(name: &str) -> String {
-    let imported = Imported::load(&data(name)).unwrap();
+    let imported = ImportedConfig::load(&data(name)).unwrap();
     if let Err(faults) = Config::parse(imported.text(), Path::new("wwwoffle.conf")) {
         panic!("{name}: {faults}\n{}", imported.text());
     }
@@ -45,11 +45,11 @@ fn old_files_become_new_ones() {
 
 #[test]
 fn https_is_kept_after_the_import_of_the_stock_file() {
-    let imported = Imported::load(&data("template.conf")).unwrap();
+    let imported = ImportedConfig::load(&data("template.conf")).unwrap();
     let config = Config::parse(imported.text(), Path::new("wwwoffle.conf")).unwrap();
     assert!(config.https.intercept && config.https.tunnel.is_empty());
     for line in ["enable-caching", "allow-tunnel    = *:443"] {
-        let said = |left: &wwwoffle_config::LeftOut| left.to_string().contains(line);
+        let said = |left: &wwwoffle_config::SkippedLine| left.to_string().contains(line);
         assert!(imported.left_out().iter().any(said), "{line}");
     }
 }
@@ -117,7 +117,7 @@ proptest! {
         let directory = tempfile::tempdir().unwrap();
         let old = directory.path().join("old.conf");
         fs::write(&old, lines.join("\n")).unwrap();
-        let imported = Imported::load(&old).unwrap();
+        let imported = ImportedConfig::load(&old).unwrap();
         let read = Config::parse(imported.text(), Path::new("wwwoffle.conf"));
         prop_assert!(read.is_ok(), "{}\n{}", read.unwrap_err(), imported.text());
     }

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use std::{fs, path::Path};
 use tempfile::TempDir;
-use wwwoffle_config::{Asked, Config, Decided, Faults, Purpose, Site, UrlParts};
+use wwwoffle_config::{BlockQuery, BlockVerdict, Config, Faults, PageRelation, Purpose, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 const LIST: &str = "\
@@ -43,10 +43,11 @@ fn url(text: &str) -> CanonicalUrl {
 }
 
 /// What decides, as `file:line rule`.
-fn decided(config: &Config, asked: &Asked<'_>) -> Option<String> {
+fn decided(config: &Config, asked: &BlockQuery<'_>) -> Option<String> {
     config.dont_get.urls.decide(asked).map(|by| {
-        let name = by.place().file().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        format!("{name}:{} {by}{}", by.place().line(), if by.blocks() { "" } else { " excepts" })
+        let name =
+            by.location().file().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        format!("{name}:{} {by}{}", by.location().line(), if by.blocks() { "" } else { " excepts" })
     })
 }
 
@@ -91,7 +92,7 @@ fn a_rule_decides_with_its_file_and_line() {
     ] {
         let (parsed, page) = (url(asked), page.map(url));
         let parts = UrlParts::of(&parsed);
-        let request = Asked { page: page.as_ref(), purpose, ..Asked::of(&parts) };
+        let request = BlockQuery { page: page.as_ref(), purpose, ..BlockQuery::of(&parts) };
         assert_eq!(decided(&config, &request).as_deref(), want, "{asked}");
     }
 }
@@ -103,12 +104,12 @@ fn what_the_browser_says_of_the_site_counts_before_names() {
     let (parsed, page) = (url("http://track.test/"), url("http://page.test/"));
     let parts = UrlParts::of(&parsed);
     for (site, page, want) in [
-        (Some(Site::Cross), None, true),
-        (Some(Site::Near), Some(&page), false),
-        (Some(Site::Same), None, false),
+        (Some(PageRelation::Cross), None, true),
+        (Some(PageRelation::Near), Some(&page), false),
+        (Some(PageRelation::Same), None, false),
         (None, Some(&page), true),
     ] {
-        let asked = Asked { page, site, ..Asked::of(&parts) };
+        let asked = BlockQuery { page, site, ..BlockQuery::of(&parts) };
         assert_eq!(config.dont_get.urls.blocks(&asked).is_some(), want, "{site:?}");
     }
 }
@@ -156,7 +157,11 @@ fn the_first_entry_that_matches_decides() {
         let config = load(&dir).unwrap();
         let parsed = url(asked);
         let parts = UrlParts::of(&parsed);
-        assert_eq!(decided(&config, &Asked::of(&parts)).as_deref(), Some(want), "{urls} {asked}");
+        assert_eq!(
+            decided(&config, &BlockQuery::of(&parts)).as_deref(),
+            Some(want),
+            "{urls} {asked}"
+        );
     }
 }
 
@@ -215,7 +220,7 @@ fn the_rule_is_told_of_a_url() {
     let told = config.explain(&url("http://ads.test/x"));
     let urls = told.iter().find(|told| (told.section, told.key) == ("dont-get", "urls")).unwrap();
     assert_eq!(urls.value, "\"||ads.test^\"");
-    assert_eq!(urls.place.as_ref().unwrap().line(), 3);
+    assert_eq!(urls.location.as_ref().unwrap().line(), 3);
     let same = load(&dir).unwrap();
     assert_eq!(config, same);
     fs::write(dir.path().join("easy.txt"), "||ads.test^\n").unwrap();
@@ -233,7 +238,7 @@ fn many_ask_at_once() {
                     let parsed = url(&format!("http://ads.test/promo{number}"));
                     let parts = UrlParts::of(&parsed);
                     let by = config.dont_get.urls.matches_parts(&parts);
-                    assert!(matches!(by, Some(Decided::Rule(_))));
+                    assert!(matches!(by, Some(BlockVerdict::Rule(_))));
                 }
             });
         }
@@ -318,16 +323,16 @@ proptest! {
         };
         let (parts, page) = (UrlParts::of(&parsed), url("http://www.a.test/"));
         for purpose in [Purpose::Page, Purpose::Script, Purpose::Other] {
-            let asked = Asked { page: Some(&page), purpose, ..Asked::of(&parts) };
+            let asked = BlockQuery { page: Some(&page), purpose, ..BlockQuery::of(&parts) };
             if let Some(by) = config.dont_get.urls.decide(&asked) {
                 // What decides is a line of the list.
-                let line = text.lines().nth(by.place().line() - 1).unwrap();
+                let line = text.lines().nth(by.location().line() - 1).unwrap();
                 prop_assert_eq!(line.trim(), by.to_string());
             }
         }
         // A panic would have ended its part in deciding.
         let last = url("http://b.test/");
-        let decided = config.dont_get.urls.decide(&Asked::of(&UrlParts::of(&last)));
+        let decided = config.dont_get.urls.decide(&BlockQuery::of(&UrlParts::of(&last)));
         prop_assert!(decided.is_some(), "{}", text);
     }
 }

@@ -5,7 +5,7 @@
     reason = "a case that is not written right fails the test"
 )]
 
-use wwwoffle_config::edit::{Edit, EditError, Edited, Rule, apply};
+use wwwoffle_config::edit::{Edit, EditError, EditResult, Rule, apply};
 
 #[derive(Debug, Default)]
 struct Case {
@@ -81,7 +81,7 @@ fn edit(typed: &str) -> Edit {
 }
 
 fn check(case: &Case, given: &str, produces: &str) -> Result<(), String> {
-    let got: Result<Edited, EditError> = apply(given, &edit(&case.edit));
+    let got: Result<EditResult, EditError> = apply(given, &edit(&case.edit));
     match (&case.refused, &got) {
         (Some(want), Err(error)) if error.to_string() == *want => Ok(()),
         (None, Ok(edited)) if edited.text == produces => {

@@ -1,7 +1,7 @@
 //! The documents that follow from the schema are what the schema says.
 
 use std::path::{Path, PathBuf};
-use wwwoffle_config::{Config, FORMER, Former, Now, describe, schema::SECTIONS};
+use wwwoffle_config::{Config, FORMER, FormerOption, Successor, describe, schema::SECTIONS};
 
 /// With `UPDATE` set the document is written; otherwise it has to be there already, word for word.
 #[expect(clippy::disallowed_methods, reason = "these documents are not of the program's own files")]
@@ -35,8 +35,8 @@ fn former_options_have_become_what_there_is() {
     for former in FORMER {
         let name = format!("[{}] {}", former.section, former.key);
         let (section, key) = match former.now {
-            Now::Is { section, key } => (section, key),
-            Now::Gone { reason, instead } => {
+            Successor::Same { section, key } => (section, key),
+            Successor::Gone { reason, instead } => {
                 assert!(reason.ends_with('.'), "{name}");
                 let Some(instead) = instead else { continue };
                 instead
@@ -45,7 +45,7 @@ fn former_options_have_become_what_there_is() {
         let known = SECTIONS.iter().find(|known| known.name == section);
         let known = known.unwrap_or_else(|| panic!("{name} is in [{section}]"));
         assert!(known.options.iter().any(|option| option.key == key), "{name} is {key}");
-        let found = Former::find(&former.section.to_uppercase(), former.key).expect(&name);
+        let found = FormerOption::find(&former.section.to_uppercase(), former.key).expect(&name);
         assert_eq!((found.section, found.key), (former.section, former.key));
     }
 }

@@ -102,9 +102,9 @@ fn a_rule_may_set_what_the_schema_says_and_nothing_else() {
             let Ok(config) = read else { continue };
             let told = config.explain(&url);
             let told = told.iter().find(|told| (told.section, told.key) == (section, key)).unwrap();
-            let place = told.place.as_ref().unwrap().to_string();
+            let place = told.location.as_ref().unwrap().to_string();
             assert_eq!(place, "test.conf:3", "{section}.{key}");
-            assert_eq!(told.rule.as_ref().unwrap().place().to_string(), "test.conf:2");
+            assert_eq!(told.rule.as_ref().unwrap().location().to_string(), "test.conf:2");
             assert_eq!(config.origin_of(section, key), None);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, time::Duration};
 use wwwoffle_config::{
-    Config, Durability, Environment, Listed, LogLevel, Lookup, UrlParts, UrlSpec,
+    Config, Durability, Environment, ListedSpec, LogLevel, Lookup, UrlParts, UrlSpec,
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -142,7 +142,7 @@ fn lists_are_found_beside_the_configuration_and_name_their_lines() {
     ] {
         let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
         let decided = config.offline_options.noise.decide(&url);
-        assert_eq!(decided.map(|listed| listed.place().to_string()), place, "{url}");
+        assert_eq!(decided.map(|listed| listed.location().to_string()), place, "{url}");
     }
 
     fs::write(&list, "*://a.test/*\na.test\n").unwrap();
@@ -236,7 +236,7 @@ fn a_section_takes_options_from_files_after_its_own() {
     assert_eq!(origin("replacement"), Some(format!("{}:1", at("sub/c.toml").display())));
     let url = CanonicalUrl::parse("http://ads.test/", &LocalHost::default()).unwrap();
     let listed = config.dont_get.urls.matches(&url).unwrap();
-    assert_eq!(listed.place().to_string(), format!("{}:1", at("sub/list.txt").display()));
+    assert_eq!(listed.location().to_string(), format!("{}:1", at("sub/list.txt").display()));
 }
 
 #[test]
@@ -324,8 +324,8 @@ fn the_first_rule_that_holds_and_sets_the_option_decides() {
     ] {
         let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
         let parts = UrlParts::of(&url);
-        let line = |(value, listed): (&bool, Option<&Listed>)| {
-            (*value, listed.map(|listed| listed.place().line()))
+        let line = |(value, listed): (&bool, Option<&ListedSpec>)| {
+            (*value, listed.map(|listed| listed.location().line()))
         };
         assert_eq!(
             line(config.offline_options.dont_request.decided(&parts)),
@@ -356,7 +356,7 @@ fn hosts_files_are_lists_too() {
     ] {
         let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
         let listed = config.dont_get.urls.matches(&url);
-        assert_eq!(listed.map(|listed| listed.place().line()), line, "{url}");
+        assert_eq!(listed.map(|listed| listed.location().line()), line, "{url}");
     }
     fs::write(&hosts, "0.0.0.0 a.test\nads.test\n0.0.0.0 b%.test\n").unwrap();
     let told = Config::load(&file).unwrap_err().to_string();

@@ -1,14 +1,14 @@
 //! Any bytes as a URL, as a link, and through the coders.
 
 use wwwoffle_url::{
-    CanonicalUrl, OldRecord, Surroundings, canonicalise_host, canonicalise_name, fix_html_link_url,
+    CanonicalUrl, LocalScope, OldRecord, canonicalise_host, canonicalise_name, fix_html_link_url,
     link_url, url_decode_form_args, url_decode_generic, url_encode_form_args, url_encode_password,
     url_encode_path, url_recode_form_args,
 };
 
 /// See the module.
 pub fn run(data: &[u8]) {
-    let around = Surroundings::default();
+    let around = LocalScope::default();
     if let Ok(url) = CanonicalUrl::parse_bytes(data, &around.local_host) {
         is_idempotent(&url, data, &around);
         if let Ok(text) = std::str::from_utf8(data) {
@@ -30,7 +30,7 @@ pub fn run(data: &[u8]) {
     let _ = fix_html_link_url(data);
 }
 
-fn is_idempotent(url: &CanonicalUrl, data: &[u8], around: &Surroundings) {
+fn is_idempotent(url: &CanonicalUrl, data: &[u8], around: &LocalScope) {
     let record = OldRecord::split_url(data, around).expect("it could be parsed");
     let again = CanonicalUrl::parse(&record.file, &around.local_host).expect("it is canonical");
     assert_eq!(&again, url);

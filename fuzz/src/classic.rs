@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use wwwoffle_config::{Config, Imported};
+use wwwoffle_config::{Config, ImportedConfig};
 
 /// See the module.
 pub fn run(data: &[u8]) {
     let file = scratch("old.conf");
     std::fs::write(&file, data).expect("it is written");
-    let Ok(imported) = Imported::load(&file) else { return };
+    let Ok(imported) = ImportedConfig::load(&file) else { return };
     if let Err(faults) = Config::parse(imported.text(), Path::new("/nowhere/at/all/w.conf")) {
         panic!("{faults}\n{}", imported.text());
     }

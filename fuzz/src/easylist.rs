@@ -1,7 +1,7 @@
 //! Any text as a list of rules for browsers, and any URL against it. Where all rules are plain
 //! `||name^`, a model says what they block.
 
-use wwwoffle_config::{Asked, Config, Purpose, UrlParts};
+use wwwoffle_config::{BlockQuery, Config, Purpose, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::classic::scratch;
@@ -27,9 +27,9 @@ pub fn run(data: &[u8]) {
     let page = CanonicalUrl::parse(page, &local).ok();
     let decide = |url: &CanonicalUrl| {
         let parts = UrlParts::of(url);
-        let asked = Asked { page: page.as_ref(), purpose, ..Asked::of(&parts) };
+        let asked = BlockQuery { page: page.as_ref(), purpose, ..BlockQuery::of(&parts) };
         let decided = config.dont_get.urls.decide(&asked);
-        decided.map(|by| (by.blocks(), by.place().line(), by.to_string()))
+        decided.map(|by| (by.blocks(), by.location().line(), by.to_string()))
     };
     // Whatever the list made the engine do, it goes on deciding.
     let is_excepted = own.contains("@@") || own.contains("$");

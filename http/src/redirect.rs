@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use http::header::{HeaderMap, LOCATION};
-use wwwoffle_url::{CanonicalUrl, LocalHost, Resolved, Rules, resolve};
+use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, Rules, resolve};
 
 /// The URL that a response leads to, if it is a redirect that is followed. `base` is the URL of the
 /// request.
@@ -13,8 +13,8 @@ pub fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Option<St
     }
     let reference = std::str::from_utf8(fields.get(LOCATION)?.as_bytes()).ok()?;
     match resolve(base, reference, Rules::Browser) {
-        Ok(Resolved::Url(url)) => Some(url),
-        Ok(Resolved::CurrentDocument { .. }) | Err(_) => None,
+        Ok(Resolution::Url(url)) => Some(url),
+        Ok(Resolution::CurrentDocument { .. }) | Err(_) => None,
     }
 }
 

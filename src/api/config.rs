@@ -1,7 +1,7 @@
 //! The shapes of `/api/config`. Values are written as in the file.
 
 use serde::{Deserialize, Serialize};
-use wwwoffle_config::edit::{Edit, Edited, Overview, Rule, overview, without_secrets};
+use wwwoffle_config::edit::{Edit, EditResult, Overview, Rule, overview, without_secrets};
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
     ChangeError, Config, ConfigFile, ConfigText, EditError, Faults, OptionChange, Version,
@@ -272,7 +272,7 @@ impl ConfigChange {
     pub fn of(
         file: &ConfigFile,
         text: &ConfigText,
-        edited: Option<Edited>,
+        edited: Option<EditResult>,
         changed: &[OptionChange],
         restart: &[OptionChange],
     ) -> Self {

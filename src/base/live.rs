@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use tokio::task::spawn_blocking;
-use wwwoffle_config::edit::{Edit, Edited};
+use wwwoffle_config::edit::{Edit, EditResult};
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
     Config, ConfigFile, ConfigText, Faults, Lookup, OptionChange, Version, Watch, changes,
@@ -49,7 +49,7 @@ pub struct Done {
     /// The text as it is now.
     pub text: ConfigText,
     /// What was done, if it was an edit.
-    pub edited: Option<Edited>,
+    pub edited: Option<EditResult>,
     /// What it changed.
     pub applied: Applied,
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tracing::error;
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
-    ChangeError, Changed, Config, ConfigText, Faults, Reach, Stamp, Version, changes, load,
+    AppliedChange, ChangeError, Config, ConfigText, Faults, Reach, Stamp, Version, changes, load,
 };
 
 use crate::base::clock;
@@ -142,7 +142,7 @@ impl BaseContext {
                 file.replace(expected, text, now)
             }
         }?;
-        let Changed { text, config, edited, .. } = changed;
+        let AppliedChange { text, config, edited, .. } = changed;
         let applied = self.live.apply(&mut state, config, &text.text);
         drop(state);
         self.live.observer.tell(&applied);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wwwoffle_config::edit::without_secrets;
-use wwwoffle_config::{ChangeError, Changed, Config, ConfigFile, Lookup};
+use wwwoffle_config::{AppliedChange, ChangeError, Config, ConfigFile, Lookup};
 
 use super::args::{ConfigVerb, RuleOptions};
 use super::control::Control;
@@ -144,7 +144,7 @@ impl Place {
 /// A change of the file, in the words of the daemon. Nothing has to be started again.
 fn changed(
     file: &ConfigFile,
-    outcome: Result<Changed, ChangeError>,
+    outcome: Result<AppliedChange, ChangeError>,
 ) -> Result<ConfigChange, Failure> {
     let changed = outcome.map_err(|error| not_changed(&error))?;
     Ok(ConfigChange::of(file, &changed.text, changed.edited, &changed.options, &[]))

@@ -1,6 +1,6 @@
 //! `wwwoffle config explain`: what every option is for a URL, and where that is written.
 
-use wwwoffle_config::Explained;
+use wwwoffle_config::OptionExplanation;
 use wwwoffle_url::CanonicalUrl;
 
 use super::Terminal;
@@ -23,11 +23,11 @@ pub(crate) fn run(
     Ok(ExitStatus::Done)
 }
 
-fn line(explained: &Explained) -> String {
-    let Explained { section, key, value, place, rule } = explained;
-    let place = place.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string);
+fn line(explained: &OptionExplanation) -> String {
+    let OptionExplanation { section, key, value, location, rule } = explained;
+    let place = location.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string);
     // A list is decided by one of its specifications, which is the value told.
-    let rule = rule.as_ref().map(|rule| (rule.spec().to_string(), rule.place()));
+    let rule = rule.as_ref().map(|rule| (rule.spec().to_string(), rule.location()));
     match rule.filter(|(spec, _)| format!("{spec:?}") != *value) {
         Some((spec, at)) => format!("{section}.{key} = {value}  # {place}, for {spec:?} {at}"),
         None => format!("{section}.{key} = {value}  # {place}"),

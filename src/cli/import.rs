@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wwwoffle_config::Imported;
+use wwwoffle_config::ImportedConfig;
 
 use super::Terminal;
 use super::failure::Failure;
@@ -16,7 +16,7 @@ pub(crate) fn run(
     output: Option<&Path>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let imported = Imported::load(old).map_err(|faults| refused(&faults))?;
+    let imported = ImportedConfig::load(old).map_err(|faults| refused(&faults))?;
     match output {
         None => terminal.stdout.write_all(imported.text().as_bytes())?,
         Some(output) => {

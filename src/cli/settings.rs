@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, net::SocketAddr, path::PathBuf, time::Duration};
 
-use wwwoffle_config::{Config, Environment, Faults, Loaded, Lookup, load};
+use wwwoffle_config::{Config, Environment, Faults, LoadedConfig, Lookup, load};
 use wwwoffle_url::LocalHost;
 
 use super::args::Serve;
@@ -36,7 +36,7 @@ impl<'a> Settings<'a> {
     pub(crate) fn serve_options(&self, typed: Serve) -> Result<ServeOptions, Failure> {
         let lookup = self.lookup();
         let (loaded, watch) = load(&lookup);
-        let Loaded { text, config, .. } = loaded.map_err(|faults| refused(&faults))?;
+        let LoadedConfig { text, config, .. } = loaded.map_err(|faults| refused(&faults))?;
         let spool = match typed.spool {
             Some(spool) => spool,
             None => self.spool_of(&config)?,

@@ -8,7 +8,7 @@ use std::io::{self, BufRead};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use wwwoffle_url::{LocalHost, LocalNet, Surroundings};
+use wwwoffle_url::{LocalHost, LocalNet, LocalScope};
 
 use super::failure::Failure;
 use super::files::print_json;
@@ -50,7 +50,7 @@ pub(super) fn answer(
     let patterns: Vec<&str> = typed.localnet.iter().map(String::as_str).collect();
     let local_host = LocalHost::new(&names, typed.http_port, Some(typed.https_port))
         .map_err(|error| Failure::caused(ExitStatus::Usage, "--localhost", &error))?;
-    let around = Surroundings { local_host, local_net: LocalNet::new(&patterns) };
+    let around = LocalScope { local_host, local_net: LocalNet::new(&patterns) };
     let mut line = Vec::new();
     loop {
         let answer = match read_line(terminal.stdin, &mut line).map_err(unreadable)? {
@@ -70,7 +70,7 @@ pub(super) fn answer(
     }
 }
 
-fn reply(line: &[u8], around: &Surroundings) -> Answer {
+fn reply(line: &[u8], around: &LocalScope) -> Answer {
     let Question { function, given } = serde_json::from_slice(line)?;
     bytes::answer(&function, &given, around)
         .or_else(|| text::answer(&function, &given, &around.local_host))

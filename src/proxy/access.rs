@@ -21,7 +21,7 @@ mod tries;
 use std::net::IpAddr;
 
 use arc_swap::ArcSwap;
-use wwwoffle_config::{Config, Names};
+use wwwoffle_config::{Config, ResolvedNames};
 
 use self::crowd::Crowd;
 pub use self::logins::{Candidate, Logins, Refused};
@@ -36,7 +36,7 @@ pub struct Access {
     pub strangers: Strangers,
     /// How many connections each of them has.
     pub crowd: Crowd,
-    names: ArcSwap<Names>,
+    names: ArcSwap<ResolvedNames>,
 }
 
 impl Access {

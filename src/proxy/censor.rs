@@ -2,7 +2,7 @@
 
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT_ENCODING, HeaderName, HeaderValue, REFERER, USER_AGENT};
-use wwwoffle_config::{Censor, Config, UrlParts};
+use wwwoffle_config::{Config, FieldAction, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 /// What origins are told we are, where nobody else says it.
@@ -47,11 +47,11 @@ fn listed(config: &Config, url: &UrlParts<'_>, fields: &mut HeaderMap) {
     for (name, censor) in config.censor_header.headers.of(url) {
         let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { continue };
         match censor {
-            Censor::Leave => {}
-            Censor::Remove => {
+            FieldAction::Leave => {}
+            FieldAction::Remove => {
                 fields.remove(name);
             }
-            Censor::Replace(text) => {
+            FieldAction::Replace(text) => {
                 if let hyper::header::Entry::Occupied(mut field) = fields.entry(name)
                     && let Ok(value) = HeaderValue::from_str(text)
                 {

@@ -6,14 +6,14 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue, REFERER};
-use wwwoffle_config::{Asked, Config, Place, Purpose, Site, UrlParts};
+use wwwoffle_config::{BlockQuery, Config, Location, PageRelation, Purpose, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::intent::SEC_FETCH_DEST;
 use super::protocols;
 use crate::net::upstream::Via;
 
-/// `Sec-Fetch-Site`: what the page that asks is to the URL (Fetch Metadata §2.4).
+/// `Sec-Fetch-PageRelation`: what the page that asks is to the URL (Fetch Metadata §2.4).
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// What becomes of a request by its URL and who asks, whatever is kept of it.
@@ -26,12 +26,12 @@ pub enum Ruling {
         /// The other one.
         to: String,
         /// The alias.
-        by: Place,
+        by: Location,
     },
     /// It is never got: `[dont-get]`.
     Blocked {
         /// The specification.
-        by: Place,
+        by: Location,
         /// What is served in its place, a URL or a path of ours.
         replacement: Option<String>,
     },
@@ -55,7 +55,7 @@ pub enum Standing {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asker {
     page: Option<CanonicalUrl>,
-    site: Option<Site>,
+    site: Option<PageRelation>,
     purpose: Purpose,
 }
 
@@ -66,7 +66,7 @@ impl Asker {
         let text = |name: &HeaderName| fields.get(name).and_then(|value| value.to_str().ok());
         Self {
             page: page(fields, local),
-            site: text(&SEC_FETCH_SITE).and_then(Site::parse),
+            site: text(&SEC_FETCH_SITE).and_then(PageRelation::parse),
             purpose: text(&SEC_FETCH_DEST).map(Purpose::parse).unwrap_or_default(),
         }
     }
@@ -82,8 +82,8 @@ impl Asker {
         asker
     }
 
-    fn asks<'a>(&'a self, url: &'a UrlParts<'a>) -> Asked<'a> {
-        Asked { url, page: self.page.as_ref(), site: self.site, purpose: self.purpose }
+    fn asks<'a>(&'a self, url: &'a UrlParts<'a>) -> BlockQuery<'a> {
+        BlockQuery { url, page: self.page.as_ref(), site: self.site, purpose: self.purpose }
     }
 
     /// Whether it is refused `url`. What is no URL nobody is refused.
@@ -91,8 +91,8 @@ impl Asker {
         let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
         let parts = UrlParts::of(&url);
         // A redirect may make another site of it.
-        let sites = [self.site, Some(Site::Cross)];
-        let blocks = |site| config.dont_get.urls.blocks(&Asked { site, ..self.asks(&parts) });
+        let sites = [self.site, Some(PageRelation::Cross)];
+        let blocks = |site| config.dont_get.urls.blocks(&BlockQuery { site, ..self.asks(&parts) });
         !url.is_local() && sites.into_iter().any(|site| blocks(site).is_some())
     }
 }
@@ -110,14 +110,14 @@ pub fn page(fields: &HeaderMap, local: &LocalHost) -> Option<CanonicalUrl> {
 pub fn ruled(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
     let parts = UrlParts::of(url);
     if let Some((to, alias)) = config.alias.urls.apply(&parts) {
-        return Ruling::Moved { to, by: alias.place().clone() };
+        return Ruling::Moved { to, by: alias.location().clone() };
     }
     if let Some(by) = config.dont_get.urls.blocks(&asker.asks(&parts)) {
         let replacement = config.dont_get.replacement.of(&parts).url();
         // One that is blocked itself would lead a browser in a circle.
         let replacement =
             replacement.filter(|with| !asker.is_refused(config, with)).map(str::to_owned);
-        return Ruling::Blocked { by: by.place().clone(), replacement };
+        return Ruling::Blocked { by: by.location().clone(), replacement };
     }
     if !protocols::allows_port(config, url, &parts) {
         return Ruling::OtherProtocol;

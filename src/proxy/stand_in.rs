@@ -3,7 +3,7 @@
 use hyper::header::{HeaderValue, LOCATION};
 use hyper::{Method, Response};
 use tracing::debug;
-use wwwoffle_config::Place;
+use wwwoffle_config::Location;
 
 use super::ask::Ask;
 use super::body::Body;
@@ -14,7 +14,7 @@ use crate::page::message::{Message, Ruled};
 use crate::proxy::context::ProxyContext;
 
 /// Sends the browser to what the URL has become; a form is sent there as it is.
-pub(super) fn moved(context: &ProxyContext, ask: &Ask, to: &str, by: &Place) -> Response<Body> {
+pub(super) fn moved(context: &ProxyContext, ask: &Ask, to: &str, by: &Location) -> Response<Body> {
     debug!(url = ask.resource.url.as_str(), to, %by, "an alias");
     let status = if is_safe(&ask.method) { 302 } else { 307 };
     redirect(context, ask, status, to, CacheStatus::Moved)
@@ -26,7 +26,7 @@ pub(super) fn blocked(
     context: &ProxyContext,
     visitor: &Visitor,
     ask: &Ask,
-    by: &Place,
+    by: &Location,
     replacement: Option<&str>,
 ) -> Response<Body> {
     let url = ask.resource.url.as_str();

@@ -83,7 +83,7 @@ pub(super) async fn open(
         }
     }
     if let Some(listed) = config.dont_get.urls.matches(site.url()) {
-        debug!(site = site.url().as_str(), by = %listed.place(), "blocked");
+        debug!(site = site.url().as_str(), by = %listed.location(), "blocked");
         let url = site.url().as_str();
         let told = Message::Ruled { url, ruled: Ruled::Blocked, place: None };
         return reply::message(context, &reader, &told);

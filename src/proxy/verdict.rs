@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use wwwoffle_config::{AskAgain, Config, UrlParts};
+use wwwoffle_config::{Config, RevalidationAge, UrlParts};
 use wwwoffle_url::CanonicalUrl;
 
 use super::ask::Ask;
@@ -54,9 +54,9 @@ pub(super) fn is_of_use(mode: Mode, kept: &Kept, verdict: &Verdict) -> bool {
 pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTime) -> Policy {
     let (caching, online) = (&config.caching, &config.online_options);
     let ask_again = match online.request_changed.of(url) {
-        AskAgain::Standard => Recheck::Standard,
-        AskAgain::Never => Recheck::Never,
-        AskAgain::OlderThan(age) => Recheck::After(age.as_duration()),
+        RevalidationAge::Standard => Recheck::Standard,
+        RevalidationAge::Never => Recheck::Never,
+        RevalidationAge::OlderThan(age) => Recheck::After(age.as_duration()),
     };
     Policy {
         shared: caching.shared,

@@ -2,7 +2,7 @@
 
 use crate::page::links;
 use wwwoffle_config::schema::SECTIONS;
-use wwwoffle_config::{FORMER, Former, Now};
+use wwwoffle_config::{FORMER, FormerOption, Successor};
 use wwwoffle_url::{split_form_args, url_decode_form_args, url_encode_form_args};
 
 use super::certificate;
@@ -55,7 +55,7 @@ fn option(path: &str, arguments: Option<&str>) -> Option<String> {
     let place = if rest == section {
         section_of(section).map(|section| (section, ""))
     } else {
-        let former = Former::find(section, if key == NO_NAME { "" } else { key })?;
+        let former = FormerOption::find(section, if key == NO_NAME { "" } else { key })?;
         became(former).or_else(|| section_of(section).map(|section| (section, "")))
     };
     let mut to = match place {
@@ -71,10 +71,10 @@ fn option(path: &str, arguments: Option<&str>) -> Option<String> {
 }
 
 /// Section and option that do what an option did.
-fn became(former: &Former) -> Option<(&'static str, &'static str)> {
+fn became(former: &FormerOption) -> Option<(&'static str, &'static str)> {
     match former.now {
-        Now::Is { section, key } => Some((section, key)),
-        Now::Gone { instead, .. } => instead,
+        Successor::Same { section, key } => Some((section, key)),
+        Successor::Gone { instead, .. } => instead,
     }
 }
 

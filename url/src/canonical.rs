@@ -14,7 +14,7 @@ use crate::key::Key;
 use crate::localhost::LocalHost;
 use crate::path::{Ampersands, push_path, recode_args};
 use crate::plain::{self, Origin};
-use crate::split::{Host, Parts, backslash, clean, cut_args, default_port, split};
+use crate::split::{SplitHost, SplitUrl, backslash, clean, cut_args, default_port, split};
 
 /// The canonical form of a URL: equal for all spellings of a resource, and a key, never what is
 /// sent to an origin.
@@ -145,15 +145,17 @@ impl CanonicalUrl {
         Self::from_parts(&split(text)?, local)
     }
 
-    pub(crate) fn from_parts(parts: &Parts<'_>, local: &LocalHost) -> Result<Self, ParseError> {
+    pub(crate) fn from_parts(parts: &SplitUrl<'_>, local: &LocalHost) -> Result<Self, ParseError> {
         let mut out = Vec::with_capacity(parts.len() + ROOM);
         out.extend_from_slice(parts.protocol);
         out.make_ascii_lowercase();
         let protocol_end = out.len();
         out.extend_from_slice(SCHEME_MARK.as_bytes());
         let (host_end, port) = match parts.host {
-            Host::Local => local.push_host_port(&mut out),
-            Host::Written(host) => push_host_port(&mut out, host, default_port(parts.protocol))?,
+            SplitHost::Local => local.push_host_port(&mut out),
+            SplitHost::Written(host) => {
+                push_host_port(&mut out, host, default_port(parts.protocol))?
+            }
         };
         let origin = Origin { protocol_end, host_end, path_start: out.len(), port };
         let credentials = parts.user.map(|user| (user, parts.password));

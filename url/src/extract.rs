@@ -32,7 +32,7 @@ const COMMON: [&str; 3] = ["http", "https", "ftp"];
 
 /// A URL that was found in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Found {
+pub struct ExtractedUrl {
     /// The URL, without wrappers, and with line breaks undone.
     pub url: String,
     /// Where it stands in the text, in bytes: without wrappers, but with the line breaks.
@@ -65,22 +65,22 @@ pub struct Found {
 /// assert_eq!(found.unhyphenated.as_deref(), Some("http://example.org/offline"));
 /// ```
 #[must_use]
-pub fn extract(text: &str) -> Extract<'_> {
-    Extract { text, at: 0 }
+pub fn extract(text: &str) -> Extraction<'_> {
+    Extraction { text, at: 0 }
 }
 
 /// The URLs in a text, from left to right. Made by [`extract`].
 #[derive(Clone, Debug)]
-pub struct Extract<'a> {
+pub struct Extraction<'a> {
     text: &'a str,
     /// What is before this is done.
     at: usize,
 }
 
-impl Iterator for Extract<'_> {
-    type Item = Found;
+impl Iterator for Extraction<'_> {
+    type Item = ExtractedUrl;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<ExtractedUrl> {
         loop {
             let start = self.at;
             let c = self.rest(start).chars().next()?;
@@ -102,13 +102,13 @@ impl Iterator for Extract<'_> {
     }
 }
 
-impl<'a> Extract<'a> {
+impl<'a> Extraction<'a> {
     fn rest(&self, from: usize) -> &'a str {
         self.text.get(from..).unwrap_or_default()
     }
 
     /// A URL that begins with the word at `start`, or after it when the word is `URL:`.
-    fn word(&mut self, start: usize) -> Option<Found> {
+    fn word(&mut self, start: usize) -> Option<ExtractedUrl> {
         let rest = self.rest(start);
         let length = rest.bytes().take_while(|&byte| is_scheme_byte(byte)).count();
         let word = rest.get(..length).unwrap_or_default();
@@ -130,7 +130,7 @@ impl<'a> Extract<'a> {
     }
 
     /// A URL that begins at `start` and is delimited by what it cannot contain.
-    fn bare(&mut self, start: usize, prefixed: bool) -> Option<Found> {
+    fn bare(&mut self, start: usize, prefixed: bool) -> Option<ExtractedUrl> {
         let rest = self.rest(start);
         if !begins_url(rest, prefixed) {
             return None;
@@ -141,11 +141,11 @@ impl<'a> Extract<'a> {
             return None;
         }
         self.at = start + url.len();
-        Some(Found { url: url.to_owned(), span: start..self.at, unhyphenated: None })
+        Some(ExtractedUrl { url: url.to_owned(), span: start..self.at, unhyphenated: None })
     }
 
     /// A URL that begins at `start`, after an opening delimiter, and ends before `close`.
-    fn enclosed(&mut self, start: usize, close: char) -> Option<Found> {
+    fn enclosed(&mut self, start: usize, close: char) -> Option<ExtractedUrl> {
         let rest = self.rest(start);
         let end = rest.bytes().take(MAX_ENCLOSED).position(|b| matches!(b, b'<' | b'>' | b'"'))?;
         let (inside, after) = rest.split_at_checked(end)?;
@@ -167,7 +167,7 @@ impl<'a> Extract<'a> {
         let from = start + inside.len() - body.len();
         self.at = start + end + close.len_utf8();
         let (url, unhyphenated) = unbroken(body);
-        Some(Found { url, span: from..from + body.trim_end().len(), unhyphenated })
+        Some(ExtractedUrl { url, span: from..from + body.trim_end().len(), unhyphenated })
     }
 }
 

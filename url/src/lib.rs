@@ -33,17 +33,17 @@ pub use coders::{
     url_encode_password, url_encode_path, url_recode_form_args,
 };
 pub use error::ParseError;
-pub use extract::{Extract, Found, MAX_ENCLOSED, OPAQUE_SCHEMES, extract};
+pub use extract::{ExtractedUrl, Extraction, MAX_ENCLOSED, OPAQUE_SCHEMES, extract};
 pub use host::canonicalise_host;
 pub use key::Key;
 pub use link::link_url;
 pub use localhost::LocalHost;
-pub use old_name::{LocalNet, OldName, OldParts, OldRecord, Surroundings, make_hash};
+pub use old_name::{LocalNet, LocalScope, OldName, OldParts, OldRecord, make_hash};
 pub use path::canonicalise_name;
 pub use pdf::{PdfError, pdf_canonical, pdf_identifier};
 pub use reference::{MAX_REFERENCE, Reference};
 pub use repair::fix_html_link_url;
-pub use resolve::{ResolveError, Resolved, Rules, resolve};
+pub use resolve::{Resolution, ResolveError, Rules, resolve};
 pub use uri::{
     AuthorityFields, FragmentFields, Grammar, HostField, HostKind, Pair, Part, PathFields, Uri,
     UriError, UriFields,

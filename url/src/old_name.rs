@@ -12,7 +12,7 @@ use crate::host::canonicalise_host;
 use crate::link::{Target, link_url, resolve};
 use crate::localhost::LocalHost;
 use crate::path::{canonicalise_name, remove_dot_segments};
-use crate::split::{Host, Parts, clean, default_port, split};
+use crate::split::{SplitHost, SplitUrl, clean, default_port, split};
 
 /// The name 2.9 gives a file, less its first letter (`MakeHash`): MD5 in base64 without padding,
 /// with `-` for `/`.
@@ -152,7 +152,7 @@ pub struct OldParts<'a> {
 
 /// Who is local, for [`OldRecord`].
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct LocalScope {
     /// Names and ports of the proxy.
     pub local_host: LocalHost,
     /// Hosts that are not asked for through a proxy.
@@ -219,11 +219,11 @@ impl OldRecord {
     /// # Errors
     ///
     /// Fails as [`CanonicalUrl::parse`] does.
-    pub fn split_url(text: &[u8], around: &Surroundings) -> Result<Self, ParseError> {
+    pub fn split_url(text: &[u8], around: &LocalScope) -> Result<Self, ParseError> {
         Self::split_clean(&clean(text)?, around)
     }
 
-    fn split_clean(text: &[u8], around: &Surroundings) -> Result<Self, ParseError> {
+    fn split_clean(text: &[u8], around: &LocalScope) -> Result<Self, ParseError> {
         let parts = split(text)?;
         let url = CanonicalUrl::from_parts(&parts, &around.local_host)?;
         Ok(Self::new(&url, &parts, around))
@@ -234,19 +234,19 @@ impl OldRecord {
     /// # Errors
     ///
     /// Fails as [`CanonicalUrl::parse`] does, and when the protocol is not one.
-    pub fn create_url(parts: &OldParts<'_>, around: &Surroundings) -> Result<Self, ParseError> {
+    pub fn create_url(parts: &OldParts<'_>, around: &LocalScope) -> Result<Self, ParseError> {
         let (_, rest) = split_run(parts.proto, PROTOCOL);
         if !rest.is_empty() || !parts.proto.first().is_some_and(u8::is_ascii_alphabetic) {
             return Err(Kind::BadProtocol.into());
         }
         let password = parts.pass.filter(|pass| !pass.is_empty() && parts.user.is_some());
         let host = match parts.hostport {
-            [] => Host::Local,
-            host => Host::Written(host),
+            [] => SplitHost::Local,
+            host => SplitHost::Written(host),
         };
         let user = parts.user.filter(|user| !user.is_empty() || password.is_some());
         let (path, args) = (parts.path, parts.args);
-        let split = Parts { protocol: parts.proto, user, password, host, path, args };
+        let split = SplitUrl { protocol: parts.proto, user, password, host, path, args };
         let url = CanonicalUrl::from_parts(&split, &around.local_host)?;
         Ok(Self::new(&url, &split, around))
     }
@@ -256,7 +256,7 @@ impl OldRecord {
     /// # Errors
     ///
     /// Fails as [`link_url`] does.
-    pub fn link_url(base: &[u8], link: &[u8], around: &Surroundings) -> Result<Self, ParseError> {
+    pub fn link_url(base: &[u8], link: &[u8], around: &LocalScope) -> Result<Self, ParseError> {
         let base = CanonicalUrl::parse_bytes(base, &around.local_host)?;
         let url = link_url(&base, link, &around.local_host)?;
         let link = clean(link)?;
@@ -267,7 +267,7 @@ impl OldRecord {
             Target::Joined(text) => {
                 let parts = split(&text)?;
                 let path = canonicalise_name(parts.path);
-                Ok(Self::new(&url, &Parts { path: &path, ..parts }, around))
+                Ok(Self::new(&url, &SplitUrl { path: &path, ..parts }, around))
             }
         }
     }
@@ -282,7 +282,7 @@ impl OldRecord {
         url: &[u8],
         user: Option<&[u8]>,
         pass: Option<&[u8]>,
-        around: &Surroundings,
+        around: &LocalScope,
     ) -> Result<Self, ParseError> {
         let url = CanonicalUrl::parse_bytes(url, &around.local_host)?;
         let Some(user) = user else {
@@ -293,19 +293,19 @@ impl OldRecord {
         Ok(Self::canonical(&url.with_credentials(user, pass), around))
     }
 
-    fn canonical(url: &CanonicalUrl, around: &Surroundings) -> Self {
-        let written = Parts {
+    fn canonical(url: &CanonicalUrl, around: &LocalScope) -> Self {
+        let written = SplitUrl {
             protocol: url.protocol().as_bytes(),
             user: None,
             password: None,
-            host: Host::Written(url.host_port().as_bytes()),
+            host: SplitHost::Written(url.host_port().as_bytes()),
             path: url.path().as_bytes(),
             args: url.arguments().map(str::as_bytes),
         };
         Self::new(url, &written, around)
     }
 
-    fn new(url: &CanonicalUrl, written: &Parts<'_>, around: &Surroundings) -> Self {
+    fn new(url: &CanonicalUrl, written: &SplitUrl<'_>, around: &LocalScope) -> Self {
         let name = url.as_str();
         let handled = matches!(url.protocol(), "http" | "https" | "ftp" | "finger");
         let own_port = default_port(url.protocol().as_bytes()).filter(|_| handled);
@@ -322,8 +322,8 @@ impl OldRecord {
         let question: &[u8] = if written.args.is_some() { b"?" } else { b"" };
         let original_pathp = [&original_path, question, written.args.unwrap_or_default()].concat();
         let host = match written.host {
-            Host::Local => url.host_port().as_bytes(),
-            Host::Written(host) => host,
+            SplitHost::Local => url.host_port().as_bytes(),
+            SplitHost::Written(host) => host,
         };
         Self {
             name: name.to_owned(),
@@ -355,6 +355,6 @@ impl OldRecord {
 }
 
 /// A path that is empty is `/` even in the original spelling.
-fn original_path(written: &Parts<'_>) -> Vec<u8> {
+fn original_path(written: &SplitUrl<'_>) -> Vec<u8> {
     if written.path.is_empty() { b"/".to_vec() } else { written.path.to_vec() }
 }

@@ -25,7 +25,7 @@ pub enum PdfError {
 /// A URL after RFC 1808 §2.1: unlike RFC 3986 it parts the path at the first `;`, and does not tell
 /// an empty authority from none.
 #[derive(Clone, Copy)]
-struct Parts<'a> {
+struct PdfParts<'a> {
     scheme: Option<&'a str>,
     net_loc: Option<&'a str>,
     path: &'a str,
@@ -67,10 +67,10 @@ pub fn pdf_canonical(url: &str, base: Option<&str>) -> Result<String, PdfError> 
     if longest > MAX_REFERENCE {
         return Err(PdfError::TooLong(longest));
     }
-    let mut parts = Parts::parse(url);
+    let mut parts = PdfParts::parse(url);
     let mut merged = String::new();
     if parts.scheme.is_none() {
-        let base = Parts::parse(base.ok_or(PdfError::Relative)?);
+        let base = PdfParts::parse(base.ok_or(PdfError::Relative)?);
         parts = parts.against(&base, &mut merged);
     }
     let scheme = parts.scheme.ok_or(PdfError::Relative)?.to_ascii_lowercase();
@@ -122,7 +122,7 @@ pub fn pdf_identifier(canonical: &str, content: Option<&[u8]>) -> String {
     hex::encode(digest.finalize())
 }
 
-impl<'a> Parts<'a> {
+impl<'a> PdfParts<'a> {
     /// RFC 1808 §2.4, whose order is fragment, scheme, location, query, parameters; step 2 of the
     /// document drops the fragment.
     fn parse(text: &'a str) -> Self {
@@ -147,7 +147,7 @@ impl<'a> Parts<'a> {
     }
 
     /// RFC 1808 §4; the numbers are its steps. `merged` holds a path that had to be put together.
-    fn against(mut self, base: &Parts<'a>, merged: &'a mut String) -> Self {
+    fn against(mut self, base: &PdfParts<'a>, merged: &'a mut String) -> Self {
         // 2c: the scheme of the base.
         self.scheme = base.scheme;
         // 3: a location of its own, if it is not empty.

@@ -41,7 +41,7 @@ pub enum Rules {
 
 /// What a reference turned out to mean.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Resolved {
+pub enum Resolution {
     /// A URL in absolute form.
     Url(String),
     /// The document the reference stands in, whatever its base URL is; only
@@ -52,24 +52,24 @@ pub enum Resolved {
     },
 }
 
-impl Resolved {
+impl Resolution {
     /// The absolute URL, or `None` for the current document.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         match self {
-            Resolved::Url(url) => Some(url),
-            Resolved::CurrentDocument { .. } => None,
+            Resolution::Url(url) => Some(url),
+            Resolution::CurrentDocument { .. } => None,
         }
     }
 }
 
-impl fmt::Display for Resolved {
+impl fmt::Display for Resolution {
     /// The URL, or `(current document)` as the draft's Appendix C writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Resolved::Url(url) => f.write_str(url),
-            Resolved::CurrentDocument { fragment: None } => f.write_str("(current document)"),
-            Resolved::CurrentDocument { fragment: Some(fragment) } => {
+            Resolution::Url(url) => f.write_str(url),
+            Resolution::CurrentDocument { fragment: None } => f.write_str("(current document)"),
+            Resolution::CurrentDocument { fragment: Some(fragment) } => {
                 write!(f, "(current document)#{fragment}")
             }
         }
@@ -108,7 +108,7 @@ pub enum ResolveError {
 /// # Examples
 ///
 /// ```
-/// use wwwoffle_url::{Resolved, Rules, resolve};
+/// use wwwoffle_url::{Resolution, Rules, resolve};
 ///
 /// let base = "http://a/b/c/d;p?q";
 /// assert_eq!(resolve(base, "../g", Rules::Rfc3986)?.url(), Some("http://a/b/g"));
@@ -116,10 +116,10 @@ pub enum ResolveError {
 /// assert_eq!(resolve(base, "?y", Rules::DraftFielding)?.url(), Some("http://a/b/c/?y"));
 /// assert_eq!(resolve(base, r"\\G\é", Rules::Browser)?.url(), Some("http://g/%C3%A9"));
 /// let top = resolve(base, "#top", Rules::DraftFielding)?;
-/// assert_eq!(top, Resolved::CurrentDocument { fragment: Some("top".to_owned()) });
+/// assert_eq!(top, Resolution::CurrentDocument { fragment: Some("top".to_owned()) });
 /// # Ok::<(), wwwoffle_url::ResolveError>(())
 /// ```
-pub fn resolve(base: &str, reference: &str, rules: Rules) -> Result<Resolved, ResolveError> {
+pub fn resolve(base: &str, reference: &str, rules: Rules) -> Result<Resolution, ResolveError> {
     let longest = base.len().max(reference.len());
     if longest > MAX_REFERENCE {
         return Err(ResolveError::TooLong(longest));
@@ -131,32 +131,32 @@ pub fn resolve(base: &str, reference: &str, rules: Rules) -> Result<Resolved, Re
             let base = Some(base).filter(|base| !base.is_empty());
             let base = base.map(BrowserUrl::from_str).transpose().map_err(ResolveError::Base)?;
             let url = BrowserUrl::parse(reference, base.as_ref()).map_err(ResolveError::Browser)?;
-            Ok(Resolved::Url(url.into_string()))
+            Ok(Resolution::Url(url.into_string()))
         }
     }
 }
 
 /// draft-fielding-url-syntax-02 §5.2; the numbers in the body are its steps.
-fn draft_fielding(text: &str, reference: &Reference<'_>) -> Result<Resolved, ResolveError> {
+fn draft_fielding(text: &str, reference: &Reference<'_>) -> Result<Resolution, ResolveError> {
     // 2: nothing but a fragment.
     if (Reference { fragment: None, ..*reference }) == Reference::default() {
         let fragment = reference.fragment.map(str::to_owned);
-        return Ok(Resolved::CurrentDocument { fragment });
+        return Ok(Resolution::CurrentDocument { fragment });
     }
     // 3: absolute already.
     if reference.scheme.is_some() {
-        return Ok(Resolved::Url(reference.to_string()));
+        return Ok(Resolution::Url(reference.to_string()));
     }
     let base = absolute_base(text)?;
     let mut result = Reference { scheme: base.scheme, ..*reference };
     // 4: a network path.
     if result.authority.is_some() {
-        return Ok(Resolved::Url(result.to_string()));
+        return Ok(Resolution::Url(result.to_string()));
     }
     result.authority = base.authority;
     // 5: an absolute path.
     if result.path.starts_with('/') {
-        return Ok(Resolved::Url(result.to_string()));
+        return Ok(Resolution::Url(result.to_string()));
     }
     // 6: a relative path; the query is in the buffer while dots are removed.
     let mut buffer = directory(base.path).to_owned();
@@ -167,11 +167,11 @@ fn draft_fielding(text: &str, reference: &Reference<'_>) -> Result<Resolved, Res
     }
     let buffer = merge_segments(&buffer);
     let (path, query) = crate::reference::split_optional(&buffer, '?');
-    Ok(Resolved::Url(Reference { path, query, ..result }.to_string()))
+    Ok(Resolution::Url(Reference { path, query, ..result }.to_string()))
 }
 
 /// RFC 3986 §5.2.2, "Transform References", strict.
-fn rfc3986(text: &str, reference: &Reference<'_>) -> Result<Resolved, ResolveError> {
+fn rfc3986(text: &str, reference: &Reference<'_>) -> Result<Resolution, ResolveError> {
     let path;
     let mut result = *reference;
     if reference.scheme.is_some() {
@@ -200,7 +200,7 @@ fn rfc3986(text: &str, reference: &Reference<'_>) -> Result<Resolved, ResolveErr
         path
     };
     result.path = &guarded;
-    Ok(Resolved::Url(result.to_string()))
+    Ok(Resolution::Url(result.to_string()))
 }
 
 /// RFC 3986 §5.2.3, "Merge Paths".

@@ -12,24 +12,24 @@ pub(crate) const HTTP: &[u8] = b"http";
 
 /// The parts of a URL as they were written, without their delimiters.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct SplitUrl<'a> {
     /// In the letter case it came in.
     pub(crate) protocol: &'a [u8],
     pub(crate) user: Option<&'a [u8]>,
     pub(crate) password: Option<&'a [u8]>,
-    pub(crate) host: Host<'a>,
+    pub(crate) host: SplitHost<'a>,
     /// May be empty, or begin with `\`.
     pub(crate) path: &'a [u8],
     /// Empty after a bare `?`, which canonically is none.
     pub(crate) args: Option<&'a [u8]>,
 }
 
-impl Parts<'_> {
+impl SplitUrl<'_> {
     /// Bytes of all parts.
     pub(crate) fn len(&self) -> usize {
         let host = match self.host {
-            Host::Local => 0,
-            Host::Written(host) => host.len(),
+            SplitHost::Local => 0,
+            SplitHost::Written(host) => host.len(),
         };
         let optional = [self.user, self.password, self.args];
         let optional = optional.map(|part| part.map_or(0, <[u8]>::len));
@@ -39,7 +39,7 @@ impl Parts<'_> {
 
 /// Whom a URL names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Host<'a> {
+pub(crate) enum SplitHost<'a> {
     /// This proxy: the text began with `/`.
     Local,
     /// A host, and perhaps a port, as written.
@@ -70,11 +70,11 @@ pub(crate) fn clean(text: &[u8]) -> Result<Cow<'_, [u8]>, ParseError> {
 }
 
 /// Cuts a text that went through [`clean`].
-pub(crate) fn split(text: &[u8]) -> Result<Parts<'_>, ParseError> {
+pub(crate) fn split(text: &[u8]) -> Result<SplitUrl<'_>, ParseError> {
     if text.starts_with(b"/") {
         let (path, args) = cut_args(text);
-        let host = Host::Local;
-        return Ok(Parts { protocol: HTTP, user: None, password: None, host, path, args });
+        let host = SplitHost::Local;
+        return Ok(SplitUrl { protocol: HTTP, user: None, password: None, host, path, args });
     }
     let (protocol, rest) = cut_protocol(text)?;
     let mut at = None;
@@ -96,7 +96,7 @@ pub(crate) fn split(text: &[u8]) -> Result<Parts<'_>, ParseError> {
         None => (None, None, authority),
     };
     let (path, args) = cut_args(rest);
-    Ok(Parts { protocol, user, password, host: Host::Written(host), path, args })
+    Ok(SplitUrl { protocol, user, password, host: SplitHost::Written(host), path, args })
 }
 
 /// An empty password is none, and an empty user without one is none either.

@@ -137,7 +137,7 @@ pub enum UriError {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Uri {
     scheme: Option<String>,
-    authority: Option<Authority>,
+    authority: Option<UriAuthority>,
     rooted: bool,
     segments: Vec<String>,
     query: Option<String>,
@@ -145,7 +145,7 @@ pub struct Uri {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Authority {
+struct UriAuthority {
     userinfo: Option<String>,
     host: String,
     kind: HostKind,
@@ -187,7 +187,8 @@ impl Uri {
         if let Some(scheme) = parts.scheme {
             grammar::check_scheme(scheme)?;
         }
-        let authority = parts.authority.map(|text| Authority::parse(text, grammar)).transpose()?;
+        let authority =
+            parts.authority.map(|text| UriAuthority::parse(text, grammar)).transpose()?;
         grammar::check(parts.path, Part::Path, grammar)?;
         for (text, part) in [(parts.query, Part::Query), (parts.fragment, Part::Fragment)] {
             grammar::check(text.unwrap_or_default(), part, grammar)?;
@@ -268,7 +269,7 @@ impl Uri {
     }
 }
 
-impl Authority {
+impl UriAuthority {
     /// `authority`: `[ userinfo "@" ] host [ ":" port ]`. None of the three may contain `@`.
     fn parse(text: &str, grammar: Grammar) -> Result<Self, UriError> {
         let (userinfo, host_port) = match text.split_once('@') {

@@ -1,7 +1,7 @@
 //! URLs in running text. In the rows the text is followed by the URLs that are in it.
 
 use proptest::prelude::*;
-use wwwoffle_url::{Found, MAX_ENCLOSED, extract};
+use wwwoffle_url::{ExtractedUrl, MAX_ENCLOSED, extract};
 
 const ROWS: &[(&str, &[&str])] = &[
     // The wrappers of the appendix.
@@ -69,7 +69,7 @@ const ROWS: &[(&str, &[&str])] = &[
 #[test]
 fn urls_are_found_in_running_text() {
     for (text, want) in ROWS {
-        let found: Vec<Found> = extract(text).collect();
+        let found: Vec<ExtractedUrl> = extract(text).collect();
         let urls: Vec<&str> = found.iter().map(|found| found.url.as_str()).collect();
         assert_eq!(urls, *want, "{text:?}");
         for found in found {

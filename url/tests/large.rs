@@ -1,10 +1,10 @@
 //! The longest texts, built to be slow: were any step quadratic, this test would take hours.
 
 use wwwoffle_url::{
-    CanonicalUrl, LocalHost, MAX_LEN, OldRecord, Surroundings, canonicalise_host,
-    canonicalise_name, fix_html_link_url, link_url, split_form_args, trim_args,
-    url_decode_form_args, url_decode_generic, url_encode_form_args, url_encode_password,
-    url_encode_path, url_recode_form_args,
+    CanonicalUrl, LocalHost, LocalScope, MAX_LEN, OldRecord, canonicalise_host, canonicalise_name,
+    fix_html_link_url, link_url, split_form_args, trim_args, url_decode_form_args,
+    url_decode_generic, url_encode_form_args, url_encode_password, url_encode_path,
+    url_recode_form_args,
 };
 
 /// A beginning, and what is repeated up to the limit.
@@ -56,7 +56,7 @@ const TEXTS: &[(&str, &str)] = &[
 #[test]
 fn time_is_linear() {
     let local = LocalHost::default();
-    let around = Surroundings::default();
+    let around = LocalScope::default();
     let base = CanonicalUrl::parse("http://a/b/c", &local).unwrap();
     for (start, repeated) in TEXTS {
         let times = (MAX_LEN - start.len()) / repeated.len();

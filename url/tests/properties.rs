@@ -8,7 +8,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use wwwoffle_url::{
-    CanonicalUrl, LocalHost, OldRecord, Surroundings, fix_html_link_url, link_url, split_form_args,
+    CanonicalUrl, LocalHost, LocalScope, OldRecord, fix_html_link_url, link_url, split_form_args,
     url_decode_form_args, url_decode_generic, url_encode_form_args, url_encode_password,
     url_encode_path, url_recode_form_args,
 };
@@ -216,7 +216,7 @@ proptest! {
 
     #[test]
     fn canonicalizing_is_idempotent(text in prop_oneof![url(), text(16)]) {
-        let around = Surroundings::default();
+        let around = LocalScope::default();
         if let Some(first) = parse(&text) {
             let file = OldRecord::split_url(text.as_bytes(), &around).unwrap().file;
             prop_assert_eq!(&parse(&file).unwrap(), &first);
@@ -248,7 +248,7 @@ proptest! {
         base in url(),
     ) {
         let local = LocalHost::default();
-        let around = Surroundings::default();
+        let around = LocalScope::default();
         let _ = CanonicalUrl::parse_bytes(&bytes, &local);
         let _ = OldRecord::split_url(&bytes, &around).is_ok();
         let _ = OldRecord::link_url(base.as_bytes(), &bytes, &around).is_ok();

@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use wwwoffle_url::{
-    LocalHost, LocalNet, OldParts, OldRecord, Surroundings, canonicalise_host, canonicalise_name,
+    LocalHost, LocalNet, LocalScope, OldParts, OldRecord, canonicalise_host, canonicalise_name,
     fix_html_link_url, make_hash, split_form_args, trim_args, url_decode_form_args,
     url_decode_generic, url_encode_form_args, url_encode_password, url_encode_path,
     url_recode_form_args,
 };
 
 /// The configuration the rows were measured with.
-fn surroundings() -> Surroundings {
+fn surroundings() -> LocalScope {
     let names = ["localhost", "127.0.0.1", "proxy.lan"];
-    Surroundings {
+    LocalScope {
         local_host: LocalHost::new(&names, 8080, Some(8443)).unwrap(),
         local_net: LocalNet::new(&["!www.lan", "*.lan", "192.168.*", "[fe80:*]"]),
     }

@@ -11,16 +11,16 @@ mod rule;
 
 use crate::{
     blocklist::{
-        ListRule, Note,
-        request::{Asked, Purpose},
+        ListNote, ListRule,
+        request::{BlockQuery, Purpose},
     },
-    disk::place::Place,
+    disk::location::Location,
     error::Kind,
     pattern::parts::UrlParts,
     source::shortened,
 };
 use adblock::{Engine, FilterSet, request::Request, sourcemap::FilterRuleDebugInfo};
-use rule::Line;
+use rule::LineClass;
 use sha2::{Digest, Sha256};
 use std::{
     fmt::{self, Write},
@@ -51,12 +51,12 @@ pub(crate) struct EasyList {
     /// The lines that have rules, and empty ones in place of the others, so that numbers stay.
     text: String,
     rules: usize,
-    note: Option<Note>,
+    note: Option<ListNote>,
 }
 
 /// The lines of a list, by what they are.
 #[derive(Default)]
-struct Counted<'a> {
+struct CheckedRules<'a> {
     text: String,
     rules: usize,
     general: usize,
@@ -67,7 +67,7 @@ struct Counted<'a> {
     first: Option<(usize, &'a str)>,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> CheckedRules<'a> {
     fn of(text: &'a str) -> Self {
         let mut counted = Self::default();
         // Editors of some systems begin a file with a mark that is no text.
@@ -81,18 +81,18 @@ impl<'a> Counted<'a> {
 
     fn add(&mut self, number: usize, line: &'a str) {
         match rule::read(line) {
-            Line::Nothing => {}
-            Line::Passed => self.passed += 1,
-            Line::Expression if self.expressions < MAX_EXPRESSIONS => {
+            LineClass::Nothing => {}
+            LineClass::Passed => self.passed += 1,
+            LineClass::Expression if self.expressions < MAX_EXPRESSIONS => {
                 self.expressions += 1;
                 self.take(line);
             }
-            Line::General if self.general < MAX_GENERAL => {
+            LineClass::General if self.general < MAX_GENERAL => {
                 self.general += 1;
                 self.take(line);
             }
-            Line::Rule => self.take(line),
-            Line::Unread | Line::General | Line::Expression => {
+            LineClass::Rule => self.take(line),
+            LineClass::Unread | LineClass::General | LineClass::Expression => {
                 self.unread += 1;
                 self.first.get_or_insert((number, line));
             }
@@ -108,10 +108,10 @@ impl<'a> Counted<'a> {
 impl EasyList {
     /// Reads a list, or says in which line it is none.
     pub(crate) fn read(text: &str, file: &Arc<Path>) -> Result<Self, (usize, Kind)> {
-        let Ok(counted) = catch_unwind(|| Counted::of(text)) else {
+        let Ok(counted) = catch_unwind(|| CheckedRules::of(text)) else {
             return Err((1, Kind::BadEasyList));
         };
-        let Counted { text, rules, passed, unread, first, .. } = counted;
+        let CheckedRules { text, rules, passed, unread, first, .. } = counted;
         let all = rules + passed + unread;
         let note = first.map(|(line, found)| {
             let found = shortened(found);
@@ -121,7 +121,7 @@ impl EasyList {
             let mut message = format!("{unread} of {all} rules cannot be read and are passed over");
             // Writing to text cannot fail.
             let _ = write!(message, "; the first is {found:?}");
-            Ok(Note { place: Place { file: Arc::clone(file), line }, message })
+            Ok(ListNote { location: Location { file: Arc::clone(file), line }, message })
         });
         Ok(Self { file: Arc::clone(file), text, rules, note: note.transpose()? })
     }
@@ -129,14 +129,14 @@ impl EasyList {
 
 /// Lists of rules that follow one another, read as one.
 #[derive(Clone)]
-pub(crate) struct EasyLists(Arc<Inner>);
+pub(crate) struct EasyLists(Arc<RuleEngine>);
 
-struct Inner {
+struct RuleEngine {
     engine: Engine,
     /// By the numbers that the engine gives them.
     files: Vec<Arc<Path>>,
     rules: usize,
-    notes: Vec<Note>,
+    notes: Vec<ListNote>,
     /// Of all rules: two of the same are the same lists.
     digest: [u8; 32],
     /// Set by a panic in the engine, whose lock would refuse everyone from then on.
@@ -169,11 +169,11 @@ impl EasyLists {
             return Err("its rules cannot be taken together".to_owned());
         };
         let (digest, broken) = (digest.finalize().into(), AtomicBool::new(false));
-        Ok(Self(Arc::new(Inner { engine, files, rules, notes, digest, broken })))
+        Ok(Self(Arc::new(RuleEngine { engine, files, rules, notes, digest, broken })))
     }
 
     /// The rule that decides about a request.
-    pub(crate) fn decide(&self, asked: &Asked<'_>) -> Option<ListRule> {
+    pub(crate) fn decide(&self, asked: &BlockQuery<'_>) -> Option<ListRule> {
         let inner = &*self.0;
         if inner.broken.load(Ordering::Relaxed) {
             return None;
@@ -200,18 +200,18 @@ impl EasyLists {
     }
 
     /// What there is to say of the lists.
-    pub(crate) fn notes(&self) -> &[Note] {
+    pub(crate) fn notes(&self) -> &[ListNote] {
         &self.0.notes
     }
 }
 
-impl Inner {
+impl RuleEngine {
     fn rule(&self, found: FilterRuleDebugInfo, blocks: bool) -> Option<ListRule> {
         let at = found.source_location?;
         let file = self.files.get(usize::try_from(at.source_index).ok()?)?;
         let line = usize::try_from(at.line_number).ok()? + 1;
-        let place = Place { file: Arc::clone(file), line };
-        Some(ListRule { place, text: found.raw_line?, blocks })
+        let location = Location { file: Arc::clone(file), line };
+        Some(ListRule { location, text: found.raw_line?, blocks })
     }
 }
 
@@ -226,7 +226,7 @@ impl Eq for EasyLists {}
 /// The files, and how much is in them.
 impl fmt::Debug for EasyLists {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { files, rules, .. } = &*self.0;
+        let RuleEngine { files, rules, .. } = &*self.0;
         f.debug_struct("EasyLists").field("files", files).field("rules", rules).finish()
     }
 }

@@ -10,18 +10,18 @@ const SHARED: &[&str] =
 
 /// A request as a [`BlockList`](crate::BlockList) sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct BlockQuery<'a> {
     /// What is asked for.
     pub url: &'a UrlParts<'a>,
     /// The page that it is asked for by: `Referer`. It is compared by its host.
     pub page: Option<&'a CanonicalUrl>,
-    /// What that page is to the URL, where the browser says so: `Sec-Fetch-Site`.
-    pub site: Option<Site>,
+    /// What that page is to the URL, where the browser says so: `Sec-Fetch-PageRelation`.
+    pub site: Option<PageRelation>,
     /// What it is asked for.
     pub purpose: Purpose,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> BlockQuery<'a> {
     /// A request of which nothing is known but its URL.
     #[must_use]
     pub fn of(url: &'a UrlParts<'a>) -> Self {
@@ -31,7 +31,7 @@ impl<'a> Asked<'a> {
     /// The host of the page, as far as that is known.
     #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only EasyList asks"))]
     pub(crate) fn page_host(&self) -> Option<&'a str> {
-        let own = || (self.site == Some(Site::Same)).then_some(self.url.host);
+        let own = || (self.site == Some(PageRelation::Same)).then_some(self.url.host);
         self.page.map(CanonicalUrl::host).or_else(own)
     }
 
@@ -40,7 +40,7 @@ impl<'a> Asked<'a> {
     #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only EasyList asks"))]
     pub(crate) fn is_third_party(&self) -> bool {
         match self.site {
-            Some(site) => site == Site::Cross,
+            Some(site) => site == PageRelation::Cross,
             None => self.page.is_some_and(|page| site_of(page.host()) != site_of(self.url.host)),
         }
     }
@@ -48,7 +48,7 @@ impl<'a> Asked<'a> {
 
 /// What the page that asks for a URL is to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Site {
+pub enum PageRelation {
     /// Of the same origin, or it is the page itself that a person asks for.
     Same,
     /// Of the same site, under another name of it.
@@ -57,8 +57,8 @@ pub enum Site {
     Cross,
 }
 
-impl Site {
-    /// Reads `Sec-Fetch-Site` (Fetch Metadata §2.4). What it does not know it says nothing of.
+impl PageRelation {
+    /// Reads `Sec-Fetch-PageRelation` (Fetch Metadata §2.4). What it does not know it says nothing of.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         match value.trim() {
@@ -177,10 +177,10 @@ mod tests {
             (Some("http://other.test/"), Some("else"), (true, Some("other.test"))),
         ] {
             let page = page.map(parse);
-            let asked = Asked {
+            let asked = BlockQuery {
                 page: page.as_ref(),
-                site: site.and_then(Site::parse),
-                ..Asked::of(&parts)
+                site: site.and_then(PageRelation::parse),
+                ..BlockQuery::of(&parts)
             };
             assert_eq!((asked.is_third_party(), asked.page_host()), want, "{page:?} {site:?}");
         }

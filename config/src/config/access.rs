@@ -1,6 +1,6 @@
 //! Which listeners are safe, and which clients are served.
 
-use crate::{error::OpenListener, schema::Config, values::clients::Names};
+use crate::{error::OpenListener, schema::Config, values::clients::ResolvedNames};
 use std::net::{IpAddr, SocketAddr};
 
 impl Config {
@@ -35,7 +35,7 @@ impl Config {
     /// This machine always may, as in 2.9: from 127.0.0.1 and `::1`, or from the very address that
     /// it connects to.
     #[must_use]
-    pub fn serves(&self, client: IpAddr, ours: IpAddr, names: &Names) -> bool {
+    pub fn serves(&self, client: IpAddr, ours: IpAddr, names: &ResolvedNames) -> bool {
         let (client, ours) = (client.to_canonical(), ours.to_canonical());
         let hosts = &self.allowed_hosts.hosts;
         let is_us = client == ours || client == LOCALHOST_V4 || client == LOCALHOST_V6;
@@ -52,7 +52,7 @@ const LOCALHOST_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
 
 #[cfg(test)]
 mod tests {
-    use super::{IpAddr, Names};
+    use super::{IpAddr, ResolvedNames};
     use crate::Config;
     use std::path::Path;
 
@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn the_first_entry_that_matches_decides() {
-        let names = Names::from([("laptop.lan".to_owned(), vec![ip("10.1.1.1"), ip("fd00::7")])]);
+        let names =
+            ResolvedNames::from([("laptop.lan".to_owned(), vec![ip("10.1.1.1"), ip("fd00::7")])]);
         for (entries, client, want) in [
             (&["192.168.1.5"][..], "192.168.1.5", true),
             (&["192.168.1.5"], "192.168.1.6", false),
@@ -126,7 +127,11 @@ mod tests {
             (&network, "::1", "::1", true),
             (&network, "127.0.0.2", "127.0.0.1", false),
         ] {
-            assert_eq!(config.serves(ip(client), ip(ours), &Names::new()), want, "{client} {ours}");
+            assert_eq!(
+                config.serves(ip(client), ip(ours), &ResolvedNames::new()),
+                want,
+                "{client} {ours}"
+            );
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Which value every option has for a URL, and where that was written.
 
 use crate::{
-    disk::place::Place,
+    disk::location::Location,
     pattern::parts::UrlParts,
     schema::{Config, Effect, SECTIONS},
-    source::explain::Explained,
+    source::explain::OptionExplanation,
 };
 use wwwoffle_url::CanonicalUrl;
 
@@ -21,11 +21,11 @@ impl Config {
     /// let url = CanonicalUrl::parse("http://ads.example/banner", &LocalHost::default())?;
     /// let told = config.explain(&url);
     /// let urls = told.iter().find(|told| (told.section, told.key) == ("dont-get", "urls")).unwrap();
-    /// assert_eq!(urls.rule.as_ref().unwrap().place().to_string(), "wwwoffle.conf:3");
+    /// assert_eq!(urls.rule.as_ref().unwrap().location().to_string(), "wwwoffle.conf:3");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn explain(&self, url: &CanonicalUrl) -> Vec<Explained> {
+    pub fn explain(&self, url: &CanonicalUrl) -> Vec<OptionExplanation> {
         let mut told = Vec::new();
         self.explain_all(&UrlParts::of(url), &mut told);
         told
@@ -34,14 +34,15 @@ impl Config {
     /// The options that are set somewhere and have no effect yet: section, option, and where one of
     /// its values is set.
     #[must_use]
-    pub fn without_effect(&self) -> Vec<(&'static str, &'static str, Place)> {
+    pub fn without_effect(&self) -> Vec<(&'static str, &'static str, Location)> {
         let later = SECTIONS.iter().flat_map(|section| {
             let later = section.options.iter().filter(|option| option.effect == Effect::Later);
             later.map(|option| (section.name, option.key))
         });
         let set = later.filter_map(|(section, key)| {
-            let place = self.origin_of(section, key).or_else(|| self.origins.in_rule(section, key));
-            Some((section, key, place?.clone()))
+            let location =
+                self.origin_of(section, key).or_else(|| self.origins.in_rule(section, key));
+            Some((section, key, location?.clone()))
         });
         set.collect()
     }
@@ -49,18 +50,18 @@ impl Config {
     /// The value of an option as it is set, outside of rules, shortened to a line, and where that is;
     /// `None` when it has its default, or is no option.
     #[must_use]
-    pub fn setting_of(&self, section: &str, key: &str) -> Option<(&str, &Place)> {
+    pub fn setting_of(&self, section: &str, key: &str) -> Option<(&str, &Location)> {
         let known = SECTIONS.iter().find(|known| known.name == section)?;
         let key = known.options.iter().find(|option| option.key == key)?.key;
         let origin = self.origins.of(known.name, key)?;
-        Some((&*origin.shown, &origin.place))
+        Some((&*origin.shown, &origin.location))
     }
 
     /// Where an option is set, outside of rules; `None` when it has its default, or is no option.
     #[must_use]
-    pub fn origin_of(&self, section: &str, key: &str) -> Option<&Place> {
+    pub fn origin_of(&self, section: &str, key: &str) -> Option<&Location> {
         let option = SECTIONS.iter().find(|known| known.name == section)?;
         let key = option.options.iter().find(|known| known.key == key)?.key;
-        self.origins.of(option.name, key).map(|origin| &origin.place)
+        self.origins.of(option.name, key).map(|origin| &origin.location)
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 /// What tells from outside that a file is another one or was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
+struct FileState {
     device: u64,
     inode: u64,
     length: u64,
@@ -19,7 +19,7 @@ struct Mark {
     changed: (i64, i64),
 }
 
-impl Mark {
+impl FileState {
     /// `None` for a file that is not there.
     fn of(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
@@ -36,13 +36,13 @@ impl Mark {
 /// The files that were looked for when a configuration was read, there or not, as they were just
 /// before: the places it may be in, and every list it names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Watch(BTreeMap<PathBuf, Option<Mark>>);
+pub struct Watch(BTreeMap<PathBuf, Option<FileState>>);
 
 impl Watch {
     /// The same files as they are now.
     #[must_use]
     pub fn again(&self) -> Self {
-        Self(self.0.keys().map(|path| (path.clone(), Mark::of(path))).collect())
+        Self(self.0.keys().map(|path| (path.clone(), FileState::of(path))).collect())
     }
 
     /// The files.
@@ -51,7 +51,7 @@ impl Watch {
     }
 
     fn add(&mut self, path: &Path) {
-        self.0.entry(path.to_owned()).or_insert_with(|| Mark::of(path));
+        self.0.entry(path.to_owned()).or_insert_with(|| FileState::of(path));
     }
 }
 
@@ -72,8 +72,8 @@ pub(crate) fn note(file: &Path) {
 /// Lets `read` read, and says which files that were, besides `places`.
 pub(crate) fn watching<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, Watch) {
     let mut watch = Watch::default();
-    for place in places {
-        watch.add(place);
+    for location in places {
+        watch.add(location);
     }
     let outer = READING.replace(Some(watch));
     let read = read();

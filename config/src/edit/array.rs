@@ -4,7 +4,7 @@ use super::entry::{self, Target};
 use super::layout::{
     Layout, comma, comment_lines, indent, is_blank, line_end, line_number, line_start,
 };
-use super::{EditError, Edited, Splice};
+use super::{EditError, EditResult, Splice};
 use std::ops::Range;
 use toml_edit::{Array, Value as Toml};
 
@@ -27,7 +27,7 @@ pub(super) fn add(
     item: &str,
     before: Option<usize>,
     default: &str,
-) -> Result<Edited, EditError> {
+) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
     let Some((array, all)) = entry::array(&layout, section, key)? else {
         return from_default(text, section, key, default, |alone| {
@@ -37,7 +37,12 @@ pub(super) fn add(
     let was = text.get(all.clone()).unwrap_or_default().to_owned();
     if position(array, item).is_some() {
         let line = line_number(text, all.start);
-        return Ok(Edited { text: text.to_owned(), line, was: Some(was.clone()), now: Some(was) });
+        return Ok(EditResult {
+            text: text.to_owned(),
+            line,
+            was: Some(was.clone()),
+            now: Some(was),
+        });
     }
     let elements = Elements::of(&layout, array, all);
     let splice = match before.and_then(|number| elements.spans.get(number)) {
@@ -54,7 +59,7 @@ pub(super) fn remove(
     key: &str,
     item: &str,
     default: &str,
-) -> Result<Edited, EditError> {
+) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
     let Some((array, all)) = entry::array(&layout, section, key)? else {
         return from_default(text, section, key, default, |alone| {
@@ -76,13 +81,13 @@ fn from_default(
     section: &str,
     key: &str,
     default: &str,
-    edit: impl FnOnce(&str) -> Result<Edited, EditError>,
-) -> Result<Edited, EditError> {
+    edit: impl FnOnce(&str) -> Result<EditResult, EditError>,
+) -> Result<EditResult, EditError> {
     let alone = format!("[{section}]\n{key} = {default}\n");
     let edited = edit(&alone)?;
     match edited.now {
         Some(now) if edited.text != alone => entry::set(text, &Target::Section(section), key, &now),
-        _ => Ok(Edited { text: text.to_owned(), line: 1, was: None, now: None }),
+        _ => Ok(EditResult { text: text.to_owned(), line: 1, was: None, now: None }),
     }
 }
 
@@ -93,7 +98,7 @@ fn done(
     section: &str,
     key: &str,
     was: String,
-) -> Result<Edited, EditError> {
+) -> Result<EditResult, EditError> {
     let new = splice.apply(text);
     let by_hand = || EditError::ByHand(format!("{key:?}"));
     let layout = Layout::of(&new).map_err(|_| by_hand())?;
@@ -101,7 +106,7 @@ fn done(
     let now = new.get(all).map(str::to_owned);
     drop(layout);
     let after = splice.at.start + splice.with.len() - splice.with.trim_start().len();
-    Ok(Edited { line: line_number(&new, after), text: new, was: Some(was), now })
+    Ok(EditResult { line: line_number(&new, after), text: new, was: Some(was), now })
 }
 
 /// Which element `item` is.

@@ -3,7 +3,7 @@
 use super::layout::{
     self, Layout, comment_lines, indent, is_blank, line_end, line_number, line_start,
 };
-use super::{EditError, Edited, Splice, bare, known_section};
+use super::{EditError, EditResult, Splice, bare, known_section};
 use std::ops::Range;
 use toml_edit::{Array, Item, Table, TableLike};
 
@@ -16,7 +16,7 @@ pub(super) enum Target<'a> {
 }
 
 /// An option as it stands in the text.
-pub(super) struct Entry<'a> {
+pub(super) struct OptionEntry<'a> {
     pub(super) item: &'a Item,
     /// The value.
     pub(super) value: Range<usize>,
@@ -25,7 +25,7 @@ pub(super) struct Entry<'a> {
 }
 
 /// How a section is written.
-enum Home<'a> {
+enum SectionForm<'a> {
     /// Below a header, which ends there.
     Headed(&'a Table, usize),
     /// As `section.key = value`.
@@ -36,7 +36,7 @@ enum Home<'a> {
     Missing,
 }
 
-impl<'a> Home<'a> {
+impl<'a> SectionForm<'a> {
     fn of(layout: &'a Layout<'_>, target: &Target<'_>) -> Result<Self, EditError> {
         let (Target::Section(name) | Target::Rule(name, _)) = target;
         let Some(section) = layout.root().get(name) else { return Ok(Self::Missing) };
@@ -67,7 +67,13 @@ impl<'a> Home<'a> {
     }
 
     /// Makes a change of an option such that the comments in what goes stay, on lines above it.
-    fn replaced(&self, text: &str, entry: &Entry<'_>, splice: &Splice, newline: &str) -> Splice {
+    fn replaced(
+        &self,
+        text: &str,
+        entry: &OptionEntry<'_>,
+        splice: &Splice,
+        newline: &str,
+    ) -> Splice {
         // Before the option there may be others on the line, and one that began on a line above.
         let first = match self {
             Self::Inline(_, span) => span.start,
@@ -83,13 +89,15 @@ impl<'a> Home<'a> {
         Splice { at: start..splice.at.end, with: format!("{kept}{before}{}", splice.with) }
     }
 
-    fn entry(&self, key: &str) -> Result<Option<Entry<'a>>, EditError> {
+    fn entry(&self, key: &str) -> Result<Option<OptionEntry<'a>>, EditError> {
         let found = self.table().and_then(|table| Some((table.key(key)?, table.get(key)?)));
         let Some((name, item)) = found.filter(|(_, item)| !item.is_none()) else {
             return Ok(None);
         };
         match (name.span(), item.span()) {
-            (Some(key), Some(value)) if item.is_value() => Ok(Some(Entry { item, value, key })),
+            (Some(key), Some(value)) if item.is_value() => {
+                Ok(Some(OptionEntry { item, value, key }))
+            }
             _ => Err(by_hand(key)),
         }
     }
@@ -105,7 +113,7 @@ pub(super) fn array<'a>(
     section: &str,
     key: &str,
 ) -> Result<Option<(&'a Array, Range<usize>)>, EditError> {
-    let entry = Home::of(layout, &Target::Section(section))?.entry(key)?;
+    let entry = SectionForm::of(layout, &Target::Section(section))?.entry(key)?;
     let Some(entry) = entry else { return Ok(None) };
     let array = entry.item.as_array().ok_or_else(|| EditError::NotAnArray(key.to_owned()))?;
     Ok(Some((array, entry.value)))
@@ -117,10 +125,10 @@ pub(super) fn set(
     target: &Target<'_>,
     key: &str,
     value: &str,
-) -> Result<Edited, EditError> {
+) -> Result<EditResult, EditError> {
     bare(key)?;
     let layout = Layout::of(text)?;
-    let home = Home::of(&layout, target)?;
+    let home = SectionForm::of(&layout, target)?;
     let entry = home.entry(key)?;
     let splice = match &entry {
         Some(entry) => {
@@ -136,7 +144,7 @@ pub(super) fn set(
 /// An option that is not set gets a line: where it stands commented out, or at the end.
 fn inserted(
     layout: &Layout<'_>,
-    home: &Home<'_>,
+    home: &SectionForm<'_>,
     target: &Target<'_>,
     key: &str,
     value: &str,
@@ -145,24 +153,24 @@ fn inserted(
     let (text, newline) = (layout.text, layout.newline());
     let line = |indent: &str, name: &str| format!("{indent}{name} = {value}{newline}");
     Ok(match home {
-        Home::Headed(table, header) => {
+        SectionForm::Headed(table, header) => {
             let end = layout.end_of(*header);
             let commented = layout.after_commented(key, line_end(text, *header)..end);
             let at = commented.filter(|at| !is_inside(*table, *at)).unwrap_or(end);
             let indent = first_indent(text, *table).unwrap_or_else(|| indent(text, *header));
             layout.lines_at(at, &line(indent, key))
         }
-        Home::Dotted(table) => {
+        SectionForm::Dotted(table) => {
             let last = last_value(*table).ok_or_else(|| by_hand(section))?;
             let at = line_end(text, last);
             let name = format!("{section}.{key}");
             layout.lines_at(at, &line("", &name))
         }
-        Home::Inline(table, span) => match last_value(*table) {
+        SectionForm::Inline(table, span) => match last_value(*table) {
             Some(last) => Splice::insert(last, format!(", {key} = {value}")),
             None => Splice { at: span.clone(), with: format!("{{ {key} = {value} }}") },
         },
-        Home::Missing => {
+        SectionForm::Missing => {
             known_section(section)?;
             appended(layout, &format!("[{section}]{newline}{}", line("", key)))
         }
@@ -201,14 +209,14 @@ fn last_value(table: &dyn TableLike) -> Option<usize> {
 }
 
 /// Takes an option away, and lets its comments stay.
-pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<Edited, EditError> {
+pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
-    let home = Home::of(&layout, target)?;
+    let home = SectionForm::of(&layout, target)?;
     let Some(entry) = home.entry(key)? else {
-        return Ok(Edited { text: text.to_owned(), line: 1, was: None, now: None });
+        return Ok(EditResult { text: text.to_owned(), line: 1, was: None, now: None });
     };
     let was = text.get(entry.value.clone()).map(str::to_owned);
-    let splice = if let Home::Inline(table, span) = &home {
+    let splice = if let SectionForm::Inline(table, span) = &home {
         let splice = out_of_inline(text, *table, &entry, span);
         home.replaced(text, &entry, &splice, layout.newline())
     } else {
@@ -217,14 +225,14 @@ pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<Edited
         layout.without_lines(lines, commented)
     };
     let line = line_number(text, entry.key.start);
-    let mut edited = Edited { text: splice.apply(text), line, was, now: None };
+    let mut edited = EditResult { text: splice.apply(text), line, was, now: None };
     if let Target::Section(section) = target
         && let Some(text) = without_empty(&edited.text, section)
     {
         edited.text = text;
     }
     let layout = Layout::of(&edited.text).map_err(|_| by_hand(key))?;
-    match Home::of(&layout, target)?.entry(key)? {
+    match SectionForm::of(&layout, target)?.entry(key)? {
         None => {}
         Some(_) => return Err(by_hand(key)),
     }
@@ -265,7 +273,7 @@ fn without_empty(text: &str, section: &str) -> Option<String> {
 fn out_of_inline(
     text: &str,
     table: &dyn TableLike,
-    entry: &Entry<'_>,
+    entry: &OptionEntry<'_>,
     span: &Range<usize>,
 ) -> Splice {
     let ends = table.iter().filter_map(|(_, item)| Some(item.span()?.end));
@@ -290,11 +298,11 @@ fn finished(
     target: &Target<'_>,
     key: &str,
     value: &str,
-) -> Result<Edited, EditError> {
+) -> Result<EditResult, EditError> {
     let layout = Layout::of(new).map_err(|_| by_hand(key))?;
-    let entry = Home::of(&layout, target)?.entry(key)?.ok_or_else(|| by_hand(key))?;
+    let entry = SectionForm::of(&layout, target)?.entry(key)?.ok_or_else(|| by_hand(key))?;
     let now = new.get(entry.value.clone()).filter(|now| *now == value);
     let now = Some(now.ok_or_else(|| by_hand(key))?.to_owned());
     let line = line_number(new, entry.key.start);
-    Ok(Edited { text: new.to_owned(), line, was, now })
+    Ok(EditResult { text: new.to_owned(), line, was, now })
 }

@@ -3,7 +3,7 @@
 use super::entry::{self, Target};
 use super::given::of_rule;
 use super::layout::{Layout, comments, line_number, line_start};
-use super::{EditError, Edited, Rule, bare, known_section, quoted, secret};
+use super::{EditError, EditResult, Rule, bare, known_section, quoted, secret};
 use toml_edit::{Item, Table};
 
 /// The key of a rule's URL-SPECIFICATIONs.
@@ -14,7 +14,7 @@ pub(super) fn add(
     section: &str,
     rule: &Rule,
     before: Option<usize>,
-) -> Result<Edited, EditError> {
+) -> Result<EditResult, EditError> {
     known_section(section)?;
     let layout = Layout::of(text)?;
     let newline = layout.newline();
@@ -38,7 +38,7 @@ pub(super) fn add(
     let header = found(&layout, section, index, &rule.urls).map_err(|_| by_hand())?;
     let line = line_number(&new, header.0);
     drop(layout);
-    Ok(Edited { text: new, line, was: None, now: Some(block) })
+    Ok(EditResult { text: new, line, was: None, now: Some(block) })
 }
 
 pub(super) fn remove(
@@ -46,7 +46,7 @@ pub(super) fn remove(
     section: &str,
     index: usize,
     urls: &[String],
-) -> Result<Edited, EditError> {
+) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
     let (start, end) = found(&layout, section, index, urls)?;
     let lines = line_start(text, start)..layout.end_of(end);
@@ -60,7 +60,7 @@ pub(super) fn remove(
     let line = line_number(text, start);
     let new = splice.apply(text);
     Layout::of(&new).map_err(|_| EditError::ByHand(format!("[[{section}.for]]")))?;
-    Ok(Edited { text: new, line, was: Some(was), now: None })
+    Ok(EditResult { text: new, line, was: Some(was), now: None })
 }
 
 pub(super) fn replace(
@@ -69,7 +69,7 @@ pub(super) fn replace(
     index: usize,
     urls: &[String],
     rule: &Rule,
-) -> Result<Edited, EditError> {
+) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
     let (start, end) = found(&layout, section, index, urls)?;
     let was = text.get(start..layout.end_of(end)).map(str::to_owned);
@@ -95,7 +95,7 @@ pub(super) fn replace(
     let now = text.get(start..layout.end_of(end)).map(str::to_owned);
     let line = line_number(&text, start);
     drop(layout);
-    Ok(Edited { text, line, was, now })
+    Ok(EditResult { text, line, was, now })
 }
 
 /// A rule as it is written.

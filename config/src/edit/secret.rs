@@ -2,7 +2,7 @@
 //!
 //! A hash is as good as a password to whoever has time, so it is no more shown than one.
 
-use super::{Edit, EditError, Edited, Rule};
+use super::{Edit, EditError, EditResult, Rule};
 use crate::schema::SECTIONS;
 use std::ops::Range;
 use toml_edit::{Document, Item, TableLike, Value as Toml};
@@ -34,7 +34,10 @@ pub(super) fn is_shown_of(key: &str, value: &str) -> bool {
 }
 
 /// What an edit has told, without secrets.
-pub(super) fn hide(edit: &Edit, told: Result<Edited, EditError>) -> Result<Edited, EditError> {
+pub(super) fn hide(
+    edit: &Edit,
+    told: Result<EditResult, EditError>,
+) -> Result<EditResult, EditError> {
     match edit {
         Edit::Set { key, .. }
         | Edit::Unset { key, .. }
@@ -45,7 +48,7 @@ pub(super) fn hide(edit: &Edit, told: Result<Edited, EditError>) -> Result<Edite
             }
             let hide = |value: Option<String>| value.map(|_| HIDDEN.to_owned());
             match told {
-                Ok(told) => Ok(Edited { was: hide(told.was), now: hide(told.now), ..told }),
+                Ok(told) => Ok(EditResult { was: hide(told.was), now: hide(told.now), ..told }),
                 Err(EditError::NoItem { option, .. }) => {
                     let (item, found) = (HIDDEN.to_owned(), HIDDEN.to_owned());
                     Err(EditError::NoItem { option, item, found })
@@ -55,7 +58,7 @@ pub(super) fn hide(edit: &Edit, told: Result<Edited, EditError>) -> Result<Edite
         }
         Edit::AddRule { .. } | Edit::RemoveRule { .. } | Edit::ReplaceRule { .. } => {
             let hide = |rule: Option<String>| rule.map(|rule| without_secrets(&rule));
-            told.map(|told| Edited { was: hide(told.was), now: hide(told.now), ..told })
+            told.map(|told| EditResult { was: hide(told.was), now: hide(told.now), ..told })
         }
     }
 }

@@ -52,7 +52,7 @@ impl Config {
 
 /// A configuration as it was read.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// Its file, which need not be there.
     pub file: ConfigFile,
     /// The text.
@@ -67,7 +67,7 @@ pub struct Loaded {
 /// # Errors
 ///
 /// As [`Config::find`].
-pub fn load(lookup: &Lookup) -> (Result<Loaded, Faults>, Watch) {
+pub fn load(lookup: &Lookup) -> (Result<LoadedConfig, Faults>, Watch) {
     let places = match lookup {
         Lookup::Named(path) => std::slice::from_ref(path),
         Lookup::FirstOf(paths) => paths,
@@ -79,6 +79,6 @@ pub fn load(lookup: &Lookup) -> (Result<Loaded, Faults>, Watch) {
             Faults::from(Fault::new(&path.as_path().into(), None, Kind::File(error)))
         })?;
         let config = Config::parse(&text.text, &path)?;
-        Ok(Loaded { file, text, config })
+        Ok(LoadedConfig { file, text, config })
     })
 }

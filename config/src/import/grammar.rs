@@ -18,20 +18,20 @@ use crate::former::sections;
 
 /// What a line of the main file, or of a file of a section, says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum OldLine {
     /// Nothing.
     Blank,
     /// From its `#` on, as it was written.
     Comment(String),
     /// Something that is set.
-    Item(Item),
+    OldItem(OldItem),
     /// What no rule of the grammar explains, with the reason.
     Wrong { text: String, because: &'static str },
 }
 
 /// Something that is set in a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct OldItem {
     /// Between `<` and `>`: the URLs it is for; any, if absent.
     pub(super) spec: Option<String>,
     /// Before the `=`; or all of it, if it is a member of a list.
@@ -43,42 +43,42 @@ pub(super) struct Item {
 }
 
 /// A line and its number, counted from 1.
-pub(super) type Numbered = (usize, Line);
+pub(super) type NumberedLine = (usize, OldLine);
 
 /// A part of the main file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum OldPart {
     /// A line outside every section.
-    Outside(Numbered),
+    Outside(NumberedLine),
     /// A section with its lines between braces.
-    Section { name: &'static str, line: usize, lines: Vec<Numbered> },
+    Section { name: &'static str, line: usize, lines: Vec<NumberedLine> },
     /// A section whose lines are in the file named between brackets.
     Elsewhere { name: &'static str, line: usize, file: String },
 }
 
 /// Reads a main file.
-pub(super) fn parts(text: &str) -> Vec<Part> {
+pub(super) fn parts(text: &str) -> Vec<OldPart> {
     let mut lines = (1..).zip(text.lines());
     let mut parts = Vec::new();
     while let Some((line, text)) = lines.next() {
         match read(text, outside) {
-            Line::Item(Item { key, .. }) => match section(&key) {
+            OldLine::OldItem(OldItem { key, .. }) => match section(&key) {
                 Some(name) => parts.push(body(name, line, &mut lines)),
                 None => parts.push(wrong(line, text, "no section has a name like this")),
             },
-            told => parts.push(Part::Outside((line, told))),
+            told => parts.push(OldPart::Outside((line, told))),
         }
     }
     parts
 }
 
 /// Reads the lines of one section from a file of its own.
-pub(super) fn lines(text: &str) -> Vec<Numbered> {
+pub(super) fn lines(text: &str) -> Vec<NumberedLine> {
     (1..).zip(text.lines().map(|line| read(line, item))).collect()
 }
 
-fn wrong(line: usize, text: &str, because: &'static str) -> Part {
-    Part::Outside((line, Line::Wrong { text: text.trim().to_owned(), because }))
+fn wrong(line: usize, text: &str, because: &'static str) -> OldPart {
+    OldPart::Outside((line, OldLine::Wrong { text: text.trim().to_owned(), because }))
 }
 
 /// The section that `name` is, or else the first that begins with it.
@@ -95,7 +95,7 @@ fn body<'a>(
     name: &'static str,
     line: usize,
     lines: &mut impl Iterator<Item = (usize, &'a str)>,
-) -> Part {
+) -> OldPart {
     let mut held = Vec::new();
     for (number, text) in lines.by_ref() {
         match text.trim() {
@@ -106,7 +106,7 @@ fn body<'a>(
                         .take_while(|(_, text)| !end(text))
                         .map(|(number, text)| (number, read(text, item))),
                 );
-                return Part::Section { name, line, lines: held };
+                return OldPart::Section { name, line, lines: held };
             }
             "[" => {
                 let mut file = String::new();
@@ -116,48 +116,48 @@ fn body<'a>(
                         text.clone_into(&mut file);
                     }
                 }
-                return Part::Elsewhere { name, line, file };
+                return OldPart::Elsewhere { name, line, file };
             }
             _ => match read(text, outside) {
-                Line::Item(Item { text, .. }) => {
+                OldLine::OldItem(OldItem { text, .. }) => {
                     let because = "the name of a section is followed by { or [";
-                    held.push((number, Line::Wrong { text, because }));
-                    return Part::Section { name, line, lines: held };
+                    held.push((number, OldLine::Wrong { text, because }));
+                    return OldPart::Section { name, line, lines: held };
                 }
                 told => held.push((number, told)),
             },
         }
     }
-    Part::Section { name, line, lines: held }
+    OldPart::Section { name, line, lines: held }
 }
 
-fn read(text: &str, otherwise: impl Fn(&str) -> Line) -> Line {
+fn read(text: &str, otherwise: impl Fn(&str) -> OldLine) -> OldLine {
     match text.trim() {
-        "" => Line::Blank,
-        text if text.starts_with('#') => Line::Comment(text.to_owned()),
+        "" => OldLine::Blank,
+        text if text.starts_with('#') => OldLine::Comment(text.to_owned()),
         text => otherwise(text),
     }
 }
 
-fn outside(text: &str) -> Line {
+fn outside(text: &str) -> OldLine {
     let (text, key) = (text.to_owned(), text.to_owned());
-    Line::Item(Item { spec: None, key, value: None, text })
+    OldLine::OldItem(OldItem { spec: None, key, value: None, text })
 }
 
-fn item(text: &str) -> Line {
+fn item(text: &str) -> OldLine {
     let (spec, rest) = match text.strip_prefix('<').map(|rest| rest.split_once('>')) {
         None => (None, text),
         Some(Some((spec, rest))) => (Some(spec.trim().to_owned()), rest.trim()),
         Some(None) => {
             let because = "the pattern that begins with < has no > at its end";
-            return Line::Wrong { text: text.to_owned(), because };
+            return OldLine::Wrong { text: text.to_owned(), because };
         }
     };
     let (key, value) = match equals(rest) {
         Some((key, value)) => (key.trim(), Some(value.trim().to_owned())),
         None => (rest, None),
     };
-    Line::Item(Item { spec, key: key.to_owned(), value, text: text.to_owned() })
+    OldLine::OldItem(OldItem { spec, key: key.to_owned(), value, text: text.to_owned() })
 }
 
 /// Divides at the first `=` that has space before it, since a URL may have one inside; without such

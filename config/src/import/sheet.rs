@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// What becomes of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Put {
+pub(super) enum SheetLine {
     /// `key = value`.
     Option { key: &'static str, value: String },
     /// A member of the array `key`.
@@ -20,40 +20,40 @@ pub(super) enum Put {
 #[derive(Debug)]
 pub(super) struct Sheet {
     /// Of each section of ours, in their order.
-    drafts: Vec<Draft>,
+    drafts: Vec<SectionDraft>,
 }
 
 #[derive(Debug)]
-struct Draft {
+struct SectionDraft {
     name: &'static str,
-    entries: Vec<Entry>,
+    entries: Vec<SheetEntry>,
     /// What stands below the last line.
     below: Vec<String>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct SheetEntry {
     above: Vec<String>,
-    put: Put,
+    put: SheetLine,
 }
 
 impl Sheet {
     pub(super) fn new() -> Self {
-        let draft = |name| Draft { name, entries: Vec::new(), below: Vec::new() };
+        let draft = |name| SectionDraft { name, entries: Vec::new(), below: Vec::new() };
         Self { drafts: SECTIONS.iter().map(|section| draft(section.name)).collect() }
     }
 
     /// Puts a line into `section`, under the comments that stood above it.
-    pub(super) fn put(&mut self, section: &str, above: Vec<String>, put: Put) {
+    pub(super) fn put(&mut self, section: &str, above: Vec<String>, put: SheetLine) {
         if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
-            draft.entries.push(Entry { above, put });
+            draft.entries.push(SheetEntry { above, put });
         }
     }
 
     /// The same, before all that is in `section` already.
-    pub(super) fn put_first(&mut self, section: &str, above: Vec<String>, put: Put) {
+    pub(super) fn put_first(&mut self, section: &str, above: Vec<String>, put: SheetLine) {
         if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
-            draft.entries.insert(0, Entry { above, put });
+            draft.entries.insert(0, SheetEntry { above, put });
         }
     }
 
@@ -75,7 +75,7 @@ impl Sheet {
         let draft = self.drafts.iter().find(|draft| draft.name == "https");
         draft.is_some_and(|draft| {
             draft.entries.iter().any(|entry| {
-                matches!(&entry.put, Put::Option { key: "intercept", value } if value == "true")
+                matches!(&entry.put, SheetLine::Option { key: "intercept", value } if value == "true")
             })
         })
     }
@@ -83,7 +83,7 @@ impl Sheet {
     /// The text, with `heading` above it and `ending` below.
     pub(super) fn into_text(mut self, heading: &[String], ending: &[String]) -> String {
         let mut text = String::new();
-        self.drafts.iter_mut().for_each(Draft::close_up);
+        self.drafts.iter_mut().for_each(SectionDraft::close_up);
         lines(&mut text, heading);
         for draft in self.drafts {
             draft.write(&mut text);
@@ -96,17 +96,17 @@ impl Sheet {
     }
 }
 
-impl Draft {
+impl SectionDraft {
     /// Takes out the empty lines above what comes first, in the section and in each of its arrays.
     fn close_up(&mut self) {
         let mut begun = Vec::new();
         for (number, entry) in self.entries.iter_mut().enumerate() {
             let group = match &entry.put {
-                Put::Member { key, .. } => Some(*key),
-                Put::Option { .. } | Put::Field { .. } | Put::Rule { .. } => None,
+                SheetLine::Member { key, .. } => Some(*key),
+                SheetLine::Option { .. } | SheetLine::Field { .. } | SheetLine::Rule { .. } => None,
             };
             // A rule has an empty line above it in any case.
-            let is_rule = matches!(entry.put, Put::Rule { .. });
+            let is_rule = matches!(entry.put, SheetLine::Rule { .. });
             if number == 0 || is_rule || (group.is_some() && !begun.contains(&group)) {
                 let empty = entry.above.iter().take_while(|line| line.is_empty()).count();
                 entry.above.drain(..empty);
@@ -124,7 +124,7 @@ impl Draft {
         }
         line(text, &format!("[{}]", self.name));
         for entry in &self.entries {
-            if let Put::Option { key, value } = &entry.put {
+            if let SheetLine::Option { key, value } = &entry.put {
                 lines(text, &entry.above);
                 line(text, &format!("{key} = {value}"));
             }
@@ -132,7 +132,7 @@ impl Draft {
         self.write_arrays(text);
         self.write_tables(text);
         for entry in &self.entries {
-            if let Put::Rule { spec, key, value } = &entry.put {
+            if let SheetLine::Rule { spec, key, value } = &entry.put {
                 text.push('\n');
                 lines(text, &entry.above);
                 line(text, &format!("[[{}.for]]", self.name));
@@ -145,13 +145,13 @@ impl Draft {
 
     fn write_arrays(&self, text: &mut String) {
         let keys = self.keys(|put| match put {
-            Put::Member { key, .. } => Some(key),
+            SheetLine::Member { key, .. } => Some(key),
             _ => None,
         });
         for wanted in keys {
             line(text, &format!("{wanted} = ["));
             for entry in &self.entries {
-                if let Put::Member { key, value } = &entry.put
+                if let SheetLine::Member { key, value } = &entry.put
                     && *key == wanted
                 {
                     let indented =
@@ -167,13 +167,13 @@ impl Draft {
     /// A table that is written inline is on one line: all its comments come first.
     fn write_tables(&self, text: &mut String) {
         let keys = self.keys(|put| match put {
-            Put::Field { key, .. } => Some(key),
+            SheetLine::Field { key, .. } => Some(key),
             _ => None,
         });
         for wanted in keys {
             let mut fields = Vec::new();
             for entry in &self.entries {
-                if let Put::Field { key, name, value } = &entry.put
+                if let SheetLine::Field { key, name, value } = &entry.put
                     && *key == wanted
                 {
                     lines(text, &entry.above);
@@ -185,7 +185,7 @@ impl Draft {
     }
 
     /// Each key that `of` finds, once, in order.
-    fn keys(&self, of: impl Fn(&Put) -> Option<&&'static str>) -> Vec<&'static str> {
+    fn keys(&self, of: impl Fn(&SheetLine) -> Option<&&'static str>) -> Vec<&'static str> {
         let mut keys = Vec::new();
         for key in self.entries.iter().filter_map(|entry| of(&entry.put)) {
             if !keys.contains(key) {

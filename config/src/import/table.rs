@@ -1,20 +1,20 @@
 //! What each option of 2.9 is here, and how its value is written.
 
 use super::values::{
-    Convert, account, age, ask_again, count, intercept, kilobytes, level, megabytes, percent,
+    Converter, account, age, ask_again, count, intercept, kilobytes, level, megabytes, percent,
     syslog, text, time, truth,
 };
-use crate::former::{Former, Now};
+use crate::former::{FormerOption, Successor};
 
 /// What an option of 2.9 is here.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum To {
+pub(super) enum Counterpart {
     /// This option, its value written anew.
-    Option(&'static str, &'static str, Convert),
+    Option(&'static str, &'static str, Converter),
     /// A member of this array.
     Member(&'static str, &'static str),
     /// An address where it listens, or the port.
-    Listen(Listen),
+    Listen(ListenKey),
     /// A host and port whose HTTPS passes unread, or with `negated` does not.
     Tunnel { negated: bool },
     /// Nothing, for this reason.
@@ -25,7 +25,7 @@ pub(super) enum To {
 
 /// A part of where 2.9 listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Listen {
+pub(super) enum ListenKey {
     V4,
     V6,
     Port,
@@ -59,22 +59,24 @@ pub(super) fn home(section: &str) -> &'static str {
 }
 
 /// What `key` in `section` is here. `None` if 2.9 has no such option, and the section is no list.
-pub(super) fn target(section: &str, key: &str) -> Option<To> {
+pub(super) fn target(section: &str, key: &str) -> Option<Counterpart> {
     if let Some(to) = otherwise(section, key) {
         return Some(to);
     }
-    if let Some(former) = Former::find(section, key) {
+    if let Some(former) = FormerOption::find(section, key) {
         return Some(match former.now {
-            Now::Is { section, key } => To::Option(section, key, convert(section, key)),
-            Now::Gone { reason, .. } => To::Gone(reason),
+            Successor::Same { section, key } => {
+                Counterpart::Option(section, key, convert(section, key))
+            }
+            Successor::Gone { reason, .. } => Counterpart::Gone(reason),
         });
     }
     // What is no option in these is a member of the list.
     match section {
         "LocalHost" | "LocalNet" | "AllowedConnectHosts" | "DontCache" | "DontGet" => {
-            match Former::find(section, "")?.now {
-                Now::Is { section, key } => Some(To::Member(section, key)),
-                Now::Gone { reason, .. } => Some(To::Gone(reason)),
+            match FormerOption::find(section, "")?.now {
+                Successor::Same { section, key } => Some(Counterpart::Member(section, key)),
+                Successor::Gone { reason, .. } => Some(Counterpart::Gone(reason)),
             }
         }
         _ => None,
@@ -82,38 +84,38 @@ pub(super) fn target(section: &str, key: &str) -> Option<To> {
 }
 
 /// What is not just the same option with its value written anew.
-fn otherwise(section: &str, key: &str) -> Option<To> {
+fn otherwise(section: &str, key: &str) -> Option<Counterpart> {
     Some(match (section, key) {
-        ("StartUp", "bind-ipv4") => To::Listen(Listen::V4),
-        ("StartUp", "bind-ipv6") => To::Listen(Listen::V6),
-        ("StartUp", "http-port") => To::Listen(Listen::Port),
-        ("StartUp", "spool-dir") => To::Gone(
+        ("StartUp", "bind-ipv4") => Counterpart::Listen(ListenKey::V4),
+        ("StartUp", "bind-ipv6") => Counterpart::Listen(ListenKey::V6),
+        ("StartUp", "http-port") => Counterpart::Listen(ListenKey::Port),
+        ("StartUp", "spool-dir") => Counterpart::Gone(
             "the spool has another form here, and must not lie where the old one does; set \
              \"spool-dir\" if the default does not suit",
         ),
-        ("StartUp", "use-syslog") => To::Option("startup", "log-to", syslog),
-        ("StartUp", "max-fetch-servers") => To::Option("fetch-options", "at-once", count),
-        ("StartUp", "password") => To::Secret(
+        ("StartUp", "use-syslog") => Counterpart::Option("startup", "log-to", syslog),
+        ("StartUp", "max-fetch-servers") => Counterpart::Option("fetch-options", "at-once", count),
+        ("StartUp", "password") => Counterpart::Secret(
             "the password is not kept in clear here: `wwwoffle passwd` makes the line for it",
         ),
-        ("AllowedConnectUsers", _) => To::Secret(
+        ("AllowedConnectUsers", _) => Counterpart::Secret(
             "passwords are not kept in clear here: `wwwoffle passwd USER` makes the line of a user",
         ),
-        ("Options", "dir-perm" | "file-perm") => To::Gone(
+        ("Options", "dir-perm" | "file-perm") => Counterpart::Gone(
             "the spool has keys and private pages in it, and is for its owner alone unless \
              \"dir-perm\" and \"file-perm\" in [startup] say otherwise",
         ),
-        ("SSLOptions", "enable-caching") => To::Option("https", "intercept", intercept),
-        ("SSLOptions", "allow-tunnel") => To::Tunnel { negated: false },
-        ("SSLOptions", "disallow-tunnel") => To::Tunnel { negated: true },
-        ("DontCompress", "mime-type") => To::Member("dont-compress", "mime-type"),
-        ("DontCompress", "file-ext") => To::Member("dont-compress", "file-ext"),
+        ("SSLOptions", "enable-caching") => Counterpart::Option("https", "intercept", intercept),
+        ("SSLOptions", "allow-tunnel") => Counterpart::Tunnel { negated: false },
+        ("SSLOptions", "disallow-tunnel") => Counterpart::Tunnel { negated: true },
+        ("DontCompress", "mime-type") => Counterpart::Member("dont-compress", "mime-type"),
+        ("DontCompress", "file-ext") => Counterpart::Member("dont-compress", "file-ext"),
         _ => return None,
     })
 }
 
 /// How the value of an option of ours is made of that of 2.9.
-fn convert(section: &str, key: &str) -> Convert {
+fn convert(section: &str, key: &str) -> Converter {
     match (section, key) {
         ("startup", "run-uid" | "run-gid") => account,
         ("options", "log-level") => level,

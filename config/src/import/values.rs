@@ -3,7 +3,7 @@
 use super::sheet::quoted;
 
 /// Reads a value of 2.9 and writes it as TOML, or says why there is no such value here.
-pub(super) type Convert = fn(&str) -> Result<String, &'static str>;
+pub(super) type Converter = fn(&str) -> Result<String, &'static str>;
 
 /// What 2.9 writes where there is nothing.
 pub(super) fn is_none(text: &str) -> bool {
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn values_are_written_anew() {
-        let rows: &[(&str, Convert, &str, Result<&str, ()>)] = &[
+        let rows: &[(&str, Converter, &str, Result<&str, ()>)] = &[
             ("yes", truth, "yes", Ok("true")),
             ("False", truth, "False", Ok("false")),
             ("maybe", truth, "maybe", Err(())),

@@ -11,11 +11,11 @@ use std::{fmt, net::IpAddr, str::FromStr};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSpec {
     negated: bool,
-    hosts: Hosts,
+    hosts: HostPattern,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Hosts {
+enum HostPattern {
     Like(Wildcard),
     In(Network),
 }
@@ -46,8 +46,10 @@ impl HostSpec {
     #[must_use]
     pub fn matches(&self, host: &str) -> bool {
         match &self.hosts {
-            Hosts::Like(pattern) => pattern.matches(host),
-            Hosts::In(network) => address(host).is_some_and(|address| network.contains(address)),
+            HostPattern::Like(pattern) => pattern.matches(host),
+            HostPattern::In(network) => {
+                address(host).is_some_and(|address| network.contains(address))
+            }
         }
     }
 
@@ -56,8 +58,8 @@ impl HostSpec {
     pub fn matches_address(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         match &self.hosts {
-            Hosts::In(network) => network.contains(address),
-            Hosts::Like(pattern) => match address {
+            HostPattern::In(network) => network.contains(address),
+            HostPattern::Like(pattern) => match address {
                 IpAddr::V4(address) => pattern.matches(&address.to_string()),
                 IpAddr::V6(address) => pattern.matches(&format!("[{address}]")),
             },
@@ -67,11 +69,11 @@ impl HostSpec {
     /// The one host that it matches, if it is a name or an address.
     pub(crate) fn exact(&self) -> Option<&str> {
         match &self.hosts {
-            Hosts::Like(pattern) => match pattern.shape() {
+            HostPattern::Like(pattern) => match pattern.shape() {
                 Shape::Exactly(host) => Some(host),
                 _ => None,
             },
-            Hosts::In(_) => None,
+            HostPattern::In(_) => None,
         }
     }
 
@@ -88,13 +90,13 @@ impl FromStr for HostSpec {
     fn from_str(text: &str) -> Result<Self, ParseHostSpecError> {
         let (negated, text) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
         let hosts = if text.contains('/') {
-            Hosts::In(network(text)?)
+            HostPattern::In(network(text)?)
         } else if let Ok(IpAddr::V6(address)) = text.parse() {
-            Hosts::Like(Wildcard::new(&format!("[{address}]")))
+            HostPattern::Like(Wildcard::new(&format!("[{address}]")))
         } else if has_port(text) {
             return Err(ParseHostSpecError::Host);
         } else {
-            Hosts::Like(parse_host(text).map_err(|_| ParseHostSpecError::Host)?)
+            HostPattern::Like(parse_host(text).map_err(|_| ParseHostSpecError::Host)?)
         };
         Ok(Self { negated, hosts })
     }
@@ -104,8 +106,8 @@ impl fmt::Display for HostSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let negated = if self.negated { "!" } else { "" };
         match &self.hosts {
-            Hosts::Like(pattern) => write!(f, "{negated}{pattern}"),
-            Hosts::In(network) => write!(f, "{negated}{}/{}", network.first, network.bits),
+            HostPattern::Like(pattern) => write!(f, "{negated}{pattern}"),
+            HostPattern::In(network) => write!(f, "{negated}{}/{}", network.first, network.bits),
         }
     }
 }

@@ -39,7 +39,7 @@ const EIGHT: u64 = 0;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     /// By key, each in ascending order.
-    filed: HashMap<u64, Vec<Filed>, BuildHasherDefault<AsIs>>,
+    filed: HashMap<u64, Vec<IndexedSpec>, BuildHasherDefault<IdentityHasher>>,
     /// Two bits of a word for each key that there is.
     bits: Vec<u64>,
     /// Lengths of ends of hosts that do not begin with a dot: each has to be tried on a host.
@@ -49,12 +49,12 @@ pub(crate) struct Index {
     by_four: bool,
     by_three: bool,
     /// Those that require nothing that has a key.
-    always: Vec<Filed>,
+    always: Vec<IndexedSpec>,
 }
 
 /// A specification in the index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Filed {
+pub(crate) struct IndexedSpec {
     pub(crate) number: usize,
     /// A bit for every four bytes in a row that it requires, many of them sharing one.
     runs: u128,
@@ -68,7 +68,7 @@ struct Runs<'u> {
 
 impl Runs<'_> {
     /// Whether the URL may have all that a specification requires.
-    fn have(&self, filed: &Filed) -> bool {
+    fn have(&self, filed: &IndexedSpec) -> bool {
         let runs =
             self.made.get_or_init(|| runs(self.url.path) | self.url.arguments.map_or(0, runs));
         filed.runs & !runs == 0
@@ -85,7 +85,7 @@ impl Index {
     /// Files a specification; numbers come in ascending order.
     pub(crate) fn add(&mut self, number: usize, spec: &UrlSpec) {
         let runs = spec.required().fold(0, |bits, piece| bits | runs(piece));
-        let filed = Filed { number, runs };
+        let filed = IndexedSpec { number, runs };
         let host = host_key(spec.host_pattern());
         let key = match host {
             Some(key) if self.count(key.0) < MANY => Some(key),
@@ -93,11 +93,11 @@ impl Index {
         };
         let Some((key, kind)) = key else { return self.always.push(filed) };
         match kind {
-            Kind::Host => {}
-            Kind::HostEnd(length) => self.lengths.extend(length),
-            Kind::Bytes(EIGHT) => self.by_eight = true,
-            Kind::Bytes(FOUR) => self.by_four = true,
-            Kind::Bytes(_) => self.by_three = true,
+            KeyKind::Host => {}
+            KeyKind::HostEnd(length) => self.lengths.extend(length),
+            KeyKind::Bytes(EIGHT) => self.by_eight = true,
+            KeyKind::Bytes(FOUR) => self.by_four = true,
+            KeyKind::Bytes(_) => self.by_three = true,
         }
         self.filed.entry(key).or_default().push(filed);
         if self.filed.len() * BITS_PER_KEY > self.bits.len() * 64 {
@@ -111,7 +111,7 @@ impl Index {
     /// numbers. It says whether to go on with the rest of a run.
     pub(crate) fn candidates(&self, url: &UrlParts<'_>, mut consider: impl FnMut(usize) -> bool) {
         let runs = Runs { url, made: OnceCell::new() };
-        let mut consider = |filed: &[Filed]| {
+        let mut consider = |filed: &[IndexedSpec]| {
             let mut may = filed.iter().filter(|filed| filed.runs == 0 || runs.have(filed));
             may.all(|filed| consider(filed.number));
         };
@@ -128,7 +128,7 @@ impl Index {
     }
 
     /// From the end of the host, so that the key of each end is there when its first byte is.
-    fn by_host(&self, host: &str, consider: &mut impl FnMut(&[Filed])) {
+    fn by_host(&self, host: &str, consider: &mut impl FnMut(&[IndexedSpec])) {
         let mut key = HOST_END;
         for (length, byte) in (1..).zip(host.bytes().rev()) {
             key = with_byte(key, byte);
@@ -139,7 +139,7 @@ impl Index {
         self.look_up(spread(whole(key)), consider);
     }
 
-    fn by_bytes(&self, text: &str, consider: &mut impl FnMut(&[Filed])) {
+    fn by_bytes(&self, text: &str, consider: &mut impl FnMut(&[IndexedSpec])) {
         let mut last = 0_u64;
         for (count, byte) in (1_usize..).zip(text.bytes()) {
             last = last << 8 | u64::from(byte.to_ascii_lowercase());
@@ -155,7 +155,7 @@ impl Index {
         }
     }
 
-    fn look_up(&self, key: u64, consider: &mut impl FnMut(&[Filed])) {
+    fn look_up(&self, key: u64, consider: &mut impl FnMut(&[IndexedSpec])) {
         let (word, mask) = self.bits_of(key);
         if self.bits.get(word).is_some_and(|word| word & mask == mask)
             && let Some(filed) = self.filed.get(&key)
@@ -165,7 +165,7 @@ impl Index {
     }
 
     /// The key of some bytes in a row that the fewest are filed under, and of those one of the most.
-    fn rarest(&self, spec: &UrlSpec) -> Option<(u64, Kind)> {
+    fn rarest(&self, spec: &UrlSpec) -> Option<(u64, KeyKind)> {
         let keys = spec.required().map(str::as_bytes).flat_map(|piece| {
             let (length, kind) = match piece.len() {
                 8.. => (8, EIGHT),
@@ -180,7 +180,7 @@ impl Index {
             let count = self.count(*key);
             (count / MANY, rank(*kind), count)
         });
-        rarest.map(|(key, kind)| (key, Kind::Bytes(kind)))
+        rarest.map(|(key, kind)| (key, KeyKind::Bytes(kind)))
     }
 
     fn count(&self, key: u64) -> usize {
@@ -214,7 +214,7 @@ impl Index {
 
 /// What a key is of, and what has to be known to look it up.
 #[derive(Clone, Copy)]
-enum Kind {
+enum KeyKind {
     Host,
     /// The length of an end that does not begin with a dot.
     HostEnd(Option<usize>),
@@ -223,14 +223,14 @@ enum Kind {
 }
 
 /// The key of what a pattern requires of a host: all of it, or its end.
-fn host_key(pattern: &str) -> Option<(u64, Kind)> {
+fn host_key(pattern: &str) -> Option<(u64, KeyKind)> {
     let end = pattern.rsplit('*').next().filter(|end| !end.is_empty())?;
     let key = end.bytes().rev().fold(HOST_END, with_byte);
     if end.len() == pattern.len() {
-        return Some((spread(whole(key)), Kind::Host));
+        return Some((spread(whole(key)), KeyKind::Host));
     }
     let length = (!end.starts_with('.')).then_some(end.len());
-    Some((spread(key), Kind::HostEnd(length)))
+    Some((spread(key), KeyKind::HostEnd(length)))
 }
 
 fn with_byte(key: u64, byte: u8) -> u64 {
@@ -254,9 +254,9 @@ fn spread(key: u64) -> u64 {
 
 /// Keys are spread already.
 #[derive(Clone, Copy, Debug, Default)]
-struct AsIs(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for AsIs {
+impl Hasher for IdentityHasher {
     fn write(&mut self, bytes: &[u8]) {
         self.0 = bytes.iter().fold(self.0, |key, byte| with_byte(key, *byte));
     }

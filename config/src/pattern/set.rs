@@ -1,18 +1,18 @@
 //! Lists of URL-SPECIFICATIONs, in which the first that matches decides.
 
 use super::{index::Index, parts::UrlParts, spec::UrlSpec};
-use crate::disk::place::Place;
+use crate::disk::location::Location;
 use std::fmt;
 use wwwoffle_url::CanonicalUrl;
 
 /// One specification of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedSpec {
     spec: UrlSpec,
-    place: Place,
+    location: Location,
 }
 
-impl Listed {
+impl ListedSpec {
     /// The pattern.
     #[must_use]
     pub fn spec(&self) -> &UrlSpec {
@@ -21,8 +21,8 @@ impl Listed {
 
     /// Where it was written.
     #[must_use]
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn location(&self) -> &Location {
+        &self.location
     }
 }
 
@@ -33,26 +33,26 @@ impl Listed {
 /// not on how many there are.
 #[derive(Clone, Default)]
 pub struct UrlSpecSet {
-    listed: Vec<Listed>,
+    listed: Vec<ListedSpec>,
     index: Index,
 }
 
 impl UrlSpecSet {
     /// The specification that decides about `url`, whether it negates or not.
     #[must_use]
-    pub fn decide(&self, url: &CanonicalUrl) -> Option<&Listed> {
+    pub fn decide(&self, url: &CanonicalUrl) -> Option<&ListedSpec> {
         self.decide_parts(&UrlParts::of(url))
     }
 
     /// The specification by which `url` is meant, if it is.
     #[must_use]
-    pub fn matches(&self, url: &CanonicalUrl) -> Option<&Listed> {
+    pub fn matches(&self, url: &CanonicalUrl) -> Option<&ListedSpec> {
         self.decide(url).filter(|listed| !listed.spec.negated())
     }
 
     /// The same for a URL already taken apart.
     #[must_use]
-    pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<&Listed> {
+    pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<&ListedSpec> {
         self.decide_parts(url).filter(|listed| !listed.spec.negated())
     }
 
@@ -68,7 +68,7 @@ impl UrlSpecSet {
         self.listed.len()
     }
 
-    pub(crate) fn get(&self, number: usize) -> Option<&Listed> {
+    pub(crate) fn get(&self, number: usize) -> Option<&ListedSpec> {
         self.listed.get(number)
     }
 
@@ -84,26 +84,26 @@ impl UrlSpecSet {
     }
 
     /// Every specification, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Listed> {
+    pub fn iter(&self) -> impl Iterator<Item = &ListedSpec> {
         self.listed.iter()
     }
 
     /// Adds the specifications of `other` after those already there.
     pub(crate) fn add_all(&mut self, other: &Self) {
         for listed in &other.listed {
-            self.add(listed.spec.clone(), listed.place.clone());
+            self.add(listed.spec.clone(), listed.location.clone());
         }
     }
 
-    pub(crate) fn add(&mut self, spec: UrlSpec, place: Place) {
+    pub(crate) fn add(&mut self, spec: UrlSpec, location: Location) {
         self.index.add(self.listed.len(), &spec);
-        self.listed.push(Listed { spec, place });
+        self.listed.push(ListedSpec { spec, location });
     }
 
     /// The specification that decides about a URL already taken apart.
     #[must_use]
-    pub fn decide_parts(&self, url: &UrlParts<'_>) -> Option<&Listed> {
-        let mut decided: Option<(usize, &Listed)> = None;
+    pub fn decide_parts(&self, url: &UrlParts<'_>) -> Option<&ListedSpec> {
+        let mut decided: Option<(usize, &ListedSpec)> = None;
         self.index.candidates(url, |number| {
             if decided.is_some_and(|(best, _)| best <= number) {
                 return false;

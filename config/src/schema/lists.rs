@@ -3,7 +3,7 @@
 use crate::{
     blocklist::BlockList,
     pattern::set::UrlSpecSet,
-    source::rule::Ruled,
+    source::rule::UrlRules,
     values::{
         aliases::Aliases,
         censored::CensoredFields,
@@ -21,15 +21,15 @@ section! {
         /// The URLs.
         "urls" => urls: BlockList = "[]", Live, Ordinary;
         /// What is served in their place.
-        "replacement" => replacement: Ruled<Replacement> = r#""""#, Live, Trust;
+        "replacement" => replacement: UrlRules<Replacement> = r#""""#, Live, Trust;
         /// Whether pages here may be got because other pages refer to them; false leaves them to browsers alone.
-        "get-recursive" => get_recursive: Ruled<bool> = "true", Live, Ordinary;
+        "get-recursive" => get_recursive: UrlRules<bool> = "true", Live, Ordinary;
         /// Whether a redirection to a URL that is not got is answered as a page that is not there.
-        "location-error" => location_error: Ruled<bool> = "false", Live, Ordinary;
+        "location-error" => location_error: UrlRules<bool> = "false", Live, Ordinary;
         /// Ports of other protocols, such as mail, that requests may go to nevertheless. Otherwise the ports are refused to which browsers do not connect (the bad ports of the Fetch standard).
-        "allowed-ports" => allowed_ports: Ruled<PortRanges> = "[]", Live, Access;
+        "allowed-ports" => allowed_ports: UrlRules<PortRanges> = "[]", Live, Access;
         /// Methods that are not registered with IANA and that requests may have nevertheless.
-        "allowed-methods" => allowed_methods: Ruled<Methods> = "[]", Live, Access;
+        "allowed-methods" => allowed_methods: UrlRules<Methods> = "[]", Live, Access;
     }
 }
 
@@ -57,13 +57,13 @@ section! {
         /// The fields of requests and answers that are removed or replaced.
         "headers" => headers: CensoredFields = "{}", Live, Trust;
         /// Whether the Referer of a request is the URL that is asked for.
-        "referer-self" => referer_self: Ruled<bool> = "false", Live, Ordinary;
+        "referer-self" => referer_self: UrlRules<bool> = "false", Live, Ordinary;
         /// Whether the Referer of a request is the directory of the URL that is asked for.
-        "referer-self-dir" => referer_self_dir: Ruled<bool> = "false", Live, Ordinary;
+        "referer-self-dir" => referer_self_dir: UrlRules<bool> = "false", Live, Ordinary;
         /// Whether requests that a page here refers to go without Referer; the rule is found by the URL of that page.
-        "referer-from" => referer_from: Ruled<bool> = "false", Live, Ordinary;
+        "referer-from" => referer_from: UrlRules<bool> = "false", Live, Ordinary;
         /// Whether a request without User-Agent gets that of wwwoffle.
-        "force-user-agent" => force_user_agent: Ruled<bool> = "false", Live, Ordinary;
+        "force-user-agent" => force_user_agent: UrlRules<bool> = "false", Live, Ordinary;
     }
 }
 
@@ -71,13 +71,13 @@ section! {
     /// A proxy between this one and the origins.
     "proxy" => Proxy {
         /// The proxy that requests over HTTP go through.
-        "proxy" => proxy: Ruled<ParentProxy> = r#""""#, Live, Trust;
+        "proxy" => proxy: UrlRules<ParentProxy> = r#""""#, Live, Trust;
         /// The proxy that opens the connections for HTTPS (CONNECT).
-        "ssl" => ssl: Ruled<ParentProxy> = r#""""#, Live, Trust;
+        "ssl" => ssl: UrlRules<ParentProxy> = r#""""#, Live, Trust;
         /// The user that this proxy is to the other; the rule is found by the URL that is asked for.
-        "auth-username" => auth_username: Ruled<UserName> = r#""""#, Live, Trust;
+        "auth-username" => auth_username: UrlRules<UserName> = r#""""#, Live, Trust;
         /// The password of that user.
-        "auth-password" => auth_password: Ruled<Secret> = r#""""#, Live, Trust;
+        "auth-password" => auth_password: UrlRules<Secret> = r#""""#, Live, Trust;
     }
 }
 

@@ -1,11 +1,11 @@
 //! Which value every option has for a URL, and where that was written.
 
 use super::{declaration::OptionInfo, origin::Origins};
-use crate::{disk::place::Place, pattern::set::Listed};
+use crate::{disk::location::Location, pattern::set::ListedSpec};
 
 /// What one option is for a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explained {
+pub struct OptionExplanation {
     /// The section of the option.
     pub section: &'static str,
     /// The option.
@@ -13,35 +13,35 @@ pub struct Explained {
     /// Its value, as a file writes it, shortened to a line.
     pub value: String,
     /// Where the value is written; `None` is the default.
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     /// The specification by which it is the value for this URL, if one decided.
-    pub rule: Option<Listed>,
+    pub rule: Option<ListedSpec>,
 }
 
 /// A value that depends on the URL.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct UrlValue {
     pub(crate) value: String,
-    pub(crate) place: Option<Place>,
-    pub(crate) rule: Option<Listed>,
+    pub(crate) location: Option<Location>,
+    pub(crate) rule: Option<ListedSpec>,
 }
 
-impl Explained {
+impl OptionExplanation {
     pub(crate) fn of(
         section: &'static str,
         option: &OptionInfo,
-        found: Option<Found>,
+        found: Option<UrlValue>,
         origins: &Origins,
     ) -> Self {
         let found = found.unwrap_or_else(|| match origins.of(section, option.key) {
-            Some(origin) => Found {
+            Some(origin) => UrlValue {
                 value: origin.shown.to_string(),
-                place: Some(origin.place.clone()),
+                location: Some(origin.location.clone()),
                 rule: None,
             },
-            None => Found { value: option.default.to_owned(), place: None, rule: None },
+            None => UrlValue { value: option.default.to_owned(), location: None, rule: None },
         });
-        let Found { value, place, rule } = found;
-        Self { section, key: option.key, value, place, rule }
+        let UrlValue { value, location, rule } = found;
+        Self { section, key: option.key, value, location, rule }
     }
 }

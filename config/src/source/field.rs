@@ -2,8 +2,8 @@
 
 use super::{
     Source,
-    explain::Found,
-    rule::{self, Ruled},
+    explain::UrlValue,
+    rule::{self, UrlRules},
     value::Value,
 };
 use crate::pattern::parts::UrlParts;
@@ -28,7 +28,7 @@ pub(crate) trait Field: Sized {
         default: &'static str,
     ) -> Self;
     /// What decides about a URL, if something does.
-    fn found(&self, url: &UrlParts<'_>) -> Option<Found>;
+    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue>;
 }
 
 impl<T: Value> Field for T {
@@ -50,12 +50,12 @@ impl<T: Value> Field for T {
         source.option(section, key, default)
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         Value::found(self, url)
     }
 }
 
-impl<T: Value> Field for Ruled<T> {
+impl<T: Value> Field for UrlRules<T> {
     const KIND: &'static str = T::KIND;
     const MEANING: &'static str = T::MEANING;
     const IS_SECRET: bool = T::IS_SECRET;
@@ -74,7 +74,7 @@ impl<T: Value> Field for Ruled<T> {
         rule::take(source, section, key, default)
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         Self::found(self, url)
     }
 }

@@ -1,13 +1,13 @@
 //! How a list of URL-SPECIFICATIONs is written.
 
 use super::{
-    Given, Source,
-    explain::Found,
+    RawValue, Source,
+    explain::UrlValue,
     shortened,
     value::{STRINGS_AND_FILES, Value, elements},
 };
 use crate::{
-    disk::{place::Place, read_list},
+    disk::{location::Location, read_list},
     error::Kind,
     pattern::{parts::UrlParts, set::UrlSpecSet, spec::UrlSpec},
 };
@@ -61,17 +61,17 @@ impl Value for UrlSpecSet {
         STRINGS_AND_FILES.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let mut set = Self::default();
         elements(given, source, Self::EXPECTED, |one, source| set.read_one(one, source, ENTRIES))?;
         Some(set)
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let listed = self.decide_parts(url)?;
-        Some(Found {
+        Some(UrlValue {
             value: format!("{:?}", listed.spec().to_string()),
-            place: Some(listed.place().clone()),
+            location: Some(listed.location().clone()),
             rule: Some(listed.clone()),
         })
     }
@@ -88,7 +88,7 @@ impl UrlSpecSet {
     ) {
         for (line, spec) in entries(text) {
             match UrlSpec::parse(spec) {
-                Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
+                Ok(spec) => self.add(spec, Location { file: Arc::clone(file), line }),
                 Err(because) => {
                     let found = shortened(spec).into_owned();
                     fault(line, Kind::BadLine { found, because });
@@ -117,7 +117,7 @@ impl UrlSpecSet {
             let own = |name: &str| !name.contains('.') || name.starts_with("localhost.");
             for name in names.into_iter().filter(|name| !own(name) && !is_address(name)) {
                 match UrlSpec::parse(&format!("*://{name}/*")) {
-                    Ok(spec) => self.add(spec, Place { file: Arc::clone(file), line }),
+                    Ok(spec) => self.add(spec, Location { file: Arc::clone(file), line }),
                     Err(because) => {
                         let found = shortened(name).into_owned();
                         fault(line, Kind::BadLine { found, because });
@@ -130,13 +130,13 @@ impl UrlSpecSet {
     /// Reads an element of the array: a specification, or the file of a list.
     pub(crate) fn read_one(
         &mut self,
-        given: &Given<'_>,
+        given: &RawValue<'_>,
         source: &mut Source<'_>,
         expected: &'static str,
     ) -> Option<()> {
         match element(given, source, expected)? {
             Element::Entry(text) => match UrlSpec::parse(text) {
-                Ok(spec) => self.add(spec, source.place(given.value)),
+                Ok(spec) => self.add(spec, source.location(given.value)),
                 Err(because) => return source.refuse(given, expected, &because.to_string()),
             },
             Element::List(file, text) => {
@@ -162,7 +162,7 @@ pub(crate) enum Element<'a> {
 
 /// Reads an element of an array: text, or `{ file = "list.txt" }`.
 pub(crate) fn element<'a>(
-    given: &Given<'a>,
+    given: &RawValue<'a>,
     source: &mut Source<'_>,
     expected: &'static str,
 ) -> Option<Element<'a>> {
@@ -181,7 +181,7 @@ pub(crate) fn element<'a>(
 /// Reads the file that an element names.
 pub(crate) fn list_file(
     name: &str,
-    given: &Given<'_>,
+    given: &RawValue<'_>,
     source: &mut Source<'_>,
     expected: &'static str,
 ) -> Option<(Arc<Path>, String)> {

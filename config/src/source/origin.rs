@@ -1,12 +1,12 @@
 //! Where each option was set.
 
-use crate::disk::place::Place;
+use crate::disk::location::Location;
 use std::{collections::HashMap, fmt};
 
 /// Where a value was written, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     /// The value, short enough to be shown on a line.
     pub(crate) shown: Box<str>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct Origin {
 pub(crate) struct Origins {
     plain: HashMap<(&'static str, &'static str), Origin>,
     /// Where the first rule sets an option.
-    rules: HashMap<(&'static str, &'static str), Place>,
+    rules: HashMap<(&'static str, &'static str), Location>,
 }
 
 /// What was set is shown with the sections, and more often than this is of help it is long.
@@ -33,8 +33,13 @@ impl Origins {
     }
 
     /// An option was set in a rule.
-    pub(crate) fn add_rule(&mut self, section: &'static str, key: &'static str, place: &Place) {
-        self.rules.entry((section, key)).or_insert_with(|| place.clone());
+    pub(crate) fn add_rule(
+        &mut self,
+        section: &'static str,
+        key: &'static str,
+        location: &Location,
+    ) {
+        self.rules.entry((section, key)).or_insert_with(|| location.clone());
     }
 
     /// How an option was set, outside of rules.
@@ -43,7 +48,7 @@ impl Origins {
     }
 
     /// Where a rule sets an option.
-    pub(crate) fn in_rule(&self, section: &'static str, key: &'static str) -> Option<&Place> {
+    pub(crate) fn in_rule(&self, section: &'static str, key: &'static str) -> Option<&Location> {
         self.rules.get(&(section, key))
     }
 }

@@ -1,19 +1,19 @@
 //! Rules: what an option is for some URLs.
 
 use super::{
-    Given, Source,
-    explain::Found,
+    RawValue, Source,
+    explain::UrlValue,
     first_span,
     list::ENTRIES,
     origin::Origin,
     value::{Value, elements},
 };
 use crate::{
-    disk::place::Place,
+    disk::location::Location,
     error::Kind,
     pattern::{
         parts::UrlParts,
-        set::{Listed, UrlSpecSet},
+        set::{ListedSpec, UrlSpecSet},
     },
 };
 use std::{fmt, sync::Arc};
@@ -53,7 +53,7 @@ const URL_EXPECTED: &str =
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Ruled<T> {
+pub struct UrlRules<T> {
     plain: T,
     /// Shared by the options of a section.
     specs: Arc<RuleSpecs>,
@@ -61,7 +61,7 @@ pub struct Ruled<T> {
     set: Vec<(usize, T, Origin)>,
 }
 
-impl<T> Ruled<T> {
+impl<T> UrlRules<T> {
     /// What holds for a URL.
     #[must_use]
     pub fn of(&self, url: &UrlParts<'_>) -> &T {
@@ -70,7 +70,7 @@ impl<T> Ruled<T> {
 
     /// What holds for a URL, and the specification of the rule that decided, if one did.
     #[must_use]
-    pub fn decided(&self, url: &UrlParts<'_>) -> (&T, Option<&Listed>) {
+    pub fn decided(&self, url: &UrlParts<'_>) -> (&T, Option<&ListedSpec>) {
         self.rule(url).map_or((&self.plain, None), |(listed, value, _)| (value, Some(listed)))
     }
 
@@ -81,8 +81,8 @@ impl<T> Ruled<T> {
     }
 
     /// Each value that a rule sets, with the place it is set.
-    pub fn rules(&self) -> impl Iterator<Item = (&T, &Place)> {
-        self.set.iter().map(|(_, value, origin)| (value, &origin.place))
+    pub fn rules(&self) -> impl Iterator<Item = (&T, &Location)> {
+        self.set.iter().map(|(_, value, origin)| (value, &origin.location))
     }
 
     /// What it says of which URLs, as a text that is another when that is. Where it was written does not count.
@@ -115,18 +115,18 @@ impl<T> Ruled<T> {
 
     /// The rules as they set a part of the value. `of` says what a value has of it; where neither a
     /// rule nor the plain value has it, it is `otherwise`.
-    pub(crate) fn narrowed<P>(&self, of: impl Fn(&T) -> Option<P>, otherwise: P) -> Ruled<P> {
+    pub(crate) fn narrowed<P>(&self, of: impl Fn(&T) -> Option<P>, otherwise: P) -> UrlRules<P> {
         let part = |(number, value, origin): &(usize, T, Origin)| {
             Some((*number, of(value)?, origin.clone()))
         };
-        Ruled {
+        UrlRules {
             plain: of(&self.plain).unwrap_or(otherwise),
             specs: Arc::clone(&self.specs),
             set: self.set.iter().filter_map(part).collect(),
         }
     }
 
-    fn rule(&self, url: &UrlParts<'_>) -> Option<(&Listed, &T, &Origin)> {
+    fn rule(&self, url: &UrlParts<'_>) -> Option<(&ListedSpec, &T, &Origin)> {
         if self.set.is_empty() {
             return None;
         }
@@ -136,18 +136,18 @@ impl<T> Ruled<T> {
     }
 
     /// The rule that decides about a URL, for [`Config::explain`](crate::Config::explain).
-    pub(crate) fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+    pub(crate) fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let (listed, _, origin) = self.rule(url)?;
-        Some(Found {
+        Some(UrlValue {
             value: origin.shown.to_string(),
-            place: Some(origin.place.clone()),
+            location: Some(origin.location.clone()),
             rule: Some(listed.clone()),
         })
     }
 }
 
 /// The value alone where there are no rules.
-impl<T: fmt::Debug> fmt::Debug for Ruled<T> {
+impl<T: fmt::Debug> fmt::Debug for UrlRules<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.set.is_empty() {
             return self.plain.fmt(f);
@@ -163,17 +163,17 @@ pub(crate) fn take<T: Value>(
     section: &'static str,
     key: &'static str,
     default: &'static str,
-) -> Ruled<T> {
+) -> UrlRules<T> {
     let plain = source.option(section, key, default);
     let texts = source.rules().texts.clone();
     let mut set = Vec::new();
     for (number, rule) in texts.into_iter().enumerate() {
         if let Some((value, origin)) = source.in_rule(rule, key) {
-            source.origins.add_rule(section, key, &origin.place);
+            source.origins.add_rule(section, key, &origin.location);
             set.push((number, value, origin));
         }
     }
-    Ruled { plain, specs: Arc::clone(&source.rules().specs), set }
+    UrlRules { plain, specs: Arc::clone(&source.rules().specs), set }
 }
 
 /// The specifications of all rules of a section, in one list.
@@ -186,7 +186,7 @@ pub(crate) struct RuleSpecs {
 
 impl RuleSpecs {
     /// The specifications of a rule, in order.
-    fn of_rule(&self, number: usize) -> impl Iterator<Item = &Listed> {
+    fn of_rule(&self, number: usize) -> impl Iterator<Item = &ListedSpec> {
         let from = number.checked_sub(1).and_then(|before| self.ends.get(before));
         let (from, to) = (from.copied().unwrap_or(0), self.ends.get(number).copied().unwrap_or(0));
         (from..to).filter_map(|number| self.specs.get(number))
@@ -200,7 +200,7 @@ impl RuleSpecs {
         &self,
         url: &UrlParts<'_>,
         sets: impl Fn(usize) -> Option<S>,
-    ) -> Option<(&Listed, S)> {
+    ) -> Option<(&ListedSpec, S)> {
         let mut begin = 0;
         for number in self.specs.candidates(url) {
             if number < begin {
@@ -254,7 +254,7 @@ impl<'a> SectionRules<'a> {
 
 /// The specifications of a rule, as far as they are ones.
 fn urls(value: &Toml, source: &mut Source<'_>) -> UrlSpecSet {
-    let given = Given { option: URL, value };
+    let given = RawValue { option: URL, value };
     let mut set = UrlSpecSet::default();
     let sound = if value.is_str() {
         set.read_one(&given, source, ENTRIES).is_some()

@@ -3,7 +3,7 @@
 use super::{declaration::Section, quoted};
 use crate::{
     disk::read_included,
-    error::{Collected, Fault, Kind},
+    error::{Fault, FaultCollector, Kind},
 };
 use std::{ops::Range, path::Path, sync::Arc};
 use toml_edit::{Document, TableLike, TomlError, Value as Toml};
@@ -104,7 +104,7 @@ fn holds_secret(line: &str) -> bool {
 }
 
 /// An `include` that is to be followed.
-struct Wanted {
+struct IncludeLine {
     name: String,
     line: Option<usize>,
 }
@@ -125,7 +125,7 @@ impl Texts {
         text: &str,
         file: &Arc<Path>,
         sections: &[Section],
-        collected: &mut Collected,
+        collected: &mut FaultCollector,
     ) -> Result<Self, Fault> {
         let main = Text::parse(text, file, None)?;
         let mut texts = Self { all: vec![main] };
@@ -144,7 +144,7 @@ impl Texts {
         &mut self,
         section: &'static str,
         chain: &mut Vec<usize>,
-        collected: &mut Collected,
+        collected: &mut FaultCollector,
     ) {
         let Some(text) = chain.last().and_then(|at| self.all.get(*at)) else { return };
         let from = Arc::clone(&text.file);
@@ -155,8 +155,8 @@ impl Texts {
                     self.include_all(section, chain, collected);
                     chain.pop();
                 }
-                Err(Refused::There(fault)) => collected.add(*fault),
-                Err(Refused::Here(because)) => {
+                Err(IncludeError::There(fault)) => collected.add(*fault),
+                Err(IncludeError::Here(because)) => {
                     let kind = Kind::BadInclude { found: wanted.name, because };
                     collected.add(Fault::new(&from, wanted.line, kind));
                 }
@@ -171,29 +171,31 @@ impl Texts {
         from: &Path,
         section: &'static str,
         chain: &[usize],
-    ) -> Result<usize, Refused> {
+    ) -> Result<usize, IncludeError> {
         let file: Arc<Path> = from.parent().unwrap_or(Path::new("")).join(name).into();
         let including = chain.iter().filter_map(|at| self.all.get(*at));
         if including.clone().any(|text| text.file == file) {
-            return Err(Refused::Here("it would include itself".to_owned()));
+            return Err(IncludeError::Here("it would include itself".to_owned()));
         }
         if chain.len() > MAX_DEPTH {
-            return Err(Refused::Here(format!("files are included more than {MAX_DEPTH} deep")));
+            return Err(IncludeError::Here(format!(
+                "files are included more than {MAX_DEPTH} deep"
+            )));
         }
         if self.all.len() > MAX_INCLUDED {
-            return Err(Refused::Here(format!("more than {MAX_INCLUDED} files are included")));
+            return Err(IncludeError::Here(format!("more than {MAX_INCLUDED} files are included")));
         }
         let text = read_included(&file)
-            .map_err(|error| Refused::Here(format!("{}: {error}", file.display())))?;
+            .map_err(|error| IncludeError::Here(format!("{}: {error}", file.display())))?;
         let text = Text::parse(&text, &file, Some(section))
-            .map_err(|fault| Refused::There(Box::new(fault)))?;
+            .map_err(|fault| IncludeError::There(Box::new(fault)))?;
         self.all.push(text);
         Ok(self.all.len() - 1)
     }
 }
 
 /// Why an included file is not used.
-enum Refused {
+enum IncludeError {
     /// For what is told where it was included.
     Here(String),
     /// For a fault in the file.
@@ -201,7 +203,7 @@ enum Refused {
 }
 
 /// The files that `text` includes for `section`.
-fn wanted(text: &Text, section: &'static str, collected: &mut Collected) -> Vec<Wanted> {
+fn wanted(text: &Text, section: &'static str, collected: &mut FaultCollector) -> Vec<IncludeLine> {
     let item = text.table(section).and_then(|table| table.get(INCLUDE));
     let Some(value) = item.and_then(toml_edit::Item::as_value) else { return Vec::new() };
     let elements: Vec<&Toml> = match value {
@@ -212,7 +214,7 @@ fn wanted(text: &Text, section: &'static str, collected: &mut Collected) -> Vec<
     for element in elements {
         let line = element.span().map(|span| text.line(span.start));
         match element.as_str().filter(|name| !name.is_empty()) {
-            Some(name) => names.push(Wanted { name: name.to_owned(), line }),
+            Some(name) => names.push(IncludeLine { name: name.to_owned(), line }),
             None => collected.add(Fault::new(
                 &text.file,
                 line,

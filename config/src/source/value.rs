@@ -1,6 +1,6 @@
 //! The types of values: how each is written, and what it becomes.
 
-use super::{Given, Source, explain::Found};
+use super::{RawValue, Source, explain::UrlValue};
 use crate::pattern::parts::UrlParts;
 
 /// What a JSON schema says of text, and of an array of it.
@@ -29,24 +29,24 @@ pub(crate) trait Value: Sized {
         STRING.to_owned()
     }
     /// Reads a value, or tells `source` why not.
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self>;
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self>;
     /// What of it decides about a URL, for types that are lists of what holds for some URLs.
-    fn found(&self, _: &UrlParts<'_>) -> Option<Found> {
+    fn found(&self, _: &UrlParts<'_>) -> Option<UrlValue> {
         None
     }
 }
 
 /// Reads each element of an array. All are read, so that all their faults are told.
 pub(crate) fn elements<T>(
-    given: &Given<'_>,
+    given: &RawValue<'_>,
     source: &mut Source<'_>,
     expected: &'static str,
-    mut one: impl FnMut(&Given<'_>, &mut Source<'_>) -> Option<T>,
+    mut one: impl FnMut(&RawValue<'_>, &mut Source<'_>) -> Option<T>,
 ) -> Option<Vec<T>> {
     let Some(array) = given.value.as_array() else {
         return source.refuse(given, expected, "");
     };
     let option = given.option;
-    let read: Vec<_> = array.iter().map(|value| one(&Given { option, value }, source)).collect();
+    let read: Vec<_> = array.iter().map(|value| one(&RawValue { option, value }, source)).collect();
     read.into_iter().collect()
 }

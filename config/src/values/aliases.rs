@@ -1,11 +1,11 @@
 //! Aliases: URLs that have moved, and what they are now.
 
 use crate::{
-    disk::place::Place,
+    disk::location::Location,
     pattern::parts::UrlParts,
     source::{
-        Given, Source,
-        explain::Found,
+        RawValue, Source,
+        explain::UrlValue,
         value::{Value, elements},
     },
 };
@@ -13,7 +13,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 /// One alias: the beginning of URLs, and what takes its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alias {
+pub struct UrlAlias {
     /// `None` is any protocol.
     protocol: Option<String>,
     host: String,
@@ -22,10 +22,10 @@ pub struct Alias {
     path: String,
     to: String,
     written: String,
-    place: Place,
+    location: Location,
 }
 
-impl Alias {
+impl UrlAlias {
     /// What `url` becomes, if this alias is one for it.
     fn apply(&self, url: &UrlParts<'_>) -> Option<String> {
         let fits = self.protocol.as_deref().is_none_or(|protocol| protocol == url.protocol)
@@ -44,14 +44,14 @@ impl Alias {
 
     /// Where it is written.
     #[must_use]
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn location(&self) -> &Location {
+        &self.location
     }
 }
 
 /// Aliases in order: the first that fits a URL is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Aliases(Vec<Alias>);
+pub struct Aliases(Vec<UrlAlias>);
 
 impl Aliases {
     /// What a URL becomes, and by which alias.
@@ -72,33 +72,33 @@ impl Aliases {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn apply(&self, url: &UrlParts<'_>) -> Option<(String, &Alias)> {
+    pub fn apply(&self, url: &UrlParts<'_>) -> Option<(String, &UrlAlias)> {
         self.0.iter().find_map(|alias| Some((alias.apply(url)?, alias)))
     }
 
     /// Every alias, in order.
     #[must_use]
-    pub fn as_slice(&self) -> &[Alias] {
+    pub fn as_slice(&self) -> &[UrlAlias] {
         &self.0
     }
 }
 
 /// The beginning of URLs, in the spelling of canonical ones.
-struct Beginning {
+struct UrlPrefix {
     protocol: Option<String>,
     url: CanonicalUrl,
 }
 
-fn beginning(text: &str) -> Option<Beginning> {
+fn beginning(text: &str) -> Option<UrlPrefix> {
     let (protocol, rest) = text.split_once("://")?;
     let any = protocol == "*";
     let url = if any { format!("http://{rest}") } else { text.to_owned() };
     let url = CanonicalUrl::parse(&url, &LocalHost::default()).ok()?;
     let plain = !rest.contains(['*', '?', '#', '@']) && !rest.starts_with('/');
-    plain.then(|| Beginning { protocol: (!any).then(|| url.protocol().to_owned()), url })
+    plain.then(|| UrlPrefix { protocol: (!any).then(|| url.protocol().to_owned()), url })
 }
 
-fn alias(from: &str, to: &str, place: Place) -> Result<Alias, &'static str> {
+fn alias(from: &str, to: &str, location: Location) -> Result<UrlAlias, &'static str> {
     const PLAIN: &str =
         "each is a URL without user and arguments, and only its protocol can be \"*\"";
     let begins = beginning(from).ok_or(PLAIN)?;
@@ -110,14 +110,14 @@ fn alias(from: &str, to: &str, place: Place) -> Result<Alias, &'static str> {
         Some(_) => becomes.url.as_str().to_owned(),
         None => format!("*://{}{}", becomes.url.host_port(), becomes.url.path()),
     };
-    let alias = Alias {
+    let alias = UrlAlias {
         protocol: begins.protocol,
         host: begins.url.host().to_owned(),
         port: begins.url.port(),
         path: begins.url.path().to_owned(),
         to: becoming,
         written: format!("{{ from = {from:?}, to = {to:?} }}"),
-        place,
+        location,
     };
     if alias.apply(&UrlParts::of(&becomes.url)).is_some() {
         return Err("what it becomes would be changed again, without end");
@@ -137,7 +137,7 @@ of `from` can be `*` for any; then that of `to` can be `*` for the same.";
         r#"{"type": "array", "items": {"type": "object"}}"#.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let expected = "pairs of URLs, such as { from = \"http://old.example/\", to = \
                             \"http://new.example/\" }";
@@ -146,7 +146,7 @@ of `from` can be `*` for any; then that of `to` can be `*` for the same.";
             let (Some(from), Some(to)) = (text("from"), text("to")) else {
                 return source.refuse(one, expected, "");
             };
-            match alias(from, to, source.place(one.value)) {
+            match alias(from, to, source.location(one.value)) {
                 Ok(alias) => Some(alias),
                 Err(because) => source.refuse(one, expected, because),
             }
@@ -154,10 +154,10 @@ of `from` can be `*` for any; then that of `to` can be `*` for the same.";
         Some(Self(read))
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
+    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let (_, alias) = self.apply(url)?;
-        let (value, place) = (alias.written.clone(), Some(alias.place.clone()));
-        Some(Found { value, place, rule: None })
+        let (value, location) = (alias.written.clone(), Some(alias.location.clone()));
+        Some(UrlValue { value, location, rule: None })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ages, sizes, shares and permissions.
 
-use crate::source::{Given, Source, value::Value};
+use crate::source::{RawValue, Source, value::Value};
 use std::time::Duration;
 use toml_edit::Value as Toml;
 
@@ -33,7 +33,7 @@ pub enum AgeLimit {
 
 /// When a page that is kept is asked for again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskAgain {
+pub enum RevalidationAge {
     /// When HTTP's own rules (RFC 9111) call it stale.
     Standard,
     /// Not because of its age.
@@ -56,17 +56,17 @@ impl Size {
 
 /// Reads a size as the configuration has it: `200MB`.
 impl std::str::FromStr for Size {
-    type Err = NotASize;
+    type Err = ParseSizeError;
 
-    fn from_str(text: &str) -> Result<Self, NotASize> {
-        size(text).map_err(NotASize)
+    fn from_str(text: &str) -> Result<Self, ParseSizeError> {
+        size(text).map_err(ParseSizeError)
     }
 }
 
 /// A text that is no [`Size`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
-pub struct NotASize(&'static str);
+pub struct ParseSizeError(&'static str);
 
 /// How many older versions of a page are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,7 +89,7 @@ impl Value for VersionCount {
         r#"{"type": "integer", "minimum": 0, "maximum": 100}"#.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let number = given.value.as_integer().and_then(|number| u8::try_from(number).ok());
         let number = number.filter(|number| *number <= 100).map(Self);
         number.or_else(|| source.refuse(given, Self::EXPECTED, ""))
@@ -225,7 +225,7 @@ fn permissions(text: &str) -> Result<Permissions, &'static str> {
 
 /// Reads a value from its text.
 pub(super) fn from_text<T>(
-    given: &Given<'_>,
+    given: &RawValue<'_>,
     source: &mut Source<'_>,
     expected: &'static str,
     read: impl FnOnce(&str) -> Result<T, &'static str>,
@@ -248,7 +248,7 @@ macro_rules! from_text {
             const MEANING: &'static str = $meaning;
             const EXPECTED: &'static str = $expected;
 
-            fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+            fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
                 from_text(given, source, Self::EXPECTED, $read)
             }
         }
@@ -267,7 +267,7 @@ no unit of ages: elsewhere it could be minutes or months.",
 );
 
 from_text!(
-    AskAgain,
+    RevalidationAge,
     |text| match text {
         "standard" => Ok(Self::Standard),
         "never" => Ok(Self::Never),

@@ -1,7 +1,7 @@
 //! Names of arguments in URLs.
 
 use crate::source::{
-    Given, Source,
+    RawValue, Source,
     value::{STRINGS, Value, elements},
 };
 
@@ -33,7 +33,7 @@ An array of names of arguments as they stand in URLs, a `*` at the end for any r
         STRINGS.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().and_then(name);
             read.or_else(|| source.refuse(one, "names of arguments, such as \"ref\"", ""))

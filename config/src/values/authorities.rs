@@ -3,7 +3,7 @@
 use crate::{
     disk::read_list,
     source::{
-        Given, Source,
+        RawValue, Source,
         value::{STRINGS, Value, elements},
     },
 };
@@ -33,7 +33,7 @@ impl ExtraAuthorities {
         &self.certificates
     }
 
-    fn read_one(&mut self, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+    fn read_one(&mut self, given: &RawValue<'_>, source: &mut Source<'_>) -> Option<()> {
         let expected = "PEM files with certificates of authorities, such as \"my-ca.pem\"";
         let Some(name) = given.value.as_str().filter(|name| !name.is_empty()) else {
             return source.refuse(given, expected, "");
@@ -93,7 +93,7 @@ or several. The certificate that a site has signed itself can stand there too. A
         STRINGS.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let mut authorities = Self::default();
         elements(given, source, Self::EXPECTED, |one, source| authorities.read_one(one, source))?;
         Some(authorities)

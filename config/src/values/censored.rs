@@ -3,10 +3,10 @@
 use crate::{
     pattern::parts::UrlParts,
     source::{
-        Given, Source,
-        explain::Found,
+        RawValue, Source,
+        explain::UrlValue,
         field::Field,
-        rule::{self, Ruled},
+        rule::{self, UrlRules},
         value::Value,
     },
 };
@@ -35,7 +35,7 @@ const MAX_VALUE: usize = 8 << 10;
 
 /// What becomes of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Censor {
+pub enum FieldAction {
     /// It stays as it is.
     Leave,
     /// It is removed.
@@ -46,22 +46,25 @@ pub enum Censor {
 
 /// What becomes of which fields, by their names in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Fields(BTreeMap<String, Censor>);
+struct Fields(BTreeMap<String, FieldAction>);
 
 /// What becomes of fields, for each field by rules of its own.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CensoredFields {
-    all: Ruled<Fields>,
+    all: UrlRules<Fields>,
     /// By name, in lower case.
-    each: BTreeMap<String, Ruled<Censor>>,
+    each: BTreeMap<String, UrlRules<FieldAction>>,
 }
 
 impl CensoredFields {
     /// The fields of messages about a URL that are removed or replaced: name in lower case, and what
     /// becomes of it.
-    pub fn of<'a>(&'a self, url: &'a UrlParts<'_>) -> impl Iterator<Item = (&'a str, &'a Censor)> {
+    pub fn of<'a>(
+        &'a self,
+        url: &'a UrlParts<'_>,
+    ) -> impl Iterator<Item = (&'a str, &'a FieldAction)> {
         let each = self.each.iter().map(|(name, ruled)| (name.as_str(), ruled.of(url)));
-        each.filter(|(_, censor)| **censor != Censor::Leave)
+        each.filter(|(_, censor)| **censor != FieldAction::Leave)
     }
 
     /// Whether nothing is ever removed or replaced.
@@ -90,14 +93,14 @@ that names it decides. Fields without which a message cannot be sent, such as `H
         r#"{"type": "object", "additionalProperties": {"type": ["string", "boolean"]}}"#.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let Some(table) = given.value.as_inline_table() else {
             return source.refuse(given, Self::EXPECTED, "");
         };
         let mut fields = BTreeMap::new();
         let mut sound = true;
         for (name, value) in table {
-            let one = Given { option: given.option, value };
+            let one = RawValue { option: given.option, value };
             let read = match censor(name, value) {
                 Ok(read) => Some(read),
                 Err(because) => {
@@ -111,7 +114,7 @@ that names it decides. Fields without which a message cannot be sent, such as `H
     }
 }
 
-fn censor(name: &str, value: &toml_edit::Value) -> Result<Censor, &'static str> {
+fn censor(name: &str, value: &toml_edit::Value) -> Result<FieldAction, &'static str> {
     // RFC 9110 §5.6.2.
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_token) {
@@ -121,9 +124,9 @@ fn censor(name: &str, value: &toml_edit::Value) -> Result<Censor, &'static str> 
         return Err("no message can be sent without it, or it would be another one");
     }
     match (value.as_bool(), value.as_str()) {
-        (Some(true), _) => Ok(Censor::Remove),
-        (Some(false), _) => Ok(Censor::Leave),
-        (None, Some(text)) if is_field_value(text) => Ok(Censor::Replace(text.to_owned())),
+        (Some(true), _) => Ok(FieldAction::Remove),
+        (Some(false), _) => Ok(FieldAction::Leave),
+        (None, Some(text)) if is_field_value(text) => Ok(FieldAction::Replace(text.to_owned())),
         _ => Err("it takes true, false or text of visible characters"),
     }
 }
@@ -155,20 +158,20 @@ impl Field for CensoredFields {
         let maps = all.rules().map(|(fields, _)| fields).chain([all.plain()]);
         let names: Vec<String> = maps.flat_map(|fields| fields.0.keys().cloned()).collect();
         let each = names.into_iter().map(|name| {
-            let ruled = all.narrowed(|fields| fields.0.get(&name).cloned(), Censor::Leave);
+            let ruled = all.narrowed(|fields| fields.0.get(&name).cloned(), FieldAction::Leave);
             (name, ruled)
         });
         Self { each: each.collect(), all }
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
-        let quoted = |(name, censor): (&str, &Censor)| match censor {
-            Censor::Leave => format!("{name:?} = false"),
-            Censor::Remove => format!("{name:?} = true"),
-            Censor::Replace(text) => format!("{name:?} = {text:?}"),
+    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+        let quoted = |(name, censor): (&str, &FieldAction)| match censor {
+            FieldAction::Leave => format!("{name:?} = false"),
+            FieldAction::Remove => format!("{name:?} = true"),
+            FieldAction::Replace(text) => format!("{name:?} = {text:?}"),
         };
         let decided = self.all.found(url)?;
         let fields: Vec<String> = self.of(url).map(quoted).collect();
-        Some(Found { value: format!("{{ {} }}", fields.join(", ")), ..decided })
+        Some(UrlValue { value: format!("{{ {} }}", fields.join(", ")), ..decided })
     }
 }

@@ -1,7 +1,7 @@
 //! Certificates of origins that are allowed one by one, whatever else speaks against them.
 
 use crate::source::{
-    Given, Source,
+    RawValue, Source,
     value::{Value, elements},
 };
 use std::fmt;
@@ -112,7 +112,7 @@ fn fingerprint(text: &str) -> Option<[u8; SHA256]> {
     digits.next().is_none().then_some(sha256)
 }
 
-fn read_one(given: &Given<'_>, source: &mut Source<'_>) -> Option<AllowedCertificate> {
+fn read_one(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<AllowedCertificate> {
     let Some(table) = given.value.as_inline_table() else {
         return source.refuse(given, EXPECTED, "");
     };
@@ -139,7 +139,7 @@ without.";
         r#"{"type": "array", "items": {"type": "object"}}"#.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         elements(given, source, Self::EXPECTED, read_one).map(Self)
     }
 }

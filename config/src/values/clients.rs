@@ -2,12 +2,12 @@
 //!
 //! A client shows its address and nothing else. What an address is called (a reverse look-up) is
 //! said by whoever it belongs to, who can say any name; so a name is looked up the other way round,
-//! for which somebody has to ask beforehand ([`Names`]), and a name with a `*` is no use at all.
+//! for which somebody has to ask beforehand ([`ResolvedNames`]), and a name with a `*` is no use at all.
 
 use crate::{
     pattern::wildcard::Wildcard,
     source::{
-        Given, Source,
+        RawValue, Source,
         value::{STRINGS, Value, elements},
     },
 };
@@ -16,20 +16,20 @@ use std::{collections::HashMap, net::IpAddr};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 /// The addresses of names, as they were looked up last.
-pub type Names = HashMap<String, Vec<IpAddr>>;
+pub type ResolvedNames = HashMap<String, Vec<IpAddr>>;
 
 /// Clients, told by address, network or name: the first entry that matches decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClientHosts(Vec<Entry>);
+pub struct ClientHosts(Vec<ClientEntry>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct ClientEntry {
     allows: bool,
-    clients: Clients,
+    clients: ClientPattern,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Clients {
+enum ClientPattern {
     Network(IpNet),
     /// `*`, or an IPv4 address with stars.
     Like(Wildcard),
@@ -46,22 +46,22 @@ impl ClientHosts {
     /// The names in it, which are compared only once they are looked up.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|entry| match &entry.clients {
-            Clients::Named(name) => Some(name.as_str()),
-            Clients::Network(_) | Clients::Like(_) => None,
+            ClientPattern::Named(name) => Some(name.as_str()),
+            ClientPattern::Network(_) | ClientPattern::Like(_) => None,
         })
     }
 
     /// Whether the first entry that matches `client` allows it. Without a match it is not allowed,
     /// and so it is with a name that is not in `names`.
     #[must_use]
-    pub fn allows(&self, client: IpAddr, names: &Names) -> bool {
+    pub fn allows(&self, client: IpAddr, names: &ResolvedNames) -> bool {
         let client = client.to_canonical();
         let first = self.0.iter().find(|entry| match &entry.clients {
-            Clients::Network(network) => network.contains(&client),
-            Clients::Like(pattern) => {
+            ClientPattern::Network(network) => network.contains(&client),
+            ClientPattern::Like(pattern) => {
                 pattern.as_str() == "*" || client.is_ipv4() && pattern.matches(&client.to_string())
             }
-            Clients::Named(name) => names
+            ClientPattern::Named(name) => names
                 .get(name)
                 .is_some_and(|found| found.iter().any(|address| address.to_canonical() == client)),
         });
@@ -69,22 +69,22 @@ impl ClientHosts {
     }
 }
 
-impl Entry {
+impl ClientEntry {
     /// Reads an entry; the error says what to write instead.
     fn parse(text: &str) -> Result<Self, &'static str> {
         let (allows, host) = match text.strip_prefix('!') {
             Some(host) => (false, host),
             None => (true, text),
         };
-        let clients = Clients::parse(host)?;
-        if !allows && matches!(clients, Clients::Named(_)) {
+        let clients = ClientPattern::parse(host)?;
+        if !allows && matches!(clients, ClientPattern::Named(_)) {
             return Err("a look-up that fails would let it in; write its address or network");
         }
         Ok(Self { allows, clients })
     }
 }
 
-impl Clients {
+impl ClientPattern {
     fn parse(host: &str) -> Result<Self, &'static str> {
         const NO_CLIENT: &str = "it is no address, network or name";
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
@@ -128,10 +128,10 @@ minute and not while offline; so it cannot have a `*` or `!`. Addresses are safe
         STRINGS.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let entries = elements(given, source, Self::EXPECTED, |one, source| {
             let expected = "addresses, networks and names, such as \"192.168.0.0/16\"";
-            match one.value.as_str().map(Entry::parse) {
+            match one.value.as_str().map(ClientEntry::parse) {
                 Some(Ok(entry)) => Some(entry),
                 Some(Err(because)) => source.refuse(one, expected, because),
                 None => source.refuse(one, expected, ""),
@@ -143,7 +143,7 @@ minute and not while offline; so it cannot have a `*` or `!`. Addresses are safe
 
 #[cfg(test)]
 mod tests {
-    use super::Entry;
+    use super::ClientEntry;
 
     #[test]
     fn what_cannot_be_compared_is_refused() {
@@ -165,7 +165,7 @@ mod tests {
             "[::1",
             "a?b",
         ] {
-            assert!(Entry::parse(text).is_err(), "{text:?}");
+            assert!(ClientEntry::parse(text).is_err(), "{text:?}");
         }
     }
 }

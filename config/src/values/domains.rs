@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use wwwoffle_url::canonicalise_host;
 
 use crate::source::{
-    Given, Source,
+    RawValue, Source,
     value::{STRINGS, Value, elements},
 };
 
@@ -39,7 +39,7 @@ impl Value for Domains {
         STRINGS.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         elements(given, source, Self::EXPECTED, |one, source| {
             let expected = "domains without port, wildcard or address, such as \"example.org\"";
             one.value.as_str().and_then(domain).or_else(|| source.refuse(one, expected, ""))

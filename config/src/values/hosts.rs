@@ -1,15 +1,15 @@
 //! Lists of hosts: names, names with wildcards, addresses and networks.
 
 use crate::{
-    disk::place::Place,
+    disk::location::Location,
     error::Kind,
     pattern::{
         host::{HostSpec, ParseHostSpecError},
         parts::UrlParts,
     },
     source::{
-        Given, Source,
-        explain::Found,
+        RawValue, Source,
+        explain::UrlValue,
         list::{Element, element, entries},
         shortened,
         value::{STRINGS_AND_FILES, Value, elements},
@@ -20,7 +20,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 /// A list of patterns for hosts, of which the first that matches decides.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HostList {
-    listed: Vec<(HostSpec, Place)>,
+    listed: Vec<(HostSpec, Location)>,
     /// The first that is exactly a host.
     exact: HashMap<Box<str>, usize>,
     /// All others, in order.
@@ -36,7 +36,7 @@ impl HostList {
 
     /// The pattern that decides about `host`, and where it is written.
     #[must_use]
-    pub fn decide(&self, host: &str) -> Option<(&HostSpec, &Place)> {
+    pub fn decide(&self, host: &str) -> Option<(&HostSpec, &Location)> {
         let host = host.strip_suffix('.').unwrap_or(host);
         let exact = self.exact.get(host).copied();
         let earlier = self.others.iter().copied();
@@ -45,12 +45,12 @@ impl HostList {
             self.listed.get(*number).is_some_and(|(listed, _)| listed.matches(host))
         };
         let number = earlier.into_iter().find(matches).or(exact)?;
-        self.listed.get(number).map(|(spec, place)| (spec, place))
+        self.listed.get(number).map(|(spec, location)| (spec, location))
     }
 
     /// Every pattern with its place, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&HostSpec, &Place)> {
-        self.listed.iter().map(|(spec, place)| (spec, place))
+    pub fn iter(&self) -> impl Iterator<Item = (&HostSpec, &Location)> {
+        self.listed.iter().map(|(spec, location)| (spec, location))
     }
 
     /// Whether there is no pattern in it.
@@ -59,7 +59,7 @@ impl HostList {
         self.listed.is_empty()
     }
 
-    fn add(&mut self, spec: HostSpec, place: Place) {
+    fn add(&mut self, spec: HostSpec, location: Location) {
         let number = self.listed.len();
         match spec.exact() {
             Some(host) => {
@@ -67,15 +67,15 @@ impl HostList {
             }
             None => self.others.push(number),
         }
-        self.listed.push((spec, place));
+        self.listed.push((spec, location));
     }
 
-    fn read_one(&mut self, given: &Given<'_>, source: &mut Source<'_>) -> Option<()> {
+    fn read_one(&mut self, given: &RawValue<'_>, source: &mut Source<'_>) -> Option<()> {
         let expected = "hosts, such as \"*.lan\" or \"192.168.0.0/16\", and lists of them, \
                         { file = \"list.txt\" }";
         match element(given, source, expected)? {
             Element::Entry(text) => match text.parse() {
-                Ok(spec) => self.add(spec, source.place(given.value)),
+                Ok(spec) => self.add(spec, source.location(given.value)),
                 Err(because) => {
                     let because: ParseHostSpecError = because;
                     return source.refuse(given, expected, &because.to_string());
@@ -87,7 +87,7 @@ impl HostList {
             Element::List(file, text) => {
                 for (line, entry) in entries(&text) {
                     match entry.parse() {
-                        Ok(spec) => self.add(spec, Place { file: Arc::clone(&file), line }),
+                        Ok(spec) => self.add(spec, Location { file: Arc::clone(&file), line }),
                         Err(because) => {
                             let found = shortened(entry).into_owned();
                             source.refuse_line(&file, line, Kind::BadHost { found, because });
@@ -121,17 +121,17 @@ means addresses alone: no name is looked up for it.";
         STRINGS_AND_FILES.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let mut list = Self::default();
         elements(given, source, Self::EXPECTED, |one, source| list.read_one(one, source))?;
         Some(list)
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<Found> {
-        let (spec, place) = self.decide(url.host)?;
-        Some(Found {
+    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+        let (spec, location) = self.decide(url.host)?;
+        Some(UrlValue {
             value: format!("{:?}", spec.to_string()),
-            place: Some(place.clone()),
+            location: Some(location.clone()),
             rule: None,
         })
     }

@@ -3,7 +3,7 @@
 use crate::{
     pattern::wildcard::Wildcard,
     source::{
-        Given, Source,
+        RawValue, Source,
         value::{Value, elements},
     },
 };
@@ -34,7 +34,7 @@ A URL of http or https, without user and password, or `\"\"` for none: `\"http:/
     const EXPECTED: &'static str =
         "a URL of http or https without user and password, or \"\" for none";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let is_web = |text: &str| {
             CanonicalUrl::parse(text, &LocalHost::default())
                 .is_ok_and(|url| matches!(url.protocol(), "http" | "https") && url.user().is_none())
@@ -78,7 +78,7 @@ impl Value for ExpectedStatus {
         r#"{"type": ["string", "integer"]}"#.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let number = match (given.value.as_integer(), given.value.as_str()) {
             (Some(number), _) => u16::try_from(number).ok(),
             (None, Some("2xx")) => return Some(Self::Success),
@@ -108,7 +108,7 @@ impl Value for Phrase {
     const MEANING: &'static str = "Text that is looked for, or `\"\"` for none.";
     const EXPECTED: &'static str = "text, or \"\" for none";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         match given.value.as_str() {
             Some(text) if text.len() <= MAX_TEXT => Some(Self(text.to_owned())),
             _ => source.refuse(given, Self::EXPECTED, ""),
@@ -143,7 +143,7 @@ An array of names of network interfaces, in which `*` stands for anything: `[\"w
         r#"{"type": "array", "items": {"type": "string"}}"#.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let names = elements(given, source, Self::EXPECTED, |one, source| {
             let is_name = |name: &&str| {
                 (1..=MAX_INTERFACE).contains(&name.len())

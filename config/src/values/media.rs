@@ -1,7 +1,7 @@
 //! Media types, and the ends of file names that go with them.
 
 use crate::source::{
-    Given, Source,
+    RawValue, Source,
     value::{STRINGS, Value, elements},
 };
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Value for MediaType {
     const MEANING: &'static str = "A media type without parameters, as in `\"text/plain\"`.";
     const EXPECTED: &'static str = "a media type, such as \"text/plain\"";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let read = given.value.as_str().and_then(|text| media_type(text, false));
         read.map(Self).or_else(|| source.refuse(given, Self::EXPECTED, ""))
     }
@@ -79,7 +79,7 @@ An array of media types without parameters; `*` after the slash is any of that k
         STRINGS.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().and_then(|text| media_type(text, true));
             read.or_else(|| source.refuse(one, "media types, such as \"image/*\"", ""))
@@ -115,7 +115,7 @@ An array of ends of file names, each with its dot: `[\".gz\", \".tar.xz\"]`. Upp
         STRINGS.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().and_then(extension);
             read.or_else(|| source.refuse(one, "ends of file names, such as \".gz\"", ""))
@@ -149,14 +149,14 @@ A table of ends of file names, each with its dot, and their media types: `{ \".h
         r#"{"type": "object", "additionalProperties": {"type": "string"}}"#.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let Some(table) = given.value.as_inline_table() else {
             return source.refuse(given, Self::EXPECTED, "");
         };
         let mut types = BTreeMap::new();
         let mut sound = true;
         for (end, value) in table {
-            let one = Given { option: given.option, value };
+            let one = RawValue { option: given.option, value };
             match (extension(end), MediaType::read(&one, source)) {
                 (Some(end), Some(media_type)) => {
                     types.insert(end, media_type);

@@ -1,7 +1,7 @@
 //! Methods of requests.
 
 use crate::source::{
-    Given, Source,
+    RawValue, Source,
     value::{STRINGS, Value, elements},
 };
 
@@ -30,7 +30,7 @@ An array of methods of requests, in capitals as they are sent: `[\"PURGE\", \"SU
         STRINGS.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().filter(|text| is_method(text)).map(str::to_owned);
             read.or_else(|| source.refuse(one, "methods of requests, such as \"PURGE\"", ""))

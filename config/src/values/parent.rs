@@ -2,7 +2,7 @@
 
 use crate::{
     pattern::host::has_port,
-    source::{Given, Source, value::Value},
+    source::{RawValue, Source, value::Value},
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
 
@@ -28,7 +28,7 @@ Host and port of a proxy, as in `\"proxy.example.org:3128\"`, an IPv6 address in
     const EXPECTED: &'static str =
         "host and port of a proxy, such as \"proxy.example.org:3128\", or \"\" for none";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let Some(text) = given.value.as_str() else {
             return source.refuse(given, Self::EXPECTED, "");
         };
@@ -67,7 +67,7 @@ A URL (`http` or `https`), or a path on this proxy, as in `\"/local/blank.gif\"`
     const EXPECTED: &'static str =
         "a URL, a path on this proxy such as \"/local/blank.gif\", or \"\" for none";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let is_web = |text: &str| {
             ["/", "http://", "https://"].iter().any(|begin| text.starts_with(begin))
                 && !text.starts_with("//")

@@ -1,7 +1,7 @@
 //! Passwords, as hashes: the file never holds one that could be read.
 
 use crate::source::{
-    Given, Source,
+    RawValue, Source,
     value::{STRINGS, Value, elements},
 };
 use argon2::{Algorithm, Argon2, Block, Params, PasswordHasher as _, Version, password_hash::phc};
@@ -40,7 +40,7 @@ pub struct PasswordHash(Box<str>);
 
 /// A user name or a password that cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadPassword {
+pub enum PasswordError {
     /// There is none.
     #[error("an empty password is none")]
     Empty,
@@ -65,22 +65,22 @@ impl PasswordHash {
     ///
     /// # Errors
     ///
-    /// [`BadPassword`] when it is none that can be sent.
+    /// [`PasswordError`] when it is none that can be sent.
     #[expect(clippy::missing_panics_doc, reason = "the parameters are constants")]
-    pub fn make(password: &str) -> Result<Self, BadPassword> {
+    pub fn make(password: &str) -> Result<Self, PasswordError> {
         if password.is_empty() {
-            return Err(BadPassword::Empty);
+            return Err(PasswordError::Empty);
         }
         if password.len() > MAX_PASSWORD {
-            return Err(BadPassword::TooLong);
+            return Err(PasswordError::TooLong);
         }
         if password.chars().any(char::is_control) {
-            return Err(BadPassword::Control);
+            return Err(PasswordError::Control);
         }
         let params = Params::new(MEMORY, PASSES, 1, None).expect("they are within the bounds");
         let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         let hash: phc::PasswordHash =
-            argon.hash_password(password.as_bytes()).map_err(|_| BadPassword::NoRandomness)?;
+            argon.hash_password(password.as_bytes()).map_err(|_| PasswordError::NoRandomness)?;
         Ok(Self(hash.to_string().into()))
     }
 
@@ -169,7 +169,7 @@ It is not shown: neither in faults nor by any page or command.";
     const EXPECTED: &'static str = "the argon2id hash of a password, or \"\" for none";
     const IS_SECRET: bool = true;
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         match given.value.as_str() {
             Some("") => Some(Self(None)),
             Some(text) => match PasswordHash::parse(text) {
@@ -195,10 +195,10 @@ impl User {
     ///
     /// # Errors
     ///
-    /// [`BadPassword`] when name or password are none that can be sent.
-    pub fn make(name: &str, password: &str) -> Result<Self, BadPassword> {
+    /// [`PasswordError`] when name or password are none that can be sent.
+    pub fn make(name: &str, password: &str) -> Result<Self, PasswordError> {
         if !is_user_name(name) {
-            return Err(BadPassword::User);
+            return Err(PasswordError::User);
         }
         Ok(Self { name: name.into(), hash: PasswordHash::make(password)? })
     }
@@ -264,7 +264,7 @@ page or command.";
         STRINGS.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         if !given.value.is_array() {
             return source.refuse_secret(given, Self::EXPECTED, "");
         }
@@ -290,7 +290,7 @@ page or command.";
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{BadPassword, PasswordHash, User};
+    use super::{PasswordError, PasswordHash, User};
     use crate::Config;
     use std::path::Path;
 
@@ -315,13 +315,13 @@ pub(crate) mod tests {
     #[test]
     fn what_no_browser_can_send_is_refused() {
         for (name, password, want) in [
-            ("ada", "", BadPassword::Empty),
-            ("ada", "a\nb", BadPassword::Control),
-            ("ada", &"x".repeat(1025), BadPassword::TooLong),
-            ("", "x", BadPassword::User),
-            ("a:b", "x", BadPassword::User),
-            ("a\tb", "x", BadPassword::User),
-            (&"x".repeat(257), "x", BadPassword::User),
+            ("ada", "", PasswordError::Empty),
+            ("ada", "a\nb", PasswordError::Control),
+            ("ada", &"x".repeat(1025), PasswordError::TooLong),
+            ("", "x", PasswordError::User),
+            ("a:b", "x", PasswordError::User),
+            ("a\tb", "x", PasswordError::User),
+            (&"x".repeat(257), "x", PasswordError::User),
         ] {
             assert_eq!(User::make(name, password), Err(want), "{name} {password}");
         }

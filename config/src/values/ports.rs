@@ -1,7 +1,7 @@
 //! Sets of ports.
 
 use crate::source::{
-    Given, Source,
+    RawValue, Source,
     value::{Value, elements},
 };
 use std::{fmt, ops::RangeInclusive};
@@ -78,7 +78,7 @@ no port at all.";
         r#"{"type": "array", "items": {"type": ["string", "integer"]}}"#.to_owned()
     }
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let ports = elements(given, source, Self::EXPECTED, |one, source| {
             let range = match one.value {
                 Toml::Integer(number) => PortRange::parse(&number.value().to_string()),

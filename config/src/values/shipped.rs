@@ -7,23 +7,23 @@ use std::{path::Path, sync::Arc};
 ///
 /// No person waits for them. Offline they would fill the outgoing queue with requests that mean
 /// nothing once the line is back, so they are neither queued nor listed.
-pub(crate) const NOISE: Shipped =
-    Shipped { name: "noise.txt", text: include_str!("../../data/noise.txt") };
+pub(crate) const NOISE: ShippedList =
+    ShippedList { name: "noise.txt", text: include_str!("../../data/noise.txt") };
 
 /// Hosts whose HTTPS passes through a tunnel and is not stored: it is private, or the program that
 /// speaks it accepts no certificate but that of its maker.
-pub(crate) const TUNNELS: Shipped =
-    Shipped { name: "tunnel.txt", text: include_str!("../../data/tunnel.txt") };
+pub(crate) const TUNNELS: ShippedList =
+    ShippedList { name: "tunnel.txt", text: include_str!("../../data/tunnel.txt") };
 
 /// A list of URL-SPECIFICATIONs that is compiled in.
-pub(crate) struct Shipped {
+pub(crate) struct ShippedList {
     /// The name it goes by.
     pub(crate) name: &'static str,
     /// Its text: one specification to a line, with comments.
     pub(crate) text: &'static str,
 }
 
-impl Shipped {
+impl ShippedList {
     /// The user's list, and after it this one, if it is `used`: so that a `!` in the user's excepts
     /// from it.
     ///
@@ -42,7 +42,7 @@ impl Shipped {
 
 #[cfg(test)]
 mod tests {
-    use super::{NOISE, Shipped, TUNNELS};
+    use super::{NOISE, ShippedList, TUNNELS};
     use crate::{Config, pattern::set::UrlSpecSet};
     use std::{collections::HashSet, path::Path};
     use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -52,7 +52,7 @@ mod tests {
         config.tunnels().matches(&url).is_some()
     }
 
-    fn read(list: &Shipped) -> UrlSpecSet {
+    fn read(list: &ShippedList) -> UrlSpecSet {
         let mut set = UrlSpecSet::default();
         set.add_lines(list.text, &Path::new(list.name).into(), |line, kind| {
             panic!("{}:{line}: {kind}", list.name)
@@ -67,7 +67,7 @@ mod tests {
             let mut seen = HashSet::new();
             for listed in set.iter() {
                 let spec = listed.spec().to_string();
-                assert!(seen.insert(spec), "{}: it is there already", listed.place());
+                assert!(seen.insert(spec), "{}: it is there already", listed.location());
             }
         }
     }
@@ -78,7 +78,7 @@ mod tests {
         assert!(set.len() > 50);
         for listed in set.iter() {
             let spec = listed.spec().to_string();
-            assert!(spec.ends_with("/*"), "{}: a host is meant, not a page", listed.place());
+            assert!(spec.ends_with("/*"), "{}: a host is meant, not a page", listed.location());
         }
     }
 

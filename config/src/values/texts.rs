@@ -1,6 +1,6 @@
 //! Values that are text with a meaning of its own.
 
-use crate::source::{Given, Source, value::Value};
+use crate::source::{RawValue, Source, value::Value};
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ impl Value for Markup {
     const MEANING: &'static str = "HTML, or `\"\"` for nothing.";
     const EXPECTED: &'static str = "HTML, or \"\" for nothing";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         match given.value.as_str() {
             Some(text) if text.len() <= MAX_TEXT => Some(Self(text.to_owned())),
             _ => source.refuse(given, Self::EXPECTED, ""),
@@ -51,7 +51,7 @@ impl Value for Program {
     const MEANING: &'static str = "The absolute path of a program, or `\"\"` for none.";
     const EXPECTED: &'static str = "the absolute path of a program, or \"\" for none";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         match given.value.as_str() {
             Some("") => Some(Self(None)),
             Some(text) if Path::new(text).is_absolute() && !text.contains('\0') => {
@@ -80,7 +80,7 @@ impl Value for LanguageTag {
         "The tag of a language, such as `\"de\"` or `\"pt-br\"`, or `\"\"` for none.";
     const EXPECTED: &'static str = "the tag of a language, such as \"de\" or \"pt-br\", or \"\"";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let is_part = |part: &str| {
             (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
         };
@@ -112,7 +112,7 @@ impl Value for Account {
 The name or the number of a user or group of the system, in quotes, or `\"\"` for none.";
     const EXPECTED: &'static str = "a user or group, such as \"proxy\" or \"13\", or \"\" for none";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let is_name = |name: &str| {
             name.len() <= 256
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
@@ -144,7 +144,7 @@ impl Value for UserName {
     const MEANING: &'static str = "A name without a colon, or `\"\"` for none.";
     const EXPECTED: &'static str = "a name without a colon, or \"\" for none";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         // A colon ends the name (RFC 7617 §2).
         let is_name =
             |name: &&str| name.len() <= 256 && !name.contains(|c: char| c == ':' || c.is_control());
@@ -180,7 +180,7 @@ impl Value for Secret {
     const EXPECTED: &'static str = "a password, or \"\" for none";
     const IS_SECRET: bool = true;
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let is_password =
             |text: &&str| text.len() <= 256 && !text.contains(|c: char| c.is_control());
         match given.value.as_str().filter(is_password) {

@@ -2,7 +2,7 @@
 
 use super::amounts::from_text;
 use crate::{
-    source::{Given, Source, value::Value},
+    source::{RawValue, Source, value::Value},
     values::plain::time,
 };
 use std::time::Duration;
@@ -107,7 +107,7 @@ One or more windows as in `\"02:10-05:40\"` or `\"12:00-13:00, 22:30-06:00\"`, i
 `\"always\"`. One that ends before it begins ends on the next day.";
     const EXPECTED: &'static str = "times of the day, such as \"02:10-05:40\", or \"always\"";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         from_text(given, source, Self::EXPECTED, windows)
     }
 }
@@ -117,7 +117,7 @@ impl Value for Pause {
     const MEANING: &'static str = "A time, as in `\"2s\"`, or `\"none\"`.";
     const EXPECTED: &'static str = "a time, such as \"2s\", or \"none\"";
 
-    fn read(given: &Given<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         from_text(given, source, Self::EXPECTED, |text| match text {
             "none" => Ok(Self::default()),
             text => time(text).map(Self),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use wwwoffle_config::{NotASize, Size};
+use wwwoffle_config::{ParseSizeError, Size};
 
 /// How to work the queue off.
 #[derive(Clone, Debug, Args)]
@@ -57,7 +57,7 @@ pub(crate) struct QueueArgs {
 }
 
 /// Reads a size as the configuration has it, or with the letter of its unit alone: `200M`.
-pub(super) fn size(text: &str) -> Result<Size, NotASize> {
+pub(super) fn size(text: &str) -> Result<Size, ParseSizeError> {
     text.parse().or_else(|error| match text.as_bytes() {
         [.., b'k' | b'M' | b'G' | b'T'] => format!("{text}B").parse(),
         [rest @ .., b'K'] => format!("{}kB", String::from_utf8_lossy(rest)).parse(),

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use wwwoffle_url::{
-    OldParts, OldRecord, ParseError, Surroundings, canonicalise_host, canonicalise_name,
+    LocalScope, OldParts, OldRecord, ParseError, canonicalise_host, canonicalise_name,
     fix_html_link_url, make_hash, split_form_args, trim_args, url_decode_form_args,
     url_decode_generic, url_encode_form_args, url_encode_password, url_encode_path,
     url_recode_form_args,
@@ -13,7 +13,7 @@ use wwwoffle_url::{
 use super::{Answer, Unanswerable};
 
 /// Answers a question for a function of 2.9; `None` when it is none.
-pub(super) fn answer(function: &str, given: &Value, around: &Surroundings) -> Option<Answer> {
+pub(super) fn answer(function: &str, given: &Value, around: &LocalScope) -> Option<Answer> {
     let one = |function: &dyn Fn(&[u8]) -> Value| argument(given).map(|bytes| function(&bytes));
     Some(match function {
         "URLDecodeGeneric" => one(&|given| text(url_decode_generic(given))),
@@ -36,7 +36,7 @@ pub(super) fn answer(function: &str, given: &Value, around: &Surroundings) -> Op
     })
 }
 
-fn create(given: &Value, around: &Surroundings) -> Answer {
+fn create(given: &Value, around: &LocalScope) -> Answer {
     let [proto, hostport, path, args, user, pass] = arguments(given)?;
     let needed = |part: Option<Vec<u8>>| part.ok_or_else(|| expected(given));
     let (proto, hostport, path) = (needed(proto)?, needed(hostport)?, needed(path)?);
@@ -51,12 +51,12 @@ fn create(given: &Value, around: &Surroundings) -> Answer {
     record(OldRecord::create_url(&parts, around))
 }
 
-fn link(given: &Value, around: &Surroundings) -> Answer {
+fn link(given: &Value, around: &LocalScope) -> Answer {
     let [Some(base), Some(link)] = arguments(given)? else { return Err(expected(given)) };
     record(OldRecord::link_url(&base, &link, around))
 }
 
-fn add_password(given: &Value, around: &Surroundings) -> Answer {
+fn add_password(given: &Value, around: &LocalScope) -> Answer {
     let [Some(url), user, pass] = arguments(given)? else { return Err(expected(given)) };
     record(OldRecord::add_password_url(&url, user.as_deref(), pass.as_deref(), around))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use wwwoffle_config::{Config, FetchOptions, Ruled, UrlParts};
+use wwwoffle_config::{Config, FetchOptions, UrlParts, UrlRules};
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::aim::{Aim, PartClass};
@@ -104,7 +104,7 @@ pub fn is_usual(config: &Config, class: PartClass) -> bool {
 }
 
 /// The option that says whether parts of this class are fetched.
-const fn option(options: &FetchOptions, class: PartClass) -> &Ruled<bool> {
+const fn option(options: &FetchOptions, class: PartClass) -> &UrlRules<bool> {
     match class {
         PartClass::Stylesheets => &options.stylesheets,
         PartClass::Images => &options.images,

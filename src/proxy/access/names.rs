@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
-use wwwoffle_config::Names;
+use wwwoffle_config::ResolvedNames;
 
 use crate::proxy::context::ProxyContext;
 
@@ -49,7 +49,7 @@ pub async fn keep(context: Arc<ProxyContext>) {
 
 async fn look_up(context: &ProxyContext, wanted: &[String]) {
     let before = context.clients.access.names.load_full();
-    let mut names = Names::new();
+    let mut names = ResolvedNames::new();
     for name in wanted {
         let found = match context.net.upstream.dialer().addresses_of(name).await {
             Ok(found) => found,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use wwwoffle_config::{Config, Ruled, UrlParts};
+use wwwoffle_config::{Config, UrlParts, UrlRules};
 use wwwoffle_index::{
     Cursor, Error, Filter, HostSort, Index, Item, MAX_PAGE, Parts, Query, Sessions, Sort, Viewer,
     marks, snippet,
@@ -56,7 +56,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// What the configuration says of lists of this kind: to be in one, a URL has to be let by each.
-    fn rules(self, config: &Config) -> impl Iterator<Item = &Ruled<bool>> {
+    fn rules(self, config: &Config) -> impl Iterator<Item = &UrlRules<bool>> {
         let options = &config.index_options;
         let of_kind = match self {
             Kind::Any => None,

@@ -16,9 +16,9 @@ use super::{BrowserError, BrowserUrl, default_port};
 use crate::reference::{is_scheme, split_optional};
 
 /// What the states fill in: the standard's *URL record*, its strings percent-encoded already.
-struct Parts<'a> {
+struct UrlRecord<'a> {
     scheme: Cow<'a, str>,
-    authority: Option<Authority>,
+    authority: Option<RecordAuthority>,
     path: Path,
     opaque: bool,
     /// `None` unless it comes from the base; a query of the reference's own goes before it.
@@ -27,7 +27,7 @@ struct Parts<'a> {
 
 /// Credentials, host and port.
 #[derive(Default)]
-struct Authority {
+struct RecordAuthority {
     username: String,
     password: String,
     host: String,
@@ -69,7 +69,7 @@ fn with_scheme<'a>(
     rest: &str,
     base: Option<&'a BrowserUrl>,
     input: &Input<'_>,
-) -> Result<Parts<'a>, BrowserError> {
+) -> Result<UrlRecord<'a>, BrowserError> {
     let scheme = scheme.to_ascii_lowercase();
     if scheme == "file" {
         return file(rest, base.filter(|base| base.scheme() == "file"), input);
@@ -85,7 +85,7 @@ fn with_scheme<'a>(
         return authority(scheme.into(), rest);
     }
     let opaque = !rest.starts_with('/');
-    let mut parts = Parts::of(scheme.into());
+    let mut parts = UrlRecord::of(scheme.into());
     parts.opaque = opaque;
     if opaque {
         let is_last = input.query.is_none() && input.fragment.is_none();
@@ -100,14 +100,14 @@ fn with_scheme<'a>(
 fn without_scheme<'a>(
     base: Option<&'a BrowserUrl>,
     input: &Input<'_>,
-) -> Result<Parts<'a>, BrowserError> {
+) -> Result<UrlRecord<'a>, BrowserError> {
     let base = base.ok_or(BrowserError::RelativeWithoutBase)?;
     if base.opaque {
         let only_fragment = input.before.is_empty() && input.query.is_none();
         if !only_fragment || input.fragment.is_none() {
             return Err(BrowserError::OpaqueBase);
         }
-        let mut parts = Parts::of(base.scheme().into());
+        let mut parts = UrlRecord::of(base.scheme().into());
         parts.opaque = true;
         base.path().clone_into(&mut parts.path.text);
         parts.base_query = base.query();
@@ -124,12 +124,12 @@ fn relative<'a>(
     rest: &str,
     base: &'a BrowserUrl,
     input: &Input<'_>,
-) -> Result<Parts<'a>, BrowserError> {
-    let mut parts = Parts::of(base.scheme().into());
+) -> Result<UrlRecord<'a>, BrowserError> {
+    let mut parts = UrlRecord::of(base.scheme().into());
     let special = parts.is_special();
     let is_slash = |c: char| c == '/' || (special && c == '\\');
     let Some(after) = rest.strip_prefix(is_slash) else {
-        parts.authority = Authority::of(base);
+        parts.authority = RecordAuthority::of(base);
         parts.inherit_path(rest, base, input);
         return Ok(parts);
     };
@@ -139,7 +139,7 @@ fn relative<'a>(
         }
         Some(after) => authority(base.scheme().into(), after),
         None => {
-            parts.authority = Authority::of(base);
+            parts.authority = RecordAuthority::of(base);
             parts.path.append(after, special);
             Ok(parts)
         }
@@ -147,12 +147,12 @@ fn relative<'a>(
 }
 
 /// *Authority state*, *host state* and *port state*.
-fn authority<'a>(scheme: Cow<'a, str>, rest: &str) -> Result<Parts<'a>, BrowserError> {
-    let mut parts = Parts::of(scheme);
+fn authority<'a>(scheme: Cow<'a, str>, rest: &str) -> Result<UrlRecord<'a>, BrowserError> {
+    let mut parts = UrlRecord::of(scheme);
     let special = parts.is_special();
     let end = rest.find(|c: char| c == '/' || (special && c == '\\')).unwrap_or(rest.len());
     let (text, path) = rest.split_at(end);
-    let mut authority = Authority::default();
+    let mut authority = RecordAuthority::default();
     let host_port = match text.rsplit_once('@') {
         Some((_, "")) => return Err(BrowserError::HostMissing),
         Some((credentials, host_port)) => {
@@ -210,15 +210,15 @@ fn file<'a>(
     rest: &str,
     base: Option<&'a BrowserUrl>,
     input: &Input<'_>,
-) -> Result<Parts<'a>, BrowserError> {
-    let mut parts = Parts::of("file".into());
-    parts.authority = Some(Authority::default());
+) -> Result<UrlRecord<'a>, BrowserError> {
+    let mut parts = UrlRecord::of("file".into());
+    parts.authority = Some(RecordAuthority::default());
     if let Some(after) = rest.strip_prefix(['/', '\\']) {
         if let Some(after) = after.strip_prefix(['/', '\\']) {
             return file_host(after, parts);
         }
         if let Some(base) = base {
-            parts.authority = Authority::of(base);
+            parts.authority = RecordAuthority::of(base);
             if let Some(drive) =
                 Path::drive(base.path()).filter(|_| !path::starts_with_drive_letter(after))
             {
@@ -230,7 +230,7 @@ fn file<'a>(
     }
     match base {
         Some(base) => {
-            parts.authority = Authority::of(base);
+            parts.authority = RecordAuthority::of(base);
             if path::starts_with_drive_letter(rest) {
                 parts.path.append(rest, true);
             } else {
@@ -243,7 +243,7 @@ fn file<'a>(
 }
 
 /// *File host state*.
-fn file_host<'a>(rest: &str, mut parts: Parts<'a>) -> Result<Parts<'a>, BrowserError> {
+fn file_host<'a>(rest: &str, mut parts: UrlRecord<'a>) -> Result<UrlRecord<'a>, BrowserError> {
     let (text, path) = rest.split_at(rest.find(['/', '\\']).unwrap_or(rest.len()));
     if path::is_drive_letter(text) {
         parts.path.append(rest, true);
@@ -252,14 +252,15 @@ fn file_host<'a>(rest: &str, mut parts: Parts<'a>) -> Result<Parts<'a>, BrowserE
     if !text.is_empty() {
         let host = parse_host(text, true)?;
         if host != Host::Domain("localhost".to_owned()) {
-            parts.authority = Some(Authority { host: host.to_string(), ..Authority::default() });
+            parts.authority =
+                Some(RecordAuthority { host: host.to_string(), ..RecordAuthority::default() });
         }
     }
     parts.path_start(path);
     Ok(parts)
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UrlRecord<'a> {
     fn of(scheme: Cow<'a, str>) -> Self {
         let path = Path { text: String::new(), file: scheme == "file" };
         Self { scheme, authority: None, path, opaque: false, base_query: None }
@@ -293,7 +294,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-impl Authority {
+impl RecordAuthority {
     fn of(base: &BrowserUrl) -> Option<Self> {
         Some(Self {
             username: base.username().to_owned(),
@@ -309,9 +310,9 @@ fn encode(text: &str, set: &'static AsciiSet) -> String {
 }
 
 /// *URL serializer*; *query state* and *fragment state* have nothing left but to encode.
-fn serialize(parts: Parts<'_>, input: &Input<'_>) -> BrowserUrl {
+fn serialize(parts: UrlRecord<'_>, input: &Input<'_>) -> BrowserUrl {
     let special = parts.is_special();
-    let Parts { scheme, authority, path, opaque, base_query } = parts;
+    let UrlRecord { scheme, authority, path, opaque, base_query } = parts;
     let mut text = format!("{scheme}:");
     let (mut username, mut host_start, mut host_end, mut port) = (0, None, 0, None);
     if let Some(authority) = authority {

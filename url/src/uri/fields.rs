@@ -4,7 +4,7 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
-use super::{Authority, Part, Uri, UriError, grammar};
+use super::{Part, Uri, UriAuthority, UriError, grammar};
 use crate::reference::split_optional;
 
 /// What no part escapes: `unreserved` and the `sub-delims` that delimit in none of them.
@@ -219,7 +219,7 @@ impl UriFields {
 }
 
 impl AuthorityFields {
-    fn encode(&self) -> Result<Authority, UriError> {
+    fn encode(&self) -> Result<UriAuthority, UriError> {
         let userinfo = match self.userinfo.as_deref() {
             Some([]) => return Err(UriError::Ambiguous(Part::UserInfo)),
             Some(parts) => {
@@ -235,7 +235,7 @@ impl AuthorityFields {
         };
         let kind = grammar::host_kind(&host)?;
         grammar::check_port(self.port.as_deref().unwrap_or_default())?;
-        Ok(Authority { userinfo, host, kind, port: self.port.clone() })
+        Ok(UriAuthority { userinfo, host, kind, port: self.port.clone() })
     }
 }
 

@@ -21,7 +21,7 @@ const MAX_EXPRESSION: usize = 256 << 10;
 
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum LineClass {
     /// Empty, a comment, or the head of the list.
     Nothing,
     /// A rule that changes pages, or requests and answers, and blocks none.
@@ -42,21 +42,21 @@ pub(super) fn options() -> ParseOptions {
 }
 
 /// Finds out what a line is.
-pub(super) fn read(line: &str) -> Line {
+pub(super) fn read(line: &str) -> LineClass {
     let line = line.trim();
     let is_head = line.starts_with('[') && line.ends_with(']');
     if line.is_empty() || line.starts_with('!') || is_head {
-        return Line::Nothing;
+        return LineClass::Nothing;
     }
     if line.len() > MAX_LINE || line.contains(char::is_control) {
-        return Line::Unread;
+        return LineClass::Unread;
     }
     match parse_filter(line, false, options()) {
         Ok(ParsedLine::Network(filter)) => of_filter(line, &filter),
-        Ok(ParsedLine::Cosmetic(_)) => Line::Passed,
-        Err(FilterParseError::Unsupported) if hides(line) => Line::Passed,
-        Err(FilterParseError::Unsupported) if line.starts_with('#') => Line::Nothing,
-        Err(_) => Line::Unread,
+        Ok(ParsedLine::Cosmetic(_)) => LineClass::Passed,
+        Err(FilterParseError::Unsupported) if hides(line) => LineClass::Passed,
+        Err(FilterParseError::Unsupported) if line.starts_with('#') => LineClass::Nothing,
+        Err(_) => LineClass::Unread,
     }
 }
 
@@ -65,49 +65,49 @@ fn hides(line: &str) -> bool {
     ["##", "#@", "#?", "#$", "#%", "$$"].iter().any(|mark| line.contains(mark))
 }
 
-fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> Line {
+fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
     let changes = NetworkFilterFeaturesMask::IS_CSP
         | NetworkFilterFeaturesMask::IS_REMOVEPARAM
         | NetworkFilterFeaturesMask::GENERIC_HIDE;
     if filter.features_mask.intersects(changes) {
-        return Line::Passed;
+        return LineClass::Passed;
     }
     // The crate reads these and then leaves them out.
     if filter.opt_to_domains.is_some() || filter.opt_not_to_domains.is_some() {
-        return Line::Unread;
+        return LineClass::Unread;
     }
     let host = filter.hostname.as_deref().unwrap_or_default();
     let pattern = match &filter.filter {
         FilterPart::Empty => "",
         FilterPart::Simple(pattern) => pattern,
-        FilterPart::AnyOf(_) => return Line::Unread,
+        FilterPart::AnyOf(_) => return LineClass::Unread,
     };
     let wildcards = pattern.matches(['*', '^']).count();
     if pattern.len() > MAX_PATTERN || host.len() > MAX_PATTERN || wildcards > MAX_WILDCARDS {
-        return Line::Unread;
+        return LineClass::Unread;
     }
     if filter.mask.contains(NetworkFilterMask::IS_COMPLETE_REGEX) {
         let keeps_case = filter.mask.contains(NetworkFilterMask::MATCH_CASE);
         return if is_expression(line, pattern, keeps_case) {
-            Line::Expression
+            LineClass::Expression
         } else {
-            Line::Unread
+            LineClass::Unread
         };
     }
     // No URL has any of these, but text that is no list has.
     if [host, pattern].iter().any(|part| part.contains([' ', '\t', '<', '>', '"', '`'])) {
-        return Line::Unread;
+        return LineClass::Unread;
     }
     // A rule cut off in the middle would stop every request.
     if host.is_empty() && matches!(pattern, "" | "^" | "/") && !line.contains('$') {
-        return Line::Unread;
+        return LineClass::Unread;
     }
     // `||com/` is about most of the web too.
     let is_general = !host.contains('.') && filter.opt_domains.is_none();
     match (is_general, filter.mask.contains(NetworkFilterMask::IS_REGEX)) {
-        (false, _) => Line::Rule,
-        (true, false) => Line::General,
-        (true, true) => Line::Expression,
+        (false, _) => LineClass::Rule,
+        (true, false) => LineClass::General,
+        (true, true) => LineClass::Expression,
     }
 }
 
@@ -149,48 +149,48 @@ mod tests {
         let wide = "/a".repeat(MAX_PATTERN);
         let starred = "a*".repeat(MAX_WILDCARDS + 2);
         for (line, want) in [
-            ("", Line::Nothing),
-            ("[Adblock Plus 2.0]", Line::Nothing),
-            ("! Title: EasyList", Line::Nothing),
-            ("# a comment", Line::Nothing),
-            ("||ads.test^", Line::Rule),
-            ("  ||ads.test^$third-party  ", Line::Rule),
-            ("@@||ads.test^$script,domain=a.test|~b.test", Line::Rule),
-            ("/ads/*", Line::General),
-            ("-banner-", Line::General),
-            ("||com/ads-", Line::General),
-            ("/ads/*/x^", Line::Expression),
-            ("/ads/*/x^$domain=a.test", Line::Rule),
-            ("||ads.test/*/x^", Line::Rule),
-            ("||ads.test/x$redirect=noop.js", Line::Rule),
-            ("*$script,domain=a.test", Line::Rule),
-            ("/banner[0-9]+/", Line::Expression),
-            ("@@/banner[0-9]+\\.gif/$image", Line::Expression),
-            ("/\\D/$match-case", Line::Expression),
-            ("##.ad", Line::Passed),
-            ("a.test#@#.ad", Line::Passed),
-            ("a.test#?#div:has(.ad)", Line::Passed),
-            ("a.test$$script[ad]", Line::Passed),
-            ("||a.test^$csp=script-src 'none'", Line::Passed),
-            ("||a.test^$removeparam=utm", Line::Passed),
-            ("@@||a.test^$generichide", Line::Passed),
-            ("||a.test^$no-such-option", Line::Unread),
-            ("||a.test^$to=b.test", Line::Unread),
-            ("/\\D/", Line::Unread),
-            ("/(/", Line::Unread),
-            ("/a*/", Line::Unread),
-            ("//", Line::Unread),
-            ("/(?!a)b/", Line::Unread),
-            ("/((a{100}){100}){100}/", Line::Unread),
-            ("||", Line::Unread),
-            ("*", Line::Unread),
-            ("@@", Line::Unread),
-            ("<html>", Line::Unread),
-            ("0.0.0.0 ads.test", Line::Unread),
-            ("a\u{0}b", Line::Unread),
-            (&long, Line::Unread),
-            (&wide, Line::Unread),
-            (&starred, Line::Unread),
+            ("", LineClass::Nothing),
+            ("[Adblock Plus 2.0]", LineClass::Nothing),
+            ("! Title: EasyList", LineClass::Nothing),
+            ("# a comment", LineClass::Nothing),
+            ("||ads.test^", LineClass::Rule),
+            ("  ||ads.test^$third-party  ", LineClass::Rule),
+            ("@@||ads.test^$script,domain=a.test|~b.test", LineClass::Rule),
+            ("/ads/*", LineClass::General),
+            ("-banner-", LineClass::General),
+            ("||com/ads-", LineClass::General),
+            ("/ads/*/x^", LineClass::Expression),
+            ("/ads/*/x^$domain=a.test", LineClass::Rule),
+            ("||ads.test/*/x^", LineClass::Rule),
+            ("||ads.test/x$redirect=noop.js", LineClass::Rule),
+            ("*$script,domain=a.test", LineClass::Rule),
+            ("/banner[0-9]+/", LineClass::Expression),
+            ("@@/banner[0-9]+\\.gif/$image", LineClass::Expression),
+            ("/\\D/$match-case", LineClass::Expression),
+            ("##.ad", LineClass::Passed),
+            ("a.test#@#.ad", LineClass::Passed),
+            ("a.test#?#div:has(.ad)", LineClass::Passed),
+            ("a.test$$script[ad]", LineClass::Passed),
+            ("||a.test^$csp=script-src 'none'", LineClass::Passed),
+            ("||a.test^$removeparam=utm", LineClass::Passed),
+            ("@@||a.test^$generichide", LineClass::Passed),
+            ("||a.test^$no-such-option", LineClass::Unread),
+            ("||a.test^$to=b.test", LineClass::Unread),
+            ("/\\D/", LineClass::Unread),
+            ("/(/", LineClass::Unread),
+            ("/a*/", LineClass::Unread),
+            ("//", LineClass::Unread),
+            ("/(?!a)b/", LineClass::Unread),
+            ("/((a{100}){100}){100}/", LineClass::Unread),
+            ("||", LineClass::Unread),
+            ("*", LineClass::Unread),
+            ("@@", LineClass::Unread),
+            ("<html>", LineClass::Unread),
+            ("0.0.0.0 ads.test", LineClass::Unread),
+            ("a\u{0}b", LineClass::Unread),
+            (&long, LineClass::Unread),
+            (&wide, LineClass::Unread),
+            (&starred, LineClass::Unread),
         ] {
             assert_eq!(read(line), want, "{:?}", line.get(..40).unwrap_or(line));
         }

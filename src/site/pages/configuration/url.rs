@@ -2,7 +2,7 @@
 
 use crate::page::links;
 use serde::Serialize;
-use wwwoffle_config::Explained;
+use wwwoffle_config::OptionExplanation;
 use wwwoffle_config::schema::SECTIONS;
 
 use super::{effect_word, short};
@@ -15,7 +15,7 @@ pub struct UrlPage<'a> {
     /// The URL, in its canonical form, or what was given in its place.
     pub url: &'a str,
     /// What holds for it; `None` when it is a pattern.
-    pub told: Option<&'a [Explained]>,
+    pub told: Option<&'a [OptionExplanation]>,
     /// What is wrong with it, if it is neither.
     pub fault: Option<&'a str>,
 }
@@ -58,12 +58,12 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
             told.iter().find(|one| (one.section, one.key) == (section.name, option.key))
         });
         let may_rule = option.rules || option.kind.starts_with("URL-SPECIFICATIONs");
-        let is_set = explained.is_some_and(|one| one.place.is_some() || one.rule.is_some());
+        let is_set = explained.is_some_and(|one| one.location.is_some() || one.rule.is_some());
         if !is_set && !may_rule {
             continue;
         }
         let value = explained.map_or(option.default, |one| one.value.as_str());
-        let place = explained.and_then(|one| one.place.as_ref());
+        let place = explained.and_then(|one| one.location.as_ref());
         let rule = explained.and_then(|one| one.rule.as_ref());
         let is_hidden = option.is_secret && is_set;
         let row = Row {
@@ -72,7 +72,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
             value: if is_hidden { String::new() } else { short(value) },
             is_hidden,
             place: place.map(|place| shown::text(&place.to_string())),
-            rule: rule.map(|rule| shown::text(&format!("{} ({})", rule.spec(), rule.place()))),
+            rule: rule.map(|rule| shown::text(&format!("{} ({})", rule.spec(), rule.location()))),
             may_rule,
             is_list: !option.rules,
             effect: effect_word(option.effect),

@@ -4,12 +4,12 @@ use std::{fmt, path::Path, sync::Arc};
 
 /// Where something was written.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     pub(crate) file: Arc<Path>,
     pub(crate) line: usize,
 }
 
-impl Place {
+impl Location {
     /// The configuration, or a list that it names.
     #[must_use]
     pub fn file(&self) -> &Path {
@@ -23,13 +23,13 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file.display(), self.line)
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
