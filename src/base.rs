@@ -21,5 +21,6 @@ pub mod run_directory;
 pub mod shown;
 pub mod small_file;
 pub mod spelling;
+pub mod statistics;
 pub mod tasks;
 pub mod text;

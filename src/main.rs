@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use wwwoffle::base::exit::ExitStatus;
 use wwwoffle::cli::{self, ServeOptions, Terminal, environment};
-use wwwoffle::server::{self, Start};
+use wwwoffle::daemon::run::{self, Start};
 
 fn main() -> ExitCode {
     let (mut stdin, mut stdout, mut stderr) =
@@ -23,7 +23,7 @@ fn serve(options: ServeOptions, terminal: &mut Terminal<'_>) -> ExitStatus {
         let _nobody_reads = writeln!(terminal.stdout, "{line}");
         let _nobody_reads = terminal.stdout.flush();
     };
-    match server::run(Start { live, spool, listen, mode, rest }, ready) {
+    match run::run(Start { live, spool, listen, mode, rest }, ready) {
         Ok(()) => ExitStatus::Done,
         Err(refusal) => {
             // There is nobody left to tell when standard error is gone too.

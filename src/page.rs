@@ -11,9 +11,12 @@
 //! every link and form in them names the whole local address.
 
 pub mod bar;
+pub mod certificates;
+pub mod confirm;
 pub mod context;
 pub mod fault;
 pub mod form;
+pub mod gateway;
 pub mod guard;
 pub mod links;
 pub mod message;
@@ -22,7 +25,9 @@ pub mod templates;
 #[cfg(test)]
 pub mod testing;
 pub mod token;
+pub mod undone;
 pub mod ways;
+pub mod will_get;
 
 use crate::base::shown;
 use jiff::tz::TimeZone;

@@ -19,7 +19,6 @@ mod amend;
 pub mod ask;
 pub mod audience;
 pub mod body;
-mod buffers;
 pub(crate) mod censor;
 pub mod choose;
 pub mod conditional;
@@ -39,12 +38,12 @@ mod kept;
 pub mod last;
 pub(crate) mod like;
 pub mod link_probe;
-pub mod lookup;
 mod memento;
 mod metered;
 mod missing;
 mod modify;
 mod near;
+mod outcome;
 mod pass;
 mod protocols;
 pub mod ranges;
@@ -102,11 +101,11 @@ use crate::base::basic::Login;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
+use crate::base::statistics::{Given, Outcome};
 use crate::net::upstream::Interim;
 use crate::page::context::PageReader;
 use crate::page::message::{Message, OriginFailure, Ruled};
 use crate::proxy::context::ProxyContext;
-use crate::storage::statistics::{Given, Outcome};
 use crate::storage::store::Kept;
 use wwwoffle_http::caching::reuse::Reuse;
 use wwwoffle_http::fields::{has_passed, strip_one_hop};
@@ -292,7 +291,7 @@ async fn decided(
     if let Some(&status) = response.extensions().get::<CacheStatus>() {
         let last = Last { at: clock::now(), method, answer: response.status(), status };
         context.traffic.last.note(asked, last);
-        let given = Given::begin(account, Outcome::of(status));
+        let given = Given::begin(account, Outcome::from(status));
         response.extensions_mut().insert(given);
     }
     response

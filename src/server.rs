@@ -13,5 +13,3 @@ mod resets;
 mod service;
 mod streams;
 mod waiting;
-
-pub use crate::daemon::run::{Refusal, Start, run};

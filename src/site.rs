@@ -14,6 +14,7 @@
 //! password is in `entry`. Over the socket in the spool there is neither: whoever may open it may do everything.
 
 mod api;
+mod base_element;
 mod caller;
 mod certificate;
 mod configuration;
@@ -49,6 +50,7 @@ pub(crate) mod source;
 mod statistics;
 mod status;
 mod undone;
+pub mod version_list;
 mod versions;
 
 use std::sync::Arc;

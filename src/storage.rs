@@ -1,8 +1,13 @@
 //! Asynchronous access to spool and index, and their upkeep.
 
+pub mod body;
+mod buffers;
 pub mod context;
+pub mod decoded;
 pub mod edit;
+pub(crate) mod kept_pieces;
 pub mod lists;
+pub mod lookup;
 pub mod purge;
 pub mod spool_options;
 pub mod statistics;

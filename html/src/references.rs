@@ -213,7 +213,7 @@ impl LeftOut {
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::OnePixel => "one pixel only",
+            Self::OnePixel => "of one pixel only",
             Self::NotTaken => "a browser takes another candidate",
             Self::Unsupported => "of a type that browsers do not show",
             Self::Service => "not for readers",

@@ -11,8 +11,8 @@ use crate::api::{History, VersionRequest};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
+use crate::site::version_list;
 use crate::storage::versions::at::{At, nearest};
-use crate::storage::versions::history;
 
 /// Lists the versions, or has the daemon do something with one.
 pub(super) fn run(
@@ -50,7 +50,7 @@ fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> Result<History, 
         Some(entry) => older(&reader, entry)?,
         None => left_over(&reader, &places)?,
     };
-    Ok(history::of(places.public.url(), entry.as_ref(), &older))
+    Ok(version_list::of(places.public.url(), entry.as_ref(), &older))
 }
 
 fn older(reader: &Reader, entry: &Entry) -> Result<Vec<Summary>, Failure> {
@@ -83,7 +83,7 @@ fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), Failure> 
         let size = shown::bytes(version.bytes);
         let content_type = shown::line(version.content_type.as_deref().unwrap_or("-"));
         let changes = before.map(|before| {
-            let told = history::changes(before, version);
+            let told = version_list::changes(before, version);
             told.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         });
         let changes = changes.map(|changes| format!("  {changes}")).unwrap_or_default();

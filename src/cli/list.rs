@@ -11,7 +11,7 @@ use crate::api::{EntryItem, What};
 use crate::base::clock;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::fetch::held;
+use crate::storage::lists::recorded::as_recorded;
 use crate::storage::store::timestamp;
 
 /// Lists entries, in no order, or what is on the outgoing queue, oldest first; what else is asked for, the
@@ -40,7 +40,7 @@ pub(super) fn list(
         What::Outgoing => {
             let now = timestamp(clock::now());
             for waiting in reader.queue().map_err(|error| spool_failed(&error))? {
-                let held = held::as_recorded(&waiting, now);
+                let held = as_recorded(&waiting, now);
                 print(&EntryItem::of_waiting(&waiting, held), json, out)?;
             }
         }

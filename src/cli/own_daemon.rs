@@ -8,7 +8,7 @@ use super::control::Control;
 use super::failure::Failure;
 use crate::api::Stopping;
 use crate::base::exit::ExitStatus;
-use crate::server::{self, Refusal, Start};
+use crate::daemon::run::{self, Refusal, Start};
 
 /// A daemon in this process.
 pub(super) struct Own(JoinHandle<Result<(), Refusal>>);
@@ -20,7 +20,7 @@ impl Own {
         let (ready, listens) = sync_channel(1);
         let start = Start { live, spool, listen, mode, rest };
         let daemon = thread::spawn(move || {
-            server::run(start, |line| {
+            run::run(start, |line| {
                 // Whoever waits for it has not gone: it waits below.
                 let _heard = ready.send(line.to_owned());
             })

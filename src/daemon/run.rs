@@ -215,7 +215,7 @@ async fn serve(
     daemon.net.link.has_begun().await;
     // The first page shown must include the state from before the start.
     fetch::begin(&daemon.fetch).await;
-    statistics::keep::begin(&daemon.storage).await;
+    statistics::begin(&daemon.storage).await;
     start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
     // A program that reads the line may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
@@ -233,7 +233,7 @@ async fn serve(
     if left > 0 {
         warn!(left, "not everything ended in time");
     }
-    statistics::keep::stop(&daemon.storage).await;
+    statistics::stop(&daemon.storage).await;
     lists::stop(&daemon.storage).await;
     Ok(())
 }

@@ -65,13 +65,6 @@ impl<'a> Holder<'a> {
     }
 }
 
-/// What holds a request back as far as its file tells, to who reads the spool beside the daemon.
-#[must_use]
-pub fn as_recorded(request: &OutgoingSummary, now: Timestamp) -> Option<Held> {
-    let facts = Facts { now, may_dial: true, not_before: request.not_before, ..Facts::default() };
-    judge(&request.state, &facts)
-}
-
 /// What is known of a request and of how things are.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {

@@ -20,8 +20,8 @@ use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places};
 use crate::fetch::context::FetchContext;
 use crate::proxy::ask::Ask;
-use crate::proxy::lookup::look_up;
 use crate::proxy::target::of_url;
+use crate::storage::lookup::look_up;
 use crate::storage::store::timestamp;
 use wwwoffle_http::redirect::shown_location;
 

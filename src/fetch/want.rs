@@ -13,9 +13,9 @@ use crate::base::owner::Requester;
 use crate::fetch::context::FetchContext;
 use crate::proxy::ask::Ask;
 use crate::proxy::censor::OUR_USER_AGENT;
-use crate::proxy::lookup::look_up;
 use crate::proxy::rules::{Ruling, Standing};
 use crate::proxy::target::{BadTarget, Resource, of_url};
+use crate::storage::lookup::look_up;
 use crate::storage::store::timestamp;
 use wwwoffle_http::head;
 

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use super::guard::Refusal;
 use crate::base::shown::{self, ShownUrl};
 use crate::base::text::Text;
-use crate::site::pages::certificates::ShownCertificate;
+use crate::page::certificates::ShownCertificate;
 
 pub use denied::Denied;
 pub use ruled::Ruled;

@@ -359,8 +359,7 @@ mod tests {
         let own = ("undone.html".to_owned(), "<p>{{ page.url.text }} & {{ mode }}</p>".to_owned());
         let (templates, faults) = Templates::new([own]);
         assert!(faults.is_empty());
-        let page =
-            crate::site::pages::undone::page(&templates, &testing::shell(), "http://a/<b>", true);
+        let page = crate::page::undone::page(&templates, &testing::shell(), "http://a/<b>", true);
         assert_eq!(page.body, "<p>http://a/&lt;b&gt; & offline</p>");
     }
 
@@ -429,7 +428,7 @@ mod tests {
         assert!(faults.is_empty());
         let shown = |language| {
             let shell = Shell { language, ..testing::shell() };
-            crate::site::pages::undone::page(&templates, &shell, "http://a/", true).body
+            crate::page::undone::page(&templates, &shell, "http://a/", true).body
         };
         let are_ready = || {
             let languages = templates.languages.iter();

@@ -4,9 +4,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::api::Mode;
 use crate::base::shown;
-use crate::base::text::say;
 use crate::page::{HTML, Language, LocalOrigin, Page, Shell, Templates};
-use crate::site::pages::link::Link;
 
 /// Values that must come out as text, or not at all.
 const HOSTILE: &[&str] = &[
@@ -50,11 +48,6 @@ pub(crate) fn shell() -> Shell {
     }
 }
 
-/// A link that does not decide.
-pub(crate) fn link() -> Link {
-    Link { reason: say("there is a way out"), decides: None, portal: None }
-}
-
 pub(crate) fn templates() -> Templates {
     Templates::default()
 }
@@ -64,7 +57,7 @@ pub(crate) fn time() -> Timestamp {
 }
 
 pub(crate) fn undone(templates: &Templates) -> Page {
-    crate::site::pages::undone::page(templates, &shell(), "http://a.example/", true)
+    crate::page::undone::page(templates, &shell(), "http://a.example/", true)
 }
 
 /// Elements that have no end tag.

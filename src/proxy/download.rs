@@ -55,7 +55,7 @@ use wwwoffle_spool::Place;
 use wwwoffle_url::Key;
 
 pub use allowance::{Allowance, Meter};
-pub use feed::{BodyError, End, Feed, FeedReader, ReadAt};
+pub use feed::{End, Feed, FeedReader};
 pub use leaving::{Leaving, Then};
 pub use progress::{Shown, Waiting};
 pub use run::run;

@@ -12,12 +12,12 @@ use wwwoffle_config::UrlParts;
 use wwwoffle_spool::Error;
 use wwwoffle_url::CanonicalUrl;
 
-use super::lookup::look_up;
 use super::near::newest;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places};
 use crate::page::ways::Like;
 use crate::proxy::context::ProxyContext;
+use crate::storage::lookup::look_up;
 use crate::storage::versions;
 use wwwoffle_http::caching::like::{guess_urls, likeness};
 

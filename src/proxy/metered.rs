@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::storage::statistics::{Account, Outcome};
+use crate::base::statistics::{Account, Outcome};
 
 /// Counts what comes from an origin and goes to a client as it is.
 #[derive(Debug)]

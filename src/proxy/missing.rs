@@ -22,11 +22,11 @@ use super::tickets::Ticket;
 use super::{kept, reply};
 use crate::api::Priority;
 use crate::base::error_chain::error_chain;
+use crate::page::confirm::{self, Confirm};
 use crate::page::message::{Message, Ruled};
 use crate::page::ways::{Fetch, Like};
+use crate::page::will_get::{self, WillGet};
 use crate::proxy::context::ProxyContext;
-use crate::site::pages::confirm::{self, Confirm};
-use crate::site::pages::will_get::{self, WillGet};
 use crate::storage::store::Kept;
 use wwwoffle_http::head;
 

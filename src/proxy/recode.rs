@@ -8,23 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, BodyStream, StreamBody};
-use hyper::body::{Body as _, Frame};
-use hyper::{HeaderMap, Response};
-use tokio::task::yield_now;
+use hyper::Response;
 use tokio::time::{Instant, timeout_at};
 
 use super::ask::Ask;
 use super::audience::Audience;
 use super::body::Body;
-use crate::net::upstream::BoxError;
+use crate::storage::decoded;
 use wwwoffle_http::caching::coding::Delivery;
-use wwwoffle_http::decoding::{Decoder, Fault, MAX_RATIO, Output};
-
-/// How much is decoded at once, in bytes: below a tenth of a millisecond for each coding.
-const PIECE: usize = 64 * 1024;
+use wwwoffle_http::decoding::{Fault, MAX_RATIO};
 
 /// What is made of each byte by a body that is nothing to wonder at: it is sent as it is made.
 const USUAL_RATIO: u64 = MAX_RATIO / 5;
@@ -156,75 +151,5 @@ pub(super) async fn look_ahead(
 }
 
 fn told(delivery: Delivery, body: Body, taken: Taken) -> Body {
-    let Delivery::Decoded { undone, .. } = &delivery else { return body };
-    if body.is_end_stream() {
-        return body;
-    }
-    let decoder = Decoder::new(undone);
-    let (input, has_ended, trailers) = (Bytes::new(), false, None);
-    let decoding = Decoding { body, decoder, delivery, taken, input, has_ended, trailers };
-    let frames = stream::unfold(Some(decoding), |decoding| async move {
-        match decoding?.next().await {
-            Ok(next) => next.map(|(frame, decoding)| (Ok(frame), decoding)),
-            Err(error) => Some((Err(error), None)),
-        }
-    });
-    // Who has read to the end may look once more.
-    StreamBody::new(frames.fuse()).boxed_unsync()
-}
-
-/// A body being decoded.
-struct Decoding {
-    body: Body,
-    decoder: Decoder,
-    delivery: Delivery,
-    taken: Taken,
-    /// What came and was not taken yet.
-    input: Bytes,
-    has_ended: bool,
-    trailers: Option<HeaderMap>,
-}
-
-impl Decoding {
-    /// The next frame, and what follows it.
-    async fn next(mut self) -> Result<Option<(Frame<Bytes>, Option<Self>)>, BoxError> {
-        let mut output = vec![0; PIECE];
-        loop {
-            let mut rest = self.input.as_ref();
-            let made = self.decoder.decode(&mut rest, self.has_ended, &mut output)?;
-            let taken = self.input.len().saturating_sub(rest.len());
-            self.input.advance(taken);
-            match made {
-                Output::Bytes(length) => {
-                    self.taken.count.store(self.decoder.taken(), Ordering::Relaxed);
-                    output.truncate(length);
-                    yield_now().await;
-                    return Ok(Some((Frame::data(Bytes::from(output)), Some(self))));
-                }
-                Output::Busy => yield_now().await,
-                Output::Hungry => self.receive().await?,
-                Output::End => {
-                    let trailers = self.trailers.take().filter(|trailers| !trailers.is_empty());
-                    return Ok(trailers.map(|trailers| (Frame::trailers(trailers), None)));
-                }
-            }
-        }
-    }
-
-    /// Waits for more of the body, or its end.
-    async fn receive(&mut self) -> Result<(), BoxError> {
-        match self.body.frame().await {
-            None => self.has_ended = true,
-            Some(frame) => match frame?.into_data() {
-                Ok(data) => self.input = data,
-                Err(frame) => {
-                    if let Ok(mut trailers) = frame.into_trailers() {
-                        self.delivery.amend_trailers(&mut trailers);
-                        self.trailers = Some(trailers);
-                    }
-                }
-            },
-        }
-        Ok(())
-    }
+    decoded::body(delivery, body, taken.count)
 }

@@ -14,6 +14,7 @@ use super::status::CacheStatus;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::net::upstream::{CertificateFault, Failure, TlsFault};
+use crate::page::certificates::ShownCertificate;
 use crate::page::context::PageReader;
 use crate::page::message::{
     Aid, BadCertificate, Kept as KeptCopy, Message, NoTls, OriginFailure, Phase, page, page_with,
@@ -21,7 +22,6 @@ use crate::page::message::{
 use crate::page::ways::Fetch;
 use crate::page::{Page, Shell};
 use crate::proxy::context::ProxyContext;
-use crate::site::pages::certificates::ShownCertificate;
 use crate::storage::store::Kept;
 
 /// A page as a response.

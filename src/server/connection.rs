@@ -17,11 +17,11 @@ use super::client_io::ClientIo;
 use super::repeat::{Counted, Repeater};
 use super::service::Service;
 use super::{front, http2};
+use crate::base::statistics::Given;
 use crate::proxy::access::crowd::Guest;
 use crate::proxy::visitor::{HttpVersion, Visitor};
 use crate::proxy::{self, Client};
 use crate::server::context::ServerContext;
-use crate::storage::statistics::Given;
 
 /// The largest request head with its fields, in bytes. A URL may have any length that fits.
 const MAX_REQUEST_HEAD: usize = 1024 * 1024 + 64 * 1024;

@@ -27,10 +27,10 @@ use super::places::Place;
 use super::resets::ResetCounter;
 use super::service::Service;
 use super::streams::{Paced, Streams, hold};
+use crate::base::statistics::Given;
 use crate::proxy::visitor::Visitor;
 use crate::proxy::{self, Client, reply};
 use crate::server::context::ServerContext;
-use crate::storage::statistics::Given;
 
 /// The largest number of simultaneous streams of a connection: the minimum that RFC 9113 §6.5.2
 /// recommends, and that browsers expect.

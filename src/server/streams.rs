@@ -24,11 +24,11 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::debug;
 
 use super::places::Place;
+use crate::base::statistics::Given;
 use crate::base::tasks::Tasks;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::proxy::visitor::Visitor;
-use crate::storage::statistics::Given;
 
 /// The largest piece of a body given to HTTP/2 at once, in bytes, and so the largest frame. On
 /// every stream, HTTP/2 holds it until the client takes it.

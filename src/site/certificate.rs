@@ -13,9 +13,9 @@ use wwwoffle_url::CanonicalUrl;
 use super::caller::Caller;
 use crate::base::live::Change;
 use crate::net::upstream::{Origin, Scheme};
+use crate::page::certificates::{self, Site, Standing};
 use crate::page::form::Form;
 use crate::proxy::body::Body;
-use crate::site::pages::certificates::{self, Site, Standing};
 
 /// Shows the page for the arguments `site`, host and port, and `url`, where to go on.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {

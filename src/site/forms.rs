@@ -29,10 +29,10 @@ use crate::page::form::{Form, LONGEST_FORM};
 use crate::page::guard::{Refusal, Scope, Token};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
+use crate::page::undone;
 use crate::proxy::body::Body;
 use crate::proxy::tickets;
 use crate::site::pages::lists::whole;
-use crate::site::pages::undone;
 
 /// What a form does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use wwwoffle_url::{BrowserError, BrowserUrl};
 
 use super::caller::Caller;
 use crate::page::form::Form;
+use crate::page::gateway;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
-use crate::site::pages::gateway;
 use wwwoffle_html::rewrite::gateway::address;
 
 /// Why what was typed leads nowhere.

@@ -14,6 +14,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::caller::Caller;
 use super::info::NoInfo;
 use super::versions::{Asked, NotTold, not_told};
+use super::{base_element, version_list};
 use crate::api::History;
 use crate::base::owner::{Owner, Places};
 use crate::page::form::Form;
@@ -26,7 +27,7 @@ use crate::site::pages::history as pages;
 use crate::site::pages::history::Lines;
 use crate::storage::store::Kept;
 use crate::storage::versions::memento::{self, LINK_FORMAT, http_date, links};
-use crate::storage::versions::{self, NotCompared, Versions, base};
+use crate::storage::versions::{self, NotCompared, Versions};
 use wwwoffle_http::caching::coding::CodingTerms;
 use wwwoffle_http::redirect::location;
 
@@ -71,12 +72,12 @@ pub(super) async fn of(
 ) -> Result<(History, Option<Versions>), NoInfo> {
     let (url, found) = find(context, owner, url).await?;
     let history = match &found {
-        None => versions::history::of(&url, None, &[]),
+        None => version_list::of(&url, None, &[]),
         Some(Versions { left_over: Some(newest), older, .. }) => {
             let all: Vec<_> = std::iter::once(newest).chain(older).cloned().collect();
-            versions::history::of(&url, None, &all)
+            version_list::of(&url, None, &all)
         }
-        Some(found) => versions::history::of(&url, Some(&found.current.entry), &found.older),
+        Some(found) => version_list::of(&url, Some(&found.current.entry), &found.older),
     };
     Ok((history, found))
 }
@@ -197,7 +198,7 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     let url = kept.entry.url();
     let mut body = recode::body(delivery, body::kept(&caller.context.storage.store, kept, None));
     if is_page(&theirs) {
-        body = base::put(body, url).await;
+        body = base_element::put(body, url).await;
     }
     let mut response = caller.other(kept.status, None, body);
     let fields = response.headers_mut();

@@ -16,13 +16,13 @@ use crate::fetch::recurse::complete;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
 use crate::proxy::last::Asked;
-use crate::proxy::lookup::look_up;
 use crate::proxy::rehearsal::Rehearsal;
 use crate::site::context::SiteContext;
 use crate::site::pages::address::About;
 use crate::site::pages::info::{self, Exchange, More};
 use crate::site::pages::lists::told_before;
 use crate::storage::lists;
+use crate::storage::lookup::look_up;
 
 /// The address of the page about the request itself.
 pub(super) const REQUEST: &str = "/info/request";

@@ -25,13 +25,14 @@ use super::status;
 use super::undone;
 use super::versions;
 use crate::base::clock;
+use crate::page::gateway;
+use crate::page::undone as undone_page;
 use crate::page::ways;
 use crate::page::{LocalOrigin, style};
 use crate::proxy::body::{self, Body};
 use crate::site::pages::authority::{self, Trust};
-use crate::site::pages::undone as undone_page;
 use crate::site::pages::{
-    gateway, pac, queue as queue_page, search as search_page, statistics as statistics_page,
+    pac, queue as queue_page, search as search_page, statistics as statistics_page,
 };
 use crate::tls::ca::RENEW_BEFORE;
 

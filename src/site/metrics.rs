@@ -10,12 +10,12 @@ use super::exposition::{CONTENT_TYPE, Exposition, Kind};
 use super::status;
 use crate::base::clock;
 use crate::base::mode::{Choice, Mode};
+use crate::base::statistics::{FETCHED, GIVEN, Outcome, SAVED};
 use crate::net::link::judge::Reason;
 use crate::proxy::body::{self, Body};
 use crate::proxy::reply;
 use crate::site::context::SiteContext;
 use crate::storage::lists;
-use crate::storage::statistics::{FETCHED, GIVEN, Outcome, SAVED};
 
 /// The address.
 pub(super) const PATH: &str = "/metrics";

@@ -9,9 +9,9 @@ use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::body::Body;
 use crate::proxy::like;
-use crate::proxy::lookup::look_up;
 use crate::site::pages::address::About;
 use crate::site::pages::missing::{self, Missing};
+use crate::storage::lookup::look_up;
 
 /// Shows it for the URL that is the whole of the arguments, or the value of `url` in them.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {

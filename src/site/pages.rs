@@ -2,12 +2,9 @@
 
 pub mod address;
 pub mod authority;
-pub mod certificates;
 pub mod code;
 pub mod configuration;
-pub mod confirm;
 pub mod control;
-pub mod gateway;
 pub mod history;
 pub mod info;
 pub mod link;
@@ -23,6 +20,4 @@ pub mod refresh;
 mod schedule;
 pub mod search;
 pub mod statistics;
-pub mod undone;
 pub mod welcome;
-pub mod will_get;

@@ -26,9 +26,9 @@ use crate::page::fault::Fault;
 use crate::page::form::Form;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
-use crate::proxy::lookup::look_up;
 use crate::proxy::target::{self, BadTarget};
 use crate::site::pages::refresh as pages;
+use crate::storage::lookup::look_up;
 
 /// The list.
 pub(super) const LIST: &str = "/fetches/";

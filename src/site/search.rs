@@ -15,11 +15,11 @@ use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::base::text::say;
 use crate::proxy::body::Body;
-use crate::proxy::lookup::look_up;
 use crate::site::pages::lists::untold;
 use crate::site::pages::search::{self, Outcome, Typed};
 use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::Wanted;
+use crate::storage::lookup::look_up;
 
 /// Hits on a page.
 const HITS: usize = 10;

@@ -7,9 +7,9 @@ use super::caller::Caller;
 use crate::api::{DayCounts, HostCounts, Statistics, Sums};
 use crate::base::clock;
 use crate::base::shown;
+use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED};
 use crate::proxy::body::Body;
 use crate::site::pages::statistics as page;
-use crate::storage::statistics::{self, FETCHED, GIVEN, Outcome, SAVED};
 
 /// The page with the hosts by name.
 pub(super) const HOSTS: &str = "/statistics/hosts";

@@ -6,8 +6,8 @@ use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
 use super::caller::Caller;
 use crate::base::owner::Places;
+use crate::page::undone::page;
 use crate::proxy::body::Body;
-use crate::site::pages::undone::page;
 
 /// Tells it of the URL in the arguments, unless that waits again meanwhile: then the queue tells more.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {

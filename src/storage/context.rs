@@ -10,10 +10,10 @@ use super::lists;
 use super::lists::deletions::Deletions;
 use super::lists::sessions::Online;
 use super::purge::Purging;
-use super::statistics::Statistics;
 use super::store::Store;
 use crate::base::context::BaseContext;
 use crate::base::mode::Choice;
+use crate::base::statistics::Statistics;
 
 /// What spool, index and their upkeep need.
 #[derive(Debug)]

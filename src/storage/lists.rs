@@ -7,6 +7,7 @@ pub mod deletions;
 pub mod describe;
 pub mod found;
 pub mod query;
+pub mod recorded;
 pub mod sessions;
 pub mod whole;
 

@@ -32,9 +32,9 @@ use self::policy::Policy;
 use crate::api::{PurgeReport, PurgeSum, Purging as Told};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::fetch::recurse::scope::site;
 use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
+use wwwoffle_http::registrable::site;
 
 /// How long it is waited for the uses of the last hour to be written down.
 const USES_WAIT: Duration = Duration::from_secs(10);

@@ -1,158 +1,74 @@
-//! What the proxy does, counted: requests by what became of them, and the bytes of bodies, by day and by host.
-//!
-//! ```text
-//! a request ── account of its host ── count, bytes      one number each, nobody waits
-//!                    │  every minute, and when somebody looks
-//!                  ledger ── days, hosts, the rest ───── /statistics/  /metrics
-//!                    │  every five minutes, and at the end
-//!              <spool>/statistics
-//! ```
-//!
-//! Counted are requests for resources of origins that got an answer with a `Cache-Status`, and tunnels; our own pages and the
-//! API are not. Bytes are those of bodies as they were sent and as they came, without heads and without
-//! what encrypts them.
+//! What was counted outlives the program: it is read when that starts, and written now and then.
 
-mod account;
-pub mod keep;
-mod ledger;
-mod outcome;
+use std::sync::Arc;
+use std::time::Duration;
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use tokio::time::interval;
+use tracing::warn;
 
-use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::storage::context::StorageContext;
 
-pub use self::account::{Account, FETCHED, GIVEN, Given, SAVED};
-pub use self::ledger::{Ledger, requests};
-pub use self::outcome::Outcome;
+/// How often what was counted is booked: no count is on the day before or after its own by more.
+const BOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// So many parts of the accounts have a lock of their own.
-const PARTS: usize = 16;
+/// It is written once in so many times. What was counted since is lost with a program that is killed.
+const WRITE_ONCE_IN: u32 = 5;
 
-/// The most accounts of a part between two bookings; the hosts beyond have one together.
-const MAX_ACCOUNTS: usize = 256;
+/// How long it may take to write when the daemon stops.
+const STOP_WITHIN: Duration = Duration::from_secs(5);
 
-type Accounts = HashMap<Box<str>, Arc<Account>>;
-
-/// What is counted.
-#[derive(Debug, Default)]
-pub struct Statistics {
-    parts: [Mutex<Accounts>; PARTS],
-    hasher: RandomState,
-    /// Of hosts that have no account.
-    others: Arc<Account>,
-    ledger: Mutex<Ledger>,
-    /// Whether what was written before has been read: it must not be written over unread.
-    may_write: AtomicBool,
+/// Reads what was counted before, and has what is counted booked and written until the daemon stops.
+pub async fn begin(context: &Arc<StorageContext>) {
+    match context.store.run(wwwoffle_spool::Spool::statistics).await {
+        Ok((kept, damage)) => {
+            if let Some(damage) = damage {
+                warn!(%damage, "what was counted was set aside; counting begins anew");
+            }
+            context.statistics.books(clock::now()).go_on(kept);
+        }
+        // Writing would put less in the place of what cannot be read now.
+        Err(error) => {
+            return warn!(
+                error = error_chain(&error),
+                "what was counted cannot be read, and is not written"
+            );
+        }
+    }
+    context.statistics.begin_writing();
+    context.base.tasks.spawn(work(Arc::clone(context)));
 }
 
-impl Statistics {
-    /// The account of a host.
-    #[must_use]
-    pub fn account(&self, host: &str) -> Arc<Account> {
-        let mut accounts = self.part(host);
-        if let Some(account) = accounts.get(host) {
-            return Arc::clone(account);
+async fn work(context: Arc<StorageContext>) {
+    let (mut tick, mut left) = (interval(BOOK_EVERY), WRITE_ONCE_IN);
+    tick.tick().await;
+    loop {
+        tokio::select! {
+            () = context.base.tasks.stopping() => return,
+            _ = tick.tick() => {}
         }
-        if accounts.len() >= MAX_ACCOUNTS || host.len() > wwwoffle_spool::MAX_HOST {
-            return Arc::clone(&self.others);
+        drop(context.statistics.books(clock::now()));
+        left -= 1;
+        if left == 0 {
+            left = WRITE_ONCE_IN;
+            write(&context).await;
         }
-        let account = Arc::<Account>::default();
-        accounts.insert(host.into(), Arc::clone(&account));
-        account
-    }
-
-    /// What was written before is in the books.
-    fn begin_writing(&self) {
-        self.may_write.store(true, Ordering::Release);
-    }
-
-    fn may_write(&self) -> bool {
-        self.may_write.load(Ordering::Acquire)
-    }
-
-    fn part(&self, host: &str) -> MutexGuard<'_, Accounts> {
-        let [byte, ..] = self.hasher.hash_one(host).to_le_bytes();
-        let [first, rest @ ..] = &self.parts;
-        let at = (usize::from(byte) % PARTS).checked_sub(1);
-        lock(at.and_then(|at| rest.get(at)).unwrap_or(first))
-    }
-
-    /// The books, with all that was counted until `now`.
-    pub fn books(&self, now: SystemTime) -> MutexGuard<'_, Ledger> {
-        let today = day(now);
-        let mut ledger = lock(&self.ledger);
-        for part in &self.parts {
-            lock(part).retain(|host, account| {
-                // Whoever has it in hand may count between these lines; nobody takes it up meanwhile.
-                let is_in_hand = Arc::strong_count(account) > 1;
-                let counts = account.take();
-                ledger.book(today, Some(host), &counts);
-                // What was not used makes place for others.
-                is_in_hand || !counts.is_empty()
-            });
-        }
-        ledger.book(today, None, &self.others.take());
-        ledger
     }
 }
 
-/// The day of a moment, where the program runs.
-#[must_use]
-pub fn day(now: SystemTime) -> Date {
-    let now = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH);
-    now.to_zoned(TimeZone::system()).date()
+/// Writes what was counted until the daemon's last request.
+pub async fn stop(context: &StorageContext) {
+    let _written_or_late = tokio::time::timeout(STOP_WITHIN, write(context)).await;
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whatever panicked, a count is a count.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_counted_is_booked_once() {
-        let statistics = Statistics::default();
-        let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_763_800_000);
-        let given = Given::begin(statistics.account("a.example"), Outcome::Hit);
-        given.gave(10);
-        given.again(5);
-        statistics.account("a.example").fetched(7);
-        Given::begin(statistics.account("b.example"), Outcome::Queued).gave(1);
-        for _ in 0..2 {
-            let books = statistics.books(now);
-            let counts = &books.days()[&day(now)];
-            let of = |name| counts.of(name);
-            assert_eq!((of("hit"), of("queued"), requests(counts)), (2, 1, 3));
-            assert_eq!((of(GIVEN), of(SAVED), of(FETCHED)), (16, 15, 7));
-            assert_eq!(books.hosts()[0].0, "a.example");
-        }
-        // What is in hand goes on counting, whatever was booked meanwhile.
-        given.gave(1);
-        assert_eq!(statistics.books(now).since_start().of(GIVEN), 17);
+async fn write(context: &StorageContext) {
+    if !context.statistics.may_write() {
+        return;
     }
-
-    #[test]
-    fn accounts_are_bounded_and_make_place() {
-        let statistics = Statistics::default();
-        let now = SystemTime::UNIX_EPOCH;
-        let many = 2 * PARTS * MAX_ACCOUNTS;
-        for at in 0..many {
-            statistics.account(&format!("h{at}.example")).count(Outcome::Hit);
-        }
-        let held = || statistics.parts.iter().map(|part| lock(part).len()).sum::<usize>();
-        assert!(held() <= PARTS * MAX_ACCOUNTS);
-        let count = statistics.books(now).since_start().of("hit");
-        assert_eq!(count, u64::try_from(many).unwrap());
-        drop(statistics.books(now));
-        assert_eq!(held(), 0);
+    let Some(news) = context.statistics.books(clock::now()).to_write() else { return };
+    if let Err(error) = context.store.run(move |spool| spool.set_statistics(&news)).await {
+        context.statistics.books(clock::now()).not_written();
+        warn!(error = error_chain(&error), "what was counted cannot be written now");
     }
 }

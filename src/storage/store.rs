@@ -23,8 +23,7 @@ use wwwoffle_spool::{
 
 use self::hot::HotSet;
 pub use self::hot::{OPEN_FILE, Shelf};
-pub use self::kept::{Identity, Kept};
-use crate::proxy::download::ReadAt;
+pub use self::kept::{Identity, Kept, KeptPart};
 
 /// How much of a body is copied at once, in bytes.
 const COPIED_AT_ONCE: usize = 128 * 1024;
@@ -376,6 +375,16 @@ impl WriteBody for SegmentWriter {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         Self::write(self, bytes)
     }
+}
+
+/// Reads back what was written, from anywhere.
+pub trait ReadAt: Send + Sync + 'static {
+    /// Fills `buffer` with the bytes from `offset` on, as many as there are; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// What the disk said.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
 impl ReadAt for Tail {

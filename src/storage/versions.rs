@@ -1,10 +1,8 @@
 //! Older versions of pages: which there are, what they say, and what has changed.
 
 pub mod at;
-pub mod base;
 pub mod diff;
 pub mod feed;
-pub mod history;
 pub mod memento;
 pub mod text;
 
@@ -16,11 +14,12 @@ use wwwoffle_spool::{Error, Place, Summary};
 
 use self::diff::Diff;
 use self::text::{Text, extract};
+use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
-use crate::fetch::recurse::read::beginning;
-use crate::proxy::lookup::look_up;
 use crate::storage::context::StorageContext;
+use crate::storage::kept_pieces::beginning;
+use crate::storage::lookup::look_up;
 use crate::storage::store::Kept;
 
 /// Bytes of a body, less its coding, that are read to compare it.
@@ -179,9 +178,9 @@ fn content_type(kept: &Kept) -> Option<&str> {
 
 /// The text of a kept answer.
 async fn text(context: &StorageContext, kept: &Arc<Kept>) -> Result<Text, NotCompared> {
-    let mut body = beginning(&context.store, kept, READ + 1)
-        .await
-        .map_err(|error| NotCompared::Unread(crate::base::error_chain::error_chain(&error)))?;
+    let mut body = beginning(&context.store, kept, READ + 1).await.map_err(|error| {
+        NotCompared::Unread(format!("its body cannot be read: {}", error_chain(&*error)))
+    })?;
     let is_longer = body.len() > READ;
     body.truncate(READ);
     let content_type = content_type(kept).map(str::to_owned);

@@ -18,8 +18,9 @@ use crate::fetch::attempt::{self, base};
 use crate::fetch::context::FetchContext;
 use crate::fetch::verdict::Verdict;
 use crate::fetch::want;
-use crate::proxy::lookup::look_up;
 use crate::proxy::target::of_url;
+use crate::storage::kept_pieces::beginning;
+use crate::storage::lookup::look_up;
 
 /// How long a `robots.txt` is believed (RFC 9309 §2.4).
 const BELIEVED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -198,7 +199,7 @@ async fn kept(context: &FetchContext, outgoing: &Outgoing) -> Option<Robots> {
     if kept.status.is_redirection() {
         return None;
     }
-    let body = super::read::beginning(&context.storage.store, &kept, MAX_ROBOTS).await.ok()?;
+    let body = beginning(&context.storage.store, &kept, MAX_ROBOTS).await.ok()?;
     Some(Robots::of_answer(Some(kept.status.as_u16()), &body, PRODUCT))
 }
 

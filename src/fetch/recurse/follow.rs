@@ -25,8 +25,8 @@ use crate::base::owner::{Owner, is_personal};
 use crate::fetch::attempt::{base, owner};
 use crate::fetch::context::FetchContext;
 use crate::net::upstream::Origin;
-use crate::proxy::lookup::look_up;
 use crate::proxy::target::of_url;
+use crate::storage::lookup::look_up;
 use crate::storage::store::{Kept, timestamp};
 use wwwoffle_html::references::{Class, Found, Want};
 

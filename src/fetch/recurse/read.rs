@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, LINK};
 use wwwoffle_url::{BrowserError, BrowserUrl};
 
 use crate::net::upstream::BoxError;
-use crate::proxy::{body, recode};
+use crate::storage::kept_pieces::KeptPieces;
 use crate::storage::store::{Kept, Store};
 use wwwoffle_html::references::{Finder, Found, HEAD, Kind, Want};
-use wwwoffle_http::caching::coding::CodingTerms;
 
 /// Why a kept answer cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +43,7 @@ pub(crate) async fn read(
     kept: &Arc<Kept>,
     want: &Want,
 ) -> Result<Option<Contents>, Unread> {
-    let mut pieces = Pieces::of(store, kept);
+    let mut pieces = KeptPieces::of(store, kept);
     let mut reading = Reading::new(kept.entry.url(), &kept.fields, want);
     let mut broken_off = None;
     while !reading.is_done() {
@@ -53,7 +51,7 @@ pub(crate) async fn read(
             Ok(Some(piece)) => reading.write(&piece)?,
             Ok(None) => break,
             Err(error) => {
-                broken_off = Some(error);
+                broken_off = Some(Unread::Body(error));
                 break;
             }
         }
@@ -149,50 +147,6 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The beginning of a kept body, its coding undone: at least `length` bytes, or all there are.
-///
-/// # Errors
-///
-/// [`Unread`] when it cannot be read.
-pub(crate) async fn beginning(
-    store: &Store,
-    kept: &Arc<Kept>,
-    length: usize,
-) -> Result<Vec<u8>, Unread> {
-    Pieces::of(store, kept).beginning(length).await
-}
-
 fn content_type(fields: &HeaderMap) -> Option<&str> {
     fields.get(CONTENT_TYPE)?.to_str().ok()
-}
-
-/// A kept body in pieces, its coding undone.
-struct Pieces(body::Body);
-
-impl Pieces {
-    fn of(store: &Store, kept: &Arc<Kept>) -> Self {
-        let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
-        Self(recode::body(delivery, body::kept(store, kept, None)))
-    }
-
-    async fn beginning(&mut self, length: usize) -> Result<Vec<u8>, Unread> {
-        let mut head = Vec::new();
-        while head.len() < length
-            && let Some(piece) = self.next().await?
-        {
-            head.extend_from_slice(&piece);
-        }
-        Ok(head)
-    }
-
-    async fn next(&mut self) -> Result<Option<bytes::Bytes>, Unread> {
-        while let Some(frame) = self.0.frame().await {
-            if let Ok(data) = frame.map_err(Unread::Body)?.into_data() {
-                return Ok(Some(data));
-            }
-        }
-        // It may be asked once more, and a body may not.
-        self.0 = body::empty();
-        Ok(None)
-    }
 }

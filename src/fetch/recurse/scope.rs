@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use wwwoffle_config::UrlSpec;
+use wwwoffle_http::registrable::site;
 use wwwoffle_url::CanonicalUrl;
 
 /// Which pages belong to a recursive fetch, seen from the page that it began at.
@@ -119,16 +120,6 @@ impl TryFrom<String> for Scope {
     fn try_from(text: String) -> Result<Self, NotAScope> {
         Self::parse(&text)
     }
-}
-
-/// The name that was sold to whoever has `host`, or `host` if it is no such name: an address, or a
-/// name of a local net.
-#[must_use]
-pub fn site(host: &str) -> &str {
-    if host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[') {
-        return host;
-    }
-    psl::domain_str(host).unwrap_or(host)
 }
 
 fn is_same_host(one: &CanonicalUrl, other: &CanonicalUrl) -> bool {

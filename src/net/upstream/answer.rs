@@ -17,7 +17,7 @@ use super::pool::Permit;
 use super::streamed::Frames;
 use super::trailers::cleaned;
 use super::{Failure, Origin, Upstream};
-use crate::storage::statistics::Account;
+use crate::base::statistics::Account;
 
 /// A final response: status and fields as sent by the origin, and the body as a stream.
 pub type Answer = Response<AnswerBody>;

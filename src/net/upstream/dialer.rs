@@ -22,7 +22,7 @@ use super::adjustable::Adjustable;
 use super::inward::{Guard, Reach};
 use super::{Failure, Origin, ParentFault, Scheme};
 use crate::base::mode::{Choice, ModeSwitch};
-use crate::storage::statistics::{Account, Statistics};
+use crate::base::statistics::{Account, Statistics};
 
 /// The delay before the next address is tried in parallel (RFC 8305 §5 recommends 250 ms).
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);

@@ -3,10 +3,10 @@ use super::{
 };
 use crate::api::{Chain, Mode};
 use crate::page::Shell;
+use crate::page::certificates::{self, ShownCertificate};
 use crate::page::guard::Refusal;
 use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
 use crate::page::ways::{Fetch, Like};
-use crate::site::pages::certificates::{self, ShownCertificate};
 use wwwoffle_http::caching::like::Likeness;
 
 /// Each message there is, with the status it is told with.

@@ -6,9 +6,9 @@ use serde::Serialize;
 use super::{Message, OriginFailure, Words};
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::base::text::Text;
+use crate::page::certificates::ChainView;
 use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way, copy_of};
 use crate::page::{Page, Shell, Templates};
-use crate::site::pages::certificates::ChainView;
 
 /// What a page offers besides, which only whoever has the request knows.
 #[derive(Clone, Copy, Debug, Default)]

@@ -17,22 +17,14 @@ use hyper::body::Frame;
 use tokio::sync::{Notify, watch};
 
 use crate::net::upstream::Failure;
+use crate::storage::body::BodyError;
+use crate::storage::store::ReadAt;
 
 /// How much one read from the disk brings, in bytes.
 const READ_SIZE: usize = 128 * 1024;
 
 /// How much the window holds at most once the disk has failed, in bytes.
 const MAX_WINDOW: u64 = 1024 * 1024;
-
-/// Reads back what was written, from anywhere.
-pub trait ReadAt: Send + Sync + 'static {
-    /// Fills `buffer` with the bytes from `offset` on, as many as there are; returns how many.
-    ///
-    /// # Errors
-    ///
-    /// What the disk said.
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
-}
 
 /// How a body ended.
 #[derive(Clone, Debug)]
@@ -41,20 +33,6 @@ pub enum End {
     Whole(Option<Arc<HeaderMap>>),
     /// It did not.
     Broken(Arc<Failure>),
-}
-
-/// Why a reader cannot go on.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum BodyError {
-    /// The origin's body broke off.
-    #[error("the answer broke off")]
-    Broken(#[source] Arc<Failure>),
-    /// What was written cannot be read back.
-    #[error("the spool cannot be read")]
-    Disk(#[source] Arc<io::Error>),
-    /// What is kept is not what was written.
-    #[error("the kept body is damaged")]
-    Damaged,
 }
 
 impl fmt::Debug for Feed {

@@ -13,11 +13,11 @@ use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
 use crate::page::form::Form;
+use crate::page::gateway as pages;
+use crate::page::gateway::Send;
 use crate::page::guard::{Asked, OtherSites, Over, Scope, Token, Verdict, guard};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
-use crate::site::pages::gateway as pages;
-use crate::site::pages::gateway::Send;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 

@@ -14,7 +14,7 @@ use wwwoffle_spool::{Error, Verified};
 
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
-use crate::proxy::download::BodyError;
+use crate::storage::body::BodyError;
 use crate::storage::store::{Kept, Store};
 use wwwoffle_http::caching::range::{BodyPiece, Span};
 

@@ -12,22 +12,14 @@ use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::proxy::ask::Ask;
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::Kept;
-use wwwoffle_http::caching::range::{RangeSelection, Ranges, Span, StoredRanges, if_range};
+use crate::storage::store::{Kept, KeptPart};
+use wwwoffle_http::caching::range::{Ranges, Span, StoredRanges, if_range};
 use wwwoffle_http::fields::list;
 use wwwoffle_http::head;
 
 /// What stands in place of a validator where there is none: with a number of its own, so that no two
 /// parts are ever taken for parts of the same.
 pub(super) const NO_VALIDATOR: &str = "none:";
-
-/// Parts of a page that hold what one request asks for.
-#[derive(Clone, Debug)]
-pub struct Part {
-    pub(super) partial: Arc<Partial>,
-    /// What of it is asked for.
-    pub(super) satisfied: RangeSelection,
-}
 
 /// The parts that hold what is asked for, where `kept`, which is kept whole, is not there or older. For the
 /// request they are a page that is kept, with the head of the whole.
@@ -75,7 +67,7 @@ fn parts(ask: &Ask, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
         && serves(&request, &fields, &ask.fields)
         && if_range::holds(&ask.fields, &fields)
         && !if_range::has_failed(&ask.fields, &fields);
-    let part = Some(Part { partial, satisfied });
+    let part = Some(KeptPart { partial, satisfied });
     is_meant.then_some(Kept { entry, status: StatusCode::OK, fields, request, part })
 }
 

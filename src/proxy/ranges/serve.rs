@@ -9,13 +9,12 @@ use hyper::{HeaderMap, Response, StatusCode};
 use tracing::warn;
 
 use super::body::body;
-use super::part::Part;
 use crate::proxy::amend::Foreign;
 use crate::proxy::ask::Ask;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::context::ProxyContext;
 use crate::proxy::reply;
-use crate::storage::store::Kept;
+use crate::storage::store::{Kept, KeptPart};
 use wwwoffle_http::caching::range::{
     BodyPiece, ContentRange, Multipart, RangeSelection, Span, if_range,
 };
@@ -28,7 +27,7 @@ pub(in crate::proxy) fn ranges(
     kept: &Arc<Kept>,
     fields: &HeaderMap,
 ) -> Option<Response<Body>> {
-    if let Some(Part { partial, satisfied }) = &kept.part {
+    if let Some(KeptPart { partial, satisfied }) = &kept.part {
         let answer = answer(context, kept, fields, satisfied, partial.complete_length());
         // Several parts cannot be told apart without a boundary, and there is no whole.
         return answer.or_else(|| Some(reply::plain(500, "the parts cannot be told apart")));

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
+use crate::base::statistics::Given;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::server::waiting::Waiting;
-use crate::storage::statistics::Given;
 
 /// Shared by the end of a connection that sees bytes and the end that sees requests.
 #[derive(Debug, Default)]

@@ -14,12 +14,12 @@ use hyper::header::{
 use hyper::{HeaderMap, Response, StatusCode};
 
 use crate::base::owner::Owner;
+use crate::base::statistics::Given;
 use crate::proxy::body::WholeBody;
 use crate::proxy::repeat::Grounds;
 use crate::proxy::site::Door;
 use crate::proxy::visitor::Visitor;
 use crate::server::context::ServerContext;
-use crate::storage::statistics::Given;
 
 /// The number of parts of the map, each with its own lock.
 const PARTS: usize = 16;

@@ -20,8 +20,8 @@ use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places, Requester};
 use crate::fetch::{self, Wanted, held, why_it_rests};
 use crate::proxy::body::Body;
-use crate::proxy::lookup::look_up;
 use crate::site::context::SiteContext;
+use crate::storage::lookup::look_up;
 use crate::storage::store::Kept;
 use wwwoffle_http::redirect::{location, shown_location};
 

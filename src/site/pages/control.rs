@@ -168,7 +168,8 @@ pub fn confirm(templates: &Templates, shell: &Shell, action: Action, token: &str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::testing::{assert_harmless, link, shell, templates};
+    use crate::page::testing::{assert_harmless, shell, templates};
+    use crate::site::pages::link::link;
 
     #[test]
     fn each_address_of_a_button_has_its_question() {

@@ -10,8 +10,8 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::links;
 use crate::page::{Page, Shell, Templates};
+use crate::site::version_list::changes;
 use crate::storage::versions::NotCompared;
-use crate::storage::versions::history::changes;
 use crate::storage::versions::memento::{timemap_path, version_path};
 
 /// Versions that are listed, fewer where the URL is long; the others are counted.

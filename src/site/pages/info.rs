@@ -5,12 +5,12 @@ mod words;
 use serde::Serialize;
 use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
-use super::certificates::ChainView;
 use super::lists::{self, Told, ToldView};
 use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
 use crate::fetch::recurse::aim::AS_CONFIGURED;
+use crate::page::certificates::ChainView;
 use crate::page::links;
 use crate::page::{Page, Shell, Templates};
 use crate::proxy::last::Last;

@@ -35,3 +35,9 @@ impl LinkView {
         }
     }
 }
+
+#[cfg(test)]
+/// A link that does not decide.
+pub(crate) fn link() -> Link {
+    Link { reason: crate::base::text::say("there is a way out"), decides: None, portal: None }
+}

@@ -8,9 +8,9 @@ use serde::Serialize;
 use self::chart::Chart;
 use crate::api::{HostCounts, Statistics, Sums};
 use crate::base::shown;
+use crate::base::statistics::Outcome;
 use crate::base::text::{Text, count, say};
 use crate::page::{Page, Shell, Templates};
-use crate::storage::statistics::Outcome;
 
 /// The path of the page.
 pub const PATH: &str = "/statistics/";

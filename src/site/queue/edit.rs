@@ -12,11 +12,11 @@ use super::{back, prioritize};
 use crate::fetch::recurse::aim::{Aim, Asked, PartClass};
 use crate::fetch::recurse::begin_at;
 use crate::page::form::Form;
+use crate::page::undone;
 use crate::proxy::body::Body;
 use crate::proxy::target;
 use crate::site::pages::queue as list;
 use crate::site::pages::queue::edit as page;
-use crate::site::pages::undone;
 
 /// The fields of the form that say nothing of what is fetched.
 const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];

@@ -13,8 +13,8 @@ use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::describe::text_of;
 use super::query::{Subject, Wanted};
+use super::recorded::as_recorded;
 use crate::api::{EntryItem, IndexItem, IndexPage, Listed, SearchHit, SearchPage};
-use crate::fetch::held;
 
 /// Requests on the queue that a search tells of.
 const MAX_QUEUED: usize = 50;
@@ -252,7 +252,7 @@ impl Source<'_> {
                 && (wanted.all || self.shows(Kind::Outgoing, place.url()))
             {
                 page.add(request.queued, place.key(), || {
-                    EntryItem::of_waiting(request, held::as_recorded(request, self.now))
+                    EntryItem::of_waiting(request, as_recorded(request, self.now))
                 });
             }
         });
@@ -327,7 +327,7 @@ impl Source<'_> {
                 && (wanted.all || self.shows(Kind::Outgoing, url))
                 && query.is_in(url)
             {
-                found.push(EntryItem::of_waiting(request, held::as_recorded(request, self.now)));
+                found.push(EntryItem::of_waiting(request, as_recorded(request, self.now)));
             }
         });
         found.sort_by_key(|item| item.stored);

@@ -11,7 +11,7 @@ use wwwoffle_spool::{Timestamp, Uses};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::room;
-use crate::fetch::recurse::scope::site;
+use wwwoffle_http::registrable::site;
 
 /// The beginnings of types that pages are put together of. What has no type may be one too.
 const PARTS: [&str; 9] = [

@@ -1,12 +1,14 @@
 //! A kept answer, as the proxy sees it.
 
+use std::sync::Arc;
+
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tracing::warn;
-use wwwoffle_spool::Entry;
+use wwwoffle_spool::{Entry, Partial};
 use wwwoffle_url::Key;
 
-use crate::proxy::ranges::part::Part;
+use wwwoffle_http::caching::range::RangeSelection;
 use wwwoffle_http::caching::vary::StoredVariant;
 use wwwoffle_http::head;
 
@@ -22,7 +24,15 @@ pub struct Kept {
     /// The fields of the request it answered, less the secret ones.
     pub request: HeaderMap,
     /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
-    pub part: Option<Part>,
+    pub part: Option<KeptPart>,
+}
+
+/// Parts of a page that hold what one request asks for.
+#[derive(Clone, Debug)]
+pub struct KeptPart {
+    pub(crate) partial: Arc<Partial>,
+    /// What of it is asked for.
+    pub(crate) satisfied: RangeSelection,
 }
 
 /// Which entry something is said of: its key, and when it was finished, which is unique.

@@ -5,10 +5,10 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::*;
 use crate::api::CompressedFile;
+use crate::page::certificates::tests::chain;
 use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
 use crate::proxy::decide::Decision;
 use crate::proxy::status::{CacheStatus, Why};
-use crate::site::pages::certificates::tests::chain;
 
 fn told(text: &str) -> Text {
     say("{fact}").with("fact", shown::text(text))

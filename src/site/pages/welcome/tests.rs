@@ -3,8 +3,9 @@ use crate::api::{Choice, Download, DownloadWaiting, Mode, QueueCounts, Rejection
 use crate::base::text::say;
 use crate::fetch::LastFetch;
 use crate::page::Page;
-use crate::page::testing::{assert_harmless, hostile, link, shell, templates, time};
+use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
 use crate::site::pages::link::Link;
+use crate::site::pages::link::link;
 
 fn home(mode: Mode) -> Home {
     let status = Status {

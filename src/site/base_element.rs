@@ -16,7 +16,7 @@ use crate::proxy::body::Body;
 const LOOKED_AT: usize = 64 << 10;
 
 /// Puts the element into a page that came from `url`, if there is a place for it and need of it.
-pub async fn put(mut body: Body, url: &str) -> Body {
+pub(super) async fn put(mut body: Body, url: &str) -> Body {
     let (mut frames, mut beginning) = (Vec::new(), Vec::new());
     while beginning.len() < LOOKED_AT
         && let Some(frame) = body.frame().await

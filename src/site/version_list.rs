@@ -2,10 +2,10 @@
 
 use wwwoffle_spool::{Entry, Place, Summary};
 
+use super::entry_info::{content_type, text};
 use crate::api::{History, Version};
 use crate::base::shown;
 use crate::base::text::{Text, say};
-use crate::site::entry_info::text;
 
 /// What is kept of a URL: the entry, if there is one, and the versions before it, the newest first.
 #[must_use]
@@ -16,7 +16,7 @@ pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
         present: true,
         status: entry.status(),
         bytes: entry.body_len(),
-        content_type: crate::site::entry_info::content_type(entry),
+        content_type: content_type(entry),
     });
     // Of a page that itself is gone there may be versions.
     let place = entry.map(Entry::place).or(older.first().map(|newest| &newest.place));

@@ -1,5 +1,5 @@
 //! What the spool has of a URL for a person, whatever a request for it would say: the newest of the
-//! person's own answers, or of everyone's. What answers a request is in [`super::choose`].
+//! person's own answers, or of everyone's. What answers a request is in [`crate::proxy::choose`].
 
 use std::time::SystemTime;
 

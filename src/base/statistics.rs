@@ -1,0 +1,157 @@
+//! What the proxy does, counted: requests by what became of them, and the bytes of bodies, by day and by host.
+//!
+//! ```text
+//! a request ── account of its host ── count, bytes      one number each, nobody waits
+//!                    │  every minute, and when somebody looks
+//!                  ledger ── days, hosts, the rest ───── /statistics/  /metrics
+//!                    │  every five minutes, and at the end
+//!              <spool>/statistics
+//! ```
+//!
+//! Counted are requests for resources of origins that got an answer with a `Cache-Status`, and tunnels; our own pages and the
+//! API are not. Bytes are those of bodies as they were sent and as they came, without heads and without
+//! what encrypts them.
+
+mod account;
+mod ledger;
+mod outcome;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+pub use self::account::{Account, FETCHED, GIVEN, Given, SAVED};
+pub use self::ledger::{Ledger, requests};
+pub use self::outcome::Outcome;
+
+/// So many parts of the accounts have a lock of their own.
+const PARTS: usize = 16;
+
+/// The most accounts of a part between two bookings; the hosts beyond have one together.
+const MAX_ACCOUNTS: usize = 256;
+
+type Accounts = HashMap<Box<str>, Arc<Account>>;
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub struct Statistics {
+    parts: [Mutex<Accounts>; PARTS],
+    hasher: RandomState,
+    /// Of hosts that have no account.
+    others: Arc<Account>,
+    ledger: Mutex<Ledger>,
+    /// Whether what was written before has been read: it must not be written over unread.
+    may_write: AtomicBool,
+}
+
+impl Statistics {
+    /// The account of a host.
+    #[must_use]
+    pub fn account(&self, host: &str) -> Arc<Account> {
+        let mut accounts = self.part(host);
+        if let Some(account) = accounts.get(host) {
+            return Arc::clone(account);
+        }
+        if accounts.len() >= MAX_ACCOUNTS || host.len() > wwwoffle_spool::MAX_HOST {
+            return Arc::clone(&self.others);
+        }
+        let account = Arc::<Account>::default();
+        accounts.insert(host.into(), Arc::clone(&account));
+        account
+    }
+
+    /// What was written before is in the books.
+    pub(crate) fn begin_writing(&self) {
+        self.may_write.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn may_write(&self) -> bool {
+        self.may_write.load(Ordering::Acquire)
+    }
+
+    fn part(&self, host: &str) -> MutexGuard<'_, Accounts> {
+        let [byte, ..] = self.hasher.hash_one(host).to_le_bytes();
+        let [first, rest @ ..] = &self.parts;
+        let at = (usize::from(byte) % PARTS).checked_sub(1);
+        lock(at.and_then(|at| rest.get(at)).unwrap_or(first))
+    }
+
+    /// The books, with all that was counted until `now`.
+    pub fn books(&self, now: SystemTime) -> MutexGuard<'_, Ledger> {
+        let today = day(now);
+        let mut ledger = lock(&self.ledger);
+        for part in &self.parts {
+            lock(part).retain(|host, account| {
+                // Whoever has it in hand may count between these lines; nobody takes it up meanwhile.
+                let is_in_hand = Arc::strong_count(account) > 1;
+                let counts = account.take();
+                ledger.book(today, Some(host), &counts);
+                // What was not used makes place for others.
+                is_in_hand || !counts.is_empty()
+            });
+        }
+        ledger.book(today, None, &self.others.take());
+        ledger
+    }
+}
+
+/// The day of a moment, where the program runs.
+#[must_use]
+pub fn day(now: SystemTime) -> Date {
+    let now = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH);
+    now.to_zoned(TimeZone::system()).date()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Whatever panicked, a count is a count.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_booked_once() {
+        let statistics = Statistics::default();
+        let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_763_800_000);
+        let given = Given::begin(statistics.account("a.example"), Outcome::Hit);
+        given.gave(10);
+        given.again(5);
+        statistics.account("a.example").fetched(7);
+        Given::begin(statistics.account("b.example"), Outcome::Queued).gave(1);
+        for _ in 0..2 {
+            let books = statistics.books(now);
+            let counts = &books.days()[&day(now)];
+            let of = |name| counts.of(name);
+            assert_eq!((of("hit"), of("queued"), requests(counts)), (2, 1, 3));
+            assert_eq!((of(GIVEN), of(SAVED), of(FETCHED)), (16, 15, 7));
+            assert_eq!(books.hosts()[0].0, "a.example");
+        }
+        // What is in hand goes on counting, whatever was booked meanwhile.
+        given.gave(1);
+        assert_eq!(statistics.books(now).since_start().of(GIVEN), 17);
+    }
+
+    #[test]
+    fn accounts_are_bounded_and_make_place() {
+        let statistics = Statistics::default();
+        let now = SystemTime::UNIX_EPOCH;
+        let many = 2 * PARTS * MAX_ACCOUNTS;
+        for at in 0..many {
+            statistics.account(&format!("h{at}.example")).count(Outcome::Hit);
+        }
+        let held = || statistics.parts.iter().map(|part| lock(part).len()).sum::<usize>();
+        assert!(held() <= PARTS * MAX_ACCOUNTS);
+        let count = statistics.books(now).since_start().of("hit");
+        assert_eq!(count, u64::try_from(many).unwrap());
+        drop(statistics.books(now));
+        assert_eq!(held(), 0);
+    }
+}

@@ -1,0 +1,253 @@
+//! The bodies we send that are here: whole, or read from the spool.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use hyper::HeaderMap;
+use hyper::body::Frame;
+use tokio::task::spawn_blocking;
+use wwwoffle_spool::{Body as KeptBody, BodyFile, Partial, Verified, Verifier};
+
+use super::buffers::{Buffer, Buffers};
+use super::store::{Kept, Store};
+use crate::net::upstream::{BoxError, Failure};
+
+/// A response body on its way to a client.
+pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Marks an answer whose whole body is these bytes.
+#[derive(Clone, Debug)]
+pub struct WholeBody(pub Bytes);
+
+/// Why a reader cannot go on.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BodyError {
+    /// The origin's body broke off.
+    #[error("the answer broke off")]
+    Broken(#[source] Arc<Failure>),
+    /// What was written cannot be read back.
+    #[error("the spool cannot be read")]
+    Disk(#[source] Arc<std::io::Error>),
+    /// What is kept is not what was written.
+    #[error("the kept body is damaged")]
+    Damaged,
+}
+
+/// How much one read of a kept body brings, in bytes.
+const READ_SIZE: usize = 128 * 1024;
+
+/// No body.
+#[must_use]
+pub fn empty() -> Body {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body that is here whole.
+#[must_use]
+pub fn whole(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A kept body, with its trailers.
+///
+/// One that is read from the disk is checked against its digest as it goes. Its last piece is held
+/// back until the digest has agreed, so that a damaged body never looks whole to who receives it. One that
+/// has agreed is not checked again for as long as the hot set knows its file to be the same.
+#[must_use]
+pub fn kept(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Body {
+    match kept.entry.body() {
+        KeptBody::Whole(bytes) if trailers.is_none() => whole(Bytes::from_owner(bytes.clone())),
+        KeptBody::Whole(bytes) => {
+            let data = Ok(Frame::data(Bytes::from_owner(bytes.clone())));
+            let end = trailers.map(|trailers| Ok(Frame::trailers(trailers)));
+            StreamBody::new(stream::iter(std::iter::once(data).chain(end))).boxed_unsync()
+        }
+        KeptBody::File(file) => {
+            let reading = Reading {
+                store: store.clone(),
+                kept: Arc::clone(kept),
+                file: file.clone(),
+                verifier: (!file.is_verified()).then(|| file.verifier()),
+                position: 0,
+                buffers: Buffers::new(READ_SIZE),
+                trailers,
+            };
+            let frames = stream::unfold(Some(reading), |reading| async move {
+                reading?.next().await.map_or_else(
+                    |error| Some((Err(BoxError::from(error)), None)),
+                    |next| next.map(|(frame, reading)| (Ok(frame), Some(reading))),
+                )
+            });
+            StreamBody::new(frames).boxed_unsync()
+        }
+    }
+}
+
+/// What a range is read from.
+#[derive(Clone, Debug)]
+pub enum RangeOf {
+    /// A whole answer.
+    Kept(Arc<Kept>),
+    /// One that is kept in part, the range among the parts.
+    Partial(Arc<Partial>),
+}
+
+/// A range of a kept body, or of what is kept of one. Every byte was verified before it is sent; what
+/// turns out to be damaged breaks the body off and is set aside.
+#[must_use]
+pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
+    if let RangeOf::Kept(kept) = &of
+        && let KeptBody::Whole(bytes) = kept.entry.body()
+    {
+        let bytes = Bytes::from_owner(bytes.clone());
+        let within = |offset| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let (start, end) = (within(range.start), within(range.end));
+        return whole(bytes.slice(start.min(end)..end));
+    }
+    let from = match &of {
+        RangeOf::Kept(kept) => kept.entry.verified(),
+        RangeOf::Partial(partial) => partial.verified(),
+    };
+    let reading = RangeReading { store: store.clone(), of, from, range };
+    let frames = stream::unfold(Some(reading), |reading| async move {
+        reading?.next().await.map_or_else(
+            |error| Some((Err(BoxError::from(error)), None)),
+            |next| next.map(|(bytes, reading)| (Ok(Frame::data(bytes)), Some(reading))),
+        )
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// A range being read from the disk.
+struct RangeReading {
+    store: Store,
+    of: RangeOf,
+    from: Verified,
+    /// What is left of it.
+    range: Range<u64>,
+}
+
+impl RangeReading {
+    async fn next(mut self) -> Result<Option<(Bytes, Self)>, BodyError> {
+        if self.range.is_empty() {
+            return Ok(None);
+        }
+        let (mut from, range) = (self.from, self.range.clone());
+        let read = move || {
+            let left = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+            let mut buffer = vec![0; left.min(READ_SIZE)];
+            let read = from.read_at(range.start, &mut buffer);
+            if let Ok(read) = &read {
+                buffer.truncate(*read);
+            }
+            (from, read.map(|_| Bytes::from(buffer)))
+        };
+        let (from, bytes) = match spawn_blocking(read).await {
+            Ok(read) => read,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        };
+        self.from = from;
+        match bytes {
+            Ok(bytes) if bytes.is_empty() => Err(BodyError::Damaged),
+            Ok(bytes) => {
+                self.range.start = self.range.start.saturating_add(length(&bytes));
+                Ok(Some((bytes, self)))
+            }
+            Err(error) if error.is_damaged() => {
+                match self.of {
+                    RangeOf::Kept(kept) => self.store.set_aside(kept).await,
+                    RangeOf::Partial(partial) => self.store.mend_partial(partial.place()).await,
+                }
+                Err(BodyError::Damaged)
+            }
+            Err(error) => Err(BodyError::Disk(Arc::new(std::io::Error::other(error)))),
+        }
+    }
+}
+
+/// A kept body being read from the disk.
+struct Reading {
+    store: Store,
+    kept: Arc<Kept>,
+    file: BodyFile,
+    /// None where the body was checked before.
+    verifier: Option<Verifier>,
+    position: u64,
+    buffers: Buffers,
+    trailers: Option<HeaderMap>,
+}
+
+impl Reading {
+    async fn next(mut self) -> Result<Option<(Frame<Bytes>, Self)>, BodyError> {
+        if self.position == self.file.len() {
+            return Ok(self.trailers.take().map(|trailers| (Frame::trailers(trailers), self)));
+        }
+        let (mut buffer, position) = (self.buffers.take(), self.position);
+        if self.verifier.is_none()
+            && let Some(read) = self.file.read_cached(position, buffer.space())
+        {
+            return Ok(Some(self.with(buffer.filled(read))));
+        }
+        let (file, verifier) = (self.file.clone(), self.verifier.take());
+        let read = move || read_piece(&file, position, buffer, verifier);
+        let piece = match spawn_blocking(read).await {
+            Ok(piece) => piece,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        };
+        match piece {
+            Piece::Data(bytes, verifier) => {
+                self.verifier = verifier;
+                Ok(Some(self.with(bytes)))
+            }
+            Piece::Damaged => {
+                self.store.set_aside(self.kept).await;
+                Err(BodyError::Damaged)
+            }
+            Piece::Unreadable(error) => {
+                Err(BodyError::Disk(Arc::new(std::io::Error::other(error))))
+            }
+        }
+    }
+
+    fn with(mut self, bytes: Bytes) -> (Frame<Bytes>, Self) {
+        self.position = self.position.saturating_add(length(&bytes));
+        (Frame::data(bytes), self)
+    }
+}
+
+enum Piece {
+    /// The next bytes, and the verifier if more follow that are to be checked.
+    Data(Bytes, Option<Verifier>),
+    Damaged,
+    Unreadable(wwwoffle_spool::Error),
+}
+
+fn read_piece(
+    file: &BodyFile,
+    position: u64,
+    mut buffer: Buffer,
+    verifier: Option<Verifier>,
+) -> Piece {
+    let bytes = match file.read_at(position, buffer.space()) {
+        Ok(read) => buffer.filled(read),
+        Err(error) if error.is_damaged() => return Piece::Damaged,
+        Err(error) => return Piece::Unreadable(error),
+    };
+    let Some(mut verifier) = verifier else { return Piece::Data(bytes, None) };
+    verifier.update(&bytes);
+    if position + length(&bytes) < file.len() {
+        Piece::Data(bytes, Some(verifier))
+    } else if verifier.finish() {
+        Piece::Data(bytes, None)
+    } else {
+        Piece::Damaged
+    }
+}
+
+fn length(bytes: &Bytes) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}

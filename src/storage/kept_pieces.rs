@@ -1,0 +1,58 @@
+//! Reads a kept body with its content coding undone.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use wwwoffle_http::caching::coding::CodingTerms;
+
+use super::body::{self, Body};
+use super::decoded;
+use super::store::{Kept, Store};
+use crate::net::upstream::BoxError;
+
+/// A kept body in pieces, its coding undone.
+pub(crate) struct KeptPieces(Body);
+
+impl KeptPieces {
+    /// The body of `kept`, from its beginning.
+    pub(crate) fn of(store: &Store, kept: &Arc<Kept>) -> Self {
+        let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
+        Self(decoded::body(delivery, body::kept(store, kept, None), Arc::default()))
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// When the body is damaged, or in another coding than it says.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, BoxError> {
+        while let Some(frame) = self.0.frame().await {
+            if let Ok(data) = frame?.into_data() {
+                return Ok(Some(data));
+            }
+        }
+        // The caller may call once more, after which a body must not be polled.
+        self.0 = body::empty();
+        Ok(None)
+    }
+}
+
+/// The beginning of a kept body, its coding undone: at least `length` bytes, or all of it.
+///
+/// # Errors
+///
+/// When the body is damaged, or in another coding than it says.
+pub(crate) async fn beginning(
+    store: &Store,
+    kept: &Arc<Kept>,
+    length: usize,
+) -> Result<Vec<u8>, BoxError> {
+    let (mut pieces, mut head) = (KeptPieces::of(store, kept), Vec::new());
+    while head.len() < length
+        && let Some(piece) = pieces.next().await?
+    {
+        head.extend_from_slice(&piece);
+    }
+    Ok(head)
+}

@@ -1,0 +1,19 @@
+//! What holds a request back as far as its file tells.
+
+use jiff::Timestamp;
+use wwwoffle_spool::{OutgoingSummary, RequestState};
+
+use crate::api::Held;
+
+/// What holds a request back as far as its file tells, for a reader of the spool without a daemon.
+#[must_use]
+pub fn as_recorded(request: &OutgoingSummary, now: Timestamp) -> Option<Held> {
+    match &request.state {
+        RequestState::Failed { .. } => None,
+        RequestState::Asking { bytes } => Some(Held::Asks { bytes: *bytes }),
+        RequestState::Waiting => {
+            let until = request.not_before.filter(|until| *until > now)?;
+            Some(Held::Retry { until })
+        }
+    }
+}
