@@ -23,8 +23,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
-use self::body::Shared;
-use self::layout::{First, State, TailRanges};
+use self::body::SharedBytes;
+use self::layout::{EntryStart, EntryState, TailRanges};
 use self::overlay::Overlay;
 use self::part::Part;
 use self::place::Place;
@@ -80,9 +80,9 @@ impl From<Entries> for Lookup {
 #[derive(Clone)]
 pub struct Entry {
     /// The whole file, or its beginning and its tail.
-    pub(crate) bytes: Shared,
-    pub(crate) tail: Shared,
-    pub(crate) first: First,
+    pub(crate) bytes: SharedBytes,
+    pub(crate) tail: SharedBytes,
+    pub(crate) first: EntryStart,
     pub(crate) body: Body,
     pub(crate) after: TailRanges,
     pub(crate) status: u16,
@@ -264,7 +264,7 @@ impl Entry {
         &self.first.id
     }
 
-    pub(crate) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &EntryState {
         self.overlay.as_ref().map_or(&self.first.state, |overlay| &overlay.state)
     }
 

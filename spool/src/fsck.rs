@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::judge::Judge;
-use self::walk::Walk;
+use self::walk::CheckWalk;
 use crate::durability::{Durability, open, recent};
 use crate::error::{Damage, Result};
 use crate::fs::Disk;
@@ -110,7 +110,7 @@ pub(crate) fn walk(
     let bodies = RefCell::default();
     let began = mender.is_none().then(|| disk.now());
     let judge = Judge { disk, root, is_deep: how.is_deep, vault, bodies, began };
-    let mut walk = Walk { judge, how, mender, sums: Sums::default(), held: Vec::new(), tell };
+    let mut walk = CheckWalk { judge, how, mender, sums: Sums::default(), held: Vec::new(), tell };
     walk.run()?;
     Ok(walk.sums)
 }

@@ -106,10 +106,10 @@ impl Queue {
         let mut index = Index::default();
         for key in keys(&*tree.root.disk, &tree.root.path)? {
             match read(&*tree.root.disk, &request_path(&tree.root.path, &key), &key, None) {
-                Ok(Found::Request(request)) => index.insert(key, request.summary()),
-                Ok(Found::Missing) => {}
+                Ok(RequestLookup::Request(request)) => index.insert(key, request.summary()),
+                Ok(RequestLookup::Missing) => {}
                 Err(error) => recovery.failures.push(error),
-                Ok(Found::Bad(reason)) => {
+                Ok(RequestLookup::Bad(reason)) => {
                     recovery
                         .damaged
                         .push(tree.root.move_aside(&request_path(&tree.root.path, &key), reason));
@@ -205,7 +205,7 @@ impl Queue {
         if !wish::wants_more(&new.summary(), known) && priority == known.priority {
             return Ok(Added::Already);
         }
-        let Found::Request(mut known) = self.read(&new.place.key())? else {
+        let RequestLookup::Request(mut known) = self.read(&new.place.key())? else {
             // Whoever fetches it finds out, and sets it aside.
             return Ok(Added::Already);
         };
@@ -276,15 +276,15 @@ impl Queue {
         }
         // A rename is one step, so a reader has the old or the new one without waiting for writers.
         match self.read(key)? {
-            Found::Request(request) => return Ok(Some(request)),
-            Found::Missing => return Ok(None),
-            Found::Bad(_) => {}
+            RequestLookup::Request(request) => return Ok(Some(request)),
+            RequestLookup::Missing => return Ok(None),
+            RequestLookup::Bad(_) => {}
         }
         let _changing = lock(&self.tree.outbox.changing);
         match self.read(key)? {
-            Found::Request(request) => Ok(Some(request)),
-            Found::Missing => Ok(None),
-            Found::Bad(reason) => Err(self.set_aside(key, reason)),
+            RequestLookup::Request(request) => Ok(Some(request)),
+            RequestLookup::Missing => Ok(None),
+            RequestLookup::Bad(reason) => Err(self.set_aside(key, reason)),
         }
     }
 
@@ -302,7 +302,7 @@ impl Queue {
         let now = order::as_it_is_now(request, &known);
         let mut request = now.map_or(Cow::Borrowed(request), Cow::Owned);
         if wish::wants_more(&known, &request.summary())
-            && let Found::Request(now) = self.read(&key)?
+            && let RequestLookup::Request(now) = self.read(&key)?
         {
             wish::merge(request.to_mut(), &now);
         }
@@ -355,7 +355,7 @@ impl Queue {
             let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(&key) else { return Ok(Finished::Gone) };
             if wish::wants_more(&known, &seen.summary())
-                && let Found::Request(now) = self.read(&key)?
+                && let RequestLookup::Request(now) = self.read(&key)?
             {
                 return Ok(Finished::Wanted(now));
             }
@@ -383,7 +383,7 @@ impl Queue {
         let mut count = 0;
         for key in keys {
             let _changing = lock(&self.tree.outbox.changing);
-            let Found::Request(mut request) = self.read(&key)? else { continue };
+            let RequestLookup::Request(mut request) = self.read(&key)? else { continue };
             request.wishes.retain(|wish| wish.run != run);
             if request.wishes.is_empty() && request.kind == RequestKind::Recursive {
                 count += u64::from(self.remove_file(&key)?);
@@ -394,13 +394,13 @@ impl Queue {
         Ok(count)
     }
 
-    fn read(&self, key: &Key) -> Result<Found> {
+    fn read(&self, key: &Key) -> Result<RequestLookup> {
         let (disk, vault) = (&*self.tree.root.disk, Some(&self.vault));
         let named = request_path(&self.tree.root.path, key);
         // What waits for its name stands before what has it; it may have got it meanwhile.
         if let Some(waiting) = self.tree.outbox.path(key) {
             match read(disk, &waiting, key, vault)? {
-                Found::Missing => {}
+                RequestLookup::Missing => {}
                 found => return Ok(found),
             }
         }
@@ -466,7 +466,7 @@ fn is_repeatable(request: &OutgoingSummary) -> bool {
 pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>> {
     let mut list = Vec::new();
     for key in keys(disk, root)? {
-        if let Found::Request(request) = read(disk, &request_path(root, &key), &key, None)? {
+        if let RequestLookup::Request(request) = read(disk, &request_path(root, &key), &key, None)? {
             list.push(request.summary());
         }
     }
@@ -477,8 +477,8 @@ pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>>
 /// One of them, read from its file.
 pub(crate) fn look(disk: &dyn Disk, root: &Path, key: &Key) -> Result<Option<Outgoing>> {
     Ok(match read(disk, &request_path(root, key), key, None)? {
-        Found::Request(request) => Some(request),
-        Found::Missing | Found::Bad(_) => None,
+        RequestLookup::Request(request) => Some(request),
+        RequestLookup::Missing | RequestLookup::Bad(_) => None,
     })
 }
 
@@ -487,7 +487,7 @@ fn sort(list: &mut [OutgoingSummary]) {
 }
 
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
-enum Found {
+enum RequestLookup {
     Request(Outgoing),
     Missing,
     Bad(Reason),
@@ -506,20 +506,20 @@ fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
-fn read(disk: &dyn Disk, path: &Path, key: &Key, vault: Option<&Vault>) -> Result<Found> {
+fn read(disk: &dyn Disk, path: &Path, key: &Key, vault: Option<&Vault>) -> Result<RequestLookup> {
     let (file, len) = match disk.open(path) {
         Ok(Opened::File(file, len)) => (file, len),
-        Ok(Opened::NotAFile) => return Ok(Found::Bad("it is not a plain file")),
-        Err(error) if is_missing(&error) => return Ok(Found::Missing),
+        Ok(Opened::NotAFile) => return Ok(RequestLookup::Bad("it is not a plain file")),
+        Err(error) if is_missing(&error) => return Ok(RequestLookup::Missing),
         Err(error) => return Err(Error::disk("open", path, error)),
     };
     let Some(len) = usize::try_from(len).ok().filter(|&len| len <= MAX_REQUEST_FILE) else {
-        return Ok(Found::Bad("it is longer than any request"));
+        return Ok(RequestLookup::Bad("it is longer than any request"));
     };
     let bytes = read_exactly(&*file, len, 0).map_err(|error| Error::disk("read", path, error))?;
     Ok(match Outgoing::decode(&bytes, vault) {
-        Ok(request) if request.place.key() == *key => Found::Request(request),
-        Ok(_) => Found::Bad("it belongs to another place"),
-        Err(reason) => Found::Bad(reason),
+        Ok(request) if request.place.key() == *key => RequestLookup::Request(request),
+        Ok(_) => RequestLookup::Bad("it belongs to another place"),
+        Err(reason) => RequestLookup::Bad(reason),
     })
 }

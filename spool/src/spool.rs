@@ -31,10 +31,10 @@ pub use self::reader::Reader;
 /// When the last clone and the last [`crate::Writer`] are dropped, every finished entry is written and
 /// the lock is released.
 #[derive(Debug, Clone)]
-pub struct Spool(Arc<Parts>);
+pub struct Spool(Arc<SpoolParts>);
 
 #[derive(Debug)]
-struct Parts {
+struct SpoolParts {
     session: Arc<Session>,
     queue: Queue,
     monitors: Monitors,
@@ -76,7 +76,7 @@ impl Spool {
         let queue = Queue::open(Arc::clone(&tree), &mut recovery)?;
         recovery.was_not_closed = lock.is_some() && tree.root.open_recent();
         let session = Arc::new(Session::new(tree, options.batch_interval, lock)?);
-        Ok((Spool(Arc::new(Parts { session, queue, monitors })), recovery))
+        Ok((Spool(Arc::new(SpoolParts { session, queue, monitors })), recovery))
     }
 
     fn session(&self) -> &Arc<Session> {

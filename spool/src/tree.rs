@@ -35,14 +35,14 @@ use self::pending::Pending;
 use self::removed::RemovalLocks;
 use self::seen::Watcher;
 use self::segments::SegmentLocks;
-use self::shelf::{Which, is_unchanged};
+use self::shelf::{VariantChoice, is_unchanged};
 use self::versions::{VersionLimits, Versions};
 use self::walk::Walk;
 use crate::durability::outbox::Outbox;
 use crate::durability::{Durability, Root, TMP};
-use crate::entry::overlay::{self, Found, overlay_path};
+use crate::entry::overlay::{self, OverlayLookup, overlay_path};
 use crate::entry::place::Place;
-use crate::entry::read::{self, Content, Expected};
+use crate::entry::read::{self, Content, ExpectedEntry};
 use crate::entry::{BodyFile, Entries, Entry, Lookup};
 use crate::error::{Damage, Error, Result};
 use crate::fs::parallel::{self, lock};
@@ -96,7 +96,7 @@ pub(crate) struct Tree {
 
 /// A file under `tmp/` that is complete.
 #[derive(Debug, Clone)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedFile {
     pub(crate) place: Place,
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn DiskFile>,
@@ -107,7 +107,7 @@ pub(crate) struct Finished {
     pub(crate) digest: [u8; 32],
 }
 
-impl Finished {
+impl FinishedFile {
     pub(crate) fn sync(&self) -> Result<()> {
         self.file.sync().map_err(|error| Error::disk("write", &self.path, error))
     }
@@ -115,7 +115,7 @@ impl Finished {
 
 /// What an entry may take the place of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Over<'a> {
+pub(crate) enum ReplaceCondition<'a> {
     /// Of whatever is there.
     Anything,
     /// Of nothing: there must be no entry.
@@ -126,10 +126,10 @@ pub(crate) enum Over<'a> {
     Seen(&'a Entry),
 }
 
-impl<'a> Over<'a> {
+impl<'a> ReplaceCondition<'a> {
     /// Of what was there, and of nothing that has come since.
-    pub(crate) fn found(found: Option<&'a Entry>) -> Over<'a> {
-        found.map_or(Over::Nothing, |entry| Over::Only(entry.id()))
+    pub(crate) fn found(found: Option<&'a Entry>) -> ReplaceCondition<'a> {
+        found.map_or(ReplaceCondition::Nothing, |entry| ReplaceCondition::Only(entry.id()))
     }
 }
 
@@ -158,7 +158,7 @@ impl Tree {
     /// The entry at a place, and of one that says no variant the one stored last. What is not whole
     /// is set aside.
     pub(crate) fn entry(&self, place: &Place) -> Result<Lookup> {
-        let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
+        let which = if place.variant_text().is_empty() { VariantChoice::All } else { VariantChoice::Exact };
         let mut entries = self.lookup(place, which)?;
         if !entries.found.is_empty() {
             self.tell(entries.set_aside.drain(..));
@@ -168,12 +168,12 @@ impl Tree {
 
     /// All that is kept under a key. What is not whole is set aside.
     pub(crate) fn entries(&self, place: &Place) -> Result<Entries> {
-        self.lookup(place, Which::All)
+        self.lookup(place, VariantChoice::All)
     }
 
     /// The entry of exactly this place.
     pub(crate) fn exact(&self, place: &Place) -> Result<Option<Entry>> {
-        let mut entries = self.lookup(place, Which::Exact)?;
+        let mut entries = self.lookup(place, VariantChoice::Exact)?;
         self.tell(entries.set_aside.drain(..));
         Ok(entries.found.pop())
     }
@@ -185,7 +185,7 @@ impl Tree {
         }
     }
 
-    fn lookup(&self, place: &Place, which: Which) -> Result<Entries> {
+    fn lookup(&self, place: &Place, which: VariantChoice) -> Result<Entries> {
         for _ in 0..LOOKUP_TRIES {
             let look = self.look(place, which)?;
             if !look.bad.is_empty() {
@@ -227,7 +227,7 @@ impl Tree {
             None => self.names_of(place),
         };
         for path in paths {
-            let expected = Expected { place, name: place.variant_name() };
+            let expected = ExpectedEntry { place, name: place.variant_name() };
             let content = read::read(&*self.root.disk, &self.root.path, &path, Some(expected))?;
             let Content::Whole(now) = content else { continue };
             let identity = |body: &BodyFile| {
@@ -247,12 +247,12 @@ impl Tree {
     }
 
     /// Makes a finished file the entry of its place, as durably as the setting says.
-    pub(crate) fn admit(&self, finished: Finished) -> Result<()> {
-        self.admit_over(finished, Over::Anything).map(|_| ())
+    pub(crate) fn admit(&self, finished: FinishedFile) -> Result<()> {
+        self.admit_over(finished, ReplaceCondition::Anything).map(|_| ())
     }
 
     /// The same, if what is at its place then is what it may take the place of; false if not.
-    pub(crate) fn admit_over(&self, finished: Finished, over: Over<'_>) -> Result<bool> {
+    pub(crate) fn admit_over(&self, finished: FinishedFile, over: ReplaceCondition<'_>) -> Result<bool> {
         if self.root.durability == Durability::Each {
             finished.sync()?;
         }
@@ -264,16 +264,16 @@ impl Tree {
     pub(crate) fn admit_made(
         &self,
         place: &Place,
-        over: Over<'_>,
-        make: impl FnOnce() -> Result<Finished>,
+        over: ReplaceCondition<'_>,
+        make: impl FnOnce() -> Result<FinishedFile>,
     ) -> Result<bool> {
-        let now = || self.look(place, Which::Exact).map(|look| look.found);
+        let now = || self.look(place, VariantChoice::Exact).map(|look| look.found);
         let is_outdated = || {
             Ok::<_, Error>(match over {
-                Over::Anything => false,
-                Over::Nothing => !now()?.is_empty(),
-                Over::Only(id) => now()?.first().is_none_or(|now| now.id() != id),
-                Over::Seen(seen) => now()?.first().is_none_or(|now| !is_unchanged(now, seen)),
+                ReplaceCondition::Anything => false,
+                ReplaceCondition::Nothing => !now()?.is_empty(),
+                ReplaceCondition::Only(id) => now()?.first().is_none_or(|now| now.id() != id),
+                ReplaceCondition::Seen(seen) => now()?.first().is_none_or(|now| !is_unchanged(now, seen)),
             })
         };
         let _told = self.changing(place);
@@ -317,7 +317,7 @@ impl Tree {
 
     /// A whole answer is kept, and as durably as it will be: its parts are of no more use. Of those of
     /// another an error or a way round tells nothing: the rest may still come.
-    pub(crate) fn drop_parts(&self, finished: &Finished) {
+    pub(crate) fn drop_parts(&self, finished: &FinishedFile) {
         if !(200..300).contains(&finished.status) {
             return;
         }
@@ -336,7 +336,7 @@ impl Tree {
         let mut synced = Vec::new();
         let waiting = self.pending.snapshot();
         let threads = self.root.disk.waits_at_once();
-        let sync = |finished: &Finished| {
+        let sync = |finished: &FinishedFile| {
             if self.pending.is_held(finished) { Ok(()) } else { finished.file.sync() }
         };
         let done = parallel::for_each(&waiting, threads, sync);
@@ -407,22 +407,22 @@ impl Tree {
         }
         let _told = self.changing(place);
         let _commit = lock(&self.commit);
-        let expected = Expected { place, name: place.variant_name() };
+        let expected = ExpectedEntry { place, name: place.variant_name() };
         let read = read::read(&*self.root.disk, &self.root.path, path, Some(expected));
         let Ok(Content::Whole(now)) = read else { return };
-        if !matches!(overlay::read(&*self.root.disk, &overlay, &now), Ok(Found::Its(_)) | Err(_)) {
+        if !matches!(overlay::read(&*self.root.disk, &overlay, &now), Ok(OverlayLookup::Its(_)) | Err(_)) {
             let _ = self.root.disk.remove_file(&overlay);
         }
     }
 
     /// Forgets a finished file that cannot be kept. False when it was no longer wanted anyway.
-    fn give_up(&self, finished: &Finished) -> bool {
+    fn give_up(&self, finished: &FinishedFile) -> bool {
         let _told = self.changing(&finished.place);
         let _commit = lock(&self.commit);
         self.pending.holds(finished) && self.forget_and_remove(finished)
     }
 
-    fn forget_and_remove(&self, finished: &Finished) -> bool {
+    fn forget_and_remove(&self, finished: &FinishedFile) -> bool {
         self.pending.forget(&finished.place);
         self.root.discard(&finished.path);
         true

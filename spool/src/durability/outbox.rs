@@ -25,12 +25,12 @@ const MAX_DUE: usize = 256;
 pub(crate) struct Outbox {
     /// Held by whoever changes the queue, over all its disk calls.
     pub(crate) changing: Mutex<()>,
-    due: Mutex<Due>,
+    due: Mutex<DueChanges>,
 }
 
 #[derive(Debug, Default)]
-struct Due {
-    come: HashMap<Key, Come>,
+struct DueChanges {
+    come: HashMap<Key, NewRequest>,
     /// With the number of the change: a request may come again, and go again, meanwhile.
     gone: HashMap<Key, u64>,
     changes: u64,
@@ -38,19 +38,19 @@ struct Due {
 
 /// A request whose file waits for its name.
 #[derive(Debug, Clone)]
-struct Come {
+struct NewRequest {
     path: PathBuf,
     file: Arc<dyn DiskFile>,
 }
 
 /// What was due when a batch began.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
-    come: Vec<(Key, Come)>,
+pub(crate) struct DueBatch {
+    come: Vec<(Key, NewRequest)>,
     gone: Vec<(Key, u64)>,
 }
 
-impl Due {
+impl DueChanges {
     fn is_time(&self) -> bool {
         self.come.len() + self.gone.len() >= MAX_DUE
     }
@@ -64,7 +64,7 @@ impl Outbox {
 
     /// Some answers could not be kept: the files of all that were to go with them stay, and the next
     /// start asks for what is missing.
-    pub(crate) fn keep(&self, taken: &Taken) {
+    pub(crate) fn keep(&self, taken: &DueBatch) {
         let mut due = lock(&self.due);
         for (key, change) in &taken.gone {
             if due.gone.get(key) == Some(change) {
@@ -74,15 +74,15 @@ impl Outbox {
     }
 
     /// Of what is due, the requests that have come; those that were to go stay, as for [`Outbox::keep`].
-    pub(crate) fn only_come(&self, taken: Taken) -> Taken {
+    pub(crate) fn only_come(&self, taken: DueBatch) -> DueBatch {
         self.keep(&taken);
-        Taken { come: taken.come, gone: Vec::new() }
+        DueBatch { come: taken.come, gone: Vec::new() }
     }
 
     /// What is due now. To be asked before what of the entries waits.
-    pub(crate) fn take(&self) -> Taken {
+    pub(crate) fn take(&self) -> DueBatch {
         let due = lock(&self.due);
-        Taken {
+        DueBatch {
             come: due.come.iter().map(|(key, come)| (*key, come.clone())).collect(),
             gone: due.gone.iter().map(|(key, change)| (*key, *change)).collect(),
         }
@@ -100,7 +100,7 @@ impl Outbox {
         }
         let mut due = lock(&self.due);
         due.gone.remove(&key);
-        due.come.insert(key, Come { path, file });
+        due.come.insert(key, NewRequest { path, file });
         Ok(due.is_time())
     }
 
@@ -130,7 +130,7 @@ impl Outbox {
 
     /// Puts the requests that have come on the medium, and takes the files of those away that are
     /// answered. Not to be called before their answers are on the medium.
-    pub(crate) fn write(&self, root: &Root, taken: &Taken) -> Result<()> {
+    pub(crate) fn write(&self, root: &Root, taken: &DueBatch) -> Result<()> {
         let threads = root.disk.waits_at_once();
         let done = parallel::for_each(&taken.come, threads, |(_, come)| come.file.sync());
         for ((key, _), done) in taken.come.iter().zip(done) {

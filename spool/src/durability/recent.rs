@@ -33,21 +33,21 @@ const MAX_LINE: usize = 1_024;
 /// What came since the spool was opened, and what came last before that.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
-    now: Mutex<Now>,
+    now: Mutex<RecentList>,
     /// What an opening before has left, the first first, until it has been looked at.
-    left: Mutex<Vec<Noted>>,
+    left: Mutex<Vec<RecentFile>>,
 }
 
 /// A file that got its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Noted {
+pub(crate) struct RecentFile {
     /// When. `None`: the line does not tell.
     pub(crate) at: Option<Timestamp>,
     pub(crate) path: PathBuf,
 }
 
 #[derive(Debug, Default)]
-struct Now {
+struct RecentList {
     file: Option<Arc<dyn DiskFile>>,
     written: u64,
     /// Lines that are not in the file yet.
@@ -101,7 +101,7 @@ impl Root {
     }
 
     /// The file that was renamed last, of those that have not been checked.
-    pub(crate) fn last_unchecked(&self) -> Option<Noted> {
+    pub(crate) fn last_unchecked(&self) -> Option<RecentFile> {
         lock(&self.recent.left).last().cloned()
     }
 
@@ -193,7 +193,7 @@ fn last_lines(file: &dyn DiskFile, len: u64, from: u64) -> Vec<u8> {
 
 /// What a file tells, as far as its paths are some of entries: nothing else is touched, whatever is in
 /// the file.
-fn noted(bytes: &[u8]) -> Vec<Noted> {
+fn noted(bytes: &[u8]) -> Vec<RecentFile> {
     let noted = |line: &[u8]| {
         let line = std::str::from_utf8(line).ok()?;
         // No scheme has a space.
@@ -206,7 +206,7 @@ fn noted(bytes: &[u8]) -> Vec<Noted> {
         let is_ours = scheme.is_some() && (3..=4).contains(&parts.count());
         let is_entry = path.extension().is_some_and(|extension| extension == "warc");
         let is_short = path.as_os_str().len() <= MAX_LINE;
-        (is_plain && is_ours && is_entry && is_short).then(|| Noted { at, path: path.to_owned() })
+        (is_plain && is_ours && is_entry && is_short).then(|| RecentFile { at, path: path.to_owned() })
     };
     // What was cut off has no end.
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
@@ -231,7 +231,7 @@ mod tests {
             (None, "=ftps/a/9f/x.warc"),
             (Some(at), "http/a/9f/t.warc"),
         ];
-        let want = want.map(|(at, path)| Noted { at, path: path.into() });
+        let want = want.map(|(at, path)| RecentFile { at, path: path.into() });
         assert_eq!(noted(bytes), want);
         assert_eq!(noted(b""), []);
     }

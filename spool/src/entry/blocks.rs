@@ -87,15 +87,15 @@ impl Blocks {
 
 /// Makes the checksums of a body from its bytes in order.
 #[derive(Debug)]
-pub(crate) struct Summing {
+pub(crate) struct BlockSummer {
     blocks: Blocks,
     now: Hasher,
     filled: u64,
 }
 
-impl Summing {
-    pub(crate) fn new() -> Summing {
-        Summing { blocks: Blocks { len: BLOCK, sums: Vec::new() }, now: Hasher::new(), filled: 0 }
+impl BlockSummer {
+    pub(crate) fn new() -> BlockSummer {
+        BlockSummer { blocks: Blocks { len: BLOCK, sums: Vec::new() }, now: Hasher::new(), filled: 0 }
     }
 
     /// Takes the next bytes.
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn summed(body: &[u8], piece: usize) -> Blocks {
-        let mut summing = Summing::new();
+        let mut summing = BlockSummer::new();
         for piece in body.chunks(piece) {
             summing.update(piece);
         }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn there_are_never_too_many() {
-        let mut summing = Summing::new();
+        let mut summing = BlockSummer::new();
         let zeros = vec![0; 1 << 20];
         for _ in 0..=MAX_BLOCKS {
             summing.update(&zeros);

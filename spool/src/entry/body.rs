@@ -21,7 +21,7 @@ use crate::fs::size::wide;
 const PIECE: usize = 256 << 10;
 
 /// Bytes that several parts of an entry share.
-pub(crate) type Shared = Arc<Vec<u8>>;
+pub(crate) type SharedBytes = Arc<Vec<u8>>;
 
 /// The body of an entry, as it was received less its transfer coding.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub enum Body {
 /// A body in memory. Cloning shares it; as it is `AsRef<[u8]>`, a buffer type can own it uncopied.
 #[derive(Clone)]
 pub struct Whole {
-    pub(crate) bytes: Shared,
+    pub(crate) bytes: SharedBytes,
     pub(crate) range: Range<usize>,
 }
 

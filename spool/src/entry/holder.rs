@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::Entry;
 use super::body::Body;
-use super::layout::{self, After, FIRST_READ, Finish, First, MAX_HEAD, Start, State};
+use super::layout::{self, TailContent, FIRST_READ, FinalFields, EntryStart, MAX_HEAD, StartWriter, EntryState};
 use super::place::{EXTENSION, Place};
 use super::read::{self, Content};
 use super::summary::beginning;
@@ -31,15 +31,15 @@ const UPDATED: usize = 256;
 
 /// The record that holds the body of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refers {
+pub(crate) struct BodyReference {
     id: String,
     url: String,
     when: Timestamp,
 }
 
-impl Refers {
-    pub(crate) fn to(holder: &Entry) -> Refers {
-        Refers { id: holder.id().to_owned(), url: holder.url().to_owned(), when: holder.when() }
+impl BodyReference {
+    pub(crate) fn to(holder: &Entry) -> BodyReference {
+        BodyReference { id: holder.id().to_owned(), url: holder.url().to_owned(), when: holder.when() }
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn held_by(disk: &dyn Disk, root: &Path, path: &Path) -> Result<Optio
 }
 
 /// What an entry shares of which this is the beginning.
-pub(crate) fn held_of(disk: &dyn Disk, root: &Path, first: &First) -> Result<Option<Held>> {
+pub(crate) fn held_of(disk: &dyn Disk, root: &Path, first: &EntryStart) -> Result<Option<Held>> {
     if first.refers.is_none() {
         return Ok(None);
     }
@@ -70,10 +70,10 @@ pub(crate) fn held_of(disk: &dyn Disk, root: &Path, first: &First) -> Result<Opt
 }
 
 /// What the first record of an entry refers to: nothing, if it is a response.
-pub(crate) fn refers(header: &Header<'_>) -> Result<Option<Refers>, Reason> {
+pub(crate) fn refers(header: &Header<'_>) -> Result<Option<BodyReference>, Reason> {
     match header.need("WARC-Type")? {
         "response" => Ok(None),
-        "revisit" if header.get("WARC-Profile") == Some(PROFILE) => Ok(Some(Refers {
+        "revisit" if header.get("WARC-Profile") == Some(PROFILE) => Ok(Some(BodyReference {
             id: header.need("WARC-Refers-To")?.to_owned(),
             url: header.need("WARC-Refers-To-Target-URI")?.to_owned(),
             when: header.time("WARC-Refers-To-Date")?,
@@ -96,7 +96,7 @@ pub(crate) fn path_of(name: Key) -> PathBuf {
 }
 
 /// The body of an entry whose file refers to a holder.
-pub(crate) fn body_of(disk: &dyn Disk, root: &Path, first: &First) -> Result<Result<Body, Reason>> {
+pub(crate) fn body_of(disk: &dyn Disk, root: &Path, first: &EntryStart) -> Result<Result<Body, Reason>> {
     let held = holder(disk, root, first.digest, &first.place)?;
     Ok(match held {
         Content::Whole(holder) if holder.body_len() == first.body_len => Ok(holder.body),
@@ -135,14 +135,14 @@ fn fault_of(holder: &Entry) -> Option<Reason> {
 /// longer than what is read at once, or could become so by an update.
 pub(crate) fn file_of(
     entry: &Entry,
-    (head, state): (&[u8], &State),
-    refers: &Refers,
+    (head, state): (&[u8], &EntryState),
+    refers: &BodyReference,
 ) -> Result<Option<Vec<u8>>> {
     let (place, when) = (entry.place(), entry.when());
     let ids = record_ids()?;
     let [id, _] = &ids;
     let mut bytes = Vec::new();
-    let start = Start::write_shared(&mut bytes, place, when, state, head, |out| {
+    let start = StartWriter::write_shared(&mut bytes, place, when, state, head, |out| {
         push_field(out, "WARC-Type", "revisit");
         push_field(out, "WARC-Record-ID", id);
         push_field(out, "WARC-Profile", PROFILE);
@@ -154,10 +154,10 @@ pub(crate) fn file_of(
     });
     let (request, connection) = (entry.request(), entry.connection());
     let (trailers, part, blocks) = (entry.trailers(), None, None);
-    let after = After { request, connection, trailers, part, blocks };
+    let after = TailContent { request, connection, trailers, part, blocks };
     let tail = layout::tail(place, &ids, when, &after, start.body_offset())?;
     bytes.extend_from_slice(&tail);
-    let finish = Finish {
+    let finish = FinalFields {
         body_len: 0,
         digest: *entry.digest(),
         tail_len: wide(tail.len()),
@@ -172,7 +172,7 @@ pub(crate) fn file_of(
 }
 
 /// The file of an entry that shares its body already, as an update leaves it.
-pub(crate) fn updated(entry: &Entry, head: &[u8], state: &State) -> Result<Vec<u8>> {
+pub(crate) fn updated(entry: &Entry, head: &[u8], state: &EntryState) -> Result<Vec<u8>> {
     let bytes = match &entry.first.refers {
         Some(refers) => file_of(entry, (head, state), refers)?,
         None => None,

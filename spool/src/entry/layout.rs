@@ -22,9 +22,9 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use crate::entry::blocks::{Blocks, MAX_BLOCKS_TEXT};
-use crate::entry::holder::Refers;
+use crate::entry::holder::BodyReference;
 use crate::entry::part::{MAX_PART_TEXT, Part};
-use crate::entry::place::{MAX_OWNER, MAX_VARIANT, Origin, Place};
+use crate::entry::place::{MAX_OWNER, MAX_VARIANT, KeyOrigin, Place};
 use crate::entry::warc::{
     BLOCK_END, FIELDS, Header, LINE_END, REQUEST, RESPONSE, Reason, Record, VERSION_LINE, escape,
     parse_record, push_field, time_text, unescape,
@@ -32,7 +32,7 @@ use crate::entry::warc::{
 use crate::entry::{holder, warc};
 use crate::error::{Error, Result};
 
-pub(crate) use state::{ASKED, State};
+pub(crate) use state::{ASKED, EntryState};
 
 /// What an unfinished file begins with, as wide as the line that takes its place.
 pub(crate) const UNFINISHED: &str = "unfinished";
@@ -114,7 +114,7 @@ pub(crate) enum Purpose {
 
 /// The beginning of an entry that is being written, up to its body.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct StartWriter {
     /// The length of the fixed fields.
     fixed: usize,
     /// The check over everything after the fixed fields.
@@ -127,7 +127,7 @@ pub(crate) struct Start {
 
 /// What is filled in at the end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Finish {
+pub(crate) struct FinalFields {
     pub(crate) body_len: u64,
     pub(crate) digest: [u8; 32],
     pub(crate) tail_len: u64,
@@ -136,22 +136,22 @@ pub(crate) struct Finish {
     pub(crate) cut: bool,
 }
 
-impl Start {
+impl StartWriter {
     /// Appends the beginning of an unfinished entry to `out`.
     pub(crate) fn write(
         out: &mut Vec<u8>,
         place: &Place,
         id: &str,
         when: Timestamp,
-        state: &State,
+        state: &EntryState,
         head: &[u8],
         purpose: Purpose,
-    ) -> Start {
+    ) -> StartWriter {
         let fixed = FIXED + if purpose == Purpose::Whole { 0 } else { ENDED.len() };
         begin(out, fixed);
         push_field(out, "WARC-Type", "response");
         push_field(out, "WARC-Record-ID", id);
-        Start::go_on(out, fixed, place, when, state, head, purpose)
+        StartWriter::go_on(out, fixed, place, when, state, head, purpose)
     }
 
     /// The same of an entry whose body is kept in another file, with the fields that say so.
@@ -159,13 +159,13 @@ impl Start {
         out: &mut Vec<u8>,
         place: &Place,
         when: Timestamp,
-        state: &State,
+        state: &EntryState,
         head: &[u8],
         fields: impl FnOnce(&mut Vec<u8>),
-    ) -> Start {
+    ) -> StartWriter {
         begin(out, FIXED);
         fields(out);
-        Start::go_on(out, FIXED, place, when, state, head, Purpose::Whole)
+        StartWriter::go_on(out, FIXED, place, when, state, head, Purpose::Whole)
     }
 
     fn go_on(
@@ -173,10 +173,10 @@ impl Start {
         fixed: usize,
         place: &Place,
         when: Timestamp,
-        state: &State,
+        state: &EntryState,
         head: &[u8],
         purpose: Purpose,
-    ) -> Start {
+    ) -> StartWriter {
         push_field(out, "WARC-Date", &time_text(when));
         push_field(out, "WARC-Target-URI", place.url());
         push_field(out, "Content-Type", RESPONSE);
@@ -191,7 +191,7 @@ impl Start {
         let after = out.get(fixed..).unwrap_or_default();
         let mut check = crc32fast::Hasher::new();
         check.update(after);
-        Start { fixed, check, after_fixed: wide(after.len()), head: wide(head.len()) }
+        StartWriter { fixed, check, after_fixed: wide(after.len()), head: wide(head.len()) }
     }
 
     /// Where the body begins in the file.
@@ -200,7 +200,7 @@ impl Start {
     }
 
     /// What takes the place of the beginning of the file when all the rest is written.
-    pub(crate) fn fixed(&self, finish: &Finish) -> Vec<u8> {
+    pub(crate) fn fixed(&self, finish: &FinalFields) -> Vec<u8> {
         let block_end = self.body_offset() + finish.body_len;
         let mut fixed = Vec::with_capacity(self.fixed);
         fixed.extend_from_slice(VERSION_LINE.as_bytes());
@@ -232,7 +232,7 @@ fn begin(out: &mut Vec<u8>, fixed: usize) {
 
 /// What follows the body, and is known when it is complete.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct After<'a> {
+pub(crate) struct TailContent<'a> {
     pub(crate) request: &'a [u8],
     pub(crate) connection: Option<&'a [u8]>,
     pub(crate) trailers: Option<&'a [u8]>,
@@ -247,7 +247,7 @@ pub(crate) fn tail(
     place: &Place,
     ids: &[String; 2],
     when: Timestamp,
-    after: &After<'_>,
+    after: &TailContent<'_>,
     body_end: u64,
 ) -> Result<Vec<u8>> {
     let [response, request_id] = ids;
@@ -290,12 +290,12 @@ pub(crate) fn tail(
 
 /// An entry's beginning, read. Ranges are within what was read.
 #[derive(Debug, Clone)]
-pub(crate) struct First {
+pub(crate) struct EntryStart {
     pub(crate) place: Place,
     /// Of the record it was stored with, which an update keeps.
     pub(crate) id: String,
     pub(crate) when: Timestamp,
-    pub(crate) state: State,
+    pub(crate) state: EntryState,
     pub(crate) stored: Timestamp,
     pub(crate) digest: [u8; 32],
     pub(crate) head: Range<usize>,
@@ -305,12 +305,12 @@ pub(crate) struct First {
     /// The body is not whole, or was never meant to be.
     pub(crate) is_part: bool,
     /// The body is kept in another file: that of this record.
-    pub(crate) refers: Option<Refers>,
+    pub(crate) refers: Option<BodyReference>,
 }
 
-impl First {
+impl EntryStart {
     /// Reads the beginning of a file of `file_len` bytes. Everything up to the body is verified.
-    pub(crate) fn parse(bytes: &[u8], file_len: u64) -> Result<First, Reason> {
+    pub(crate) fn parse(bytes: &[u8], file_len: u64) -> Result<EntryStart, Reason> {
         if bytes.starts_with(UNFINISHED.as_bytes()) {
             return Err("it was never finished");
         }
@@ -337,11 +337,11 @@ impl First {
         };
         let id = if refers.is_some() { holder::RECORD } else { "WARC-Record-ID" };
         let when = header.time("WARC-Date")?;
-        let first = First {
+        let first = EntryStart {
             place: place(&header)?,
             id: header.need(id)?.to_owned(),
             when,
-            state: State::read(&header, when)?,
+            state: EntryState::read(&header, when)?,
             stored: header.time("Wwwoffle-Stored")?,
             digest: header.digest("WARC-Payload-Digest")?,
             head,
@@ -433,8 +433,8 @@ pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
 /// The fields that say where a record belongs, besides its target.
 pub(crate) fn place_fields(place: &Place, mut field: impl FnMut(&str, &str)) {
     let origin = match place.origin() {
-        Origin::Url => "url",
-        Origin::Variant => "variant",
+        KeyOrigin::Url => "url",
+        KeyOrigin::Variant => "variant",
     };
     field("Wwwoffle-Key", &format!("{origin} {}", place.key()));
     if let Some(owner) = place.owner() {
@@ -450,8 +450,8 @@ pub(crate) fn place(header: &Header<'_>) -> Result<Place, Reason> {
     let (origin, key) = header.need("Wwwoffle-Key")?.split_once(' ').unwrap_or_default();
     let key = key.parse().map_err(|_| "a key in a header is none")?;
     let origin = match origin {
-        "url" => Origin::Url,
-        "variant" => Origin::Variant,
+        "url" => KeyOrigin::Url,
+        "variant" => KeyOrigin::Variant,
         _ => return Err("a key in a header is none"),
     };
     let text = |name, most| {

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::entry::head::status_of;
-use crate::entry::layout::{MAX_HEAD, MAX_URL, State};
+use crate::entry::layout::{MAX_HEAD, MAX_URL, EntryState};
 use crate::entry::place::{MAX_OWNER, MAX_VARIANT};
 use crate::entry::warc::{RESPONSE, Reason, Record, parse_record, time_text};
 use crate::entry::{Entry, layout, place, warc};
@@ -34,12 +34,12 @@ const MAX_OVERLAY: usize = 2 * MAX_URL + 3 * (MAX_OWNER + MAX_VARIANT) + (4 << 1
 #[derive(Debug, Clone)]
 pub(crate) struct Overlay {
     pub(crate) head: Vec<u8>,
-    pub(crate) state: State,
+    pub(crate) state: EntryState,
 }
 
 /// What a name held.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum OverlayLookup {
     /// What belongs to the entry.
     Its(Overlay),
     /// Nothing, or what belongs to another entry.
@@ -65,7 +65,7 @@ pub(crate) fn entry_path(overlay: &Path) -> PathBuf {
 }
 
 /// The file for what was learnt of an entry.
-pub(crate) fn encode(entry: &Entry, head: &[u8], state: &State) -> Result<Vec<u8>> {
+pub(crate) fn encode(entry: &Entry, head: &[u8], state: &EntryState) -> Result<Vec<u8>> {
     let [id, _] = warc::record_ids()?;
     let mut record = Record::new("revisit");
     record.field("WARC-Record-ID", &id);
@@ -84,19 +84,19 @@ pub(crate) fn encode(entry: &Entry, head: &[u8], state: &State) -> Result<Vec<u8
 }
 
 /// Reads what lies at `path`, beside the file of `entry`.
-pub(crate) fn read(disk: &dyn Disk, path: &Path, entry: &Entry) -> Result<Found> {
+pub(crate) fn read(disk: &dyn Disk, path: &Path, entry: &Entry) -> Result<OverlayLookup> {
     let file = match disk.open(path) {
         Ok(Opened::File(file, _)) => file,
-        Ok(Opened::NotAFile) => return Ok(Found::Bad),
-        Err(error) if error::is_missing(&error) => return Ok(Found::Nothing),
+        Ok(Opened::NotAFile) => return Ok(OverlayLookup::Bad),
+        Err(error) if error::is_missing(&error) => return Ok(OverlayLookup::Nothing),
         Err(error) => return Err(Error::disk("open", path, error)),
     };
     let bytes = read_exactly(&*file, MAX_OVERLAY, 0);
     let bytes = bytes.map_err(|error| Error::disk("read", path, error))?;
-    Ok(decode(&bytes, entry).unwrap_or(Found::Bad))
+    Ok(decode(&bytes, entry).unwrap_or(OverlayLookup::Bad))
 }
 
-fn decode(bytes: &[u8], entry: &Entry) -> Result<Found, Reason> {
+fn decode(bytes: &[u8], entry: &Entry) -> Result<OverlayLookup, Reason> {
     let (header, head, rest) = parse_record(bytes)?;
     if header.need("WARC-Type")? != "revisit" || !rest.is_empty() {
         return Err("it is not one revisit");
@@ -107,13 +107,13 @@ fn decode(bytes: &[u8], entry: &Entry) -> Result<Found, Reason> {
         && header.need("WARC-Payload-Digest")? == digest_text(entry)
         && layout::place(&header)? == *entry.place();
     if !is_its {
-        return Ok(Found::Nothing);
+        return Ok(OverlayLookup::Nothing);
     }
     if status_of(head) != Some(entry.status()) {
         return Err("its head has not the status of its entry");
     }
-    let state = State::read(&header, entry.when())?;
-    Ok(Found::Its(Overlay { head: head.to_vec(), state }))
+    let state = EntryState::read(&header, entry.when())?;
+    Ok(OverlayLookup::Its(Overlay { head: head.to_vec(), state }))
 }
 
 fn digest_text(entry: &Entry) -> String {

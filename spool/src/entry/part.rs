@@ -19,28 +19,28 @@ pub(crate) const MAX_PART_TEXT: usize = 3 * MAX_VALIDATOR + 128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) start: u64,
-    pub(crate) whole: OfWhole,
+    pub(crate) whole: WholeBody,
 }
 
 /// The whole body a segment is a part of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OfWhole {
+pub(crate) struct WholeBody {
     pub(crate) validator: Vec<u8>,
     /// In bytes, if it was told.
     pub(crate) complete_length: Option<u64>,
 }
 
-impl OfWhole {
-    pub(crate) fn new(validator: &[u8], complete_length: Option<u64>) -> Result<OfWhole> {
+impl WholeBody {
+    pub(crate) fn new(validator: &[u8], complete_length: Option<u64>) -> Result<WholeBody> {
         Error::unless_fits("the validator", validator.len(), MAX_VALIDATOR)?;
         if validator.is_empty() {
             return Err(Error::invalid("the validator", "is empty", validator));
         }
-        Ok(OfWhole { validator: validator.to_vec(), complete_length })
+        Ok(WholeBody { validator: validator.to_vec(), complete_length })
     }
 
     /// Whether parts of both can be put together.
-    pub(crate) fn agrees(&self, other: &OfWhole) -> bool {
+    pub(crate) fn agrees(&self, other: &WholeBody) -> bool {
         let lengths = (self.complete_length, other.complete_length);
         self.validator == other.validator
             && !matches!(lengths, (Some(one), Some(other)) if one != other)
@@ -94,7 +94,7 @@ impl Part {
         if lines.next().is_some() || validator.is_empty() || validator.len() > MAX_VALIDATOR {
             return Err(wrong);
         }
-        Ok(Part { start, whole: OfWhole { validator, complete_length } })
+        Ok(Part { start, whole: WholeBody { validator, complete_length } })
     }
 }
 
@@ -128,13 +128,13 @@ mod tests {
             (u64::MAX, Some(u64::MAX), b"\"%\r\n\x80\xff\""),
             (0, Some(0), &[b' '; MAX_VALIDATOR]),
         ] {
-            let whole = OfWhole::new(validator, complete_length).unwrap();
+            let whole = WholeBody::new(validator, complete_length).unwrap();
             let part = Part { start, whole };
             assert!(part.text().len() <= MAX_PART_TEXT);
             assert_eq!(Part::parse(&part.text()), Ok(part));
         }
-        assert!(OfWhole::new(b"", None).unwrap_err().is_invalid());
-        assert!(OfWhole::new(&[b'a'; MAX_VALIDATOR + 1], None).unwrap_err().is_too_large());
+        assert!(WholeBody::new(b"", None).unwrap_err().is_invalid());
+        assert!(WholeBody::new(&[b'a'; MAX_VALIDATOR + 1], None).unwrap_err().is_too_large());
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
     fn no_part_ends_behind_the_whole() {
         let part = |start, complete_length| Part {
             start,
-            whole: OfWhole { validator: b"v".to_vec(), complete_length },
+            whole: WholeBody { validator: b"v".to_vec(), complete_length },
         };
         assert!(part(5, Some(10)).has_room_for(5));
         assert!(!part(5, Some(10)).has_room_for(6));

@@ -53,7 +53,7 @@ pub struct Place {
     /// Of the URL alone. What was read from a file tells it not always, so it does not count when two
     /// places are compared.
     base: Key,
-    origin: Origin,
+    origin: KeyOrigin,
     /// Empty: nobody's.
     owner: String,
     /// Of the URL and the owner.
@@ -63,7 +63,7 @@ pub struct Place {
 
 /// What the key was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Origin {
+pub(crate) enum KeyOrigin {
     /// The URL as it is shown, and the owner; so the key of a file can be checked.
     Url,
     /// The URL with credentials or what else the answer depends on, which is not in the file.
@@ -85,7 +85,7 @@ impl Place {
     pub fn of(url: &CanonicalUrl) -> Place {
         // With credentials, what is hashed is not what is shown.
         let plain = url.user().is_none() && url.password().is_none();
-        let origin = if plain { Origin::Url } else { Origin::Variant };
+        let origin = if plain { KeyOrigin::Url } else { KeyOrigin::Variant };
         Place::new(url.as_str(), url.key(), origin)
     }
 
@@ -93,7 +93,7 @@ impl Place {
     /// another key, made from `secret`, which is any text and is not recorded.
     #[must_use]
     pub fn variant(url: &CanonicalUrl, secret: &str) -> Place {
-        Place::new(url.as_str(), url.variant_key(secret), Origin::Variant)
+        Place::new(url.as_str(), url.variant_key(secret), KeyOrigin::Variant)
     }
 
     /// The place of what is kept for `owner` alone: another key. Any text of at most [`MAX_OWNER`]
@@ -138,22 +138,22 @@ impl Place {
         self
     }
 
-    pub(crate) fn new(url: &str, key: Key, origin: Origin) -> Place {
+    pub(crate) fn new(url: &str, key: Key, origin: KeyOrigin) -> Place {
         let (owner, variant) = (String::new(), String::new());
         Place { url: url.to_owned(), base: key, origin, owner, key, variant }
     }
 
     /// The place a file says it belongs to: `key` is the one with the owner in it. `None` when the key
     /// is not that of the URL and the owner, as far as the file alone can tell.
-    pub(crate) fn recorded(url: &str, owner: &str, key: Key, origin: Origin) -> Option<Place> {
+    pub(crate) fn recorded(url: &str, owner: &str, key: Key, origin: KeyOrigin) -> Option<Place> {
         let place = match origin {
-            Origin::Url => {
+            KeyOrigin::Url => {
                 let base = Key::from_bytes(Sha256::digest(url).into());
                 Place::new(url, base, origin).owned_by(owner)
             }
             // What was hashed is not in the file.
-            Origin::Variant => {
-                Place { owner: owner.to_owned(), ..Place::new(url, key, Origin::Variant) }
+            KeyOrigin::Variant => {
+                Place { owner: owner.to_owned(), ..Place::new(url, key, KeyOrigin::Variant) }
             }
         };
         Some(place).filter(|place| place.key == key)
@@ -181,14 +181,14 @@ impl Place {
         variant: &str,
         follows_from_url: bool,
     ) -> Option<Place> {
-        let origin = if follows_from_url { Origin::Url } else { Origin::Variant };
+        let origin = if follows_from_url { KeyOrigin::Url } else { KeyOrigin::Variant };
         Place::recorded(url, owner, key, origin).map(|place| place.with_variant(variant))
     }
 
     /// Whether the key is made of the URL and the owner alone, so that it follows from them.
     #[must_use]
     pub fn follows_from_url(&self) -> bool {
-        self.origin == Origin::Url
+        self.origin == KeyOrigin::Url
     }
 
     /// The canonical URL, without credentials.
@@ -281,7 +281,7 @@ impl Place {
         PathBuf::from(format!("{scheme}/{host}/{first}/{key}{end}"))
     }
 
-    pub(crate) fn origin(&self) -> Origin {
+    pub(crate) fn origin(&self) -> KeyOrigin {
         self.origin
     }
 }
@@ -413,9 +413,9 @@ mod tests {
     fn a_key_is_that_of_the_url_unless_it_hides_something() {
         let url = |text| CanonicalUrl::parse(text, &LocalHost::default()).unwrap();
         let plain = Place::of(&url("http://example.org/?a=b"));
-        assert_eq!(plain.origin(), Origin::Url);
+        assert_eq!(plain.origin(), KeyOrigin::Url);
         let private = Place::of(&url("http://me:secret@example.org/?a=b"));
-        assert_eq!(private.origin(), Origin::Variant);
+        assert_eq!(private.origin(), KeyOrigin::Variant);
         assert_eq!(private.url(), plain.url());
         assert_ne!(private.key(), plain.key());
         for place in [plain, private] {

@@ -8,14 +8,14 @@ use std::sync::{Arc, OnceLock};
 use sha2::{Digest, Sha256};
 
 use crate::entry::blocks::Blocks;
-use crate::entry::gzip::Held;
+use crate::entry::gzip::OpenLookup;
 use crate::entry::head::status_of;
-use crate::entry::layout::{FIRST_READ, First, State, TailRanges};
-use crate::entry::overlay::{Found, Overlay};
+use crate::entry::layout::{FIRST_READ, EntryStart, EntryState, TailRanges};
+use crate::entry::overlay::{OverlayLookup, Overlay};
 use crate::entry::part::Part;
 use crate::entry::place::Place;
 use crate::entry::warc::Reason;
-use crate::entry::{Body, BodyFile, Entry, Shared, Whole, gzip, holder, layout, overlay};
+use crate::entry::{Body, BodyFile, Entry, SharedBytes, Whole, gzip, holder, layout, overlay};
 use crate::error;
 use crate::error::{Error, Result};
 use crate::fs::size::wide;
@@ -35,14 +35,14 @@ pub(crate) enum Content {
 
 /// Which entry belongs at a path.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Expected<'a> {
+pub(crate) struct ExpectedEntry<'a> {
     /// Any of those under its key.
     pub(crate) place: &'a Place,
     /// The name of its variant.
     pub(crate) name: Key,
 }
 
-impl Expected<'_> {
+impl ExpectedEntry<'_> {
     fn is(self, place: &Place) -> bool {
         self.place.is_variant_of(place) && place.variant_name() == self.name
     }
@@ -53,7 +53,7 @@ pub(crate) fn read_updated(
     disk: &dyn Disk,
     root: &Path,
     path: &Path,
-    expected: Expected<'_>,
+    expected: ExpectedEntry<'_>,
 ) -> Result<Content> {
     let mut entry = match read(disk, root, path, Some(expected))? {
         Content::Whole(entry) => entry,
@@ -64,13 +64,13 @@ pub(crate) fn read_updated(
         return Ok(Content::Whole(entry));
     };
     match overlay::read(disk, &overlay::overlay_path(path), &entry)? {
-        Found::Its(overlay) => entry.overlay = Some(overlay),
+        OverlayLookup::Its(overlay) => entry.overlay = Some(overlay),
         // It could have told that the entry is invalid.
-        Found::Bad => {
-            let state = State { invalid: Some(entry.stored()), ..*entry.state() };
+        OverlayLookup::Bad => {
+            let state = EntryState { invalid: Some(entry.stored()), ..*entry.state() };
             entry.overlay = Some(Overlay { head: entry.head().to_vec(), state });
         }
-        Found::Nothing => {
+        OverlayLookup::Nothing => {
             // What was learnt of an entry goes when the entry has gone.
             if !is_there(disk, path, &*body.file)? {
                 return Ok(Content::Moved);
@@ -98,7 +98,7 @@ pub(crate) fn read(
     disk: &dyn Disk,
     root: &Path,
     path: &Path,
-    expected: Option<Expected<'_>>,
+    expected: Option<ExpectedEntry<'_>>,
 ) -> Result<Content> {
     Ok(match read_any(disk, Some(root), path, expected)? {
         Content::Whole(entry) if entry.is_part() => {
@@ -110,7 +110,7 @@ pub(crate) fn read(
 
 /// The same for a segment, whose body is a part of a whole one.
 pub(crate) fn read_part(disk: &dyn Disk, path: &Path, place: Option<&Place>) -> Result<Content> {
-    let expected = place.map(|place| Expected { place, name: place.variant_name() });
+    let expected = place.map(|place| ExpectedEntry { place, name: place.variant_name() });
     Ok(match read_any(disk, None, path, expected)? {
         Content::Whole(entry) if entry.part.is_none() => Content::Bad("it is no part of an answer"),
         other => other,
@@ -123,16 +123,16 @@ pub(crate) fn read_any(
     disk: &dyn Disk,
     root: Option<&Path>,
     path: &Path,
-    expected: Option<Expected<'_>>,
+    expected: Option<ExpectedEntry<'_>>,
 ) -> Result<Content> {
     let opening = match gzip::open(disk, path, FIRST_READ)? {
-        Held::File(opening) => opening,
-        Held::Missing => return Ok(Content::Missing),
-        Held::Bad(reason) => return Ok(Content::Bad(reason)),
+        OpenLookup::File(opening) => opening,
+        OpenLookup::Missing => return Ok(Content::Missing),
+        OpenLookup::Bad(reason) => return Ok(Content::Bad(reason)),
     };
     let (bytes, len, disk_len) = (opening.beginning, opening.len, opening.disk_len);
     let (file, is_compressed) = (opening.file, opening.expanded.is_some());
-    let first = match First::parse(&bytes, len) {
+    let first = match EntryStart::parse(&bytes, len) {
         Ok(first) => first,
         Err(reason) => return Ok(Content::Bad(reason)),
     };
@@ -161,15 +161,15 @@ pub(crate) fn read_any(
     })
 }
 
-struct Parts {
-    bytes: Shared,
-    tail: Shared,
+struct EntryParts {
+    bytes: SharedBytes,
+    tail: SharedBytes,
     body: Body,
     after: TailRanges,
 }
 
 /// Takes a file that was read whole apart, and compares its body with its digest.
-fn small(bytes: Vec<u8>, first: &First) -> Result<Parts, Reason> {
+fn small(bytes: Vec<u8>, first: &EntryStart) -> Result<EntryParts, Reason> {
     let end = narrow(first.body_end())?;
     let range = first.body_offset()..end;
     let body = bytes.get(range.clone()).ok_or("it is shorter than its body")?;
@@ -178,7 +178,7 @@ fn small(bytes: Vec<u8>, first: &First) -> Result<Parts, Reason> {
     }
     let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
     let bytes = Arc::new(bytes);
-    Ok(Parts {
+    Ok(EntryParts {
         tail: Arc::clone(&bytes),
         body: Body::Whole(Whole { bytes: Arc::clone(&bytes), range }),
         bytes,
@@ -187,21 +187,21 @@ fn small(bytes: Vec<u8>, first: &First) -> Result<Parts, Reason> {
 }
 
 /// The same for a file without its body, which is kept in another.
-fn shared(bytes: Vec<u8>, body: Body, first: &First) -> Result<Parts, Reason> {
+fn shared(bytes: Vec<u8>, body: Body, first: &EntryStart) -> Result<EntryParts, Reason> {
     let end = narrow(first.body_end())?;
     let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
     let bytes = Arc::new(bytes);
-    Ok(Parts { tail: Arc::clone(&bytes), body, bytes, after })
+    Ok(EntryParts { tail: Arc::clone(&bytes), body, bytes, after })
 }
 
 /// The same for a file of which beginning and tail were read.
 fn large(
     mut bytes: Vec<u8>,
     tail: Vec<u8>,
-    first: &First,
+    first: &EntryStart,
     file: Arc<dyn DiskFile>,
     path: &Path,
-) -> Result<Parts, Reason> {
+) -> Result<EntryParts, Reason> {
     let after = layout::parse_tail(&tail)?;
     // The body is read as it is sent; there is no use in holding some of it.
     bytes.truncate(first.body_offset());
@@ -214,17 +214,17 @@ fn large(
     let verified = Arc::default();
     let file = BodyFile { file, path: path.into(), start, len, digest, blocks, verified };
     let body = Body::File(file);
-    Ok(Parts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, after })
+    Ok(EntryParts { bytes: Arc::new(bytes), tail: Arc::new(tail), body, after })
 }
 
 fn entry(
-    parts: Parts,
-    first: First,
+    parts: EntryParts,
+    first: EntryStart,
     (disk_len, is_compressed): (u64, bool),
 ) -> Result<Entry, Reason> {
     let head = parts.bytes.get(first.head.clone()).unwrap_or_default();
     let status = status_of(head).ok_or("its head has no status")?;
-    let Parts { bytes, tail, body, after } = parts;
+    let EntryParts { bytes, tail, body, after } = parts;
     let part = match after.part.clone() {
         Some(range) => Some(Part::parse(tail.get(range).unwrap_or_default())?),
         None => None,

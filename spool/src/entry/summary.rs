@@ -5,9 +5,9 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::Entry;
-use super::gzip::{self, Held, Opening};
+use super::gzip::{self, OpenLookup, OpenEntry};
 use super::head::status_of;
-use super::layout::{FIRST_READ, First};
+use super::layout::{FIRST_READ, EntryStart};
 use super::place::Place;
 use crate::error::Result;
 use crate::fs::{Disk, Stamp};
@@ -48,14 +48,14 @@ pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
 
 /// What an entry is of which this is the beginning, with what its file was when it was opened, if that is
 /// known; `None` when it is none.
-pub(crate) fn summary_of(first: First, opening: &Opening) -> Option<(Summary, Option<Stamp>)> {
+pub(crate) fn summary_of(first: EntryStart, opening: &OpenEntry) -> Option<(Summary, Option<Stamp>)> {
     if first.is_part {
         return None;
     }
     let head = opening.beginning.get(first.head.clone()).unwrap_or_default();
     let content_type = content_type(head);
     let status = status_of(head)?;
-    let First { place, when, stored, body_len, state, digest, .. } = first;
+    let EntryStart { place, when, stored, body_len, state, digest, .. } = first;
     let checked = state.responded.unwrap_or(when);
     let summary = Summary {
         place,
@@ -73,13 +73,13 @@ pub(crate) fn summary_of(first: First, opening: &Opening) -> Option<(Summary, Op
 }
 
 /// Reads what a file begins with, up to the body; `None` when that is not of an answer, or a part of one.
-pub(crate) fn beginning(disk: &dyn Disk, path: &Path) -> Result<Option<(First, Opening)>> {
-    let Held::File(mut opening) = gzip::open(disk, path, GLANCE)? else { return Ok(None) };
+pub(crate) fn beginning(disk: &dyn Disk, path: &Path) -> Result<Option<(EntryStart, OpenEntry)>> {
+    let OpenLookup::File(mut opening) = gzip::open(disk, path, GLANCE)? else { return Ok(None) };
     for most in [GLANCE, FIRST_READ] {
         if let Err(error) = opening.read_to(most) {
             return gzip::bad(error, path).map(|_| None);
         }
-        if let Ok(first) = First::parse(&opening.beginning, opening.len) {
+        if let Ok(first) = EntryStart::parse(&opening.beginning, opening.len) {
             return Ok(Some((first, opening)));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::entry::blocks::{BLOCK, Blocks, Summing, joined};
+use crate::entry::blocks::{BLOCK, Blocks, BlockSummer, joined};
 use crate::entry::{Body, BodyFile, Entry, Whole};
 use crate::error::Result;
 use crate::fs::size::{narrow, wide};
@@ -20,7 +20,7 @@ pub struct Verified {
 #[derive(Debug)]
 enum Source {
     Whole(Whole),
-    File(Blockwise),
+    File(BlockReader),
     Segments { all: Arc<[Entry]>, current: Option<(usize, Box<Verified>)> },
 }
 
@@ -31,7 +31,7 @@ impl Verified {
                 Verified { len: wide(whole.len()), source: Source::Whole(whole.clone()) }
             }
             Body::File(file) => {
-                Verified { len: file.len(), source: Source::File(Blockwise::new(file.clone())) }
+                Verified { len: file.len(), source: Source::File(BlockReader::new(file.clone())) }
             }
         }
     }
@@ -120,7 +120,7 @@ fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
 
 /// Reads a file in pieces of [`BLOCK`] bytes, each verified.
 #[derive(Debug)]
-struct Blockwise {
+struct BlockReader {
     file: BodyFile,
     /// The piece held, and where in the body it begins.
     piece: Vec<u8>,
@@ -133,9 +133,9 @@ struct Blockwise {
 /// What a body is that is not the one that was stored.
 const OTHER: &str = "its body does not agree with its checksums";
 
-impl Blockwise {
-    fn new(file: BodyFile) -> Blockwise {
-        Blockwise { file, piece: Vec::new(), start: 0, block: (0, Vec::new()) }
+impl BlockReader {
+    fn new(file: BodyFile) -> BlockReader {
+        BlockReader { file, piece: Vec::new(), start: 0, block: (0, Vec::new()) }
     }
 
     /// The piece in which `offset` is, and where it begins.
@@ -200,7 +200,7 @@ fn blocks(file: &BodyFile) -> Result<&Blocks> {
     if let Some(blocks) = file.blocks.get() {
         return Ok(blocks);
     }
-    let (mut verifier, mut summing, mut start) = (file.verifier(), Summing::new(), 0);
+    let (mut verifier, mut summing, mut start) = (file.verifier(), BlockSummer::new(), 0);
     while start < file.len() {
         let piece = read_piece(file, start)?;
         verifier.update(&piece);

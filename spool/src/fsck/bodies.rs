@@ -15,7 +15,7 @@ use wwwoffle_url::Key;
 
 /// What a check has come to know of them.
 #[derive(Debug, Default)]
-pub(super) struct Bodies {
+pub(super) struct BodyIndex {
     /// The bodies that some entry needs.
     needed: HashSet<u64>,
     /// Those that were read to their end, with what is wrong with them.

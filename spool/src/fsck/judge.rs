@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use super::bodies::Bodies;
+use super::bodies::BodyIndex;
 use super::finding::{Fault, Remedy};
-use super::name::{self, Name, Named};
+use super::name::{self, NameVerdict, NameKind};
 use crate::durability::{MONITOR, OUTGOING};
-use crate::entry::blocks::Summing;
-use crate::entry::overlay::Found;
+use crate::entry::blocks::BlockSummer;
+use crate::entry::overlay::OverlayLookup;
 use crate::entry::place::{EXTENSION, Place};
-use crate::entry::read::{Content, Expected};
+use crate::entry::read::{Content, ExpectedEntry};
 use crate::entry::verified::read_piece;
 use crate::entry::warc::{Header, Reason, parse_record};
 use crate::entry::{Body, Entry, gzip, overlay, read};
@@ -31,7 +31,7 @@ use wwwoffle_url::Key;
 
 /// What a file is to the spool, by where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum FileRole {
     /// An entry or an older version of one.
     Entry,
     /// One of both that was removed, and may come back.
@@ -72,29 +72,29 @@ pub(super) struct Judge<'a> {
     /// The key of the secrets, if it is there.
     pub(super) vault: Option<Vault>,
     /// What is known of bodies that several entries have.
-    pub(super) bodies: RefCell<Bodies>,
+    pub(super) bodies: RefCell<BodyIndex>,
     /// When the check began, if others may change something meanwhile.
     pub(super) began: Option<Timestamp>,
 }
 
 impl Judge<'_> {
     /// What is wrong with a file; `None` also when it has gone meanwhile.
-    pub(super) fn fault(&self, role: Role, path: &Path) -> Option<Fault> {
+    pub(super) fn fault(&self, role: FileRole, path: &Path) -> Option<Fault> {
         let judged = match role {
-            Role::Entry => self.entry(path),
-            Role::Resting => self.resting(path),
-            Role::Overlay => self.overlay(path),
-            Role::Holder => self.holder(path),
-            Role::HolderAtTheEnd => self.unneeded(path),
-            Role::Segment => self.segment(path),
-            Role::Left => self.left(path),
-            Role::Request | Role::Monitor => self.request(path, role),
-            Role::Run => self.run(path),
-            Role::State => self.text(path, state::MAX_STATE, state::reason),
-            Role::Statistics => self.text(path, statistics::MAX_STATISTICS, statistics::reason),
-            Role::Secret => self.text(path, seal::KEY_LEN, seal::reason),
+            FileRole::Entry => self.entry(path),
+            FileRole::Resting => self.resting(path),
+            FileRole::Overlay => self.overlay(path),
+            FileRole::Holder => self.holder(path),
+            FileRole::HolderAtTheEnd => self.unneeded(path),
+            FileRole::Segment => self.segment(path),
+            FileRole::Left => self.left(path),
+            FileRole::Request | FileRole::Monitor => self.request(path, role),
+            FileRole::Run => self.run(path),
+            FileRole::State => self.text(path, state::MAX_STATE, state::reason),
+            FileRole::Statistics => self.text(path, statistics::MAX_STATISTICS, statistics::reason),
+            FileRole::Secret => self.text(path, seal::KEY_LEN, seal::reason),
             // While it is there nothing is purged; without it everything could be.
-            Role::Pins => self
+            FileRole::Pins => self
                 .text(path, pins::MAX_FILE, pins::reason)
                 .map(|fault| fault.map(|fault| Fault { remedy: Remedy::Nothing, ..fault })),
         };
@@ -108,7 +108,7 @@ impl Judge<'_> {
             Content::Missing | Content::Moved => return Ok(None),
             Content::Whole(entry) => entry,
             // Somebody has put a file there that was never ours, under a name that nobody looks for.
-            Content::Bad(reason) if named(path) == Named::AsEntry => {
+            Content::Bad(reason) if named(path) == NameKind::AsEntry => {
                 return Ok(Some(Err(Fault::new(reason, Remedy::Foreign))));
             }
             Content::Bad(reason) => {
@@ -134,7 +134,7 @@ impl Judge<'_> {
         // `removed/`, and what was removed together.
         let below: PathBuf =
             path.strip_prefix(self.root).unwrap_or(path).components().skip(2).collect();
-        let is_right = name::of_entry(&below, entry.place(), entry.stored()) == Name::Right;
+        let is_right = name::of_entry(&below, entry.place(), entry.stored()) == NameVerdict::Right;
         Ok((!is_right).then(|| Fault::set_aside("it does not lie where it could come back from")))
     }
 
@@ -147,13 +147,13 @@ impl Judge<'_> {
         let place = entry.place();
         let below = path.strip_prefix(self.root).unwrap_or(path);
         match name::of_entry(below, place, entry.stored()) {
-            Name::Right if below == place.single_path() => self.hides(place),
-            Name::Right => Ok(None),
+            NameVerdict::Right if below == place.single_path() => self.hides(place),
+            NameVerdict::Right => Ok(None),
             name => {
                 let current = self.name_of_entry(place)?;
                 let to = match name {
                     // An older version of what is not there is the newest there is.
-                    Name::Version(to) if self.is_there(&self.root.join(&current))? => to,
+                    NameVerdict::Version(to) if self.is_there(&self.root.join(&current))? => to,
                     _ => current,
                 };
                 self.rename(path, &entry, to).map(Some)
@@ -188,7 +188,7 @@ impl Judge<'_> {
         let place = entry.place();
         // With what was learnt of each.
         let updated = |path| {
-            let expected = Expected { place, name: place.variant_name() };
+            let expected = ExpectedEntry { place, name: place.variant_name() };
             let content = read::read_updated(self.disk, self.root, path, expected)?;
             Ok::<_, Error>(match content {
                 Content::Whole(entry) => Some(entry.order()),
@@ -248,7 +248,7 @@ impl Judge<'_> {
             Content::Whole(entry) => entry,
             // It goes with its entry, of which enough is said.
             Content::Bad(_) | Content::Moved => return Ok(None),
-            Content::Missing if named(&of) == Named::Entry => {
+            Content::Missing if named(&of) == NameKind::Entry => {
                 return leftover("what was learnt of an entry that is not there");
             }
             // Nobody looks for one of this name.
@@ -260,9 +260,9 @@ impl Judge<'_> {
             return leftover("what was learnt of an entry that has it in its own file");
         }
         match overlay::read(self.disk, path, &entry)? {
-            Found::Its(_) => Ok(None),
-            Found::Nothing => leftover("what was learnt of an earlier entry"),
-            Found::Bad => {
+            OverlayLookup::Its(_) => Ok(None),
+            OverlayLookup::Nothing => leftover("what was learnt of an earlier entry"),
+            OverlayLookup::Bad => {
                 let why = "what was learnt of its entry is damaged";
                 Ok(Some(Fault::new(why, Remedy::Distrust)))
             }
@@ -300,7 +300,7 @@ impl Judge<'_> {
             let why = "checkpoints of a download that is not here";
             return Ok(Some(Fault::new(why, Remedy::Wait)));
         }
-        let why = match salvage::Read::from(self.disk, path)? {
+        let why = match salvage::CheckpointFile::from(self.disk, path)? {
             None if !self.is_there(path)? => return Ok(None),
             None => "it tells no checkpoints",
             Some(read) if files::directory(self.root, &read.place) == parent(path) => {
@@ -311,20 +311,20 @@ impl Judge<'_> {
         Ok(Some(Fault::set_aside(why)))
     }
 
-    fn request(&self, path: &Path, role: Role) -> Result<Option<Fault>> {
+    fn request(&self, path: &Path, role: FileRole) -> Result<Option<Fault>> {
         let (directory, most) = match role {
-            Role::Monitor => (MONITOR, MAX_MONITOR_FILE),
+            FileRole::Monitor => (MONITOR, MAX_MONITOR_FILE),
             _ => (OUTGOING, MAX_REQUEST_FILE),
         };
         let bytes = match self.bytes(path, most)? {
-            Bytes::Missing => return Ok(None),
-            Bytes::NotAFile => return Ok(Some(Fault::set_aside("it is not a plain file"))),
-            Bytes::TooMany => return Ok(Some(Fault::set_aside("it is longer than any request"))),
-            Bytes::All(bytes) => bytes,
+            FileBytes::Missing => return Ok(None),
+            FileBytes::NotAFile => return Ok(Some(Fault::set_aside("it is not a plain file"))),
+            FileBytes::TooMany => return Ok(Some(Fault::set_aside("it is longer than any request"))),
+            FileBytes::All(bytes) => bytes,
         };
         let vault = self.vault.as_ref();
         let decoded = match role {
-            Role::Monitor => Monitor::decode(&bytes, vault).map(|monitor| monitor.request),
+            FileRole::Monitor => Monitor::decode(&bytes, vault).map(|monitor| monitor.request),
             _ => Outgoing::decode(&bytes, vault),
         };
         let decoded = decoded.and_then(|request| block_agrees(&bytes).map(|()| request));
@@ -359,30 +359,30 @@ impl Judge<'_> {
         reason: impl Fn(&[u8]) -> Result<(), Reason>,
     ) -> Result<Option<Fault>> {
         let why = match self.bytes(path, most)? {
-            Bytes::Missing => return Ok(None),
-            Bytes::NotAFile => Err("it is not a plain file"),
-            Bytes::TooMany => Err("it is too long"),
-            Bytes::All(bytes) => reason(&bytes),
+            FileBytes::Missing => return Ok(None),
+            FileBytes::NotAFile => Err("it is not a plain file"),
+            FileBytes::TooMany => Err("it is too long"),
+            FileBytes::All(bytes) => reason(&bytes),
         };
         Ok(why.err().map(Fault::set_aside))
     }
 
-    fn bytes(&self, path: &Path, most: usize) -> Result<Bytes> {
+    fn bytes(&self, path: &Path, most: usize) -> Result<FileBytes> {
         let (file, len) = match self.disk.open(path) {
             Ok(Opened::File(file, len)) => (file, len),
-            Ok(Opened::NotAFile) => return Ok(Bytes::NotAFile),
-            Err(error) if crate::error::is_missing(&error) => return Ok(Bytes::Missing),
+            Ok(Opened::NotAFile) => return Ok(FileBytes::NotAFile),
+            Err(error) if crate::error::is_missing(&error) => return Ok(FileBytes::Missing),
             Err(error) => return Err(Error::disk("open", path, error)),
         };
         let Some(len) = usize::try_from(len).ok().filter(|&len| len <= most) else {
-            return Ok(Bytes::TooMany);
+            return Ok(FileBytes::TooMany);
         };
         let bytes = read_exactly(&*file, len, 0);
-        bytes.map(Bytes::All).map_err(|error| Error::disk("read", path, error))
+        bytes.map(FileBytes::All).map_err(|error| Error::disk("read", path, error))
     }
 }
 
-enum Bytes {
+enum FileBytes {
     All(Vec<u8>),
     TooMany,
     NotAFile,
@@ -396,14 +396,14 @@ pub(super) fn unreadable(error: &Error) -> Fault {
     Fault::new(why, Remedy::Nothing)
 }
 
-fn named(path: &Path) -> Named {
-    path.file_name().and_then(|name| name.to_str()).map_or(Named::Other, name::named)
+fn named(path: &Path) -> NameKind {
+    path.file_name().and_then(|name| name.to_str()).map_or(NameKind::Other, name::named)
 }
 
 /// Reads a body to its end, wherever it lies.
 pub(super) fn content(entry: &Entry) -> Result<Option<Reason>> {
     let Body::File(file) = entry.body() else { return Ok(None) };
-    let (mut verifier, mut summing, mut start) = (file.verifier(), Summing::new(), 0);
+    let (mut verifier, mut summing, mut start) = (file.verifier(), BlockSummer::new(), 0);
     while start < file.len() {
         let piece = match read_piece(file, start) {
             Err(error) if error.is_damaged() => return Ok(Some(gzip::BROKEN)),

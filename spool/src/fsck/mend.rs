@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use super::finding::{Fault, Remedy, Verdict};
-use super::judge::{Judge, Role};
+use super::judge::{Judge, FileRole};
 use crate::durability::DAMAGED;
-use crate::entry::layout::State;
+use crate::entry::layout::EntryState;
 use crate::entry::overlay::overlay_path;
 use crate::entry::read::Content;
 use crate::entry::{Entry, overlay, read};
@@ -22,7 +22,7 @@ const OF_ASIDE: &str = "what was learnt of an entry that was set aside";
 pub(super) fn mend(
     tree: &Tree,
     judge: &Judge<'_>,
-    (path, role): (&Path, Option<Role>),
+    (path, role): (&Path, Option<FileRole>),
     fault: &Fault,
 ) -> Result<(Verdict, Option<PathBuf>)> {
     let below =
@@ -34,7 +34,7 @@ pub(super) fn mend(
         }
         Remedy::SetAside => {
             let to = set_aside(tree, path, &fault.reason)?;
-            if matches!(role, Some(Role::Entry | Role::Resting)) {
+            if matches!(role, Some(FileRole::Entry | FileRole::Resting)) {
                 // After its entry: that must never be there alone.
                 let overlay = overlay_path(path);
                 if tree.root.is_file(&overlay)? {
@@ -44,8 +44,8 @@ pub(super) fn mend(
             (Verdict::SetAside, Some(below(to)))
         }
         Remedy::Unhide => match unhide(tree, judge, path)? {
-            Unhidden::Among(to) => (Verdict::Repaired, Some(below(to))),
-            Unhidden::Aside(to) => (Verdict::SetAside, Some(below(to))),
+            UnhideOutcome::Among(to) => (Verdict::Repaired, Some(below(to))),
+            UnhideOutcome::Aside(to) => (Verdict::SetAside, Some(below(to))),
         },
         Remedy::Distrust => {
             distrust(tree, path, &fault.reason)?;
@@ -69,7 +69,7 @@ pub(super) fn mend(
 fn rename(
     tree: &Tree,
     judge: &Judge<'_>,
-    (from, role): (&Path, Option<Role>),
+    (from, role): (&Path, Option<FileRole>),
     to: &Path,
 ) -> Result<()> {
     let mut next = Some((from.to_owned(), to.to_owned()));
@@ -85,15 +85,15 @@ fn rename(
 fn rename_one(
     tree: &Tree,
     judge: &Judge<'_>,
-    (from, role): (&Path, Option<Role>),
+    (from, role): (&Path, Option<FileRole>),
     to: &Path,
 ) -> Result<Option<(PathBuf, PathBuf)>> {
     let about = tree.root.disk.about(to).map_err(|error| Error::disk("look at", to, error))?;
-    let is_entry = role == Some(Role::Entry);
+    let is_entry = role == Some(FileRole::Entry);
     let mut parked = None;
     if about.is_some() {
         // It has both names until the other takes its place.
-        match judge.fault(Role::Entry, to).filter(|_| is_entry).map(|fault| fault.remedy) {
+        match judge.fault(FileRole::Entry, to).filter(|_| is_entry).map(|fault| fault.remedy) {
             Some(Remedy::Rename(right)) => parked = Some(park(tree, to, &right)?),
             // Nobody knows what it is.
             Some(Remedy::Nothing) => {
@@ -118,7 +118,7 @@ fn rename_one(
     if has_overlay {
         tree.root.remove_file(&overlay)?;
         // Its directory may have been looked at already.
-        let fault = judge.fault(Role::Overlay, &overlay_to);
+        let fault = judge.fault(FileRole::Overlay, &overlay_to);
         if let Some(fault) = fault.filter(|fault| fault.remedy == Remedy::Distrust) {
             distrust(tree, &overlay_to, &fault.reason)?;
         }
@@ -157,13 +157,13 @@ fn link_aside(tree: &Tree, path: &Path, reason: &str) -> Result<PathBuf> {
     Ok(to)
 }
 
-enum Unhidden {
+enum UnhideOutcome {
     Among(PathBuf),
     Aside(PathBuf),
 }
 
 /// Moves the entry that hides those of its key that vary in among them.
-fn unhide(tree: &Tree, judge: &Judge<'_>, path: &Path) -> Result<Unhidden> {
+fn unhide(tree: &Tree, judge: &Judge<'_>, path: &Path) -> Result<UnhideOutcome> {
     let entry = whole(tree, path)?;
     let place = entry.place();
     let to = tree.root.join(judge.name_of_entry(place)?);
@@ -172,10 +172,10 @@ fn unhide(tree: &Tree, judge: &Judge<'_>, path: &Path) -> Result<Unhidden> {
         && there.order() > entry.order()
     {
         let why = "a newer one lies among the entries of its URL that vary";
-        return set_aside(tree, path, why).map(Unhidden::Aside);
+        return set_aside(tree, path, why).map(UnhideOutcome::Aside);
     }
     tree.move_single(place, parent(&to))?;
-    Ok(Unhidden::Among(to))
+    Ok(UnhideOutcome::Among(to))
 }
 
 /// Writes down that an entry may not be what its origin would answer, in place of what was learnt of it
@@ -184,7 +184,7 @@ fn distrust(tree: &Tree, path: &Path, reason: &str) -> Result<()> {
     let entry = whole(tree, &super::name::entry_of(path))?;
     link_aside(tree, path, reason)?;
     let state =
-        State { invalid: Some(entry.stored()), updated: Some(tree.root.stamp()), ..*entry.state() };
+        EntryState { invalid: Some(entry.stored()), updated: Some(tree.root.stamp()), ..*entry.state() };
     let bytes = overlay::encode(&entry, entry.head(), &state)?;
     tree.root.replace_file(path, &bytes)
 }

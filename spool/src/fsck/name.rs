@@ -15,7 +15,7 @@ const OVERLAY: &str = ".update.warc";
 
 /// What a file could be by its name, in a directory of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum NameKind {
     /// It has the form of a name of an entry, or of an older version.
     Entry,
     /// It ends as one of what was learnt of an entry.
@@ -27,14 +27,14 @@ pub(super) enum Named {
 }
 
 /// What a file of this name could be.
-pub(super) fn named(name: &str) -> Named {
+pub(super) fn named(name: &str) -> NameKind {
     if name.ends_with(OVERLAY) {
-        return Named::Overlay;
+        return NameKind::Overlay;
     }
     match name.strip_suffix(EXTENSION) {
-        Some(stem) if is_stem(stem) => Named::Entry,
-        Some(_) => Named::AsEntry,
-        None => Named::Other,
+        Some(stem) if is_stem(stem) => NameKind::Entry,
+        Some(_) => NameKind::AsEntry,
+        None => NameKind::Other,
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn is_group(name: &str) -> bool {
 
 /// Where an entry should lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum NameVerdict {
     /// Where it does.
     Right,
     /// There: it is an older version.
@@ -83,15 +83,15 @@ pub(super) enum Name {
 }
 
 /// Where the entry should lie that is at `path`, both below the root.
-pub(super) fn of_entry(path: &Path, place: &Place, stored: Timestamp) -> Name {
+pub(super) fn of_entry(path: &Path, place: &Place, stored: Timestamp) -> NameVerdict {
     let version = version_path(place, stored);
     let is_single = place.variant_text().is_empty() && path == place.single_path();
     if is_single || path == place.variant_path() || path == version {
-        Name::Right
+        NameVerdict::Right
     } else if is_version(path) {
-        Name::Version(version)
+        NameVerdict::Version(version)
     } else {
-        Name::Entry
+        NameVerdict::Entry
     }
 }
 
@@ -104,18 +104,18 @@ mod tests {
     fn what_a_name_could_be() {
         let key = Key::from_bytes([0x9f; 32]).to_string();
         for (name, want) in [
-            (format!("{key}.warc"), Named::Entry),
-            (format!("{key}.20261120T131326123456Z.warc"), Named::Entry),
-            (format!("{key}.update.warc"), Named::Overlay),
-            (format!("{key}.20261120T131326123456Z.update.warc"), Named::Overlay),
-            (format!("{key}.warc.bak"), Named::Other),
-            (format!("{key}..warc"), Named::AsEntry),
-            (format!("{key}.x.warc"), Named::AsEntry),
-            (format!("{}.warc", &key[1..]), Named::AsEntry),
-            (format!("{}.warc", key.to_uppercase()), Named::AsEntry),
-            ("notes.update.warc".to_owned(), Named::Overlay),
-            (".warc".to_owned(), Named::AsEntry),
-            ("README".to_owned(), Named::Other),
+            (format!("{key}.warc"), NameKind::Entry),
+            (format!("{key}.20261120T131326123456Z.warc"), NameKind::Entry),
+            (format!("{key}.update.warc"), NameKind::Overlay),
+            (format!("{key}.20261120T131326123456Z.update.warc"), NameKind::Overlay),
+            (format!("{key}.warc.bak"), NameKind::Other),
+            (format!("{key}..warc"), NameKind::AsEntry),
+            (format!("{key}.x.warc"), NameKind::AsEntry),
+            (format!("{}.warc", &key[1..]), NameKind::AsEntry),
+            (format!("{}.warc", key.to_uppercase()), NameKind::AsEntry),
+            ("notes.update.warc".to_owned(), NameKind::Overlay),
+            (".warc".to_owned(), NameKind::AsEntry),
+            ("README".to_owned(), NameKind::Other),
         ] {
             assert_eq!(named(&name), want, "{name}");
         }
@@ -156,17 +156,17 @@ mod tests {
         let stored: Timestamp = "2026-11-20T13:13:26.123456Z".parse().unwrap();
         let (version, other) = (version_path(&plain, stored), version_path(&german, stored));
         for (path, place, want) in [
-            (plain.single_path(), &plain, Name::Right),
-            (plain.variant_path(), &plain, Name::Right),
-            (version.clone(), &plain, Name::Right),
-            (german.variant_path(), &german, Name::Right),
-            (other.clone(), &german, Name::Right),
-            (german.single_path(), &german, Name::Entry),
-            (plain.single_path(), &german, Name::Entry),
-            (version.clone(), &german, Name::Version(other)),
-            (PathBuf::from("http/a/00/notes.warc"), &plain, Name::Entry),
+            (plain.single_path(), &plain, NameVerdict::Right),
+            (plain.variant_path(), &plain, NameVerdict::Right),
+            (version.clone(), &plain, NameVerdict::Right),
+            (german.variant_path(), &german, NameVerdict::Right),
+            (other.clone(), &german, NameVerdict::Right),
+            (german.single_path(), &german, NameVerdict::Entry),
+            (plain.single_path(), &german, NameVerdict::Entry),
+            (version.clone(), &german, NameVerdict::Version(other)),
+            (PathBuf::from("http/a/00/notes.warc"), &plain, NameVerdict::Entry),
             (PathBuf::from("https").join(version.file_name().unwrap()), &plain, {
-                Name::Version(version)
+                NameVerdict::Version(version)
             }),
         ] {
             assert_eq!(of_entry(&path, place, stored), want, "{path:?} {place:?}");

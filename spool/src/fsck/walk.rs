@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::How;
 use super::finding::{Fault, Finding, Remedy, Sums, Verdict};
-use super::judge::{Judge, Role, unreadable};
+use super::judge::{Judge, FileRole, unreadable};
 use super::mend::mend;
-use super::name::{self, Named};
+use super::name::{self, NameKind};
 use crate::durability::{DAMAGED, MONITOR, OUTGOING, PARTIAL, RUNS, TMP, aside, recent, reserve};
 use crate::entry::holder::BODIES;
 use crate::entry::place;
@@ -48,27 +48,27 @@ const KNOWN: [&str; 11] = [
 ];
 
 /// What was found, and is not told yet.
-pub(super) struct Held {
+pub(super) struct PendingFault {
     path: PathBuf,
-    role: Option<Role>,
+    role: Option<FileRole>,
     fault: Fault,
 }
 
 /// A walk through a spool.
-pub(super) struct Walk<'a> {
+pub(super) struct CheckWalk<'a> {
     pub(super) judge: Judge<'a>,
     pub(super) how: &'a How,
     /// Who mends; `None`: nothing is changed, and others may change everything.
     pub(super) mender: Option<&'a Tree>,
     pub(super) sums: Sums,
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<PendingFault>,
     pub(super) tell: &'a mut dyn FnMut(&Finding),
 }
 
 /// What is done with each name of a directory.
-type Visit<'v, 'a> = &'v dyn Fn(&mut Walk<'a>, &Path, &str, About);
+type Visit<'v, 'a> = &'v dyn Fn(&mut CheckWalk<'a>, &Path, &str, About);
 
-impl<'a> Walk<'a> {
+impl<'a> CheckWalk<'a> {
     /// Looks at everything.
     pub(super) fn run(&mut self) -> Result<()> {
         let root = self.judge.root;
@@ -86,7 +86,7 @@ impl<'a> Walk<'a> {
             self.in_root(&path, name.to_str().unwrap_or_default(), about);
             self.settle();
         }
-        self.bodies(&root.join(BODIES), Role::HolderAtTheEnd);
+        self.bodies(&root.join(BODIES), FileRole::HolderAtTheEnd);
         Ok(())
     }
 
@@ -98,22 +98,22 @@ impl<'a> Walk<'a> {
                 self.permissions(path, about, false);
                 self.tree(path, 1);
             }
-            TMP if is_directory => self.directory(path, &Walk::in_tmp),
-            DAMAGED if is_directory => self.directory(path, &Walk::in_damaged),
+            TMP if is_directory => self.directory(path, &CheckWalk::in_tmp),
+            DAMAGED if is_directory => self.directory(path, &CheckWalk::in_damaged),
             PARTIAL if is_directory => self.partial(path, 1),
-            BODIES if is_directory => self.bodies(path, Role::Holder),
+            BODIES if is_directory => self.bodies(path, FileRole::Holder),
             OUTGOING if is_directory => self.directory(path, &|walk, path, name, about| {
-                walk.request(path, name, about, Role::Request);
+                walk.request(path, name, about, FileRole::Request);
             }),
             MONITOR if is_directory => self.directory(path, &|walk, path, name, about| {
-                walk.request(path, name, about, Role::Monitor);
+                walk.request(path, name, about, FileRole::Monitor);
             }),
-            RUNS if is_directory => self.directory(path, &Walk::in_runs),
-            REMOVED if is_directory => self.directory(path, &Walk::in_removed),
-            state::FILE => self.file(path, Role::State, about),
-            statistics::FILE => self.file(path, Role::Statistics, about),
-            seal::SECRET_FILE => self.file(path, Role::Secret, about),
-            pins::FILE => self.file(path, Role::Pins, about),
+            RUNS if is_directory => self.directory(path, &CheckWalk::in_runs),
+            REMOVED if is_directory => self.directory(path, &CheckWalk::in_removed),
+            state::FILE => self.file(path, FileRole::State, about),
+            statistics::FILE => self.file(path, FileRole::Statistics, about),
+            seal::SECRET_FILE => self.file(path, FileRole::Secret, about),
+            pins::FILE => self.file(path, FileRole::Pins, about),
             _ if KNOWN.contains(&name) || self.how.is_known(name) => {}
             _ => self.foreign(path),
         }
@@ -148,9 +148,9 @@ impl<'a> Walk<'a> {
 
     fn in_tree(&mut self, path: &Path, name: &str, about: About) {
         match name::named(name) {
-            Named::Entry | Named::AsEntry => self.checked(path, Role::Entry, about),
-            Named::Overlay => self.checked(path, Role::Overlay, about),
-            Named::Other => self.foreign(path),
+            NameKind::Entry | NameKind::AsEntry => self.checked(path, FileRole::Entry, about),
+            NameKind::Overlay => self.checked(path, FileRole::Overlay, about),
+            NameKind::Other => self.foreign(path),
         }
     }
 
@@ -167,9 +167,9 @@ impl<'a> Walk<'a> {
                 _ => {
                     let name: &std::ffi::OsStr = name.as_ref();
                     if files::start_of(name).is_some() {
-                        walk.file(path, Role::Segment, about);
+                        walk.file(path, FileRole::Segment, about);
                     } else if salvage::is_left(name) {
-                        walk.file(path, Role::Left, about);
+                        walk.file(path, FileRole::Left, about);
                     } else {
                         let why = "it has not the name of a segment";
                         walk.hold(path, None, Fault::set_aside(why));
@@ -180,8 +180,8 @@ impl<'a> Walk<'a> {
     }
 
     /// `bodies/`, and the groups in it; at the end only whether what is there is needed.
-    fn bodies(&mut self, path: &Path, role: Role) {
-        let is_first = role == Role::Holder;
+    fn bodies(&mut self, path: &Path, role: FileRole) {
+        let is_first = role == FileRole::Holder;
         if is_first {
             self.permissions_of(path);
         }
@@ -194,8 +194,8 @@ impl<'a> Walk<'a> {
         });
     }
 
-    fn bodies_of(&mut self, path: &Path, role: Role) {
-        let is_first = role == Role::Holder;
+    fn bodies_of(&mut self, path: &Path, role: FileRole) {
+        let is_first = role == FileRole::Holder;
         if is_first {
             self.permissions_of(path);
         }
@@ -214,7 +214,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    fn request(&mut self, path: &Path, name: &str, about: About, role: Role) {
+    fn request(&mut self, path: &Path, name: &str, about: About, role: FileRole) {
         let key = name.strip_suffix(EXTENSION).map(str::parse::<Key>);
         if matches!(key, Some(Ok(_))) {
             self.file(path, role, about);
@@ -225,7 +225,7 @@ impl<'a> Walk<'a> {
 
     fn in_runs(&mut self, path: &Path, name: &str, about: About) {
         if name.parse::<RunId>().is_ok() {
-            self.file(path, Role::Run, about);
+            self.file(path, FileRole::Run, about);
         } else {
             self.foreign(path);
         }
@@ -250,11 +250,11 @@ impl<'a> Walk<'a> {
             };
             match (about.kind, name::named(name)) {
                 (Kind::Directory, _) if is_ours => walk.resting(path, depth + 1),
-                (Kind::File, Named::Entry) if depth > 2 => {
-                    walk.checked(path, Role::Resting, about);
+                (Kind::File, NameKind::Entry) if depth > 2 => {
+                    walk.checked(path, FileRole::Resting, about);
                 }
-                (Kind::File, Named::Overlay) if depth > 2 => {
-                    walk.checked(path, Role::Overlay, about);
+                (Kind::File, NameKind::Overlay) if depth > 2 => {
+                    walk.checked(path, FileRole::Overlay, about);
                 }
                 _ => walk.foreign(path),
             }
@@ -278,7 +278,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A file of a directory that has no others.
-    fn file(&mut self, path: &Path, role: Role, about: About) {
+    fn file(&mut self, path: &Path, role: FileRole, about: About) {
         if about.kind == Kind::File {
             self.checked(path, role, about);
         } else {
@@ -286,11 +286,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn checked(&mut self, path: &Path, role: Role, about: About) {
+    fn checked(&mut self, path: &Path, role: FileRole, about: About) {
         let fault = self.judge.fault(role, path);
         let is_ours = fault.as_ref().is_none_or(|fault| fault.remedy != Remedy::Foreign);
         if is_ours {
-            self.permissions(path, about, role == Role::Secret);
+            self.permissions(path, about, role == FileRole::Secret);
         }
         match fault {
             Some(fault) => self.hold(path, Some(role), fault),
@@ -367,8 +367,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn hold(&mut self, path: &Path, role: Option<Role>, fault: Fault) {
-        self.held.push(Held { path: path.to_owned(), role, fault });
+    fn hold(&mut self, path: &Path, role: Option<FileRole>, fault: Fault) {
+        self.held.push(PendingFault { path: path.to_owned(), role, fault });
         if self.held.len() >= MAX_HELD {
             self.settle();
         }
@@ -400,7 +400,7 @@ impl<'a> Walk<'a> {
 
     /// What another look finds: beside a running program a file may have been replaced, or may have got
     /// another name, while it was looked at.
-    fn still(&self, held: &Held) -> Option<Fault> {
+    fn still(&self, held: &PendingFault) -> Option<Fault> {
         let is_there = || matches!(self.judge.disk.about(&held.path), Ok(Some(_)) | Err(_));
         match held.role {
             Some(role) => self.judge.fault(role, &held.path),

@@ -34,7 +34,7 @@ pub use crate::tree::Sum;
 
 pub use self::planner::{Needs, Planner};
 pub use self::way::age;
-use self::way::{Mark, Way, as_long_as, way};
+use self::way::{ExpiryMark, Expiry, as_long_as, way};
 use crate::entry::holder::Held;
 
 /// What was used or stored within this time stays.
@@ -166,27 +166,27 @@ pub fn name(url: &str) -> u64 {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Site {
     /// Of all of them.
-    youngest: Mark,
+    youngest: ExpiryMark,
     /// Of what may need what nobody knows.
-    open: Mark,
+    open: ExpiryMark,
 }
 
 /// Who needs what has a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Need {
-    way: Mark,
+struct NeedMark {
+    way: ExpiryMark,
     /// A page is known to.
     is_known: bool,
 }
 
 /// The way of an entry for the sake of others, and whether it is known that they need it. `sites` are its own and
 /// all.
-fn life(own: Mark, is_part: bool, need: Need, (site, overall): (Site, Site)) -> (Way, bool) {
-    let Some(own) = own.way() else { return (Way::Never(Because::Recent), true) };
+fn life(own: ExpiryMark, is_part: bool, need: NeedMark, (site, overall): (Site, Site)) -> (Expiry, bool) {
+    let Some(own) = own.way() else { return (Expiry::Never(Because::Recent), true) };
     let perhaps = match (is_part, need.is_known) {
-        (false, _) => Mark::NONE,
+        (false, _) => ExpiryMark::NONE,
         (true, false) => site.youngest.or(overall.youngest),
-        (true, true) if site.youngest == Mark::NONE => overall.open,
+        (true, true) if site.youngest == ExpiryMark::NONE => overall.open,
         (true, true) => site.open,
     };
     let is_known = !is_part || (need.is_known && need.way <= perhaps);
@@ -203,7 +203,7 @@ pub struct Plan {
     sites: HashMap<String, Site>,
     overall: Site,
     /// Who needs what, by name, in order.
-    needs: Vec<(u64, Need)>,
+    needs: Vec<(u64, NeedMark)>,
     /// The names of what stays since the plan was made.
     kept: HashSet<u64>,
     /// What becomes of how many.
@@ -225,9 +225,9 @@ impl Plan {
         self.judged(own, way, is_known)
     }
 
-    fn need(&self, name: u64) -> Need {
+    fn need(&self, name: u64) -> NeedMark {
         if self.kept.contains(&name) {
-            return Need { way: Way::Never(Because::Recent).into(), is_known: true };
+            return NeedMark { way: Expiry::Never(Because::Recent).into(), is_known: true };
         }
         let at = self.needs.binary_search_by_key(&name, |(name, _)| *name);
         at.ok().and_then(|at| self.needs.get(at)).map(|(_, need)| *need).unwrap_or_default()
@@ -241,22 +241,22 @@ impl Plan {
     /// Has parts stay that may be those of a page of this site, since it came, or was pinned, after the plan was
     /// made. `is_open`: not all that it needs is told by [`Plan::keep`].
     pub fn keep_site(&mut self, site: &str, is_open: bool) {
-        let stays = Mark::from(Way::Never(Because::Recent));
+        let stays = ExpiryMark::from(Expiry::Never(Because::Recent));
         let known = self.sites.get(site).copied().unwrap_or_default();
-        let before = if known.youngest == Mark::NONE { self.overall } else { known };
-        let open = |before: Mark| if is_open { stays } else { before };
+        let before = if known.youngest == ExpiryMark::NONE { self.overall } else { known };
+        let open = |before: ExpiryMark| if is_open { stays } else { before };
         self.sites.insert(site.to_owned(), Site { youngest: stays, open: open(before.open) });
         self.overall = Site { youngest: stays, open: open(self.overall.open) };
     }
 
     /// The fate of what is on its own way, and on another one for the sake of others.
-    fn judged(&self, own: Way, way: Way, is_known: bool) -> Fate {
-        let goes = |way: Way| match way {
-            Way::Now(why) => Fate::Goes(why),
-            Way::Share(share) if share >= ONE => Fate::Goes(Why::Old),
-            Way::Share(share) if share >= self.share => Fate::Goes(Why::Room),
-            Way::Share(_) => Fate::Stays(Because::Young),
-            Way::Never(because) => Fate::Stays(because),
+    fn judged(&self, own: Expiry, way: Expiry, is_known: bool) -> Fate {
+        let goes = |way: Expiry| match way {
+            Expiry::Now(why) => Fate::Goes(why),
+            Expiry::Share(share) if share >= ONE => Fate::Goes(Why::Old),
+            Expiry::Share(share) if share >= self.share => Fate::Goes(Why::Room),
+            Expiry::Share(_) => Fate::Stays(Because::Young),
+            Expiry::Never(because) => Fate::Stays(because),
         };
         match (goes(own), goes(way)) {
             (Fate::Goes(_), Fate::Stays(_)) if is_known => Fate::Stays(Because::Needed),

@@ -50,7 +50,7 @@ pub struct Trimmed {
 
 /// How long things may stay, and how much of them.
 #[derive(Debug, Clone, Copy)]
-struct Bounds {
+struct TrimBounds {
     bytes: u64,
     age: SignedDuration,
     /// What is not older stays, whatever there is of it.
@@ -61,7 +61,7 @@ struct Bounds {
 /// much still.
 fn surplus<T>(
     mut all: Vec<(Timestamp, u64, T)>,
-    bounds: Bounds,
+    bounds: TrimBounds,
     now: Timestamp,
 ) -> (Vec<(u64, T)>, u64) {
     all.sort_by_key(|(time, ..)| *time);
@@ -87,7 +87,7 @@ pub(crate) fn trim(tree: &Tree) -> Result<Trimmed> {
         let summary = summary?;
         parts.push((summary.stored, summary.file_len, summary));
     }
-    let bounds = Bounds { bytes: MAX_PARTIAL_BYTES, age: MAX_PARTIAL_AGE, spared: None };
+    let bounds = TrimBounds { bytes: MAX_PARTIAL_BYTES, age: MAX_PARTIAL_AGE, spared: None };
     for (len, summary) in surplus(parts, bounds, now).0 {
         // Not what has come since.
         let after = summary.stored.checked_add(SignedDuration::from_micros(1)).ok();
@@ -97,7 +97,7 @@ pub(crate) fn trim(tree: &Tree) -> Result<Trimmed> {
         }
     }
     let (bytes, age) = (MAX_DAMAGED_BYTES, MAX_DAMAGED_AGE);
-    let bounds = Bounds { bytes, age, spared: Some(MIN_DAMAGED_AGE) };
+    let bounds = TrimBounds { bytes, age, spared: Some(MIN_DAMAGED_AGE) };
     let (gone, over) = surplus(damaged(&tree.root)?, bounds, now);
     trimmed.damaged_over = over;
     for (len, path) in gone {
@@ -171,7 +171,7 @@ mod tests {
             (0, days(25), Some(days(10)), 30_000, "", 40),
             (20, days(25), None, 30_000, "ab", 0),
         ] {
-            let bounds = Bounds { bytes, age, spared };
+            let bounds = TrimBounds { bytes, age, spared };
             let (gone, still) = surplus(all(), bounds, at(now));
             let gone: String = gone.into_iter().map(|(_, one)| one).collect();
             assert_eq!((&*gone, still), (want, over), "{bounds:?} {now}");

@@ -2,7 +2,7 @@
 
 use wwwoffle_url::Key;
 
-use super::{Found, Queue};
+use super::{RequestLookup, Queue};
 use crate::durability::outbox::request_path;
 use crate::entry::warc::Reason;
 use crate::error::{Error, Result};
@@ -46,9 +46,9 @@ impl Queue {
             return Ok(false);
         }
         let known = match self.read(key)? {
-            Found::Request(known) => known,
-            Found::Missing => return Ok(false),
-            Found::Bad(reason) => return Err(self.set_aside(key, reason)),
+            RequestLookup::Request(known) => known,
+            RequestLookup::Missing => return Ok(false),
+            RequestLookup::Bad(reason) => return Err(self.set_aside(key, reason)),
         };
         let Some(changed) = change(known) else { return Ok(false) };
         self.write(&changed)?;

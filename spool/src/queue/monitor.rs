@@ -134,12 +134,12 @@ impl Monitors {
         let mut index = HashMap::new();
         for key in keys(&*tree.root.disk, &tree.root.path)? {
             match read(&*tree.root.disk, &tree.root.path, &key, None) {
-                Ok(Found::Monitor(monitor)) => {
+                Ok(MonitorLookup::Monitor(monitor)) => {
                     index.insert(key, monitor.summary());
                 }
-                Ok(Found::Missing) => {}
+                Ok(MonitorLookup::Missing) => {}
                 Err(error) => recovery.failures.push(error),
-                Ok(Found::Bad(reason)) => {
+                Ok(MonitorLookup::Bad(reason)) => {
                     recovery
                         .damaged
                         .push(tree.root.move_aside(&path(&tree.root.path, &key), reason));
@@ -263,12 +263,12 @@ impl Monitors {
     /// `changing` is held.
     fn read_or_set_aside(&self, key: &Key) -> Result<Option<Monitor>> {
         match read(&*self.tree.root.disk, &self.tree.root.path, key, Some(&self.vault))? {
-            Found::Monitor(monitor) => Ok(Some(*monitor)),
-            Found::Missing => {
+            MonitorLookup::Monitor(monitor) => Ok(Some(*monitor)),
+            MonitorLookup::Missing => {
                 lock(&self.index).remove(key);
                 Ok(None)
             }
-            Found::Bad(reason) => {
+            MonitorLookup::Bad(reason) => {
                 lock(&self.index).remove(key);
                 Err(Error::damaged(
                     self.tree.root.move_aside(&path(&self.tree.root.path, key), reason),
@@ -282,7 +282,7 @@ impl Monitors {
 pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<MonitorSummary>> {
     let mut list = Vec::new();
     for key in keys(disk, root)? {
-        if let Found::Monitor(monitor) = read(disk, root, &key, None)? {
+        if let MonitorLookup::Monitor(monitor) = read(disk, root, &key, None)? {
             list.push(monitor.summary());
         }
     }
@@ -294,7 +294,7 @@ fn sort(list: &mut [MonitorSummary]) {
     list.sort_by_cached_key(|one| (one.place.url().to_owned(), one.place.key()));
 }
 
-enum Found {
+enum MonitorLookup {
     Monitor(Box<Monitor>),
     Missing,
     Bad(Reason),
@@ -325,21 +325,21 @@ fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
-fn read(disk: &dyn Disk, root: &Path, key: &Key, vault: Option<&Vault>) -> Result<Found> {
+fn read(disk: &dyn Disk, root: &Path, key: &Key, vault: Option<&Vault>) -> Result<MonitorLookup> {
     let path = path(root, key);
     let (file, len) = match disk.open(&path) {
         Ok(Opened::File(file, len)) => (file, len),
-        Ok(Opened::NotAFile) => return Ok(Found::Bad("it is not a plain file")),
-        Err(error) if is_missing(&error) => return Ok(Found::Missing),
+        Ok(Opened::NotAFile) => return Ok(MonitorLookup::Bad("it is not a plain file")),
+        Err(error) if is_missing(&error) => return Ok(MonitorLookup::Missing),
         Err(error) => return Err(Error::disk("open", &path, error)),
     };
     let Some(len) = usize::try_from(len).ok().filter(|&len| len <= MAX_MONITOR_FILE) else {
-        return Ok(Found::Bad("it is longer than any request"));
+        return Ok(MonitorLookup::Bad("it is longer than any request"));
     };
     let bytes = read_exactly(&*file, len, 0).map_err(|error| Error::disk("read", &path, error))?;
     Ok(match Monitor::decode(&bytes, vault) {
-        Ok(monitor) if monitor.request.place.key() == *key => Found::Monitor(Box::new(monitor)),
-        Ok(_) => Found::Bad("it belongs to another place"),
-        Err(reason) => Found::Bad(reason),
+        Ok(monitor) if monitor.request.place.key() == *key => MonitorLookup::Monitor(Box::new(monitor)),
+        Ok(_) => MonitorLookup::Bad("it belongs to another place"),
+        Err(reason) => MonitorLookup::Bad(reason),
     })
 }

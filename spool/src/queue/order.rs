@@ -7,7 +7,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
-use super::{Found, Queue};
+use super::{RequestLookup, Queue};
 use crate::error::Result;
 use crate::fs::parallel::lock;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
@@ -102,7 +102,7 @@ impl Queue {
             let Some(known) = self.summary(key) else { continue };
             if known.priority != priority {
                 // What cannot be read is set aside by whoever fetches it.
-                let Found::Request(mut request) = self.read(key)? else { continue };
+                let RequestLookup::Request(mut request) = self.read(key)? else { continue };
                 request.priority = priority;
                 self.write(&request)?;
             }

@@ -16,7 +16,7 @@ use crate::queue::monitor;
 use crate::queue::monitor::MonitorSummary;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
 use crate::tree::list::{Host, List};
-use crate::tree::shelf::{Look, Which};
+use crate::tree::shelf::{KeyLookup, VariantChoice};
 use crate::tree::{LOOKUP_TRIES, list, versions};
 use wwwoffle_url::Key;
 
@@ -54,7 +54,7 @@ impl Reader {
     ///
     /// When the disk fails.
     pub fn entry(&self, place: &Place) -> Result<Lookup> {
-        let which = if place.variant_text().is_empty() { Which::All } else { Which::Exact };
+        let which = if place.variant_text().is_empty() { VariantChoice::All } else { VariantChoice::Exact };
         Ok(self.look(place, which)?.into())
     }
 
@@ -64,7 +64,7 @@ impl Reader {
     ///
     /// When the disk fails.
     pub fn entries(&self, place: &Place) -> Result<Entries> {
-        self.look(place, Which::All)
+        self.look(place, VariantChoice::All)
     }
 
     /// The older versions of the entry of exactly this place, as [`crate::Spool::versions`].
@@ -85,10 +85,10 @@ impl Reader {
         versions::look(&*self.disk, &self.root, place, stored)
     }
 
-    fn look(&self, place: &Place, which: Which) -> Result<Entries> {
+    fn look(&self, place: &Place, which: VariantChoice) -> Result<Entries> {
         let mut tries = 0;
         loop {
-            let look = Look::at(&*self.disk, &self.root, place, which, &[])?;
+            let look = KeyLookup::at(&*self.disk, &self.root, place, which, &[])?;
             tries += 1;
             if !look.moved || tries == LOOKUP_TRIES {
                 return Ok(look.told());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Reader, Spool};
 use crate::entry::layout::Purpose;
-use crate::entry::part::{OfWhole, Part};
+use crate::entry::part::{WholeBody, Part};
 use crate::entry::place::Place;
 use crate::error::{Damage, Result};
 use crate::tree::segments::{self, NewSegment, Partial, PartialList, SegmentWriter, files};
@@ -26,7 +26,7 @@ impl Spool {
         validator: &[u8],
         complete_length: Option<u64>,
     ) -> Result<Writer> {
-        let part = Part { start: 0, whole: OfWhole::new(validator, complete_length)? };
+        let part = Part { start: 0, whole: WholeBody::new(validator, complete_length)? };
         let session = Arc::clone(self.session());
         Writer::begin(session, place, new, Purpose::WholeOrPart, Some(part))
     }

@@ -16,7 +16,7 @@ use crate::entry::place::{EXTENSION, SCHEMES, VARIANTS};
 use crate::entry::summary::{Summary, glance};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Names};
-use crate::tree::Finished;
+use crate::tree::FinishedFile;
 
 /// A host something is kept of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,16 +32,16 @@ pub struct List {
     disk: Arc<dyn Disk>,
     root: PathBuf,
     /// Finished entries that have not got their name yet: these come first.
-    pending: Vec<Finished>,
+    pending: Vec<FinishedFile>,
     /// By key and variant.
     listed: HashSet<(Key, Key)>,
     /// Where to go on, with the depth below the root.
     starts: Vec<(PathBuf, usize)>,
     /// Directories being read, each in the one before.
-    levels: Vec<Level>,
+    levels: Vec<DirectoryLevel>,
 }
 
-struct Level {
+struct DirectoryLevel {
     path: PathBuf,
     /// 1 is a scheme's, 2 a host's, 3 one of keys, 4 one of variants.
     depth: usize,
@@ -55,7 +55,7 @@ impl List {
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         root: &Path,
-        mut pending: Vec<Finished>,
+        mut pending: Vec<FinishedFile>,
         scheme: Option<&str>,
         host: Option<&str>,
     ) -> Result<List> {
@@ -104,7 +104,7 @@ impl List {
     /// Goes down into a directory, if it is one.
     fn enter(&mut self, path: PathBuf, depth: usize) -> Result<()> {
         match self.disk.read_dir(&path) {
-            Ok(names) => self.levels.push(Level { path, depth, names }),
+            Ok(names) => self.levels.push(DirectoryLevel { path, depth, names }),
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(Error::disk("read", &path, error)),
         }

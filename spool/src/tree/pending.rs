@@ -12,7 +12,7 @@ use crate::entry::place::Place;
 use crate::error::Error;
 use crate::fs::parallel::lock;
 use crate::tree::shelf::{MAX_VARIANTS, eviction_order};
-use crate::tree::{Finished, Tree};
+use crate::tree::{FinishedFile, Tree};
 use wwwoffle_url::Key;
 
 /// How long finished entries gather before they are written as one batch.
@@ -35,7 +35,7 @@ const MAX_HELD: usize = MAX_PENDING / 2;
 /// The entries between `finish` and their name.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    gathering: Mutex<Gathering>,
+    gathering: Mutex<Batch>,
     changed: Condvar,
     /// So many that wait make a batch.
     pub(crate) max: usize,
@@ -54,8 +54,8 @@ impl Default for Pending {
 type Slot = (Key, Key);
 
 #[derive(Debug, Default)]
-struct Gathering {
-    waiting: BTreeMap<Slot, Finished>,
+struct Batch {
+    waiting: BTreeMap<Slot, FinishedFile>,
     /// Where those lie that are on the medium, and could not get their name because the disk is full.
     short_of_room: HashSet<PathBuf>,
     /// Something else waits for the next batch.
@@ -71,12 +71,12 @@ impl Pending {
     }
 
     /// The entries of this key that wait, whatever their variant.
-    pub(crate) fn variants(&self, key: Key) -> Vec<Finished> {
+    pub(crate) fn variants(&self, key: Key) -> Vec<FinishedFile> {
         lock(&self.gathering).waiting.range(slots(key)).map(|(_, one)| one.clone()).collect()
     }
 
     /// Adds an entry; gives back those it replaces or leaves no room for, and how many there are.
-    pub(crate) fn add(&self, finished: Finished) -> (Vec<Finished>, usize) {
+    pub(crate) fn add(&self, finished: FinishedFile) -> (Vec<FinishedFile>, usize) {
         let mut gathering = lock(&self.gathering);
         let waiting = &mut gathering.waiting;
         let key = finished.place.key();
@@ -93,7 +93,7 @@ impl Pending {
         (gone, count)
     }
 
-    pub(crate) fn forget(&self, place: &Place) -> Option<Finished> {
+    pub(crate) fn forget(&self, place: &Place) -> Option<FinishedFile> {
         lock(&self.gathering).waiting.remove(&slot(place))
     }
 
@@ -107,7 +107,7 @@ impl Pending {
     }
 
     /// Whether this is still the newest for its key.
-    pub(crate) fn holds(&self, finished: &Finished) -> bool {
+    pub(crate) fn holds(&self, finished: &FinishedFile) -> bool {
         let gathering = lock(&self.gathering);
         let newest = gathering.waiting.get(&slot(&finished.place));
         newest.is_some_and(|newest| newest.path == finished.path)
@@ -115,7 +115,7 @@ impl Pending {
 
     /// Leaves an entry, which is on the medium, for the next batch: the disk has no room for its name.
     /// The first such error is told, and not those of each batch after it. False when too many wait.
-    pub(crate) fn hold(&self, root: &Root, finished: &Finished) -> bool {
+    pub(crate) fn hold(&self, root: &Root, finished: &FinishedFile) -> bool {
         let (is_first, is_held) = {
             let short_of_room = &mut lock(&self.gathering).short_of_room;
             let is_first = short_of_room.is_empty();
@@ -133,14 +133,14 @@ impl Pending {
     }
 
     /// Whether an entry is on the medium already, and waits for room there.
-    pub(crate) fn is_held(&self, finished: &Finished) -> bool {
+    pub(crate) fn is_held(&self, finished: &FinishedFile) -> bool {
         lock(&self.gathering).short_of_room.contains(&finished.path)
     }
 
     /// Forgets of those that waited for room which wait no more. Whether any is left.
     pub(crate) fn ends_batch(&self) -> bool {
         let mut gathering = lock(&self.gathering);
-        let Gathering { waiting, short_of_room, .. } = &mut *gathering;
+        let Batch { waiting, short_of_room, .. } = &mut *gathering;
         if !short_of_room.is_empty() {
             let here: HashSet<_> = waiting.values().map(|finished| &finished.path).collect();
             short_of_room.retain(|path| here.contains(path));
@@ -156,7 +156,7 @@ impl Pending {
     }
 
     /// All that wait, the one finished first first.
-    pub(crate) fn snapshot(&self) -> Vec<Finished> {
+    pub(crate) fn snapshot(&self) -> Vec<FinishedFile> {
         let mut all: Vec<_> = lock(&self.gathering).waiting.values().cloned().collect();
         all.sort_unstable_by_key(|finished| finished.stored);
         all
@@ -176,13 +176,13 @@ impl Pending {
 
     /// Waits for something to do. False: there will be nothing more.
     fn gather(&self, interval: Duration) -> bool {
-        let idle = |gathering: &mut Gathering| {
+        let idle = |gathering: &mut Batch| {
             gathering.waiting.is_empty() && !gathering.poked && !gathering.stopping
         };
         let gathering = lock(&self.gathering);
         let gathering =
             self.changed.wait_while(gathering, idle).unwrap_or_else(PoisonError::into_inner);
-        let more = |gathering: &mut Gathering| !gathering.stopping;
+        let more = |gathering: &mut Batch| !gathering.stopping;
         let (mut gathering, _) = self
             .changed
             .wait_timeout_while(gathering, interval, more)

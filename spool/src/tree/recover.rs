@@ -9,7 +9,7 @@ use crate::entry::body::is_whole;
 use crate::entry::read::{self, Content};
 use crate::error::{Damage, Error, Result};
 use crate::fs::{Opened, parent};
-use crate::tree::{Finished, Tree, salvage, segments};
+use crate::tree::{FinishedFile, Tree, salvage, segments};
 
 /// What opening a spool found of the time before.
 #[derive(Debug, Default)]
@@ -65,26 +65,26 @@ pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
 }
 
 /// What got its name: where it is now, and what it is if it is an entry.
-type Admitted = (PathBuf, Option<Finished>);
+type AdmittedFile = (PathBuf, Option<FinishedFile>);
 
 fn recover_file(
     tree: &Tree,
     path: &Path,
     recovery: &mut Recovery,
-    admitted: &mut Vec<Admitted>,
+    admitted: &mut Vec<AdmittedFile>,
 ) -> Result<()> {
     if is_rewrite(path) {
         recovery.removed += u64::from(tree.root.remove_file(path)?);
         return Ok(());
     }
     match admit(tree, path)? {
-        Left::Admitted(done) => {
+        LeftFile::Admitted(done) => {
             admitted.push(*done);
             recovery.admitted += 1;
         }
-        Left::Version => recovery.admitted += 1,
-        Left::Broken if salvage::set_apart(tree, path)? => recovery.set_apart += 1,
-        Left::Broken | Left::Outdated => {
+        LeftFile::Version => recovery.admitted += 1,
+        LeftFile::Broken if salvage::set_apart(tree, path)? => recovery.set_apart += 1,
+        LeftFile::Broken | LeftFile::Outdated => {
             recovery.removed += u64::from(tree.root.remove_file(path)?);
         }
     }
@@ -92,9 +92,9 @@ fn recover_file(
 }
 
 /// What a file of `tmp/` is.
-enum Left {
+enum LeftFile {
     /// It was whole, and has its name.
-    Admitted(Box<Admitted>),
+    Admitted(Box<AdmittedFile>),
     /// It was whole, and is an older version now.
     Version,
     /// It is whole, and of no use: there is something newer.
@@ -104,32 +104,32 @@ enum Left {
 }
 
 /// Gives a file of `tmp/` its name if it should have it.
-fn admit(tree: &Tree, path: &Path) -> Result<Left> {
+fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
     let Content::Whole(new) = read::read_any(&*tree.root.disk, Some(&tree.root.path), path, None)?
     else {
-        return Ok(Left::Broken);
+        return Ok(LeftFile::Broken);
     };
     // It was meant to be a part, and what of is not known.
     let is_headless = new.is_part() && new.part().is_none();
     if is_headless || !is_whole(&new)? {
-        return Ok(Left::Broken);
+        return Ok(LeftFile::Broken);
     }
     let opened = tree.root.disk.open(path).map_err(|error| Error::disk("open", path, error))?;
-    let Opened::File(file, _) = opened else { return Ok(Left::Broken) };
+    let Opened::File(file, _) = opened else { return Ok(LeftFile::Broken) };
     let (place, stored) = (new.place().clone(), new.stored());
     let (path, status, digest) = (path.to_owned(), new.status(), *new.digest());
-    let finished = Finished { place, path, file, stored, status, digest };
+    let finished = FinishedFile { place, path, file, stored, status, digest };
     if new.is_part() {
         let to = segments::files::admit(tree, &finished, &[])?;
-        return Ok(to.map_or(Left::Outdated, |to| Left::Admitted(Box::new((to, None)))));
+        return Ok(to.map_or(LeftFile::Outdated, |to| LeftFile::Admitted(Box::new((to, None)))));
     }
     if let Some((_, old)) = tree.settled(new.place())?
         && old.order() >= new.order()
     {
         let is_version = tree.recover_version(&finished, &old)?;
-        return Ok(if is_version { Left::Version } else { Left::Outdated });
+        return Ok(if is_version { LeftFile::Version } else { LeftFile::Outdated });
     }
     finished.file.sync().map_err(|error| Error::disk("write", &finished.path, error))?;
     let to = tree.settle(&finished)?;
-    Ok(Left::Admitted(Box::new((to, Some(finished)))))
+    Ok(LeftFile::Admitted(Box::new((to, Some(finished)))))
 }

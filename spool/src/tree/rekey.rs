@@ -9,8 +9,8 @@ use crate::entry::place::Place;
 use crate::entry::{Entry, Lookup};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
-use crate::tree::writer::{Ended, Writer};
-use crate::tree::{Over, versions};
+use crate::tree::writer::{BodyEnd, Writer};
+use crate::tree::{ReplaceCondition, versions};
 
 /// What is copied of a body at once, in bytes.
 const PIECE: usize = 1 << 20;
@@ -94,7 +94,7 @@ fn copy(
 ) -> Result<bool> {
     if there.is_none() {
         let mut writer = Writer::begin_copy(Arc::clone(session), to, entry, Some(entry.stored()))?;
-        if writer.finish_copy(entry, Over::Nothing)? {
+        if writer.finish_copy(entry, ReplaceCondition::Nothing)? {
             return Ok(true);
         }
     }
@@ -103,7 +103,7 @@ fn copy(
     }
     // What takes the place of something is newer than that.
     let mut writer = Writer::begin_copy(Arc::clone(session), to, entry, None)?;
-    writer.finish_copy(entry, Over::Anything)
+    writer.finish_copy(entry, ReplaceCondition::Anything)
 }
 
 /// Removes what was copied, unless something else has its place by now.
@@ -175,9 +175,9 @@ fn write_body(entry: &Entry, writer: &mut Writer) -> Result<()> {
 
 impl Writer {
     /// Copies the body of an entry and completes it in its place. False: that is not what it may replace.
-    fn finish_copy(&mut self, entry: &Entry, over: Over<'_>) -> Result<bool> {
+    fn finish_copy(&mut self, entry: &Entry, over: ReplaceCondition<'_>) -> Result<bool> {
         write_body(entry, self)?;
-        let (finished, _) = self.complete(entry.trailers(), Ended::Whole)?;
+        let (finished, _) = self.complete(entry.trailers(), BodyEnd::Whole)?;
         let is_there = self.tree().admit_over(finished, over)?;
         if is_there {
             self.set_admitted();

@@ -11,7 +11,7 @@
 //! Each file has both names, the one here on the medium, before the other goes ([`rest`]); and the other way round when
 //! it comes back. So whenever a crash comes, all of it is in one of both places. What has its body elsewhere
 //! needs that still: a walk that looks which bodies are needed looks here too, and removes none while something
-//! goes from one place to the other ([`Moving`]).
+//! goes from one place to the other ([`MoveGuard`]).
 
 mod back;
 mod rest;
@@ -139,31 +139,31 @@ impl Removal {
 
 /// What a file is by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
+enum RemovedKind {
     Entry,
     Version,
     Overlay,
 }
 
-fn named(path: &Path) -> Option<Named> {
+fn named(path: &Path) -> Option<RemovedKind> {
     let name = path.file_name()?.to_str()?;
     if name.ends_with(OVERLAY) {
-        return Some(Named::Overlay);
+        return Some(RemovedKind::Overlay);
     }
     let stem = name.strip_suffix(EXTENSION)?;
-    Some(if stem.parse::<Key>().is_ok() { Named::Entry } else { Named::Version })
+    Some(if stem.parse::<Key>().is_ok() { RemovedKind::Entry } else { RemovedKind::Version })
 }
 
 /// How often something has gone from the tree to what rests, or back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Moves {
+pub(crate) struct MoveCount {
     under_way: u32,
     begun: u64,
 }
 
-impl Moves {
+impl MoveCount {
     /// Whether nothing has moved from one look to the other.
-    pub(crate) fn none_since(self, before: Moves) -> bool {
+    pub(crate) fn none_since(self, before: MoveCount) -> bool {
         before.under_way == 0 && self.begun == before.begun
     }
 }
@@ -172,15 +172,15 @@ impl Moves {
 #[derive(Debug, Default)]
 pub(crate) struct RemovalLocks {
     /// How often files have moved to `removed/`, or back.
-    pub(crate) moves: Mutex<Moves>,
+    pub(crate) moves: Mutex<MoveCount>,
     /// Held while files leave `removed/`.
     resting: Mutex<()>,
 }
 
 /// Held while something moves.
-pub(crate) struct Moving<'a>(&'a Tree);
+pub(crate) struct MoveGuard<'a>(&'a Tree);
 
-impl Drop for Moving<'_> {
+impl Drop for MoveGuard<'_> {
     fn drop(&mut self) {
         lock(&self.0.removals.moves).under_way -= 1;
     }
@@ -214,11 +214,11 @@ impl Tree {
         Ok(gone)
     }
 
-    pub(crate) fn moving(&self) -> Moving<'_> {
+    pub(crate) fn moving(&self) -> MoveGuard<'_> {
         let mut moves = lock(&self.removals.moves);
         moves.under_way += 1;
         moves.begun += 1;
-        Moving(self)
+        MoveGuard(self)
     }
 
     /// Everything that rests, the first first. What has another name is somebody's own.
@@ -243,7 +243,7 @@ impl Tree {
             let about = about.map_err(|error| Error::disk("look at", &path, error))?;
             let bytes = about.map_or(0, |about| about.len);
             resting.bytes = resting.bytes.saturating_add(bytes);
-            resting.entries += u64::from(named(&path) == Some(Named::Entry));
+            resting.entries += u64::from(named(&path) == Some(RemovedKind::Entry));
         }
         Ok(resting)
     }
@@ -268,8 +268,8 @@ impl Tree {
     }
 
     /// All files below a directory, and the directories, each before what is in it.
-    fn files_below(&self, base: &Path) -> Result<Below> {
-        let mut below = Below::default();
+    fn files_below(&self, base: &Path) -> Result<FilesBelow> {
+        let mut below = FilesBelow::default();
         let mut ahead = vec![(base.to_owned(), 0)];
         while let Some((directory, depth)) = ahead.pop() {
             for name in texts(&*self.root.disk, &directory)? {
@@ -290,7 +290,7 @@ impl Tree {
 
 /// What lies below a directory.
 #[derive(Debug, Default)]
-struct Below {
+struct FilesBelow {
     files: Vec<PathBuf>,
     directories: Vec<PathBuf>,
 }

@@ -22,8 +22,8 @@ use crate::fs::parent;
 use crate::fs::size::wide;
 use crate::tree::session::Session;
 use crate::tree::versions::version_path;
-use crate::tree::writer::{Ended, NewEntry, Writer};
-use crate::tree::{LOOKUP_TRIES, Over, Tree};
+use crate::tree::writer::{BodyEnd, NewEntry, Writer};
+use crate::tree::{LOOKUP_TRIES, ReplaceCondition, Tree};
 
 /// Bytes that are copied at once.
 const PIECE: usize = 128 << 10;
@@ -63,9 +63,9 @@ pub(crate) fn restore(
             tree.damaged_version(place, stored);
             return Ok(Restored::Missing);
         };
-        let (finished, _) = writer.complete(old.trailers(), Ended::Whole)?;
+        let (finished, _) = writer.complete(old.trailers(), BodyEnd::Whole)?;
         let digest = finished.digest;
-        if tree.admit_over(finished, Over::found(present.as_ref()))? {
+        if tree.admit_over(finished, ReplaceCondition::found(present.as_ref()))? {
             writer.set_admitted();
             // If that fails the version is all there is.
             if tree.is_settled(place, digest)? {
@@ -102,12 +102,12 @@ fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
 }
 
 /// While it lives, versions of one place are spared.
-struct Spared<'a> {
+struct SpareGuard<'a> {
     tree: &'a Tree,
     _one: MutexGuard<'a, ()>,
 }
 
-impl Drop for Spared<'_> {
+impl Drop for SpareGuard<'_> {
     fn drop(&mut self) {
         *lock(&self.tree.versions.spared) = None;
     }
@@ -129,10 +129,10 @@ impl Tree {
 
     /// Has no version of a place removed for being one too many, as long as what is returned lives: the one
     /// that comes back may be it, and is needed until the entry that it becomes is on the medium.
-    fn spare(&self, place: &Place) -> Spared<'_> {
+    fn spare(&self, place: &Place) -> SpareGuard<'_> {
         let one = lock(&self.versions.restoring);
         *lock(&self.versions.spared) = Some((place.key(), place.variant_name()));
-        Spared { tree: self, _one: one }
+        SpareGuard { tree: self, _one: one }
     }
 
     /// Whether the entry of a place has this body, and is on the medium under its name.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::entry::gzip::{Bounds, DISK_BLOCK, Packed, Rewritten, may_shrink, pack, read_back};
+use crate::entry::gzip::{Bounds, DISK_BLOCK, PackOutcome, Rewritten, may_shrink, pack, read_back};
 use crate::entry::place::Place;
-use crate::entry::read::{Content, Expected};
+use crate::entry::read::{Content, ExpectedEntry};
 use crate::entry::verified::Verified;
 use crate::entry::{Entry, read};
 use crate::error::{Error, Result};
@@ -22,26 +22,26 @@ const PIECE: usize = 128 << 10;
 
 /// How a file is to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum FileForm {
     Compressed,
     Plain,
 }
 
 /// Which file of a place.
 #[derive(Debug, Clone, Copy)]
-enum Which {
+enum RewriteTarget {
     Entry,
     Version(Timestamp),
 }
 
-impl Which {
-    fn of(version: Option<Timestamp>) -> Which {
-        version.map_or(Which::Entry, Which::Version)
+impl RewriteTarget {
+    fn of(version: Option<Timestamp>) -> RewriteTarget {
+        version.map_or(RewriteTarget::Entry, RewriteTarget::Version)
     }
 }
 
 /// What was written aside.
-enum Written {
+enum WriteOutcome {
     /// With this many bytes.
     Whole(u64),
     NotSmaller,
@@ -57,7 +57,7 @@ impl Tree {
         version: Option<Timestamp>,
         bounds: &Bounds<'_>,
     ) -> Result<Rewritten> {
-        self.rewrite(place, Which::of(version), Form::Compressed, bounds)
+        self.rewrite(place, RewriteTarget::of(version), FileForm::Compressed, bounds)
     }
 
     /// Rewrites an entry, or its older version stored at this time, without compression.
@@ -67,30 +67,30 @@ impl Tree {
         version: Option<Timestamp>,
         bounds: &Bounds<'_>,
     ) -> Result<Rewritten> {
-        self.rewrite(place, Which::of(version), Form::Plain, bounds)
+        self.rewrite(place, RewriteTarget::of(version), FileForm::Plain, bounds)
     }
 
     fn rewrite(
         &self,
         place: &Place,
-        which: Which,
-        form: Form,
+        which: RewriteTarget,
+        form: FileForm,
         bounds: &Bounds<'_>,
     ) -> Result<Rewritten> {
-        if matches!(which, Which::Entry) && self.pending.path(place).is_some() {
+        if matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some() {
             // It is to have a name that the other can take.
             self.write_batch();
         }
         let Some((path, entry)) = self.file_of(place, which)? else {
             return Ok(Rewritten::Missing);
         };
-        if entry.is_compressed == (form == Form::Compressed) {
+        if entry.is_compressed == (form == FileForm::Compressed) {
             return Ok(Rewritten::Already);
         }
-        if form == Form::Compressed && !may_shrink(&entry)? {
+        if form == FileForm::Compressed && !may_shrink(&entry)? {
             return Ok(Rewritten::NotWorth);
         }
-        let most = if form == Form::Plain { entry.first.length } else { entry.file_len() };
+        let most = if form == FileForm::Plain { entry.first.length } else { entry.file_len() };
         if let Some(refused) = bounds.refuse(most) {
             return Ok(refused);
         }
@@ -103,10 +103,10 @@ impl Tree {
     }
 
     /// The file of a place, as it is now.
-    fn file_of(&self, place: &Place, which: Which) -> Result<Option<(PathBuf, Entry)>> {
+    fn file_of(&self, place: &Place, which: RewriteTarget) -> Result<Option<(PathBuf, Entry)>> {
         let found = match which {
-            Which::Entry => self.settled(place)?,
-            Which::Version(stored) => {
+            RewriteTarget::Entry => self.settled(place)?,
+            RewriteTarget::Version(stored) => {
                 let path = self.root.join(version_path(place, stored));
                 let found = self.stored_at(&path, place)?;
                 found.filter(|version| version.stored() == stored).map(|found| (path, found))
@@ -121,7 +121,7 @@ impl Tree {
 
     /// What is stored at a path, without what was learnt of it since.
     fn stored_at(&self, path: &Path, place: &Place) -> Result<Option<Entry>> {
-        let expected = Expected { place, name: place.variant_name() };
+        let expected = ExpectedEntry { place, name: place.variant_name() };
         match read::read(&*self.root.disk, &self.root.path, path, Some(expected))? {
             Content::Whole(entry) => Ok(Some(entry)),
             _ => Ok(None),
@@ -132,19 +132,19 @@ impl Tree {
     fn rewrite_to(
         &self,
         (aside, file): (&Path, Arc<dyn DiskFile>),
-        (path, which): (&Path, Which),
+        (path, which): (&Path, RewriteTarget),
         entry: &Entry,
-        (form, bounds): (Form, &Bounds<'_>),
+        (form, bounds): (FileForm, &Bounds<'_>),
     ) -> Result<Rewritten> {
         let written = match form {
-            Form::Compressed => compress((aside, &file), entry, bounds)?,
-            Form::Plain => expand((aside, &*file), entry, bounds)?,
+            FileForm::Compressed => compress((aside, &file), entry, bounds)?,
+            FileForm::Plain => expand((aside, &*file), entry, bounds)?,
         };
         let after = match written {
-            Written::Whole(len) => len,
-            Written::NotSmaller => return Ok(Rewritten::NotWorth),
-            Written::Refused(why) => return Ok(why),
-            Written::Damaged => {
+            WriteOutcome::Whole(len) => len,
+            WriteOutcome::NotSmaller => return Ok(Rewritten::NotWorth),
+            WriteOutcome::Refused(why) => return Ok(why),
+            WriteOutcome::Damaged => {
                 self.set_damaged_aside(entry, which)?;
                 return Ok(Rewritten::Missing);
             }
@@ -154,7 +154,7 @@ impl Tree {
         let place = entry.place();
         let _told = self.changing(place);
         let _commit = lock(&self.commit);
-        let is_pending = matches!(which, Which::Entry) && self.pending.path(place).is_some();
+        let is_pending = matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some();
         let now = self.stored_at(path, place)?;
         if is_pending || !now.is_some_and(|now| now.is_same_file(entry)) {
             return Ok(Rewritten::Overtaken);
@@ -164,15 +164,15 @@ impl Tree {
     }
 
     /// Sets something aside whose body turned out not to be what was stored.
-    fn set_damaged_aside(&self, entry: &Entry, which: Which) -> Result<()> {
+    fn set_damaged_aside(&self, entry: &Entry, which: RewriteTarget) -> Result<()> {
         match which {
-            Which::Entry => {
+            RewriteTarget::Entry => {
                 let damage = self.set_aside(entry, "its body does not agree with its digest")?;
                 if let Some(damage) = damage {
                     self.root.fail(Error::damaged(damage));
                 }
             }
-            Which::Version(stored) => self.damaged_version(entry.place(), stored),
+            RewriteTarget::Version(stored) => self.damaged_version(entry.place(), stored),
         }
         Ok(())
     }
@@ -183,26 +183,26 @@ fn compress(
     (path, file): (&Path, &Arc<dyn DiskFile>),
     entry: &Entry,
     bounds: &Bounds<'_>,
-) -> Result<Written> {
+) -> Result<WriteOutcome> {
     let most = entry.file_len() - entry.file_len() / 10;
     let (len, digest) = match pack(entry, (path, &**file), (most, bounds))? {
-        Packed::Whole { len, digest } => (len, digest),
-        Packed::Damaged => return Ok(Written::Damaged),
-        Packed::NotSmaller => return Ok(Written::NotSmaller),
-        Packed::Refused(why) => return Ok(Written::Refused(why)),
+        PackOutcome::Whole { len, digest } => (len, digest),
+        PackOutcome::Damaged => return Ok(WriteOutcome::Damaged),
+        PackOutcome::NotSmaller => return Ok(WriteOutcome::NotSmaller),
+        PackOutcome::Refused(why) => return Ok(WriteOutcome::Refused(why)),
     };
     if !is_worth(entry.file_len(), len) {
-        return Ok(Written::NotSmaller);
+        return Ok(WriteOutcome::NotSmaller);
     }
     if let Some(refused) = bounds.refuse(0) {
-        return Ok(Written::Refused(refused));
+        return Ok(WriteOutcome::Refused(refused));
     }
     let back = read_back(Arc::clone(file), len);
     if back.map_err(|error| Error::disk("read", path, error))? != Some(digest) {
         let why = "what was compressed does not expand to what it was";
         return Err(Error::disk("write", path, std::io::Error::other(why)));
     }
-    Ok(Written::Whole(len))
+    Ok(WriteOutcome::Whole(len))
 }
 
 /// Whether it saves at least one block of the disk, and a tenth.
@@ -216,27 +216,27 @@ fn expand(
     (path, file): (&Path, &dyn DiskFile),
     entry: &Entry,
     bounds: &Bounds<'_>,
-) -> Result<Written> {
+) -> Result<WriteOutcome> {
     let fail = |error| Error::disk("write", path, error);
     let begin = entry.bytes.get(..entry.first.body_offset()).unwrap_or_default();
     file.write_all_at(begin, 0).map_err(fail)?;
     let (mut body, mut buffer, mut at) = (Verified::of(entry.body()), vec![0; PIECE], 0);
     while at < entry.body_len() {
         let read = match body.read_at(at, &mut buffer) {
-            Ok(0) => return Ok(Written::Damaged),
+            Ok(0) => return Ok(WriteOutcome::Damaged),
             Ok(read) => read,
-            Err(error) if error.is_damaged() => return Ok(Written::Damaged),
+            Err(error) if error.is_damaged() => return Ok(WriteOutcome::Damaged),
             Err(error) => return Err(error),
         };
         if let Some(refused) = bounds.refuse(0) {
-            return Ok(Written::Refused(refused));
+            return Ok(WriteOutcome::Refused(refused));
         }
         let piece = buffer.get(..read).unwrap_or_default();
         file.write_all_at(piece, wide(begin.len()) + at).map_err(fail)?;
         at += wide(read);
     }
     file.write_all_at(entry.tail(), entry.first.body_end()).map_err(fail)?;
-    Ok(Written::Whole(entry.first.length))
+    Ok(WriteOutcome::Whole(entry.first.length))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use crate::entry::blocks::joined;
 use crate::entry::layout::{
     ASKED, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, PLACE_FIELDS, place_fields,
 };
-use crate::entry::part::{MAX_PART_TEXT, OfWhole, Part};
+use crate::entry::part::{MAX_PART_TEXT, WholeBody, Part};
 use crate::entry::place::Place;
 use crate::entry::warc::{FIELDS, Reason, Record, parse_record, time_text};
 use crate::entry::{layout, warc};
@@ -92,7 +92,7 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// For the file at `path`; `start` is what [`About::record`] gave.
+    /// For the file at `path`; `start` is what [`CheckpointHeader::record`] gave.
     pub(crate) fn new(path: &Path, start: Vec<u8>) -> Checkpoints {
         Checkpoints {
             path: path.with_extension(CHECK),
@@ -161,7 +161,7 @@ impl Checkpoints {
 
 /// What a file of checkpoints tells besides them.
 #[derive(Debug)]
-pub(crate) struct About<'a> {
+pub(crate) struct CheckpointHeader<'a> {
     pub(crate) body_offset: u64,
     pub(crate) asked: Timestamp,
     pub(crate) when: Timestamp,
@@ -171,7 +171,7 @@ pub(crate) struct About<'a> {
     pub(crate) part: &'a Part,
 }
 
-impl About<'_> {
+impl CheckpointHeader<'_> {
     /// The record that stands before the lines.
     pub(crate) fn record(&self, place: &Place) -> Result<Vec<u8>> {
         let [id, _] = warc::record_ids()?;
@@ -195,7 +195,7 @@ impl About<'_> {
 
 /// A file of checkpoints, read.
 #[derive(Debug)]
-pub(crate) struct Read {
+pub(crate) struct CheckpointFile {
     pub(crate) place: Place,
     pub(crate) new: NewSegment,
     /// Tells it from others with the same beginning.
@@ -205,9 +205,9 @@ pub(crate) struct Read {
     lines: Vec<(u64, u32)>,
 }
 
-impl Read {
+impl CheckpointFile {
     /// Reads the file at a path. `None`: there is none, or it is none.
-    pub(crate) fn from(disk: &dyn Disk, path: &Path) -> Result<Option<Read>> {
+    pub(crate) fn from(disk: &dyn Disk, path: &Path) -> Result<Option<CheckpointFile>> {
         let fail = |doing| move |error| Error::disk(doing, path, error);
         let file = match disk.open(path) {
             Ok(Opened::File(file, _)) => file,
@@ -216,10 +216,10 @@ impl Read {
             Err(error) => return Err(fail("open")(error)),
         };
         let bytes = read_exactly(&*file, MAX_START + MAX_LINES * LINE, 0).map_err(fail("read"))?;
-        Ok(Read::parse(&bytes).ok())
+        Ok(CheckpointFile::parse(&bytes).ok())
     }
 
-    fn parse(bytes: &[u8]) -> Result<Read, Reason> {
+    fn parse(bytes: &[u8]) -> Result<CheckpointFile, Reason> {
         let (header, block, rest) = parse_record(bytes)?;
         let len = |name| header.number(name).and_then(narrow);
         let mut rest_of_block = block;
@@ -234,7 +234,7 @@ impl Read {
             None => None,
         };
         let Part { start, whole } = Part::parse(rest_of_block)?;
-        let OfWhole { validator, complete_length } = whole;
+        let WholeBody { validator, complete_length } = whole;
         let (asked, when) = (header.time(ASKED)?, header.time("WARC-Date")?);
         let id = header.need("WARC-Record-ID")?.get(10..18).unwrap_or_default().to_owned();
         if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -252,7 +252,7 @@ impl Read {
         };
         let body_offset = header.number("Wwwoffle-Body")?;
         let place = layout::place(&header)?;
-        Ok(Read { place, new, id, body_offset, lines: lines(rest) })
+        Ok(CheckpointFile { place, new, id, body_offset, lines: lines(rest) })
     }
 
     /// Where a file goes that is of use after a crash, below the directory of its key.
@@ -320,7 +320,7 @@ pub(crate) fn is_left(name: &OsStr) -> bool {
 
 /// Whether what a crash left below `partial/` came at a time or later.
 pub(crate) fn is_newer(disk: &dyn Disk, path: &Path, time: Timestamp) -> Result<bool> {
-    let read = Read::from(disk, &path.with_extension(CHECKPOINT))?;
+    let read = CheckpointFile::from(disk, &path.with_extension(CHECKPOINT))?;
     Ok(read.is_some_and(|read| read.new.when >= time))
 }
 
@@ -342,7 +342,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 /// is of no use.
 pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
     let check = data.with_extension(CHECK);
-    let Some(read) = Read::from(&*tree.root.disk, &check)? else { return Ok(false) };
+    let Some(read) = CheckpointFile::from(&*tree.root.disk, &check)? else { return Ok(false) };
     let first = read.lines.first().map(|line| line.0);
     let Some(least) = first.and_then(|first| first.checked_add(read.body_offset)) else {
         return Ok(false);
@@ -370,7 +370,7 @@ pub(crate) fn follow(tree: &Tree, check: &Path) -> Result<()> {
         // It could not be moved, on a full disk for example. Another time it can.
         return Ok(());
     }
-    if let Some(read) = Read::from(&*tree.root.disk, check)? {
+    if let Some(read) = CheckpointFile::from(&*tree.root.disk, check)? {
         let data = read.path(&tree.root.path, UNFINISHED);
         if tree.root.is_file(&data)? {
             let to = read.path(&tree.root.path, CHECKPOINT);
@@ -430,7 +430,7 @@ fn settle_one(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) 
     let disk = &*session.tree.root.disk;
     match disk.open(data) {
         Ok(Opened::File(file, _)) => {
-            let read = Read::from(disk, check)?.filter(|read| read.place == *place);
+            let read = CheckpointFile::from(disk, check)?.filter(|read| read.place == *place);
             if let Some(read) = read {
                 keep_good(session, read, &*file, data)?;
             }
@@ -450,7 +450,7 @@ fn clear(tree: &Tree, path: &Path) {
 }
 
 /// Writes what is good of an unfinished file as a segment.
-fn keep_good(session: &Arc<Session>, read: Read, file: &dyn DiskFile, path: &Path) -> Result<()> {
+fn keep_good(session: &Arc<Session>, read: CheckpointFile, file: &dyn DiskFile, path: &Path) -> Result<()> {
     let fail = |error| Error::disk("read", path, error);
     let (good, sum) = read.good(file).map_err(fail)?;
     if good == 0 {

@@ -1,7 +1,7 @@
 //! What a lookup has seen of the disk, so that its outcome can be remembered and, later, be told from
 //! what there would be now.
 //!
-//! A lookup that is to be remembered goes through [`Recorder`], a disk that notes each name that is looked
+//! A lookup that is to be remembered goes through [`RecordingDisk`], a disk that notes each name that is looked
 //! at and what it was, also where it was nothing. As long as all of these are the same, another
 //! lookup would find the same. Changes that the program itself makes are told at once, by place, to
 //! those who [watch](crate::Spool::watch).
@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::fs::parallel::lock;
 use crate::fs::{Disk, DiskFile, Lock, Names, Opened, Stamp};
 use crate::tree::Tree;
-use crate::tree::shelf::{Look, Which};
+use crate::tree::shelf::{KeyLookup, VariantChoice};
 
 /// A file that was changed less long ago than this may be changed again without its times telling so: the
 /// clock of a file system ticks a hundred times a second or more.
@@ -53,12 +53,12 @@ pub trait Watcher: std::fmt::Debug + Send + Sync {
 }
 
 /// Tells of a change when it is dropped: after all that has changed, also where some of it failed.
-pub(crate) struct Telling<'a> {
+pub(crate) struct ChangeGuard<'a> {
     tree: &'a Tree,
     place: &'a Place,
 }
 
-impl Drop for Telling<'_> {
+impl Drop for ChangeGuard<'_> {
     fn drop(&mut self) {
         self.tree.changed(self.place);
     }
@@ -80,16 +80,16 @@ impl Tree {
     }
 
     /// Says so when what is returned is dropped.
-    pub(crate) fn changing<'a>(&'a self, place: &'a Place) -> Telling<'a> {
-        Telling { tree: self, place }
+    pub(crate) fn changing<'a>(&'a self, place: &'a Place) -> ChangeGuard<'a> {
+        ChangeGuard { tree: self, place }
     }
 
     /// All that is kept under a key, and what was seen on the way, unless that is no ground for
     /// remembering it.
     pub(crate) fn entries_seen(&self, place: &Place) -> Result<(Entries, Option<Seen>)> {
-        let recorder = Recorder::new(&*self.root.disk);
+        let recorder = RecordingDisk::new(&*self.root.disk);
         let pending = self.pending.variants(place.key());
-        let look = Look::at(&recorder, &self.root.path, place, Which::All, &pending)?;
+        let look = KeyLookup::at(&recorder, &self.root.path, place, VariantChoice::All, &pending)?;
         if !look.bad.is_empty() || look.moved {
             return Ok((self.entries(place)?, None));
         }
@@ -99,19 +99,19 @@ impl Tree {
 
 /// A disk that notes what is looked at.
 #[derive(Debug)]
-pub(crate) struct Recorder<'a> {
+pub(crate) struct RecordingDisk<'a> {
     disk: &'a dyn Disk,
-    notes: Mutex<Notes>,
+    notes: Mutex<RecorderNotes>,
 }
 
 #[derive(Debug, Default)]
-struct Notes {
+struct RecorderNotes {
     looked: Vec<(PathBuf, Option<Stamp>)>,
     /// Something has no stamp.
     is_vague: bool,
 }
 
-impl<'a> Recorder<'a> {
+impl<'a> RecordingDisk<'a> {
     pub(crate) fn new(disk: &'a dyn Disk) -> Self {
         Self { disk, notes: Mutex::default() }
     }
@@ -133,7 +133,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-impl Disk for Recorder<'_> {
+impl Disk for RecordingDisk<'_> {
     fn open(&self, path: &Path) -> io::Result<Opened> {
         let opened = self.disk.open(path);
         match &opened {

@@ -17,14 +17,14 @@ use jiff::Timestamp;
 use crate::durability::Durability;
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::{EXTENSION, Place};
-use crate::entry::read::{Content, Expected};
+use crate::entry::read::{Content, ExpectedEntry};
 use crate::entry::summary::glance;
 use crate::entry::warc::Reason;
 use crate::entry::{Entries, Entry, read};
 use crate::error::{Damage, Error, Result, is_missing};
 use crate::fs::parallel::lock;
 use crate::fs::{Disk, parent};
-use crate::tree::{Finished, Tree, segments};
+use crate::tree::{FinishedFile, Tree, segments};
 use wwwoffle_url::Key;
 
 /// The most entries kept under one key. When one more comes, the one stored longest ago goes.
@@ -41,7 +41,7 @@ pub(crate) fn eviction_order(place: &Place, stored: Timestamp) -> (bool, Timesta
 
 /// Which entries of a key are looked for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Which {
+pub(crate) enum VariantChoice {
     All,
     /// The one of exactly this place.
     Exact,
@@ -49,31 +49,31 @@ pub(crate) enum Which {
 
 /// What was found under a key.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct KeyLookup {
     pub(crate) found: Vec<Entry>,
     pub(crate) bad: Vec<(PathBuf, Reason)>,
     /// Something was on its way from one name to another, so it may have been missed.
     pub(crate) moved: bool,
 }
 
-impl Look {
+impl KeyLookup {
     /// Reads what there is of a place; `pending` is what waits under its key.
     pub(crate) fn at(
         disk: &dyn Disk,
         root: &Path,
         place: &Place,
-        which: Which,
-        pending: &[Finished],
-    ) -> Result<Look> {
-        let mut look = Look::default();
+        which: VariantChoice,
+        pending: &[FinishedFile],
+    ) -> Result<KeyLookup> {
+        let mut look = KeyLookup::default();
         let wanted = place.variant_name();
-        let is_wanted = |name: Key| matches!(which, Which::All) || name == wanted;
+        let is_wanted = |name: Key| matches!(which, VariantChoice::All) || name == wanted;
         let mut taken = Vec::new();
         for finished in pending {
             let name = finished.place.variant_name();
             if is_wanted(name) {
                 let content =
-                    read::read(disk, root, &finished.path, Some(Expected { place, name }))?;
+                    read::read(disk, root, &finished.path, Some(ExpectedEntry { place, name }))?;
                 look.moved |= !look.take(&finished.path, content);
             }
             taken.push(name);
@@ -81,7 +81,7 @@ impl Look {
         let single = Place::SINGLE;
         if !taken.contains(&single) {
             let path = root.join(place.single_path());
-            let content = read::read_updated(disk, root, &path, Expected { place, name: single })?;
+            let content = read::read_updated(disk, root, &path, ExpectedEntry { place, name: single })?;
             let is_hidden = matches!(content, Content::Whole(_)) && !is_wanted(single);
             if is_hidden || look.take(&path, content) {
                 return Ok(look);
@@ -89,17 +89,17 @@ impl Look {
         }
         let directory = root.join(place.variants_path());
         let names = match which {
-            Which::Exact => vec![wanted],
-            Which::All => names(disk, &directory)?,
+            VariantChoice::Exact => vec![wanted],
+            VariantChoice::All => names(disk, &directory)?,
         };
         for name in names {
             if taken.contains(&name) {
                 continue;
             }
             let path = file_of(&directory, name);
-            let content = read::read_updated(disk, root, &path, Expected { place, name })?;
+            let content = read::read_updated(disk, root, &path, ExpectedEntry { place, name })?;
             let is_there = look.take(&path, content);
-            look.moved |= !is_there && matches!(which, Which::All);
+            look.moved |= !is_there && matches!(which, VariantChoice::All);
         }
         look.found.sort_by_key(|entry| Reverse(entry.stored()));
         look.found.truncate(MAX_VARIANTS);
@@ -157,7 +157,7 @@ fn file_of(directory: &Path, name: Key) -> PathBuf {
 impl Tree {
     /// Gives a finished file its name. `commit` is held, over a sync when the only entry of a key is
     /// moved for the first that varies, or another has to go.
-    pub(crate) fn settle(&self, finished: &Finished) -> Result<PathBuf> {
+    pub(crate) fn settle(&self, finished: &FinishedFile) -> Result<PathBuf> {
         let path = self.name_for(&finished.place)?;
         self.keep_version(finished, &path)?;
         let renamed = self.root.rename_into_place(&finished.path, &path);
@@ -184,7 +184,7 @@ impl Tree {
     /// the medium under one of the names at least, and as its removal is, too, it hides nothing later.
     pub(crate) fn move_single(&self, place: &Place, directory: &Path) -> Result<()> {
         let (single, name) = (self.root.join(place.single_path()), Place::SINGLE);
-        let expected = Expected { place, name };
+        let expected = ExpectedEntry { place, name };
         let here = match read::read_updated(&*self.root.disk, &self.root.path, &single, expected)? {
             Content::Whole(entry) => entry,
             Content::Missing => return Ok(()),
@@ -266,16 +266,16 @@ impl Tree {
     }
 
     /// What of this place there is, all names standing still: `commit` is held, or nobody else is there.
-    pub(crate) fn look(&self, place: &Place, which: Which) -> Result<Look> {
+    pub(crate) fn look(&self, place: &Place, which: VariantChoice) -> Result<KeyLookup> {
         let pending = self.pending.variants(place.key());
-        Look::at(&*self.root.disk, &self.root.path, place, which, &pending)
+        KeyLookup::at(&*self.root.disk, &self.root.path, place, which, &pending)
     }
 
     /// The newest entry that has one of the names of a place.
     pub(crate) fn settled(&self, place: &Place) -> Result<Option<(PathBuf, Entry)>> {
         let mut newest: Option<(PathBuf, Entry)> = None;
         for path in self.names_of(place) {
-            let expected = Expected { place, name: place.variant_name() };
+            let expected = ExpectedEntry { place, name: place.variant_name() };
             let content = read::read_updated(&*self.root.disk, &self.root.path, &path, expected)?;
             if let Content::Whole(entry) = content
                 && newest.as_ref().is_none_or(|(_, newest)| newest.order() < entry.order())
@@ -309,7 +309,7 @@ impl Tree {
     pub(crate) fn remove_seen(&self, entry: &Entry) -> Result<bool> {
         let place = entry.place();
         self.remove_variant_if(place, None, || {
-            let found = self.look(place, Which::Exact)?.found;
+            let found = self.look(place, VariantChoice::Exact)?.found;
             Ok(found.first().is_some_and(|now| is_unchanged(now, entry)))
         })
     }
@@ -317,7 +317,7 @@ impl Tree {
     /// The same without its parts, while it is still the one with the record `id`.
     pub(crate) fn remove_entry(&self, place: &Place, id: &str) -> Result<bool> {
         let is_it = || {
-            let found = self.look(place, Which::Exact)?.found;
+            let found = self.look(place, VariantChoice::Exact)?.found;
             Ok(found.first().is_some_and(|now| now.id() == id))
         };
         let removed = self.take_entry(place, is_it)?.unwrap_or_default();

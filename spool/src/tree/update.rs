@@ -7,14 +7,14 @@ use jiff::Timestamp;
 
 use crate::durability::Durability;
 use crate::entry::head::{check_head, status_of};
-use crate::entry::layout::{Finish, Purpose, Start, State};
+use crate::entry::layout::{FinalFields, Purpose, StartWriter, EntryState};
 use crate::entry::overlay::overlay_path;
 use crate::entry::{Body, Entry, holder, overlay};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::size::wide;
 use crate::fs::{DiskFile, parent};
-use crate::tree::{Finished, Over, Tree, UPDATES};
+use crate::tree::{FinishedFile, ReplaceCondition, Tree, UPDATES};
 
 /// What is to be written down about an entry, besides its body: see [`crate::Spool::update`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,17 +51,17 @@ impl Update {
     }
 
     /// Head and state of an entry when this has happened to it; `stamp` is later than all before.
-    pub(crate) fn applied<'a>(&'a self, entry: &'a Entry, stamp: Timestamp) -> (&'a [u8], State) {
+    pub(crate) fn applied<'a>(&'a self, entry: &'a Entry, stamp: Timestamp) -> (&'a [u8], EntryState) {
         let updated = Some(stamp);
         match self {
             Update::Confirmed { head, asked, responded } => {
                 let invalid = entry.invalid_since().filter(|since| asked <= since);
                 let (asked, responded) = (*asked, Some(*responded));
-                (head, State { asked, responded, updated, invalid })
+                (head, EntryState { asked, responded, updated, invalid })
             }
             Update::Invalid { since } => {
                 let invalid = Some(entry.invalid_since().map_or(*since, |first| first.min(*since)));
-                (entry.head(), State { updated, invalid, ..*entry.state() })
+                (entry.head(), EntryState { updated, invalid, ..*entry.state() })
             }
         }
     }
@@ -96,8 +96,8 @@ impl Tree {
                         let (place, path) = (place.clone(), path.clone());
                         let (stored, status) = (now.stored(), now.status());
                         let digest = *now.digest();
-                        let finished = Finished { place, path, file, stored, status, digest };
-                        self.admit_over(finished, Over::Only(now.id()))
+                        let finished = FinishedFile { place, path, file, stored, status, digest };
+                        self.admit_over(finished, ReplaceCondition::Only(now.id()))
                     },
                 )
             }
@@ -151,16 +151,16 @@ impl Tree {
 }
 
 /// The file of an entry with another head and state; everything else is as it was.
-fn rewritten(entry: &Entry, body: &[u8], head: &[u8], state: &State) -> Vec<u8> {
+fn rewritten(entry: &Entry, body: &[u8], head: &[u8], state: &EntryState) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (place, tail) = (entry.place(), entry.tail());
     let (id, when) = (entry.id(), entry.when());
-    let start = Start::write(&mut bytes, place, id, when, state, head, Purpose::Whole);
+    let start = StartWriter::write(&mut bytes, place, id, when, state, head, Purpose::Whole);
     bytes.extend_from_slice(body);
     bytes.extend_from_slice(tail);
     let (digest, stored) = (*entry.digest(), entry.stored());
     let (body_len, tail_len) = (wide(body.len()), wide(tail.len()));
-    let finish = Finish { body_len, digest, tail_len, stored, cut: false };
+    let finish = FinalFields { body_len, digest, tail_len, stored, cut: false };
     let fixed = start.fixed(&finish);
     bytes.get_mut(..fixed.len()).unwrap_or_default().copy_from_slice(&fixed);
     bytes

@@ -18,15 +18,15 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::durability::Durability;
 use crate::entry::place::{EXTENSION, Place};
-use crate::entry::read::{Content, Expected};
+use crate::entry::read::{Content, ExpectedEntry};
 use crate::entry::summary::{Summary, glance};
 use crate::entry::warc::time_text;
 use crate::entry::{Entry, Lookup, read};
 use crate::error::{Damage, Error, Result, is_missing};
 use crate::fs::parallel::lock;
 use crate::fs::{Disk, parent};
-use crate::tree::shelf::Which;
-use crate::tree::{Finished, LOOKUP_TRIES, Tree};
+use crate::tree::shelf::VariantChoice;
+use crate::tree::{FinishedFile, LOOKUP_TRIES, Tree};
 use wwwoffle_url::Key;
 
 /// As many older versions of an entry are kept, whatever is asked for.
@@ -99,12 +99,12 @@ impl Tree {
 
     /// Gives the entry at `path` its name as an older version, if `new` is to take its place and
     /// is another answer. It has the other name still. `commit` is held, over a sync.
-    pub(crate) fn keep_version(&self, new: &Finished, path: &Path) -> Result<()> {
+    pub(crate) fn keep_version(&self, new: &FinishedFile, path: &Path) -> Result<()> {
         if self.versions_kept(&new.place) == 0 {
             return Ok(());
         }
         let place = &new.place;
-        let expected = Expected { place, name: place.variant_name() };
+        let expected = ExpectedEntry { place, name: place.variant_name() };
         let Content::Whole(old) =
             read::read_updated(&*self.root.disk, &self.root.path, path, expected)?
         else {
@@ -120,7 +120,7 @@ impl Tree {
     /// Gives a finished file that was overtaken before it got its name that name all the same, if it is to
     /// be a version of the entry whose key and variant, and whose newer body, are these; or removes it.
     /// `commit` is held, over syncs.
-    pub(crate) fn keep_overtaken(&self, old: &Finished, name: (Key, Key), newer: [u8; 32]) {
+    pub(crate) fn keep_overtaken(&self, old: &FinishedFile, name: (Key, Key), newer: [u8; 32]) {
         let is_version = (old.place.key(), old.place.variant_name()) == name && old.digest != newer;
         if !is_version || self.versions_kept(&old.place) == 0 {
             self.root.discard(&old.path);
@@ -132,7 +132,7 @@ impl Tree {
         }
     }
 
-    pub(crate) fn settle_now(&self, finished: &Finished) -> Result<()> {
+    pub(crate) fn settle_now(&self, finished: &FinishedFile) -> Result<()> {
         if self.root.durability == Durability::None {
             return self.settle(finished).map(|_| ());
         }
@@ -144,7 +144,7 @@ impl Tree {
 
     /// The same for what a crash has left in `tmp/`, of which something newer has the name. False when it
     /// is no version of that.
-    pub(crate) fn recover_version(&self, old: &Finished, newer: &Entry) -> Result<bool> {
+    pub(crate) fn recover_version(&self, old: &FinishedFile, newer: &Entry) -> Result<bool> {
         let is_older = old.stored < newer.stored() && old.digest != *newer.digest();
         if !is_older || self.versions_kept(&old.place) == 0 {
             return Ok(false);
@@ -172,7 +172,7 @@ impl Tree {
             stored = after(stored);
         }
         let newer = times.iter().filter(|time| **time > stored).count();
-        let entry = self.look(place, Which::Exact)?.found;
+        let entry = self.look(place, VariantChoice::Exact)?.found;
         let is_older = entry.first().is_some_and(|entry| entry.stored() > stored);
         Ok((newer < kept && is_older).then_some(stored))
     }
@@ -199,7 +199,7 @@ impl Tree {
     }
 
     /// Gives a finished file its name as a version. `commit` is held, over syncs.
-    pub(crate) fn make_version(&self, old: &Finished) -> Result<()> {
+    pub(crate) fn make_version(&self, old: &FinishedFile) -> Result<()> {
         let to = self.root.join(version_path(&old.place, old.stored));
         if self.root.durability != Durability::None {
             old.file.sync().map_err(|error| Error::disk("write", &to, error))?;
@@ -396,7 +396,7 @@ pub(crate) fn look(
 }
 
 fn read_version(disk: &dyn Disk, root: &Path, path: &Path, place: &Place) -> Result<Content> {
-    read::read_updated(disk, root, path, Expected { place, name: place.variant_name() })
+    read::read_updated(disk, root, path, ExpectedEntry { place, name: place.variant_name() })
 }
 
 fn told(content: Content, path: &Path) -> Lookup {

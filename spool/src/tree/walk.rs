@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::entry::holder::{BODIES, Held};
 use crate::entry::place::{EXTENSION, Place, VARIANTS};
-use crate::entry::read::{Content, Expected};
+use crate::entry::read::{Content, ExpectedEntry};
 use crate::entry::summary::{Summary, beginning, summary_of};
 use crate::entry::{holder, overlay, place, read};
 use crate::error::{Error, Result, is_missing};
@@ -192,7 +192,7 @@ impl KeyDirectory {
     /// The same, with the bodies that they share if `with_bodies`.
     pub(crate) fn walked(&self, with_bodies: bool) -> Result<Vec<Walked>> {
         let disk = &*self.walk.disk;
-        let names = Names::of(&texts(disk, &self.path)?);
+        let names = NamesByKey::of(&texts(disk, &self.path)?);
         let mut found = Vec::with_capacity(names.singles.len());
         let mut hidden = HashSet::new();
         for key in &names.singles {
@@ -210,7 +210,7 @@ impl KeyDirectory {
         for key in names.shelves.difference(&hidden) {
             let stem = key.to_string();
             let directory = self.path.join(format!("{stem}{VARIANTS}"));
-            let among = Names::of(&texts(disk, &directory)?);
+            let among = NamesByKey::of(&texts(disk, &directory)?);
             for name in &among.singles {
                 let variant = name.to_string();
                 let Some(looked) = self.look(&directory, &variant, &among)? else { continue };
@@ -239,7 +239,7 @@ impl KeyDirectory {
 
     /// The entry of this name, with what was learnt of it since; `None` when there is none that
     /// belongs there.
-    fn look(&self, directory: &Path, stem: &str, names: &Names) -> Result<Option<Looked>> {
+    fn look(&self, directory: &Path, stem: &str, names: &NamesByKey) -> Result<Option<WalkedFile>> {
         let path = directory.join(format!("{stem}{EXTENSION}"));
         let disk = &*self.walk.disk;
         let Some((first, opening)) = beginning(disk, &path)? else { return Ok(None) };
@@ -252,7 +252,7 @@ impl KeyDirectory {
             return Ok(None);
         }
         let summary = if names.updated.contains(stem) {
-            let expected = Expected { place, name: place.variant_name() };
+            let expected = ExpectedEntry { place, name: place.variant_name() };
             match read::read_updated(disk, &self.walk.root, &path, expected)? {
                 Content::Whole(entry) => entry.summary(),
                 // It is judged when somebody asks for it.
@@ -261,11 +261,11 @@ impl KeyDirectory {
         } else {
             summary
         };
-        Ok(Some(Looked { summary, file_len, written, held }))
+        Ok(Some(WalkedFile { summary, file_len, written, held }))
     }
 
     /// The bodies that the older versions of a stem share with others.
-    fn held(&self, directory: &Path, names: &Names, stem: &str) -> Result<Vec<Held>> {
+    fn held(&self, directory: &Path, names: &NamesByKey, stem: &str) -> Result<Vec<Held>> {
         let versions = names.beside.get(stem).into_iter().flatten();
         let versions = versions.filter(|name| versions::time_of(name, stem).is_some());
         let (disk, root) = (&*self.walk.disk, &self.walk.root);
@@ -275,7 +275,7 @@ impl KeyDirectory {
 }
 
 /// An entry, and what its file tells besides.
-struct Looked {
+struct WalkedFile {
     summary: Summary,
     /// The length of the file on the disk.
     file_len: u64,
@@ -283,10 +283,10 @@ struct Looked {
     held: Option<Held>,
 }
 
-impl Looked {
+impl WalkedFile {
     /// It with what lies beside it; `shared` are the bodies of its versions, if all are asked for.
     fn walked(self, versions: usize, beside: u64, shared: Option<Vec<Held>>) -> Walked {
-        let Looked { summary, file_len, written, held } = self;
+        let WalkedFile { summary, file_len, written, held } = self;
         let size = taken::blocks(file_len).saturating_add(beside);
         let bodies = shared.map(|shared| held.into_iter().chain(shared).collect());
         Walked { summary, versions, size, written, bodies: bodies.unwrap_or_default() }
@@ -295,7 +295,7 @@ impl Looked {
 
 /// What the names in a directory are of.
 #[derive(Debug, Default)]
-struct Names {
+struct NamesByKey {
     singles: Vec<Key>,
     shelves: HashSet<Key>,
     /// The stems of which something was learnt later.
@@ -305,9 +305,9 @@ struct Names {
     beside: HashMap<String, Vec<String>>,
 }
 
-impl Names {
-    fn of(names: &[String]) -> Names {
-        let mut all = Names::default();
+impl NamesByKey {
+    fn of(names: &[String]) -> NamesByKey {
+        let mut all = NamesByKey::default();
         for name in names {
             let stem = name.split('.').next().unwrap_or_default();
             let Ok(key) = stem.parse::<Key>() else { continue };

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
-use crate::entry::blocks::Summing;
+use crate::entry::blocks::BlockSummer;
 use crate::entry::head::{check_head, check_place, check_request, status_of};
-use crate::entry::layout::{MAX_CONNECTION, Purpose, Start};
+use crate::entry::layout::{MAX_CONNECTION, Purpose, StartWriter};
 use crate::entry::part::Part;
 use crate::entry::place::Place;
 use crate::entry::{Entry, layout, warc};
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::size::wide;
 use crate::tree::Tree;
-use crate::tree::salvage::{About, Checkpoints};
+use crate::tree::salvage::{CheckpointHeader, Checkpoints};
 use crate::tree::session::Session;
 use wwwoffle_url::Key;
 
@@ -53,7 +53,7 @@ pub struct Writer {
     session: Arc<Session>,
     place: Place,
     exchange: Exchange,
-    start: Start,
+    start: StartWriter,
     output: Output,
     body: BodySums,
     /// Which part of a body this is: for a segment, and for an entry whose transfer may break off.
@@ -61,7 +61,7 @@ pub struct Writer {
     checkpoints: Option<Checkpoints>,
     /// The time it counts as stored at. `None`: the time of finishing.
     stored: Option<Timestamp>,
-    state: State,
+    state: WriteState,
 }
 
 /// What is known of an exchange before its body.
@@ -91,12 +91,12 @@ struct Output {
 /// Length, digest and checksums of the body so far.
 struct BodySums {
     hasher: Sha256,
-    summing: Summing,
+    summing: BlockSummer,
     len: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum WriteState {
     Writing,
     /// A write failed, so the file is not what it should be.
     Broken,
@@ -105,7 +105,7 @@ enum State {
 
 /// How the body of a file came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum BodyEnd {
     /// It is that of an entry.
     Whole,
     /// It is that of a segment; `cut` when the transfer broke off.
@@ -133,7 +133,7 @@ impl Writer {
         purpose: Purpose,
         part: Option<Part>,
     ) -> Result<Writer> {
-        let state = layout::State::new(new.asked);
+        let state = layout::EntryState::new(new.asked);
         Writer::begin_as(session, place, new, &state, purpose, part)
     }
 
@@ -162,7 +162,7 @@ impl Writer {
         session: Arc<Session>,
         place: &Place,
         new: NewEntry,
-        state: &layout::State,
+        state: &layout::EntryState,
         purpose: Purpose,
         part: Option<Part>,
     ) -> Result<Writer> {
@@ -174,8 +174,8 @@ impl Writer {
         let ids = warc::record_ids()?;
         let [response, _] = &ids;
         let mut buffer = Vec::with_capacity(new.head.len() + (4 << 10));
-        let start = Start::write(&mut buffer, place, response, new.when, state, &new.head, purpose);
-        let about = part.as_ref().map(|part| About {
+        let start = StartWriter::write(&mut buffer, place, response, new.when, state, &new.head, purpose);
+        let about = part.as_ref().map(|part| CheckpointHeader {
             body_offset: start.body_offset(),
             asked: new.asked,
             when: new.when,
@@ -196,8 +196,8 @@ impl Writer {
         };
         let visible = Arc::default();
         let output = Output { file, path, buffer, flushed: 0, visible, read_along: false };
-        let body = BodySums { hasher: Sha256::new(), summing: Summing::new(), len: 0 };
-        let (place, stored, state) = (place.clone(), None, State::Writing);
+        let body = BodySums { hasher: Sha256::new(), summing: BlockSummer::new(), len: 0 };
+        let (place, stored, state) = (place.clone(), None, WriteState::Writing);
         Ok(Writer {
             session,
             place,
@@ -273,7 +273,7 @@ impl Writer {
 
     /// The file has its name: dropping this leaves it alone.
     pub(crate) fn set_admitted(&mut self) {
-        self.state = State::Finished;
+        self.state = WriteState::Finished;
     }
 
     pub(crate) fn part(&self) -> Option<&Part> {
@@ -297,7 +297,7 @@ impl Writer {
         if self.tree().root.is_synced() {
             // After a sync that failed nothing is known of the file.
             self.output.file.sync().map_err(|error| {
-                self.state = State::Broken;
+                self.state = WriteState::Broken;
                 Error::disk("write", &self.output.path, error)
             })?;
         }
@@ -313,7 +313,7 @@ impl Writer {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.state == State::Broken {
+        if self.state == WriteState::Broken {
             return Err(Error::writer_broken());
         }
         if self.output.buffer.len() + bytes.len() <= BUFFER && !self.output.read_along {
@@ -339,7 +339,7 @@ impl Writer {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        if bytes.is_empty() && self.state == State::Writing {
+        if bytes.is_empty() && self.state == WriteState::Writing {
             return Ok(());
         }
         self.write_at(bytes, self.output.flushed)?;
@@ -351,11 +351,11 @@ impl Writer {
     }
 
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
-        if self.state == State::Broken {
+        if self.state == WriteState::Broken {
             return Err(Error::writer_broken());
         }
         self.output.file.write_all_at(bytes, offset).map_err(|error| {
-            self.state = State::Broken;
+            self.state = WriteState::Broken;
             Error::disk("write", &self.output.path, error)
         })
     }
@@ -363,7 +363,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if self.state != State::Finished {
+        if self.state != WriteState::Finished {
             // What stays behind is removed when the spool is opened.
             self.tree().root.discard(&self.output.path);
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use super::inflate::{self, BROKEN, Inflating, broken};
+use super::inflate::{self, BROKEN, Inflater, broken};
 use super::table::{TRAILER, Table};
 use crate::entry::warc::Reason;
 use crate::fs::parallel::lock;
@@ -22,7 +22,7 @@ const LEAST_WINDOW: usize = 8 << 10;
 ///
 /// It holds what a few readers expanded last, some 150 KiB each at most, until they come to the end of a stretch.
 #[derive(Debug)]
-pub(crate) struct Expanded {
+pub(crate) struct ExpandedFile {
     file: Arc<dyn DiskFile>,
     table: Table,
     /// The one used last is the last.
@@ -32,7 +32,7 @@ pub(crate) struct Expanded {
 /// Where somebody reads.
 #[derive(Debug)]
 struct Cursor {
-    inflating: Inflating,
+    inflating: Inflater,
     /// What was expanded last: it ends where `inflating` is.
     window: Vec<u8>,
 }
@@ -62,9 +62,9 @@ impl Cursor {
     }
 }
 
-impl Expanded {
-    pub(super) fn new(file: Arc<dyn DiskFile>, table: Table) -> Expanded {
-        Expanded { file, table, cursors: Mutex::default() }
+impl ExpandedFile {
+    pub(super) fn new(file: Arc<dyn DiskFile>, table: Table) -> ExpandedFile {
+        ExpandedFile { file, table, cursors: Mutex::default() }
     }
 
     /// A cursor for `offset`: the nearest before it, or a new one.
@@ -76,7 +76,7 @@ impl Expanded {
             return Some(cursors.remove(index));
         }
         let stretch = self.table.stretch_at(offset)?;
-        Some(Cursor { inflating: Inflating::new(stretch), window: Vec::new() })
+        Some(Cursor { inflating: Inflater::new(stretch), window: Vec::new() })
     }
 
     fn read_record(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -120,7 +120,7 @@ impl Expanded {
         let (mut digest, mut sum) = (Sha256::new(), crc32fast::Hasher::new());
         let mut piece = vec![0; WINDOW];
         for stretch in self.table.stretches() {
-            let mut inflating = Inflating::new(stretch);
+            let mut inflating = Inflater::new(stretch);
             loop {
                 let read = inflating.read(&*self.file, &mut piece)?;
                 let piece = piece.get(..read).filter(|piece| !piece.is_empty());
@@ -142,7 +142,7 @@ impl Expanded {
     }
 }
 
-impl DiskFile for Expanded {
+impl DiskFile for ExpandedFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         if buffer.is_empty() || offset >= self.table.expanded {
             return Ok(0);

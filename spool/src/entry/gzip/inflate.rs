@@ -21,29 +21,29 @@ pub(crate) const BROKEN: Reason = "its compressed form is damaged";
 
 /// Why a file could not be expanded, inside of an [`io::Error`].
 #[derive(Debug)]
-struct Broken(Reason);
+struct DamagedGzip(Reason);
 
-impl fmt::Display for Broken {
+impl fmt::Display for DamagedGzip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for DamagedGzip {}
 
 /// An error of reading that says that the compressed form is damaged, and no disk.
 pub(super) fn broken(reason: Reason) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, Broken(reason))
+    io::Error::new(io::ErrorKind::InvalidData, DamagedGzip(reason))
 }
 
 /// Why the compressed form is damaged, if it was that.
 pub(crate) fn reason_of(error: &io::Error) -> Option<Reason> {
-    error.get_ref()?.downcast_ref::<Broken>().map(|broken| broken.0)
+    error.get_ref()?.downcast_ref::<DamagedGzip>().map(|broken| broken.0)
 }
 
 /// A stretch being expanded, from its beginning on.
 #[derive(Debug)]
-pub(super) struct Inflating {
+pub(super) struct Inflater {
     stretch: Stretch,
     inflate: Decompress,
     /// Up to where it is expanded, as an offset of the expanded file.
@@ -56,9 +56,9 @@ pub(super) struct Inflating {
     is_ended: bool,
 }
 
-impl Inflating {
-    pub(super) fn new(stretch: Stretch) -> Inflating {
-        Inflating {
+impl Inflater {
+    pub(super) fn new(stretch: Stretch) -> Inflater {
+        Inflater {
             stretch,
             inflate: Decompress::new(false),
             at: stretch.from,

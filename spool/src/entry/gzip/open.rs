@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::expanded::Expanded;
+use super::expanded::ExpandedFile;
 use super::inflate::reason_of;
 use super::table::{Table, is_gzip};
 use crate::entry::warc::Reason;
@@ -18,15 +18,15 @@ const LEAST: usize = 64;
 
 /// What a path holds.
 #[derive(Debug)]
-pub(crate) enum Held {
-    File(Opening),
+pub(crate) enum OpenLookup {
+    File(OpenEntry),
     Missing,
     Bad(Reason),
 }
 
 /// An open file, and its beginning; all as if it were not compressed.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct OpenEntry {
     pub(crate) file: Arc<dyn DiskFile>,
     /// The length of what it stands for, in bytes.
     pub(crate) len: u64,
@@ -36,26 +36,26 @@ pub(crate) struct Opening {
     /// How much may be read as its beginning: not the body, where that is expanded by itself.
     most: u64,
     /// The same file, if it is compressed.
-    pub(crate) expanded: Option<Arc<Expanded>>,
+    pub(crate) expanded: Option<Arc<ExpandedFile>>,
 }
 
 /// Opens the file at `path` and reads its first bytes, at most `most` of them: with one read if it is not
 /// compressed.
-pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<Held> {
+pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<OpenLookup> {
     let (file, disk_len) = match disk.open(path) {
         Ok(Opened::File(file, len)) => (file, len),
-        Ok(Opened::NotAFile) => return Ok(Held::Bad("it is not a plain file")),
-        Err(error) if error::is_missing(&error) => return Ok(Held::Missing),
+        Ok(Opened::NotAFile) => return Ok(OpenLookup::Bad("it is not a plain file")),
+        Err(error) if error::is_missing(&error) => return Ok(OpenLookup::Missing),
         Err(error) => return Err(Error::disk("open", path, error)),
     };
     let fail = |error| Error::disk("read", path, error);
     let beginning = first_bytes(&*file, disk_len, most).map_err(fail)?;
     if !is_gzip(&beginning) {
         let (len, most, expanded) = (disk_len, disk_len, None);
-        return Ok(Held::File(Opening { file, len, disk_len, beginning, most, expanded }));
+        return Ok(OpenLookup::File(OpenEntry { file, len, disk_len, beginning, most, expanded }));
     }
     let Some(header_len) = Table::header_len_of(&beginning) else {
-        return Ok(Held::Bad("it was compressed by another program"));
+        return Ok(OpenLookup::Bad("it was compressed by another program"));
     };
     let more = if header_len > beginning.len() {
         Some(read_exactly(&*file, header_len, 0).map_err(fail)?)
@@ -64,18 +64,18 @@ pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<Held> {
     };
     let table = match Table::parse(more.as_ref().unwrap_or(&beginning), disk_len) {
         Ok(table) => table,
-        Err(reason) => return Ok(Held::Bad(reason)),
+        Err(reason) => return Ok(OpenLookup::Bad(reason)),
     };
     let len = table.expanded;
     let end = if table.start > 0 { table.start } else { len };
-    let expanded = Arc::new(Expanded::new(file, table));
-    let file: Arc<dyn DiskFile> = Arc::<Expanded>::clone(&expanded);
+    let expanded = Arc::new(ExpandedFile::new(file, table));
+    let file: Arc<dyn DiskFile> = Arc::<ExpandedFile>::clone(&expanded);
     let beginning = match first_bytes(&*file, end, most) {
         Ok(beginning) => beginning,
-        Err(error) => return bad(error, path).map(Held::Bad),
+        Err(error) => return bad(error, path).map(OpenLookup::Bad),
     };
     let expanded = Some(expanded);
-    Ok(Held::File(Opening { file, len, disk_len, beginning, most: end, expanded }))
+    Ok(OpenLookup::File(OpenEntry { file, len, disk_len, beginning, most: end, expanded }))
 }
 
 /// Why a file is damaged that could not be read; or that it is the disk that failed.
@@ -83,7 +83,7 @@ pub(crate) fn bad(error: io::Error, path: &Path) -> Result<Reason> {
     reason_of(&error).ok_or_else(|| Error::disk("read", path, error))
 }
 
-impl Opening {
+impl OpenEntry {
     /// Reads its first bytes anew, at most `most` of them.
     pub(crate) fn read_to(&mut self, most: usize) -> io::Result<()> {
         if wide(self.beginning.len()) < self.most.min(wide(most)) {
@@ -100,9 +100,9 @@ fn first_bytes(file: &dyn DiskFile, len: u64, most: usize) -> io::Result<Vec<u8>
 /// Why the compressed file at `path` is not as it was compressed, if it is not. All of it is read.
 pub(crate) fn fault(disk: &dyn Disk, path: &Path) -> Result<Option<Reason>> {
     let opening = match open(disk, path, LEAST)? {
-        Held::File(opening) => opening,
-        Held::Missing => return Ok(None),
-        Held::Bad(reason) => return Ok(Some(reason)),
+        OpenLookup::File(opening) => opening,
+        OpenLookup::Missing => return Ok(None),
+        OpenLookup::Bad(reason) => return Ok(Some(reason)),
     };
     let Some(expanded) = opening.expanded else { return Ok(None) };
     let verified = expanded.verify().map_err(|error| Error::disk("read", path, error))?;
@@ -114,7 +114,7 @@ pub(crate) fn read_back(file: Arc<dyn DiskFile>, len: u64) -> io::Result<Option<
     let most = super::table::MAX_HEADER;
     let header = first_bytes(&*file, len, most)?;
     match Table::parse(&header, len) {
-        Ok(table) => Ok(Expanded::new(file, table).verify()?.ok()),
+        Ok(table) => Ok(ExpandedFile::new(file, table).verify()?.ok()),
         Err(_) => Ok(None),
     }
 }

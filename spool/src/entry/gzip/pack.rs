@@ -31,7 +31,7 @@ const PIECE: usize = 64 << 10;
 
 /// What compressing came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Packed {
+pub(crate) enum PackOutcome {
     /// It is all in the file, which has so many bytes; and the SHA-256 of what it stands for.
     Whole { len: u64, digest: [u8; 32] },
     /// The body is not what was stored.
@@ -71,7 +71,7 @@ pub(crate) fn pack(
     entry: &Entry,
     (path, file): (&Path, &dyn DiskFile),
     (most, bounds): (u64, &Bounds<'_>),
-) -> Result<Packed> {
+) -> Result<PackOutcome> {
     let expanded = entry.first.length;
     let is_divided = expanded > wide(FIRST_READ);
     let points = if is_divided { count_points(entry.body_len()) } else { 0 };
@@ -112,15 +112,15 @@ fn feed_file(
     packer: &mut Packer<'_>,
     body: &BodyFile,
     (most, bounds): (u64, &Bounds<'_>),
-) -> Result<Option<Packed>> {
+) -> Result<Option<PackOutcome>> {
     let (mut verifier, mut at) = (body.verifier(), 0);
     let block = block_len(body.len());
     while at < body.len() {
         if let Some(refused) = bounds.refuse(0) {
-            return Ok(Some(Packed::Refused(refused)));
+            return Ok(Some(PackOutcome::Refused(refused)));
         }
         if packer.at() > most {
-            return Ok(Some(Packed::NotSmaller));
+            return Ok(Some(PackOutcome::NotSmaller));
         }
         let piece = read_piece(body, at)?;
         verifier.update(&piece);
@@ -130,7 +130,7 @@ fn feed_file(
             packer.divide()?;
         }
     }
-    Ok((!verifier.finish()).then_some(Packed::Damaged))
+    Ok((!verifier.finish()).then_some(PackOutcome::Damaged))
 }
 
 /// The first bytes of a body.
@@ -262,12 +262,12 @@ impl<'a> Packer<'a> {
     }
 
     /// Writes what is left, and the header: before that the file is none.
-    fn finish(mut self, mut table: Table) -> Result<Packed> {
+    fn finish(mut self, mut table: Table) -> Result<PackOutcome> {
         let length = self.at();
         self.write()?;
         (table.length, table.points) = (length, std::mem::take(&mut self.points));
         let written = self.file.write_all_at(&table.header(), 0);
         written.map_err(|error| self.failed(error))?;
-        Ok(Packed::Whole { len: length, digest: self.digest.finalize().into() })
+        Ok(PackOutcome::Whole { len: length, digest: self.digest.finalize().into() })
     }
 }

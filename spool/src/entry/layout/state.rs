@@ -12,7 +12,7 @@ const INVALID: &str = "Wwwoffle-Invalid";
 
 /// When the origin was asked, when it answered last, and what became of the entry since it was stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct EntryState {
     pub(crate) asked: Timestamp,
     /// `None`: when the entry's own response came.
     pub(crate) responded: Option<Timestamp>,
@@ -21,10 +21,10 @@ pub(crate) struct State {
     pub(crate) invalid: Option<Timestamp>,
 }
 
-impl State {
+impl EntryState {
     /// That of an entry that was stored and not updated.
-    pub(crate) fn new(asked: Timestamp) -> State {
-        State { asked, responded: None, updated: None, invalid: None }
+    pub(crate) fn new(asked: Timestamp) -> EntryState {
+        EntryState { asked, responded: None, updated: None, invalid: None }
     }
 
     pub(crate) fn write(&self, mut field: impl FnMut(&str, &str)) {
@@ -38,9 +38,9 @@ impl State {
     }
 
     /// `when` is when the response came: an entry made before it was recorded was asked for then.
-    pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<State, Reason> {
+    pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<EntryState, Reason> {
         let time = |name| header.get(name).map(|_| header.time(name)).transpose();
-        Ok(State {
+        Ok(EntryState {
             asked: time(ASKED)?.unwrap_or(when),
             responded: time(RESPONDED)?,
             updated: time(UPDATED)?,

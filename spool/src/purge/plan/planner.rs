@@ -10,33 +10,33 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use jiff::Timestamp;
 
 use super::scale::scaled;
-use super::shared::Shared;
-use super::way::{Mark, Way, as_long_as, way};
-use super::{Candidate, Fate, Limits, Need, Plan, Role, Site, Sum, life};
+use super::shared::SharedUses;
+use super::way::{ExpiryMark, Expiry, as_long_as, way};
+use super::{Candidate, Fate, Limits, NeedMark, Plan, Role, Site, Sum, life};
 
 /// Gathers candidates for a plan.
 #[derive(Debug)]
 pub struct Planner {
     limits: Limits,
     now: Timestamp,
-    weighed: Vec<Weighed>,
+    weighed: Vec<WeighedEntry>,
     /// The numbers of sites.
     sites: HashMap<String, u32>,
     ways: Vec<Site>,
     /// Of all sites together.
     overall: Site,
     /// The bodies that are shared.
-    shared: Shared,
+    shared: SharedUses,
 }
 
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
-struct Weighed {
+struct WeighedEntry {
     size: u64,
     name: u64,
-    own: Mark,
+    own: ExpiryMark,
     /// The way of what needs it and stays longest.
-    need: Mark,
+    need: ExpiryMark,
     site: u32,
     is_part: bool,
     /// It may need what nobody knows.
@@ -60,13 +60,13 @@ impl Planner {
     #[must_use]
     pub fn new(limits: Limits, now: Timestamp) -> Planner {
         let (weighed, sites, ways) = (Vec::new(), HashMap::new(), Vec::new());
-        let (overall, shared) = (Site::default(), Shared::default());
+        let (overall, shared) = (Site::default(), SharedUses::default());
         Planner { limits, now, weighed, sites, ways, overall, shared }
     }
 
     /// Weighs an entry.
     pub fn add(&mut self, candidate: &Candidate) {
-        let own = Mark::from(way(candidate, &self.limits, self.now));
+        let own = ExpiryMark::from(way(candidate, &self.limits, self.now));
         let site = self.site(&candidate.site);
         let is_part = candidate.role == Role::Part;
         if !is_part {
@@ -76,11 +76,11 @@ impl Planner {
             }
         }
         self.shared.add(self.weighed.len(), &candidate.bodies);
-        self.weighed.push(Weighed {
+        self.weighed.push(WeighedEntry {
             size: candidate.size,
             name: candidate.name,
             own,
-            need: Mark::NONE,
+            need: ExpiryMark::NONE,
             site,
             is_part,
             is_open: candidate.is_open,
@@ -115,9 +115,9 @@ impl Planner {
         self.made()
     }
 
-    fn life(&self, one: &Weighed) -> (Way, bool) {
+    fn life(&self, one: &WeighedEntry) -> (Expiry, bool) {
         let site = usize::try_from(one.site).ok().and_then(|at| self.ways.get(at));
-        let need = Need { way: one.need, is_known: one.is_known };
+        let need = NeedMark { way: one.need, is_known: one.is_known };
         let sites = (site.copied().unwrap_or_default(), self.overall);
         life(one.own, one.is_part, need, sites)
     }
@@ -154,8 +154,8 @@ impl Planner {
         // In the place of what was weighed, of which there may be much.
         let weighed = std::mem::take(&mut self.weighed).into_iter();
         plan.needs = weighed
-            .filter(|one| one.need != Mark::NONE || one.is_known)
-            .map(|one| (one.name, Need { way: one.need, is_known: one.is_known }))
+            .filter(|one| one.need != ExpiryMark::NONE || one.is_known)
+            .map(|one| (one.name, NeedMark { way: one.need, is_known: one.is_known }))
             .collect();
         plan.needs.sort_unstable();
         plan.needs.dedup();
@@ -183,7 +183,7 @@ impl Needs {
     }
 
     /// What has this name is needed so long; `told` is told what changes by it.
-    fn need(&mut self, name: u64, way: Mark, is_known: bool, told: &mut dyn FnMut(u32, &Weighed)) {
+    fn need(&mut self, name: u64, way: ExpiryMark, is_known: bool, told: &mut dyn FnMut(u32, &WeighedEntry)) {
         let half = first_half(name);
         let from = self.names.partition_point(|(known, _)| *known < half);
         for (known, number) in self.names.get(from..).unwrap_or_default() {
@@ -214,7 +214,7 @@ impl Needs {
         mut parts_of: impl FnMut(usize) -> Result<Vec<u64>, E>,
     ) -> Result<(), E> {
         // From pages through parts: what is reached so is known to be needed.
-        let begin = |one: &Weighed| if one.is_part { one.is_known } else { one.need < one.own };
+        let begin = |one: &WeighedEntry| if one.is_part { one.is_known } else { one.need < one.own };
         self.spread(begin, true, &mut parts_of)?;
         self.note_sites();
         // From parts that may be needed by what nobody knows: what they need is no better known for it.
@@ -225,7 +225,7 @@ impl Needs {
     /// come by once.
     fn spread<E>(
         &mut self,
-        begins: impl Fn(&Weighed) -> bool,
+        begins: impl Fn(&WeighedEntry) -> bool,
         is_known: bool,
         parts_of: &mut impl FnMut(usize) -> Result<Vec<u64>, E>,
     ) -> Result<(), E> {
@@ -262,7 +262,7 @@ impl Needs {
     }
 
     /// How long an entry lasts: by who is known to need it, or also by who may.
-    fn lasts(&self, one: &Weighed, is_known: bool) -> Mark {
+    fn lasts(&self, one: &WeighedEntry, is_known: bool) -> ExpiryMark {
         if !is_known {
             return self.planner.life(one).0.into();
         }
@@ -274,7 +274,7 @@ impl Needs {
     fn note_sites(&mut self) {
         for at in 0..self.planner.weighed.len() {
             let Some(one) = self.planner.weighed.get(at) else { continue };
-            let way = Mark::from(self.planner.life(one).0);
+            let way = ExpiryMark::from(self.planner.life(one).0);
             let (site, is_part, is_open) = (one.site, one.is_part, one.is_open);
             let planner = &mut self.planner;
             let site = usize::try_from(site).ok().and_then(|at| planner.ways.get_mut(at));

@@ -1,6 +1,6 @@
 //! By how much ages are scaled.
 
-use super::way::Way;
+use super::way::Expiry;
 use super::{Limits, ONE};
 
 /// Shares are told apart by their upper half first, and then by the lower one: so it takes few sums.
@@ -8,7 +8,7 @@ const HALF: u32 = 10;
 
 /// What follows from how many bytes there are, and how many there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Scaled {
+pub(super) struct Scaling {
     /// From this share on entries go.
     pub(super) share: u32,
     /// How many bytes are missing then.
@@ -16,14 +16,14 @@ pub(super) struct Scaled {
 }
 
 /// The share at which entries go; `ways` has each with its bytes.
-pub(super) fn scaled(ways: &(impl Iterator<Item = (Way, u64)> + Clone), limits: &Limits) -> Scaled {
-    let add = |sum: u64, (_, size): (Way, u64)| sum.saturating_add(size);
+pub(super) fn scaled(ways: &(impl Iterator<Item = (Expiry, u64)> + Clone), limits: &Limits) -> Scaling {
+    let add = |sum: u64, (_, size): (Expiry, u64)| sum.saturating_add(size);
     let total = ways.clone().fold(0, add);
     let going = ways.clone().filter(|(way, _)| goes_by_itself(*way)).fold(0, add);
     let above = limits.max_size.map_or(0, |most| total.saturating_sub(most));
     let below = limits.min_free.map_or(0, |(least, free)| least.saturating_sub(free));
     if above.max(below) <= going {
-        return Scaled { share: ONE, missing: 0 };
+        return Scaling { share: ONE, missing: 0 };
     }
     let scale = |to_free: u64| scale(ways.clone(), going, to_free);
     let (for_size, _) = scale(above);
@@ -33,24 +33,24 @@ pub(super) fn scaled(ways: &(impl Iterator<Item = (Way, u64)> + Clone), limits: 
         _ => ONE,
     };
     let share = for_size.min(for_room);
-    let goes = |way: Way| matches!(way, Way::Share(own) if own >= share) || goes_by_itself(way);
+    let goes = |way: Expiry| matches!(way, Expiry::Share(own) if own >= share) || goes_by_itself(way);
     let freed = ways.clone().filter(|(way, _)| goes(*way)).fold(0, add);
-    Scaled { share, missing: above.max(below).saturating_sub(freed) }
+    Scaling { share, missing: above.max(below).saturating_sub(freed) }
 }
 
-fn goes_by_itself(way: Way) -> bool {
+fn goes_by_itself(way: Expiry) -> bool {
     match way {
-        Way::Now(_) => true,
-        Way::Share(share) => share >= ONE,
-        Way::Never(_) => false,
+        Expiry::Now(_) => true,
+        Expiry::Share(share) => share >= ONE,
+        Expiry::Never(_) => false,
     }
 }
 
 /// The largest share, at most one, at which so many bytes go, and how many are missing at any. `going` go in any
 /// case.
-fn scale(ways: impl Iterator<Item = (Way, u64)> + Clone, going: u64, to_free: u64) -> (u32, u64) {
+fn scale(ways: impl Iterator<Item = (Expiry, u64)> + Clone, going: u64, to_free: u64) -> (u32, u64) {
     let young = ways.filter_map(|(way, size)| match way {
-        Way::Share(share) if share < ONE => Some((share, size)),
+        Expiry::Share(share) if share < ONE => Some((share, size)),
         _ => None,
     });
     if going >= to_free {

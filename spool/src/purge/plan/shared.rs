@@ -2,22 +2,22 @@
 
 use std::collections::HashMap;
 
-use super::way::Way;
+use super::way::Expiry;
 use crate::entry::holder::Held;
 
 /// The bodies, with the number of each entry that shares one.
 #[derive(Debug, Default)]
-pub(super) struct Shared(Vec<(usize, Held)>);
+pub(super) struct SharedUses(Vec<(usize, Held)>);
 
-impl Shared {
+impl SharedUses {
     pub(super) fn add(&mut self, number: usize, bodies: &[Held]) {
         self.0.extend(bodies.iter().map(|held| (number, *held)));
     }
 
     /// The way of each, as that of the entry which stays longest of those that share it, and its size; `way_of`
     /// tells those of the entries, by their numbers.
-    pub(super) fn ways(&self, way_of: impl Fn(usize) -> Option<Way>) -> Vec<(Way, u64)> {
-        let mut shared: HashMap<u64, (Way, u64)> = HashMap::new();
+    pub(super) fn ways(&self, way_of: impl Fn(usize) -> Option<Expiry>) -> Vec<(Expiry, u64)> {
+        let mut shared: HashMap<u64, (Expiry, u64)> = HashMap::new();
         for (number, held) in &self.0 {
             let Some(way) = way_of(*number) else { continue };
             let known = shared.entry(held.name).or_insert((way, held.size));
@@ -33,14 +33,14 @@ mod tests {
 
     #[test]
     fn a_body_goes_with_the_last_that_shares_it() {
-        let mut shared = Shared::default();
+        let mut shared = SharedUses::default();
         let held = |name| Held { name, size: 500 };
-        let ways = [Way::Share(9), Way::Share(4), Way::Share(7)];
+        let ways = [Expiry::Share(9), Expiry::Share(4), Expiry::Share(7)];
         shared.add(0, &[held(1)]);
         shared.add(1, &[held(1), held(2)]);
         shared.add(2, &[held(3), held(3)]);
         let mut found = shared.ways(|number| ways.get(number).copied());
         found.sort_unstable();
-        assert_eq!(found, [(Way::Share(4), 500), (Way::Share(4), 500), (Way::Share(7), 500)]);
+        assert_eq!(found, [(Expiry::Share(4), 500), (Expiry::Share(4), 500), (Expiry::Share(7), 500)]);
     }
 }

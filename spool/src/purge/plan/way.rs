@@ -13,7 +13,7 @@ const CLOCK_IS_SET: Timestamp = Timestamp::constant(631_152_000, 0);
 
 /// How far an entry is on its way. The smaller stays longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Way {
+pub(super) enum Expiry {
     /// It never goes.
     Never(Because),
     /// At a share.
@@ -22,7 +22,7 @@ pub(super) enum Way {
     Now(Why),
 }
 
-/// Reasons that never go, by their place in a [`Mark`], in the order of [`Because`].
+/// Reasons that never go, by their place in a [`ExpiryMark`], in the order of [`Because`].
 const NEVER: [Because; 3] = [Because::Recent, Because::NoAge, Because::Pinned];
 
 /// As many marks are before that of the smallest share.
@@ -33,53 +33,53 @@ const NOW: [Why; 2] = [Why::NeverKept, Why::NeverGot];
 
 /// A way, or none, in four bytes and the same order; none is last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Mark(u32);
+pub(super) struct ExpiryMark(u32);
 
-impl Default for Mark {
-    fn default() -> Mark {
-        Mark::NONE
+impl Default for ExpiryMark {
+    fn default() -> ExpiryMark {
+        ExpiryMark::NONE
     }
 }
 
-impl fmt::Debug for Mark {
+impl fmt::Debug for ExpiryMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.way().fmt(f)
     }
 }
 
-impl Mark {
-    pub(super) const NONE: Mark = Mark(u32::MAX);
+impl ExpiryMark {
+    pub(super) const NONE: ExpiryMark = ExpiryMark(u32::MAX);
 
-    pub(super) fn way(self) -> Option<Way> {
+    pub(super) fn way(self) -> Option<Expiry> {
         let at = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
         // Shares lie between both.
         let from_end = (u32::MAX - self.0).checked_sub(1)?;
-        let now = NOW.get(at(from_end)).map(|why| Way::Now(*why));
-        let never = NEVER.get(at(self.0)).map(|because| Way::Never(*because));
-        now.or(never).or_else(|| Some(Way::Share(self.0.saturating_sub(BEFORE))))
+        let now = NOW.get(at(from_end)).map(|why| Expiry::Now(*why));
+        let never = NEVER.get(at(self.0)).map(|because| Expiry::Never(*because));
+        now.or(never).or_else(|| Some(Expiry::Share(self.0.saturating_sub(BEFORE))))
     }
 
     /// The one of both that is there, or stays longer.
-    pub(super) fn or_longer(self, other: Mark) -> Mark {
+    pub(super) fn or_longer(self, other: ExpiryMark) -> ExpiryMark {
         self.min(other)
     }
 
-    pub(super) fn or(self, other: Mark) -> Mark {
-        if self == Mark::NONE { other } else { self }
+    pub(super) fn or(self, other: ExpiryMark) -> ExpiryMark {
+        if self == ExpiryMark::NONE { other } else { self }
     }
 }
 
-impl From<Way> for Mark {
-    fn from(way: Way) -> Mark {
+impl From<Expiry> for ExpiryMark {
+    fn from(way: Expiry) -> ExpiryMark {
         match way {
-            Way::Never(because) => {
+            Expiry::Never(because) => {
                 // What stays for the sake of others is no way of its own.
                 let at = NEVER.iter().position(|one| *one == because).unwrap_or_default();
-                Mark(u32::try_from(at).unwrap_or_default())
+                ExpiryMark(u32::try_from(at).unwrap_or_default())
             }
-            Way::Share(share) => Mark(share.min(MAX_SHARE) + BEFORE),
-            Way::Now(Why::NeverGot) => Mark(u32::MAX - 2),
-            Way::Now(_) => Mark(u32::MAX - 1),
+            Expiry::Share(share) => ExpiryMark(share.min(MAX_SHARE) + BEFORE),
+            Expiry::Now(Why::NeverGot) => ExpiryMark(u32::MAX - 2),
+            Expiry::Now(_) => ExpiryMark(u32::MAX - 1),
         }
     }
 }
@@ -88,9 +88,9 @@ impl From<Way> for Mark {
 const MAX_SHARE: u32 = u32::MAX - 8;
 
 /// The way of what lives as long as others do. What is never got or kept is of no use to them either.
-pub(super) fn as_long_as(own: Way, others: Mark) -> Way {
+pub(super) fn as_long_as(own: Expiry, others: ExpiryMark) -> Expiry {
     match (own, others.way()) {
-        (Way::Share(_), Some(others)) => own.min(others),
+        (Expiry::Share(_), Some(others)) => own.min(others),
         _ => own,
     }
 }
@@ -107,20 +107,20 @@ pub fn age(candidate: &Candidate, by_stored: bool, now: Timestamp) -> Duration {
 }
 
 /// The way of an entry by itself.
-pub(super) fn way(candidate: &Candidate, limits: &Limits, now: Timestamp) -> Way {
+pub(super) fn way(candidate: &Candidate, limits: &Limits, now: Timestamp) -> Expiry {
     if candidate.is_pinned {
-        return Way::Never(Because::Pinned);
+        return Expiry::Never(Because::Pinned);
     }
     let age = age(candidate, limits.by_stored, now);
     match candidate.limit {
-        Limit::Excluded(Excluded::NeverGot) => Way::Now(Why::NeverGot),
-        Limit::Excluded(Excluded::NeverKept) => Way::Now(Why::NeverKept),
-        Limit::Never => Way::Never(Because::NoAge),
-        Limit::At(_) if age < GRACE => Way::Never(Because::Recent),
+        Limit::Excluded(Excluded::NeverGot) => Expiry::Now(Why::NeverGot),
+        Limit::Excluded(Excluded::NeverKept) => Expiry::Now(Why::NeverKept),
+        Limit::Never => Expiry::Never(Because::NoAge),
+        Limit::At(_) if age < GRACE => Expiry::Never(Because::Recent),
         Limit::At(limit) => {
             let (age, limit) = (u128::from(age.as_secs()), u128::from(limit.as_secs().max(1)));
             let share = u32::try_from(age * u128::from(ONE) / limit).unwrap_or(MAX_SHARE);
-            Way::Share(share.min(MAX_SHARE))
+            Expiry::Share(share.min(MAX_SHARE))
         }
     }
 }
@@ -132,19 +132,19 @@ mod tests {
     #[test]
     fn a_mark_is_a_way_in_the_same_order() {
         let ways = [
-            Way::Never(Because::Recent),
-            Way::Never(Because::NoAge),
-            Way::Never(Because::Pinned),
-            Way::Share(0),
-            Way::Share(ONE),
-            Way::Share(MAX_SHARE),
-            Way::Now(Why::NeverGot),
-            Way::Now(Why::NeverKept),
+            Expiry::Never(Because::Recent),
+            Expiry::Never(Because::NoAge),
+            Expiry::Never(Because::Pinned),
+            Expiry::Share(0),
+            Expiry::Share(ONE),
+            Expiry::Share(MAX_SHARE),
+            Expiry::Now(Why::NeverGot),
+            Expiry::Now(Why::NeverKept),
         ];
         assert!(ways.is_sorted());
-        let marks = ways.map(Mark::from);
-        assert!(marks.is_sorted() && marks[7] < Mark::NONE);
+        let marks = ways.map(ExpiryMark::from);
+        assert!(marks.is_sorted() && marks[7] < ExpiryMark::NONE);
         assert_eq!(marks.map(|mark| mark.way().unwrap()), ways);
-        assert_eq!(Mark::NONE.way(), None);
+        assert_eq!(ExpiryMark::NONE.way(), None);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Named, Removal, named};
+use super::{RemovedKind, Removal, named};
 use crate::durability::Durability;
 use crate::entry::overlay::{entry_path, overlay_path};
 use crate::entry::place::Place;
@@ -33,7 +33,7 @@ pub struct BroughtBack {
 }
 
 /// Where something goes.
-enum To {
+enum BackTarget {
     /// There.
     Path(PathBuf),
     /// It is there already.
@@ -61,7 +61,7 @@ impl Tree {
         let mut done = BroughtBack::default();
         let mut is_any = false;
         // Entries before versions: at each moment it is the newest that is found.
-        for wanted in [Named::Entry, Named::Version] {
+        for wanted in [RemovedKind::Entry, RemovedKind::Version] {
             for path in below.files.iter().filter(|path| named(path) == Some(wanted)) {
                 is_any = true;
                 if let Some(place) = self.bring_one(&base, path, &mut done)? {
@@ -69,7 +69,7 @@ impl Tree {
                 }
             }
         }
-        for overlay in below.files.iter().filter(|path| named(path) == Some(Named::Overlay)) {
+        for overlay in below.files.iter().filter(|path| named(path) == Some(RemovedKind::Overlay)) {
             // Left by a call that did not come to its end.
             if !self.root.is_file(&entry_path(overlay))? {
                 self.root.remove_file(overlay)?;
@@ -96,22 +96,22 @@ impl Tree {
         let to = {
             let _commit = lock(&self.commit);
             let to = self.place_for(base, path, &entry)?;
-            if let To::Path(to) = &to {
+            if let BackTarget::Path(to) = &to {
                 self.put_back(path, &entry, to)?;
             }
             to
         };
         match to {
-            To::Nowhere => {
+            BackTarget::Nowhere => {
                 done.left += 1;
                 return Ok(None);
             }
-            To::There => done.there += u64::from(named(path) == Some(Named::Entry)),
-            To::Path(to) => {
+            BackTarget::There => done.there += u64::from(named(path) == Some(RemovedKind::Entry)),
+            BackTarget::Path(to) => {
                 if self.root.durability != Durability::None {
                     self.root.sync_names(&[parent(&to)])?;
                 }
-                if named(path) == Some(Named::Entry) {
+                if named(path) == Some(RemovedKind::Entry) {
                     let is_entry = to != self.root.join(version_path(place, entry.stored()));
                     done.entries += u64::from(is_entry);
                     done.overtaken += u64::from(!is_entry);
@@ -136,7 +136,7 @@ impl Tree {
         // Where a file has one name only it goes last, and is whole.
         self.root.link_into_place(path, to)?;
         self.root.leaves_tmp();
-        if matches!(overlay::read(&*self.root.disk, &beside, entry)?, overlay::Found::Nothing) {
+        if matches!(overlay::read(&*self.root.disk, &beside, entry)?, overlay::OverlayLookup::Nothing) {
             // Of what lay there before, if there is anything.
             self.drop_overlay(to)?;
         }
@@ -144,13 +144,13 @@ impl Tree {
     }
 
     /// Where something goes that lies at `path`; everything else is out of its way there. `commit` is held.
-    fn place_for(&self, base: &Path, path: &Path, entry: &Entry) -> Result<To> {
+    fn place_for(&self, base: &Path, path: &Path, entry: &Entry) -> Result<BackTarget> {
         let (place, below) = (entry.place(), path.strip_prefix(base).unwrap_or(path));
         let version = version_path(place, entry.stored());
         let is_entry = [place.single_path(), place.variant_path()].iter().any(|home| below == home);
         if !is_entry && below != version {
             // Nobody would find it where it says that it was.
-            return Ok(To::Nowhere);
+            return Ok(BackTarget::Nowhere);
         }
         if is_entry {
             // What waits for its batch has to be on the medium before anything goes for it.
@@ -160,15 +160,15 @@ impl Tree {
                 if self.root.durability != Durability::None {
                     self.root.sync_names(&[parent(&at)])?;
                 }
-                return Ok(To::There);
+                return Ok(BackTarget::There);
             }
             if let Some(to) = self.overtake(path, entry, &there)? {
-                return Ok(To::Path(to));
+                return Ok(BackTarget::Path(to));
             }
         }
         let version = self.root.join(version);
         // A name tells all of it: what has it is this one.
-        Ok(if self.root.is_file(&version)? { To::There } else { To::Path(version) })
+        Ok(if self.root.is_file(&version)? { BackTarget::There } else { BackTarget::Path(version) })
     }
 
     /// Makes the entry of a place an older version, if what lies at `path` was stored later; where that goes then.
@@ -195,13 +195,13 @@ impl Tree {
     }
 
     /// The name for the entry of a place that has none, unless another would have to go for it.
-    fn free_name(&self, place: &Place) -> Result<To> {
+    fn free_name(&self, place: &Place) -> Result<BackTarget> {
         let directory = self.root.join(place.variants_path());
         let others = shelf::names(&*self.root.disk, &directory)?;
         if others.len() >= MAX_VARIANTS && !others.contains(&place.variant_name()) {
-            return Ok(To::Nowhere);
+            return Ok(BackTarget::Nowhere);
         }
-        self.name_for(place).map(To::Path)
+        self.name_for(place).map(BackTarget::Path)
     }
 }
 

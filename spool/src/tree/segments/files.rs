@@ -11,14 +11,14 @@ use super::Partial;
 use crate::durability::{Durability, PARTIAL};
 use crate::entry::Entry;
 use crate::entry::body::is_whole;
-use crate::entry::part::OfWhole;
+use crate::entry::part::WholeBody;
 use crate::entry::place::{EXTENSION, Place};
 use crate::entry::read::{Content, read_part};
 use crate::entry::verified::span;
 use crate::entry::warc::Reason;
 use crate::error::{Damage, Error, Result, is_missing};
 use crate::fs::{Disk, parent};
-use crate::tree::{Finished, Tree, salvage};
+use crate::tree::{FinishedFile, Tree, salvage};
 
 /// The most segments kept of one key. When there are more, two neighbours are made one, or the oldest
 /// goes.
@@ -38,7 +38,7 @@ const DIGITS: usize = 20;
 
 /// What a directory of segments holds.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct SegmentSet {
     /// Those that are parts of one body, the newest the last.
     pub(super) segments: Vec<Entry>,
     /// Those of an older body.
@@ -89,7 +89,7 @@ pub(crate) fn read_only(disk: &dyn Disk, root: &Path, place: &Place) -> Result<O
 /// Gives where it is now; `None` when it was of no use, and is gone.
 pub(crate) fn admit(
     tree: &Tree,
-    finished: &Finished,
+    finished: &FinishedFile,
     instead: &[Timestamp],
 ) -> Result<Option<PathBuf>> {
     let is_durable = tree.root.durability != Durability::None;
@@ -227,9 +227,9 @@ fn covers(outer: &Entry, inner: &Entry) -> bool {
 }
 
 /// Reads what lies in the directory of a key.
-fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Found> {
+fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
     let directory = directory(root, place);
-    let (mut found, mut all) = (Found::default(), Vec::new());
+    let (mut found, mut all) = (SegmentSet::default(), Vec::new());
     for name in names(disk, &directory)? {
         let path = directory.join(&name);
         let Some(start) = start_of(&name) else {
@@ -249,7 +249,7 @@ fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Found> {
         }
     }
     all.sort_by_key(|segment| std::cmp::Reverse(segment.stored()));
-    let mut body: Option<(OfWhole, u64)> = None;
+    let mut body: Option<(WholeBody, u64)> = None;
     for segment in all {
         if joins(&mut body, &segment) {
             found.segments.push(segment);
@@ -263,7 +263,7 @@ fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Found> {
 
 /// Whether a segment is of the body that newer ones are of, with what is known of it and where the last
 /// of them ends.
-fn joins(body: &mut Option<(OfWhole, u64)>, segment: &Entry) -> bool {
+fn joins(body: &mut Option<(WholeBody, u64)>, segment: &Entry) -> bool {
     let (Some(part), Some((_, end))) = (segment.part(), span(segment)) else { return false };
     let Some((whole, reached)) = body else {
         *body = Some((part.whole.clone(), end));

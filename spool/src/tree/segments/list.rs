@@ -115,7 +115,7 @@ pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<Partia
 /// Where a file belongs, when it came and when it was finished.
 fn about(disk: &dyn Disk, path: &Path) -> Result<Option<(Place, Timestamp, Timestamp)>> {
     if salvage::is_checkpoint(path) {
-        let read = salvage::Read::from(disk, path)?;
+        let read = salvage::CheckpointFile::from(disk, path)?;
         return Ok(read.map(|read| (read.place, read.new.when, read.new.when)));
     }
     Ok(match read_part(disk, path, None)? {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::Place;
-use crate::entry::read::{Content, Expected};
+use crate::entry::read::{Content, ExpectedEntry};
 use crate::entry::summary::beginning;
 use crate::entry::{Body, BodyFile, Entry, Verifier, read};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ const PIECE: usize = 128 << 10;
 impl Tree {
     /// What is at `path`, where an entry or a version of this place belongs.
     pub(super) fn read_at(&self, path: &Path, place: &Place) -> Result<Content> {
-        let expected = Expected { place, name: place.variant_name() };
+        let expected = ExpectedEntry { place, name: place.variant_name() };
         read::read_updated(&*self.root.disk, &self.root.path, path, expected)
     }
 

@@ -6,19 +6,19 @@ use std::path::Path;
 
 use super::files::{Directories, files, names};
 use super::replace::is_same;
-use crate::entry::holder::{BODIES, Refers, file_of, holder, name_of, path_of, short};
+use crate::entry::holder::{BODIES, BodyReference, file_of, holder, name_of, path_of, short};
 use jiff::Timestamp;
 
 use crate::entry::body::is_whole;
-use crate::entry::layout::First;
+use crate::entry::layout::EntryStart;
 use crate::entry::place::EXTENSION;
 use crate::entry::read::Content;
 use crate::entry::summary::beginning;
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::{Disk, parent};
-use crate::tree::removed::Moves;
-use crate::tree::seen::Recorder;
+use crate::tree::removed::MoveCount;
+use crate::tree::seen::RecordingDisk;
 use crate::tree::versions::version_path;
 use crate::tree::{Sum, Tree};
 use wwwoffle_url::Key;
@@ -47,7 +47,7 @@ impl Tree {
     pub(crate) fn share(&self, above: Option<u64>, go_on: &dyn Fn() -> bool) -> Sharing {
         let tree = self;
         let _one = lock(&tree.sharing);
-        let mut work = Work {
+        let mut work = SharingWork {
             tree,
             above: above.map(|above| above.max(MIN_SHARED)),
             go_on,
@@ -63,7 +63,7 @@ impl Tree {
     }
 }
 
-struct Work<'a> {
+struct SharingWork<'a> {
     tree: &'a Tree,
     above: Option<u64>,
     go_on: &'a dyn Fn() -> bool,
@@ -77,16 +77,16 @@ struct Work<'a> {
     /// When it began to look.
     began: Timestamp,
     /// What had moved by then.
-    moves: Moves,
+    moves: MoveCount,
 }
 
 /// What is told of a file.
-enum Mark {
+enum BodyMark {
     Refers(u64, u64),
     Own(u64),
 }
 
-impl Work<'_> {
+impl SharingWork<'_> {
     fn run(&mut self) -> Result<()> {
         let disk = &*self.tree.root.disk;
         let has_bodies = !names(disk, &self.tree.root.join(BODIES))?.is_empty();
@@ -114,8 +114,8 @@ impl Work<'_> {
             for directory in Directories::new(&*tree.root.disk, &root)? {
                 match directory.and_then(|directory| self.marks(&directory)) {
                     Ok(marks) => self.needed.extend(marks.iter().filter_map(|mark| match mark {
-                        Mark::Refers(name, _) => Some(*name),
-                        Mark::Own(_) => None,
+                        BodyMark::Refers(name, _) => Some(*name),
+                        BodyMark::Own(_) => None,
                     })),
                     Err(_) => self.is_blind = true,
                 }
@@ -126,10 +126,10 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn note(&mut self, mark: &Mark) {
+    fn note(&mut self, mark: &BodyMark) {
         match *mark {
-            Mark::Own(name) => self.found.push(name),
-            Mark::Refers(name, body_len) => {
+            BodyMark::Own(name) => self.found.push(name),
+            BodyMark::Refers(name, body_len) => {
                 let is_first = self.needed.insert(name);
                 self.sharing.saved.count += 1;
                 let saved = if is_first { 0 } else { body_len };
@@ -140,9 +140,9 @@ impl Work<'_> {
 
     /// What the files of a directory of keys refer to, and those of them that could share a body: as they were
     /// at one moment.
-    fn marks(&mut self, directory: &Path) -> Result<Vec<Mark>> {
+    fn marks(&mut self, directory: &Path) -> Result<Vec<BodyMark>> {
         let disk = &*self.tree.root.disk;
-        let recorder = Recorder::new(disk);
+        let recorder = RecordingDisk::new(disk);
         let marks = self.read_marks(&recorder, directory)?;
         if recorder.seen(disk.now()).is_some_and(|seen| seen.holds(disk)) {
             return Ok(marks);
@@ -152,21 +152,21 @@ impl Work<'_> {
         self.read_marks(disk, directory)
     }
 
-    fn read_marks(&self, disk: &dyn Disk, directory: &Path) -> Result<Vec<Mark>> {
+    fn read_marks(&self, disk: &dyn Disk, directory: &Path) -> Result<Vec<BodyMark>> {
         let mut marks = Vec::new();
         for path in files(disk, directory)? {
             let Some((first, _)) = beginning(disk, &path)? else { continue };
             let name = short(name_of(first.digest, first.place.owner()));
             if first.refers.is_some() {
-                marks.push(Mark::Refers(name, first.body_len));
+                marks.push(BodyMark::Refers(name, first.body_len));
             } else if self.may_be_shared(&first) {
-                marks.push(Mark::Own(name));
+                marks.push(BodyMark::Own(name));
             }
         }
         Ok(marks)
     }
 
-    fn may_be_shared(&self, first: &First) -> bool {
+    fn may_be_shared(&self, first: &EntryStart) -> bool {
         !first.is_part && self.above.is_some_and(|above| first.body_len >= above)
     }
 
@@ -246,7 +246,7 @@ impl Work<'_> {
     }
 
     /// Has the entry or version at `path` share its body.
-    fn share_one(&mut self, path: &Path, first: &First) -> Result<()> {
+    fn share_one(&mut self, path: &Path, first: &EntryStart) -> Result<()> {
         let (tree, place) = (self.tree, &first.place);
         let homes = [place.single_path(), place.variant_path(), version_path(place, first.stored)];
         if !homes.iter().any(|home| tree.root.join(home) == path) {
@@ -263,7 +263,7 @@ impl Work<'_> {
                 None
             }
         };
-        let refers = Refers::to(held.as_ref().unwrap_or(&entry));
+        let refers = BodyReference::to(held.as_ref().unwrap_or(&entry));
         let now = (entry.head(), entry.state());
         let Some(bytes) = file_of(&entry, now, &refers)? else { return Ok(()) };
         let is_ready = match &held {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sha2::Digest as _;
 
-use super::{Ended, State, Stored, Writer};
+use super::{BodyEnd, WriteState, Stored, Writer};
 use crate::durability::Durability;
-use crate::entry::blocks::Summing;
-use crate::entry::layout::{After, Finish};
+use crate::entry::blocks::BlockSummer;
+use crate::entry::layout::{TailContent, FinalFields};
 use crate::entry::{Entry, layout};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::size::wide;
 use crate::tree;
-use crate::tree::{Finished, segments};
+use crate::tree::{FinishedFile, segments};
 
 /// What came of [`Writer::finish_over`].
 #[derive(Debug)]
@@ -36,9 +36,9 @@ impl Writer {
     /// When the disk fails or is full, now or in an earlier [`Writer::write`]; when the trailers are
     /// too long. Then nothing was stored, unless it was the last sync that failed.
     pub fn finish(mut self, trailers: Option<&[u8]>) -> Result<Stored> {
-        let (finished, stored) = self.complete(trailers, Ended::Whole)?;
+        let (finished, stored) = self.complete(trailers, BodyEnd::Whole)?;
         self.tree().admit(finished)?;
-        self.state = State::Finished;
+        self.state = WriteState::Finished;
         Ok(stored)
     }
 
@@ -62,9 +62,9 @@ impl Writer {
                 .map_err(|error| Error::disk("write", &self.output.path, error))?;
         }
         let mut stored = None;
-        let over = found.map_or(tree::Over::Nothing, tree::Over::Seen);
+        let over = found.map_or(tree::ReplaceCondition::Nothing, tree::ReplaceCondition::Seen);
         let is_there = session.tree.admit_made(&place, over, || {
-            let (finished, told) = self.complete(None, Ended::Whole)?;
+            let (finished, told) = self.complete(None, BodyEnd::Whole)?;
             stored = Some(told);
             if is_synced {
                 finished.sync()?;
@@ -73,7 +73,7 @@ impl Writer {
         })?;
         match stored.filter(|_| is_there) {
             Some(stored) => {
-                self.state = State::Finished;
+                self.state = WriteState::Finished;
                 Ok(Over::Stored(stored))
             }
             None => Ok(Over::Overtaken(Box::new(self))),
@@ -97,7 +97,7 @@ impl Writer {
         let (finished, stored) = self.complete_as_of(stored, None)?;
         tree.make_version(&finished)?;
         tree.drop_surplus(&place);
-        self.state = State::Finished;
+        self.state = WriteState::Finished;
         Ok(Some(stored))
     }
 
@@ -106,9 +106,9 @@ impl Writer {
         &mut self,
         stored: Timestamp,
         trailers: Option<&[u8]>,
-    ) -> Result<(Finished, Stored)> {
+    ) -> Result<(FinishedFile, Stored)> {
         self.stored = Some(stored);
-        self.complete(trailers, Ended::Whole)
+        self.complete(trailers, BodyEnd::Whole)
     }
 
     /// Keeps what came of a transfer that broke off as a segment, which [`crate::Spool::partial`] finds;
@@ -122,9 +122,9 @@ impl Writer {
         if self.part.is_none() || self.body.len == 0 {
             return Ok(false);
         }
-        let (finished, _) = self.complete(None, Ended::Part { cut: true })?;
+        let (finished, _) = self.complete(None, BodyEnd::Part { cut: true })?;
         segments::files::admit(self.tree(), &finished, &[])?;
-        self.state = State::Finished;
+        self.state = WriteState::Finished;
         // It is kept. That there are too many is no failure of this one.
         let _ = segments::reduce(&self.session, &self.place);
         Ok(true)
@@ -134,15 +134,15 @@ impl Writer {
     pub(crate) fn complete(
         &mut self,
         trailers: Option<&[u8]>,
-        ended: Ended,
-    ) -> Result<(Finished, Stored)> {
+        ended: BodyEnd,
+    ) -> Result<(FinishedFile, Stored)> {
         let connection = self.exchange.connection.as_deref();
-        let part = self.part.as_ref().filter(|_| ended != Ended::Whole);
+        let part = self.part.as_ref().filter(|_| ended != BodyEnd::Whole);
         if part.is_some_and(|part| !part.has_room_for(self.body.len)) {
             return Err(Error::invalid("the body", "is longer than what it is a part of", b""));
         }
-        let blocks = std::mem::replace(&mut self.body.summing, Summing::new()).finish();
-        let after = After {
+        let blocks = std::mem::replace(&mut self.body.summing, BlockSummer::new()).finish();
+        let after = TailContent {
             request: &self.exchange.request,
             connection,
             trailers,
@@ -152,12 +152,12 @@ impl Writer {
         let body_end = self.start.body_offset() + self.body.len;
         let tail =
             layout::tail(&self.place, &self.exchange.ids, self.exchange.when, &after, body_end)?;
-        let finish = Finish {
+        let finish = FinalFields {
             body_len: self.body.len,
             digest: std::mem::take(&mut self.body.hasher).finalize().into(),
             tail_len: wide(tail.len()),
             stored: self.stored.unwrap_or_else(|| self.tree().root.stamp()),
-            cut: ended == Ended::Part { cut: true },
+            cut: ended == BodyEnd::Part { cut: true },
         };
         let fixed = self.start.fixed(&finish);
         if self.output.flushed == 0 {
@@ -171,7 +171,7 @@ impl Writer {
             self.flush()?;
             self.write_at(&fixed, 0)?;
         }
-        let finished = Finished {
+        let finished = FinishedFile {
             place: self.place.clone(),
             path: self.output.path.clone(),
             file: Arc::clone(&self.output.file),
