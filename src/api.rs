@@ -1,6 +1,7 @@
 //! The JSON API, seen from both ends: the daemon answers with these types, the command line and
 //! the pages read them.
 
+pub mod aim;
 mod config;
 mod exchange;
 mod held;
@@ -15,7 +16,9 @@ pub mod plan;
 mod progress;
 mod purge;
 mod queue;
+pub mod report;
 pub mod runs;
+pub mod scope;
 mod statistics;
 mod types;
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use crate::fetch::recurse::aim::{Aim, Limits, PartClass};
-pub use crate::fetch::recurse::run::{Counts, Failed, Left, LeftOut, Report};
+pub use crate::api::aim::{Aim, Limits, PartClass};
+pub use crate::api::report::{Counts, Failed, Left, LeftOut, Report};
 
 /// `GET /api/runs`: the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

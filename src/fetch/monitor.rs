@@ -15,12 +15,12 @@ use tracing::{debug, warn};
 use wwwoffle_spool::{Error, Monitor, MonitorSummary, Outgoing, Place, RequestKind, Schedule, Set};
 use wwwoffle_url::Key;
 
+use crate::api::aim::{Aim, MAX_DEPTH, PartClass};
+use crate::api::scope::Scope;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Requester;
 use crate::fetch::context::FetchContext;
-use crate::fetch::recurse::aim::{Aim, MAX_DEPTH, PartClass};
-use crate::fetch::recurse::scope::Scope;
 use crate::fetch::recurse::{self, NotBegun};
 use crate::fetch::{self, WantError};
 use crate::storage::store::timestamp;

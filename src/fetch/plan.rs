@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use wwwoffle_spool::RequestKind;
 
-use super::recurse::aim::PartClass;
 use super::recurse::choose::part;
+use crate::api::aim::PartClass;
 use wwwoffle_html::references as links;
 
 pub use queue::plan as plan_queue;

@@ -9,7 +9,6 @@
 //! What is still to do is on the outgoing queue, where each request names the [runs](run) that want it;
 //! what was brought is in the spool. So a daemon that is killed goes on where it was.
 
-pub mod aim;
 pub(super) mod ask_robots;
 mod begin;
 pub mod choose;
@@ -21,7 +20,6 @@ pub(crate) mod read;
 pub mod robots;
 pub mod run;
 pub mod runs;
-pub mod scope;
 mod sub;
 pub mod traps;
 

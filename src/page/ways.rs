@@ -198,7 +198,7 @@ impl FetchView {
         Some(Self {
             url,
             token: fetch.token.to_owned(),
-            as_configured: crate::fetch::recurse::aim::AS_CONFIGURED,
+            as_configured: crate::api::aim::AS_CONFIGURED,
             is_offline: shell.mode == Mode::Offline,
         })
     }

@@ -10,9 +10,9 @@ use wwwoffle_spool::{Entry, Place};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::api::ImportRequest;
+use crate::api::aim::Asked;
 use crate::base::owner::{BadOwner, Owner};
 use crate::base::spelling::Spelling;
-use crate::fetch::recurse::aim::Asked;
 use crate::proxy::freshen;
 use crate::storage::versions::text::extract;
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};

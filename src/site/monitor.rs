@@ -8,13 +8,13 @@ use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args, url_enco
 use super::caller::Caller;
 use super::refresh::{no_url, not_wanted};
 use crate::api::MonitorItem;
+use crate::api::aim::MAX_DEPTH;
+use crate::api::scope::Scope;
 use crate::base::clock;
 use crate::base::owner::Places;
 use crate::base::text::say;
 use crate::fetch::WantError;
 use crate::fetch::monitor::{self, Wish};
-use crate::fetch::recurse::aim::MAX_DEPTH;
-use crate::fetch::recurse::scope::Scope;
 use crate::page::fault::Fault;
 use crate::page::form::Form;
 use crate::proxy::body::Body;

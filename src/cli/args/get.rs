@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use wwwoffle_config::Size;
 
-use crate::fetch::recurse::aim::{MAX_DEPTH, PartClass};
-use crate::fetch::recurse::scope::Scope;
+use crate::api::aim::{MAX_DEPTH, PartClass};
+use crate::api::scope::Scope;
 
 /// What to get, and how far to go.
 #[derive(Clone, Debug, Args)]

@@ -9,12 +9,12 @@ use wwwoffle_url::Key;
 
 use super::sizes::{Class, Sizes};
 use super::{MAX_TIME, class};
+use crate::api::aim::Asked;
 use crate::api::plan::{Basis, Expected, RunPlan};
 use crate::base::owner::{Places, Requester};
 use crate::fetch::attempt::{Foreseen, base, foresee, known};
 use crate::fetch::context::FetchContext;
 use crate::fetch::follow::follow;
-use crate::fetch::recurse::aim::Asked;
 use crate::fetch::recurse::run::{Outcome, Run};
 use crate::fetch::recurse::runs::Runs;
 use crate::fetch::recurse::{NotBegun, ask_robots, first};
@@ -262,7 +262,7 @@ fn class_of(outgoing: &Outgoing) -> Class {
 
 /// Whether something of this class may refer to more.
 fn leads_on(class: Class) -> bool {
-    use crate::fetch::recurse::aim::PartClass::{Frames, Iframes, Scripts, Stylesheets};
+    use crate::api::aim::PartClass::{Frames, Iframes, Scripts, Stylesheets};
     matches!(class, None | Some(Frames | Iframes | Scripts | Stylesheets))
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::api::aim::PartClass;
 use crate::api::plan::{Amount, Basis};
-use crate::fetch::recurse::aim::PartClass;
 
 /// The most pairs of a host and a class that are told apart; further ones share what is known of their
 /// class.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use wwwoffle_spool::{Outgoing, RequestKind, RunId, Wish};
 use wwwoffle_url::CanonicalUrl;
 
-use super::aim::{Aim, Asked};
 use super::run::Run;
 use super::runs::MAX_RUNS;
+use crate::api::aim::{Aim, Asked};
 use crate::base::clock;
 use crate::base::owner::Requester;
 use crate::fetch::context::FetchContext;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use wwwoffle_config::{Config, FetchOptions, UrlParts, UrlRules};
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
-use super::aim::{Aim, PartClass};
 use super::run::LeftOut;
+use crate::api::aim::{Aim, PartClass};
 use wwwoffle_html::{
     references as links,
     references::{Class, Found, Link},

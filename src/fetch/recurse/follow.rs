@@ -11,13 +11,13 @@ use wwwoffle_config::Config;
 use wwwoffle_spool::{Outgoing, Wish};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::aim::Aim;
 use super::choose::{Chosen, MAX_NESTING, Wanted, What, choose};
 use super::read::{Contents, read};
 use super::robots;
 use super::run::{LeftOut, Outcome, Run, links_left};
 use super::runs::{Runs, is_to_do};
 use super::sub::Sub;
+use crate::api::aim::Aim;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_url::CanonicalUrl;
 
-use super::aim::Aim;
+use crate::api::aim::Aim;
 
 /// How much of a `robots.txt` is read, in bytes; what is beyond has no effect. At least 500 KiB are
 /// asked for (RFC 9309 §2.5).

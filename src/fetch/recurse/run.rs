@@ -6,7 +6,6 @@
 //! its text is written. A text that is some seconds old is good enough: what was brought since is found
 //! in the spool, and counted when it is met again.
 
-mod report;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -18,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use wwwoffle_spool::RunId;
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::aim::Aim;
 use super::traps::{Trap, Traps};
+use crate::api::aim::Aim;
 
-pub use report::{Counts, Failed, Left, LeftOut, Report};
+pub use crate::api::report::{Counts, Failed, Left, LeftOut, Report};
 pub use text::{BadRun, MAX_RUN_TEXT};
 
 /// The most URLs that one run remembers; further pages are left out.

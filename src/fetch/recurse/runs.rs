@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use wwwoffle_spool::{Outgoing, RunId};
 use wwwoffle_url::CanonicalUrl;
 
-use super::aim::Aim;
 use super::run::{Failed, LeftOut, Outcome, Report, Run, Step, links_left};
+use crate::api::aim::Aim;
 
 /// How many that have ended are remembered with their reports.
 const MAX_ENDED: usize = 50;

@@ -7,11 +7,11 @@ use super::super::caller::Caller;
 use super::super::monitor::{item, key_of, list};
 use super::super::versions::{self, NotTold};
 use super::{Fault, not_too_many};
+use crate::api::scope::Scope;
 use crate::api::{DeletedUrls, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 use crate::base::error_chain::error_chain;
 use crate::fetch::WantError;
 use crate::fetch::monitor::{self, Wish};
-use crate::fetch::recurse::scope::Scope;
 use crate::proxy::target;
 use crate::storage::versions::NotCompared;
 

@@ -3,10 +3,10 @@
 use hyper::StatusCode;
 
 use super::{Fault, not_too_many};
+use crate::api::aim::Asked;
 use crate::api::plan::{QueuePlan, RunPlanRequest, RunPlans};
 use crate::base::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_queue, plan_runs};
-use crate::fetch::recurse::aim::Asked;
 use crate::proxy::target;
 use crate::site::caller::Caller;
 

@@ -6,10 +6,10 @@ use serde::Serialize;
 use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
 use super::lists::{self, Told, ToldView};
+use crate::api::aim::AS_CONFIGURED;
 use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
-use crate::fetch::recurse::aim::AS_CONFIGURED;
 use crate::page::certificates::ChainView;
 use crate::page::links;
 use crate::page::{Page, Shell, Templates};

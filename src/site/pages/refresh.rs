@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::{plan, progress};
 use crate::api::Download;
+use crate::api::aim::{Asked, MAX_DEPTH, PartClass};
 use crate::api::plan::RunPlan;
 use crate::api::runs::{Failed, RunItem};
+use crate::api::scope::Scope;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
-use crate::fetch::recurse::aim::{Asked, MAX_DEPTH, PartClass};
-use crate::fetch::recurse::scope::Scope;
 use crate::page::fault::{self, Fault};
 use crate::page::{Page, Shell, Templates};
 
@@ -265,7 +265,7 @@ fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::recurse::aim::Aim;
+    use crate::api::aim::Aim;
     use crate::fetch::recurse::run::{LeftOut, Report};
     use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
 

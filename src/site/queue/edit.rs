@@ -9,7 +9,7 @@ use super::super::caller::Caller;
 use super::super::refresh::{NotDone, as_configured};
 use super::super::status;
 use super::{back, prioritize};
-use crate::fetch::recurse::aim::{Aim, Asked, PartClass};
+use crate::api::aim::{Aim, Asked, PartClass};
 use crate::fetch::recurse::begin_at;
 use crate::page::form::Form;
 use crate::page::undone;

@@ -4,9 +4,9 @@ use hyper::HeaderMap;
 use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::super::aim::PartClass;
 use super::super::choose::Wanted;
 use super::super::sub::referrer;
+use crate::api::aim::PartClass;
 use crate::base::text::{Text, say};
 use crate::proxy::rules::{Asker, Ruling, Standing, ruled};
 use wwwoffle_html::{references as links, references::Cut};

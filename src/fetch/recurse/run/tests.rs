@@ -1,8 +1,8 @@
 use wwwoffle_url::LocalHost;
 
-use super::report::{MAX_EXAMPLES, MAX_REASON, MAX_TOLD};
 use super::*;
-use crate::fetch::recurse::aim::Limits;
+use crate::api::aim::Limits;
+use crate::api::report::{MAX_EXAMPLES, MAX_REASON, MAX_TOLD};
 
 fn url(text: &str) -> CanonicalUrl {
     CanonicalUrl::parse(text, &LocalHost::default()).unwrap()

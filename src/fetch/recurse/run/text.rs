@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use wwwoffle_spool::RunId;
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
-use super::super::aim::Aim;
 use super::super::traps::Traps;
 use super::{MAX_SEEN, Outcome, Report, Run, Seen};
+use crate::api::aim::Aim;
 
 /// The longest text of a run that is read, in bytes.
 pub const MAX_RUN_TEXT: usize = 64 << 20;
@@ -181,9 +181,9 @@ fn outcome_of(letter: &str) -> Option<Outcome> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::aim::PartClass;
     use super::super::{Failed, LeftOut};
     use super::*;
+    use crate::api::aim::PartClass;
 
     fn url(text: &str) -> CanonicalUrl {
         CanonicalUrl::parse(text, &LocalHost::default()).unwrap()

@@ -4,10 +4,10 @@ use crate::page::links;
 use serde::Serialize;
 
 use super::PATH;
+use crate::api::aim::{Aim, PartClass};
 use crate::api::{ItemKind, Priority, QueueItem};
 use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, say};
-use crate::fetch::recurse::aim::{Aim, PartClass};
 use crate::page::{Page, Shell, Templates};
 use crate::site::pages::refresh::{LinksView, PartView};
 

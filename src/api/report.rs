@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::base::text::{Text, say};
 
 /// The most failures, and links that lead nowhere, that are told one by one.
-pub(super) const MAX_TOLD: usize = 1_000;
+pub(crate) const MAX_TOLD: usize = 1_000;
 
 /// The most URLs that are told of those left out for one reason.
-pub(super) const MAX_EXAMPLES: usize = 10;
+pub(crate) const MAX_EXAMPLES: usize = 10;
 
 /// The longest reason of a failure that is told, in bytes.
-pub(super) const MAX_REASON: usize = 300;
+pub(crate) const MAX_REASON: usize = 300;
 
 /// How much of a URL is told, in bytes: others may be very long, and there may be many of them.
-pub(super) const MAX_TOLD_URL: usize = 2048;
+pub(crate) const MAX_TOLD_URL: usize = 2048;
 
 /// Why a link is not followed, or a part not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -131,7 +131,7 @@ pub struct Report {
 
 impl Report {
     /// Counts what was left out; `url` is one of them, or the page that refers to them.
-    pub(super) fn leave_out(&mut self, why: LeftOut, count: u64, url: &str) {
+    pub(crate) fn leave_out(&mut self, why: LeftOut, count: u64, url: &str) {
         let left = self.left_out.entry(why).or_default();
         left.count = left.count.saturating_add(count);
         let url = beginning(url, MAX_TOLD_URL);
@@ -141,7 +141,7 @@ impl Report {
     }
 
     /// Takes back that `url` was left out.
-    pub(super) fn take_back(&mut self, why: LeftOut, url: &str) {
+    pub(crate) fn take_back(&mut self, why: LeftOut, url: &str) {
         let Some(left) = self.left_out.get_mut(&why) else { return };
         left.count = left.count.saturating_sub(1);
         left.examples.retain(|known| known != beginning(url, MAX_TOLD_URL));
@@ -158,7 +158,7 @@ impl Report {
     }
 
     /// Tells of what was not to be had; the last that was heard of a URL counts.
-    pub(super) fn tell(&mut self, mut failed: Failed) {
+    pub(crate) fn tell(&mut self, mut failed: Failed) {
         for (text, most) in [(&mut failed.reason, MAX_REASON), (&mut failed.url, MAX_TOLD_URL)] {
             text.truncate(beginning(text, most).len());
         }
