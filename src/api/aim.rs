@@ -1,4 +1,4 @@
-//! What a fetch is to bring besides the page that was asked for: parts, and pages it links to.
+//! The extent of a fetch besides the requested page: sub-resources and linked pages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,17 +8,17 @@ use wwwoffle_url::url_encode_form_args;
 
 use super::scope::Scope;
 
-/// The most links that are followed one after the other.
+/// The largest depth.
 pub const MAX_DEPTH: u16 = 1_000;
 
-/// The value of "parts" that leaves it to the configuration which of them come.
+/// The value of "parts" that leaves the choice to the configuration.
 pub const AS_CONFIGURED: &str = "configured";
 
-/// A class of the parts of pages, each of which is wanted or not.
+/// A class of sub-resources, which may be chosen or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartClass {
-    /// Style sheets, and what they import.
+    /// Style sheets and their imports.
     Stylesheets,
     /// Images.
     Images,
@@ -26,20 +26,20 @@ pub enum PartClass {
     Icons,
     /// Fonts.
     Fonts,
-    /// Scripts.
-    Scripts,
     /// Frames of a frame set.
+    Scripts,
+    /// Frames inside a page.
     Frames,
-    /// Frames within a page.
+    /// Audio and video.
     Iframes,
-    /// Sound and film.
+    /// Content of plug-ins.
     Media,
     /// What plug-ins show.
     Objects,
 }
 
 impl PartClass {
-    /// All, in the order that they are told in.
+    /// All classes in display order.
     pub const ALL: [Self; 9] = [
         Self::Stylesheets,
         Self::Images,
@@ -75,7 +75,7 @@ impl PartClass {
     }
 }
 
-/// Classes that 2.9 has no name for, each with one that it has: they go with that where nothing is said of them.
+/// Classes unknown to 2.9, each with the known class whose choice it follows by default.
 const WITH: [(PartClass, PartClass); 2] =
     [(PartClass::Icons, PartClass::Images), (PartClass::Fonts, PartClass::Stylesheets)];
 
@@ -85,15 +85,15 @@ impl fmt::Display for PartClass {
     }
 }
 
-/// How much a recursive fetch may bring.
+/// The bounds of a recursive fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Limits {
-    /// Pages, without their parts.
+    /// Pages, without sub-resources.
     pub pages: u64,
-    /// Bytes of bodies, parts and all.
+    /// Bytes of all bodies.
     pub bytes: Option<u64>,
-    /// Minutes from its beginning.
+    /// Minutes since its start.
     pub minutes: Option<u64>,
 }
 
@@ -103,70 +103,69 @@ impl Default for Limits {
     }
 }
 
-/// What a fetch is to bring.
+/// The extent of a fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Aim {
-    /// How many links are followed, one after the other.
+    /// The number of links followed one after the other.
     pub depth: u16,
-    /// Where to.
+    /// The URLs that links may lead to.
     pub scope: Scope,
-    /// Which parts come with the pages, where it is not the configuration that says so.
+    /// Chosen classes of sub-resources. The configuration decides the others.
     pub parts: BTreeMap<PartClass, bool>,
-    /// Whether also what is kept and need not be asked about is asked for.
+    /// Whether fresh stored copies are requested too.
     pub force: bool,
-    /// How much it may bring.
+    /// Its bounds.
     pub limits: Limits,
-    /// Whether the site's `robots.txt` and `nofollow` are heeded, where it is not the configuration
-    /// that says so.
+    /// Whether `robots.txt` and `nofollow` are respected. `None` leaves this to the configuration.
     pub robots: Option<bool>,
 }
 
-/// What a form or a command URL asks for.
+/// The request of a form or a command URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The page to begin at.
+    /// The first page.
     pub url: String,
-    /// What it is to bring.
+    /// The extent.
     pub aim: Aim,
 }
 
-/// Why a form or the arguments of a command URL cannot be read.
+/// The error in a form or in the arguments of a command URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAim {
-    /// No page is named.
+    /// The URL is missing.
     #[error("it does not say which page (\"url\")")]
     NoUrl,
-    /// The depth is none.
+    /// The depth is invalid.
     #[error("\"depth\" takes a number from 0 to {MAX_DEPTH}, not {0:?}")]
     Depth(String),
-    /// A limit is none.
+    /// A limit is invalid.
     #[error("{name:?} takes a whole number above 0, not {value:?}")]
     Limit {
-        /// Which.
+        /// Its name.
         name: String,
-        /// What it says.
+        /// Its value.
         value: String,
     },
-    /// The scope is none.
+    /// The scope is invalid.
     #[error(transparent)]
     Scope(#[from] super::scope::NotAScope),
-    /// Nobody knows what it means.
+    /// The argument is unknown.
     #[error("it has {0:?}, which says nothing here")]
     Unknown(String),
 }
 
 impl Asked {
-    /// Reads names and values, as they stand between `;` or `&`, decoded: the form of
-    /// `/refresh-options/`, or the arguments of `/refresh-recurse/?`.
+    /// Reads decoded names and values, separated by `;` or `&`: the form of `/refresh-options/`, or
+    /// the arguments of `/refresh-recurse/?`.
     ///
-    /// As in WWWOFFLE 2.9 a part that is not named is not wanted, for a form sends only the boxes that
-    /// are ticked; but icons that are not named go with images, and fonts with style sheets, for 2.9 names neither.
-    /// `parts=configured` leaves all of them to the configuration.
+    /// As in WWWOFFLE 2.9, a class that is not named is not wanted, because a form sends only
+    /// ticked boxes. 2.9 has no name for icons and fonts, so these follow images and style sheets
+    /// by default. `parts=configured` leaves all classes to the configuration.
     ///
     /// # Errors
     ///
-    /// [`BadAim`] says which value is wrong.
+    /// [`BadAim`] names the invalid value.
     pub fn read<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, BadAim> {
         let mut aim = Aim { scope: Scope::Any, ..Aim::default() };
         let (mut url, mut method, mut as_configured) = (None, None, false);
@@ -175,7 +174,7 @@ impl Asked {
                 "url" if !value.trim().is_empty() => url = Some(value.trim().to_owned()),
                 "url" => {}
                 "depth" => aim.depth = depth(value)?,
-                // The form has a word for what the command URL writes out as the beginning of URLs.
+                // The form has words for the scopes that the command URL writes as prefixes.
                 "method" if value == "none" => aim.depth = 0,
                 "method" | "scope" => method = Some(Scope::parse(value)?),
                 "limit" if value.is_empty() => {}
@@ -208,7 +207,7 @@ impl Asked {
         Ok(Self { url: url.ok_or(BadAim::NoUrl)?, aim })
     }
 
-    /// The arguments of `/refresh-recurse/?` that say the same.
+    /// The equivalent arguments of `/refresh-recurse/?`.
     #[must_use]
     pub fn arguments(&self) -> String {
         let mut text =
@@ -303,7 +302,7 @@ mod tests {
             ("fonts", "N"),
             ("fonts", "Y"),
         ]);
-        // Our form says of these also that they are not wanted, before the box that may be ticked.
+        // Our form sends a value for unticked boxes of these too.
         let parts = asked.unwrap().aim.parts;
         assert_eq!((parts[&PartClass::Icons], parts[&PartClass::Fonts]), (false, true));
         let none = read(&[("url", "http://h.example/"), ("depth", "3"), ("method", "none")]);

@@ -1,4 +1,4 @@
-//! One attempt at a request of the queue: what it comes to, and nothing of what is recorded.
+//! One attempt at a queued request. It returns the result and records nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,10 +35,10 @@ use crate::storage::store::Kept;
 use wwwoffle_http::head;
 use wwwoffle_http::retry_after::retry_after;
 
-/// Why a request is given up whose answer would be nobody's.
+/// The error for a request whose owner this version does not know.
 const UNKNOWN_OWNER: &str = "it is somebody's whom this version does not know";
 
-/// Tries to get a request's answer into the spool.
+/// Tries to store the response to a request.
 pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Verdict {
     let Foreseen { request, job, kept, how } = match foresee(context, outgoing).await {
         Ok(foreseen) => foreseen,
@@ -92,23 +92,23 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
     }
 }
 
-/// What an attempt knows before it asks anybody.
+/// The facts known before a request is sent.
 pub(super) struct Foreseen {
-    /// The request as it was recorded, with its secrets.
+    /// The recorded request with its secrets.
     pub(super) request: Parts,
-    /// What would be asked.
+    /// The download that would run.
     pub(super) job: Job,
-    /// What is kept for it.
+    /// The stored copy, if any.
     pub(super) kept: Option<Arc<Kept>>,
-    /// How that came to be there, where it answers the request.
+    /// How the stored copy arrived, if it answers the request.
     pub(super) how: Option<Brought>,
 }
 
-/// Looks what is known of a request without asking anybody.
+/// Collects the known facts about a request without contacting its origin.
 ///
 /// # Errors
 ///
-/// What becomes of it where nobody needs to be asked.
+/// The verdict, if the origin need not be contacted.
 pub(super) async fn foresee(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -122,7 +122,7 @@ pub(super) async fn foresee(
     Ok(Foreseen { request, job, kept, how })
 }
 
-/// What is known of an answer that lies in the spool.
+/// The known facts about a stored response.
 pub(super) fn known<'a>(
     request: &'a Parts,
     places: &'a Places,
@@ -132,7 +132,7 @@ pub(super) fn known<'a>(
     Answered { request, places, status, fields, known }
 }
 
-/// The answer is kept: what it leads to comes next, and what a browser makes of it.
+/// The response is stored: follows its references and opens it in a browser, if configured.
 async fn done(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -154,12 +154,11 @@ async fn done(
     }
 }
 
-/// Whether what is kept answers the request, and how it came to be there.
+/// Whether the stored copy answers the request, and how it arrived.
 ///
-/// The answer may have come by another way: somebody else has asked for the same, who has no more
-/// secrets than this request, and everyone may have it. A redirect is followed for each. What a run wants
-/// was brought by it if it was checked since the run began; and what is fresh nobody is asked about, unless
-/// that was asked for.
+/// It may have been stored for another client that requested the same without further secrets, if
+/// it is for everyone. Redirects are followed for each request. A run counts a copy as its own if
+/// it was checked since the run began. A fresh copy needs no request unless the run demands one.
 fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Option<Brought> {
     if outgoing.kind == RequestKind::Post {
         return None;
@@ -186,14 +185,14 @@ fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Opti
     (may_be_old && is_fresh(context, outgoing, kept)).then_some(Brought::Kept)
 }
 
-/// Whether an answer may be used again without asking its origin (RFC 9111 §4.2).
+/// Whether a response may be reused without revalidation (RFC 9111 §4.2).
 fn is_fresh(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> bool {
     let Ok(url) = CanonicalUrl::parse(base(outgoing), &context.base.local) else { return false };
     let credentials = url.user().is_some() || !matches!(outgoing.secrets, Secrets::None);
     verdict::is_fresh(&context.proxy, &url.without_credentials(), kept, credentials)
 }
 
-/// Asks the origin, or joins whoever asks the same already, and waits for the end.
+/// Requests the origin, or joins a running download of the same URL, and waits for its end.
 async fn carry_out(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -221,7 +220,7 @@ async fn carry_out(
                 if !is_elsewhere && !is_left {
                     return (download, outcome, None);
                 }
-                // It was kept for who asked first; or all others have left it.
+                // The download was stored for the first client only, or all its clients have left.
             }
             Joined::New(download) => return run_ours(context, job, download).await,
         }
@@ -237,22 +236,23 @@ async fn run_ours(
 ) -> (Arc<Download>, Outcome, Option<Duration>) {
     context.base.tasks.spawn(run(Arc::clone(&context.proxy), job, Arc::clone(&download)));
     let (download, outcome) = download.outcome().await;
-    // An answer that is not kept is nobody's; one that a client asked for is the client's.
+    // A response that is not stored has no reader here. The response to a client belongs to the
+    // client.
     let answer = download.take();
     let wait = answer.and_then(|answer| retry_after(answer.headers(), clock::now()));
     (download, outcome, wait)
 }
 
-/// What becomes of a request by its URL and who asked for it. The configuration may have changed
-/// since it was queued, and redirects lead anywhere.
+/// The verdict that follows from the URL and the requester. The configuration may have changed
+/// since the request was queued, and redirects may lead anywhere.
 async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Verdict> {
     let failed = |error: &str| Some(Verdict::Failed { error: error.to_owned(), status: None });
-    // What is no URL fails for that reason, later.
+    // An invalid URL fails later, with that reason.
     let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
     if url.is_form_answer() {
         return failed("it is the answer to a form; only sending the form again brings a new one");
     }
-    // One whose secrets are lost fails for that reason, later.
+    // A request with lost secrets fails later, with that reason.
     let asker = recorded(outgoing).map_or_else(
         |_| Asker::default(),
         |request| {
@@ -286,13 +286,13 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Ver
     })
 }
 
-/// Rebuilds the request, and asks with what is kept if there is something.
+/// Rebuilds the request, with conditions if there is a stored copy.
 async fn prepare(
     context: &FetchContext,
     outgoing: &Outgoing,
 ) -> Result<(Parts, Job, Option<Arc<Kept>>), String> {
     let request = recorded(outgoing)?;
-    // The port is all that is needed of it: path and fields are as they were recorded.
+    // Only its port is used: path and fields are as recorded.
     let mut resource =
         of_url(base(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
     let places = Places::of_queued(&outgoing.place, &context.base.local).ok_or(UNKNOWN_OWNER)?;
@@ -318,7 +318,7 @@ async fn prepare(
         head: sent,
         body: (!outgoing.body.is_empty() || is_form).then(|| Bytes::from(outgoing.body.clone())),
         kept: found.spelled_alike().map(|kept| kept.status),
-        // What waits here waits for a page, and can wait longer.
+        // A queued request waits for a page, so it can wait longer.
         keeping: Keeping { errors: false, ..Keeping::of(&config, &parts, &request.headers) },
         answers: None,
         about: found.about(|_| !is_form, personal),
@@ -329,7 +329,8 @@ async fn prepare(
     Ok((request, job, found.own().map(Arc::clone)))
 }
 
-/// How much of the answer may come. That to a form comes in any case, for it comes only once.
+/// The allowed size of the response. The response to a form is unlimited, because it is sent only
+/// once.
 fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &UrlParts<'_>) -> Allowance {
     if outgoing.kind == RequestKind::Post {
         return Allowance { is_unbounded: true, ..Allowance::default() };
@@ -342,12 +343,12 @@ fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &UrlParts<'_>) ->
     Allowance { ceiling, meter, is_unbounded: outgoing.any_length }
 }
 
-/// Whose a request is.
+/// The owner of a request.
 pub(super) fn owner(outgoing: &Outgoing) -> Result<Owner, String> {
     Owner::of_queued(&outgoing.place).ok_or_else(|| UNKNOWN_OWNER.to_owned())
 }
 
-/// The request as it was recorded, with its secrets.
+/// The recorded request with its secrets.
 fn recorded(outgoing: &Outgoing) -> Result<Parts, String> {
     let secrets = match &outgoing.secrets {
         Secrets::None => &[][..],
@@ -364,12 +365,12 @@ fn recorded(outgoing: &Outgoing) -> Result<Parts, String> {
         .map_err(|error| format!("the recorded request cannot be read: {error}"))
 }
 
-/// The URL of a request, without what the key of a POST adds.
+/// The URL of a request, without the suffix that the key of a POST has.
 pub(super) fn base(outgoing: &Outgoing) -> &str {
     base_of(outgoing.kind, outgoing.place.url())
 }
 
-/// The same of a request of this kind that waits at this URL.
+/// The same for a queued request of this kind and URL.
 pub(super) fn base_of(kind: RequestKind, url: &str) -> &str {
     if kind == RequestKind::Post { url.split("?!").next().unwrap_or(url) } else { url }
 }

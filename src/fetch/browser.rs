@@ -1,12 +1,12 @@
-//! A page of the queue in a browser, so that what its scripts load is kept, too.
+//! Opens a queued page in a browser, so that everything its scripts load is stored too.
 //!
-//! After its own answer is kept, and before it leaves the queue, the page is opened in a browser of the
-//! user's own without a window, which asks this proxy for everything. So all of it is kept as if
-//! somebody had looked at the page: by the same rules, and what is kept and fresh is used again. When
-//! it is [quiet](visit) the browser ends. One that fails costs the page nothing.
+//! After its response is stored, and before the request leaves the queue, the page is opened in the
+//! user's browser without a window. The browser sends all its requests through this proxy, so they
+//! are stored by the same rules as if a person viewed the page, and fresh copies are reused. When
+//! the page is [quiet](visit), the browser ends. A failure does not affect the stored page.
 //!
-//! The browser comes over loopback, as the person at this machine does, and its requests are that
-//! person's. So pages that somebody else has asked for are not opened: their cookies would be mixed.
+//! The browser connects over loopback, so its requests belong to the person at this machine. Pages
+//! requested by other people are not opened, because their cookies would be mixed.
 
 mod pipe;
 mod process;
@@ -43,35 +43,36 @@ use crate::net::upstream::Scheme;
 use crate::proxy::censor::OUR_USER_AGENT;
 use crate::proxy::target::of_url;
 
-/// The height of the window, in pixels: several screens, for what is loaded only when it is seen.
+/// The height of the window, in pixels: several screens, for images that are loaded when they
+/// become visible.
 const HEIGHT: usize = 4_096;
 
-/// The most cookies that a page is opened with.
+/// The largest number of cookies set before a page is opened.
 const MAX_COOKIES: usize = 200;
 
-/// The longest field of a request that a browser is told, in bytes.
+/// The longest request field that is given to a browser, in bytes.
 const MAX_FIELD: usize = 1_024;
 
-/// The longest of what a browser says that is told on, in characters.
+/// The longest message of a browser that is reported, in characters.
 const MAX_SAID: usize = 300;
 
-/// What Chromium says when it is run by root.
+/// The message of Chromium when root runs it.
 const NO_SANDBOX: &str = "Running as root without --no-sandbox";
 
-/// What can be done about that.
+/// The remedy.
 const AS_ROOT: &str = "a browser of the Chromium family does not run as root with its sandbox: let [startup] \
     run-uid name another user, or browser a program that starts it with --no-sandbox";
 
-/// Whether a page may leave the queue.
+/// Whether a request may leave the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opened {
-    /// It was opened, or need not or cannot be.
+    /// The page was opened, or need not or cannot be.
     Over,
-    /// The line has gone, or the daemon stops, before that was over.
+    /// The connection was lost, or the daemon stopped, before the end.
     Interrupted,
 }
 
-/// Opens a page whose answer is kept, if the configuration says so. Dropping it ends the browser.
+/// Opens a page whose response is stored, if configured. Dropping the future ends the browser.
 pub(super) async fn open(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -89,7 +90,7 @@ pub(super) async fn open(
     let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
     let protocol = if resource.origin.scheme == Scheme::Https { "https" } else { "http" };
     let spelled = format!("{protocol}://{}{path}", resource.origin);
-    // It waits for its turn, and then asks through the proxy as anybody does.
+    // The page waits for its turn. Then the browser sends requests as any client does.
     context.fetcher.step_aside(&outgoing.place.key());
     let mut mode = context.base.mode.watch();
     let opened = async {
@@ -125,7 +126,7 @@ pub(super) async fn open(
     Opened::Over
 }
 
-/// Whether it is what people look at: not a part of it, not a form, and no image.
+/// Whether it is a page that people view: not a sub-resource, a form or an image.
 fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
     let is_of_kind = match outgoing.kind {
         RequestKind::Page
@@ -143,11 +144,11 @@ fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
         && ["text/html", "application/xhtml+xml"].iter().any(|html| kind.eq_ignore_ascii_case(html))
 }
 
-/// Where the browser reaches us as the one who asked.
+/// The address at which the browser connects as the requester.
 ///
 /// # Errors
 ///
-/// Why it cannot.
+/// The reason why it cannot.
 fn proxy_for(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -170,7 +171,7 @@ fn proxy_for(
     })
 }
 
-/// The address by which this machine reaches itself, of those that are listened on.
+/// The address at which this machine reaches itself, from the addresses that the daemon listens on.
 fn here(listening: &[SocketAddr]) -> Option<SocketAddr> {
     listening.iter().find_map(|address| match address.ip() {
         ip if ip.is_loopback() => Some(*address),
@@ -180,10 +181,10 @@ fn here(listening: &[SocketAddr]) -> Option<SocketAddr> {
     })
 }
 
-/// What a browser is started with.
+/// The parameters of a browser.
 struct Told<'a> {
     program: &'a Path,
-    /// The request that was recorded: whose cookies, and what browser it was.
+    /// The recorded request, with its cookies and user agent.
     request: &'a Parts,
     proxy: SocketAddr,
     key: &'a str,
@@ -208,7 +209,7 @@ impl Told<'_> {
     }
 }
 
-/// The languages in `Accept-Language`, without their weights, which the browser gives by itself.
+/// The languages in `Accept-Language` without weights, which the browser adds itself.
 fn languages(field: &str) -> String {
     let is_of_one = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let names = field.split(',').filter_map(|item| item.split(';').next()).map(str::trim);
@@ -217,7 +218,7 @@ fn languages(field: &str) -> String {
     names.join(",")
 }
 
-/// The cookies in the fields of a request.
+/// The cookies of a request.
 fn cookies(fields: &HeaderMap) -> Vec<Cookie> {
     let fields = fields.get_all(COOKIE).iter().filter_map(|field| field.to_str().ok());
     let pairs = fields.flat_map(|field| field.split(';')).filter_map(|pair| {
@@ -231,7 +232,7 @@ fn cookies(fields: &HeaderMap) -> Vec<Cookie> {
 ///
 /// # Errors
 ///
-/// Why the page was not seen.
+/// The reason why the page was not opened.
 async fn browse(
     context: &FetchContext,
     told: &Told<'_>,
@@ -245,7 +246,7 @@ async fn browse(
     let arguments = told.arguments(profile.path());
     let mut process = Process::start(told.program, profile, &arguments)
         .map_err(|error| format!("the browser cannot be started: {error}"))?;
-    // It is read as long as it runs, or the browser would wait for that.
+    // Its messages are read as long as it runs; otherwise the browser would block.
     let said = text(process.said.take());
     let visited = async {
         let ended = timeout(time, converse(context, &mut process, visit)).await;
@@ -264,7 +265,7 @@ async fn browse(
     })
 }
 
-/// Speaks with a browser until the visit is over; `None` when it has ended before.
+/// Talks with a browser until the visit is over. `None` if the browser exits before.
 async fn converse(
     context: &FetchContext,
     process: &mut Process,
@@ -300,7 +301,7 @@ async fn converse(
     }
 }
 
-/// A line of the browser's as it may stand in a message.
+/// A line of the browser without control characters, for a message.
 fn shown(line: &str) -> String {
     line.chars().filter(|character| !character.is_control()).take(MAX_SAID).collect()
 }

@@ -1,5 +1,5 @@
-//! How much may be fetched: each time that the queue is worked off, and in a day, over any link and over
-//! metered ones. Pure, but for the meter that downloads share.
+//! Budgets for each fetch of the queue and for each day, over all connections and over metered
+//! ones. Pure except for the meter, which downloads share.
 
 use std::sync::Arc;
 
@@ -15,30 +15,30 @@ use crate::proxy::download::Meter;
 /// The key in the state of the spool.
 pub(super) const STATE: &str = "fetched-today";
 
-/// What was fetched, and what that leaves.
+/// The bytes fetched and the remaining budgets.
 ///
-/// What comes over a metered link counts twice: in all that comes, and for the budgets of metered links. So
-/// what came over another link leaves those as they are.
+/// Bytes over a metered connection count twice: for all connections and for metered ones. So bytes
+/// over another connection do not use up the metered budgets.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     meter: Arc<Meter>,
-    /// The day that is counted for.
+    /// The day that is counted.
     day: Date,
     all: Used,
     over_metered: Used,
-    /// Whether what comes now comes over a metered link.
+    /// Whether the current connection is metered.
     is_metered: bool,
-    /// What was said for this time alone.
+    /// The budget chosen for this fetch only.
     only_now: Option<u64>,
-    /// What was found spent last.
+    /// The budget that was last found used up.
     spent: Option<Spent>,
     is_changed: bool,
 }
 
-/// Bytes that have come.
+/// Received bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Used {
-    /// Since the queue was last begun to be worked off.
+    /// Since the last start of fetching the queue.
     fetch: u64,
     /// On this day.
     day: u64,
@@ -51,16 +51,16 @@ impl Used {
     }
 }
 
-/// What the configuration allows.
+/// The configured budgets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
-    /// Over any link.
+    /// Over all connections.
     pub(super) all: Most,
-    /// Of that over a metered link, if this is one.
+    /// Over metered connections, if the current one is metered.
     pub(super) over_metered: Option<Most>,
 }
 
-/// How many bytes may come; `None`: any number.
+/// The largest number of bytes; `None` if unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Most {
     pub(super) fetch: Option<u64>,
@@ -68,7 +68,7 @@ pub(super) struct Most {
 }
 
 impl Allowed {
-    /// What `options` allow over a link of this class.
+    /// The budgets in `options` for a connection of this class.
     pub(super) fn of(options: &FetchOptions, class: Class) -> Self {
         let bytes = |limit: SizeLimit| match limit {
             SizeLimit::At(size) => Some(size.bytes()),
@@ -84,17 +84,17 @@ impl Allowed {
     }
 }
 
-/// Which budget is spent, so that nothing is fetched.
+/// The budget that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spent {
-    /// Whether it is that of metered links.
+    /// Whether it is a budget for metered connections.
     pub(super) metered: bool,
-    /// Until the next day begins; `None`: until the queue is worked off the next time.
+    /// The start of the next day; `None` if it lasts until the next fetch of the queue.
     pub(super) until: Option<Timestamp>,
 }
 
 impl Spent {
-    /// The same as those are told who look at the queue.
+    /// The same as a reason that holds requests back.
     pub(super) fn held(self) -> Held {
         let of = if self.until.is_some() { BudgetOf::Day } else { BudgetOf::Fetch };
         Held::Budget { of, metered: self.metered, until: self.until }
@@ -102,28 +102,27 @@ impl Spent {
 }
 
 impl Budget {
-    /// What downloads count with.
+    /// The meter for downloads.
     pub(super) fn meter(&self) -> Arc<Meter> {
         Arc::clone(&self.meter)
     }
 
-    /// The queue is worked off from now on, perhaps with another budget for this time than the
-    /// configuration's.
+    /// Starts a fetch of the queue, perhaps with a budget of its own.
     pub(super) fn begins(&mut self, only_now: Option<u64>) {
         self.count();
         (self.all.fetch, self.over_metered.fetch, self.only_now) = (0, 0, only_now);
         self.spent = None;
     }
 
-    /// Sets the meter to what is left; says which budget is spent, if one is: of several that which is so
-    /// the longest.
+    /// Sets the meter to the rest of the budgets. Returns the budget that is used up, if any: of
+    /// several the one that lasts longest.
     pub(super) fn settle(
         &mut self,
         allowed: Allowed,
         now: Timestamp,
         zone: &TimeZone,
     ) -> Option<Spent> {
-        // What has come till now came over the link as it was.
+        // Bytes received so far came over the former connection.
         self.count();
         self.is_metered = allowed.over_metered.is_some();
         let now = now.to_zoned(zone.clone());
@@ -148,7 +147,7 @@ impl Budget {
             let start = now.tomorrow().and_then(|tomorrow| tomorrow.start_of_day());
             start.map_or(Timestamp::MAX, |time| time.timestamp())
         };
-        // What waits for a person to begin may wait longer than till midnight.
+        // A budget that waits for a person may last longer than until midnight.
         let spent = rows.iter().find(|(left, ..)| *left == Some(0));
         self.spent = spent.map(|(_, is_of_day, metered)| Spent {
             metered: *metered,
@@ -157,12 +156,12 @@ impl Budget {
         self.spent
     }
 
-    /// Which budget was found spent when this was last settled.
+    /// The budget that was used up at the last [`settle`](Self::settle).
     pub(super) fn spent(&self) -> Option<Spent> {
         self.spent
     }
 
-    /// What is left of the day, of which so much is `allowed`; to be asked after [`settle`](Self::settle).
+    /// The rest of the day's budget. Valid after [`settle`](Self::settle).
     pub(super) fn left_of_day(&self, allowed: Allowed) -> Option<u64> {
         let left = |most: Option<u64>, used| most.map(|most: u64| most.saturating_sub(used));
         let over_metered = allowed.over_metered.and_then(|most| most.day);
@@ -170,20 +169,20 @@ impl Budget {
         rows.into_iter().flatten().min()
     }
 
-    /// How many bytes have come since the queue was last begun to be worked off.
+    /// The bytes received since the last start of fetching the queue.
     pub(super) fn of_fetch(&mut self) -> u64 {
         self.count();
         self.all.fetch
     }
 
-    /// What is to be remembered for the next start, if that has changed since this was last asked.
+    /// The text to store for the next start, if it has changed since the last call.
     pub(super) fn changed(&mut self) -> Option<String> {
         self.count();
         let (all, metered) = (self.all.day, self.over_metered.day);
         std::mem::take(&mut self.is_changed).then(|| format!("{} {all} {metered}", self.day))
     }
 
-    /// Goes on with what was remembered; what cannot be read counts as nothing.
+    /// Restores the stored text. Invalid text counts as zero.
     pub(super) fn remember(&mut self, text: &str) {
         let mut words = text.split(' ');
         let (Some(Ok(day)), Some(Ok(all))) =
@@ -191,8 +190,8 @@ impl Budget {
         else {
             return;
         };
-        // An earlier version did not tell over which link it came: then all counts, and nothing costs more
-        // than it may.
+        // An earlier version did not record the class of the connection. Then everything counts as
+        // metered, so no metered budget is exceeded.
         let metered = words.next().and_then(|word| word.parse().ok()).unwrap_or(all);
         (self.day, self.all.day, self.over_metered.day) = (day, all, metered);
     }
@@ -295,7 +294,7 @@ mod tests {
         come(&budget, 30);
         let fetch = Spent { metered: true, until: None };
         assert_eq!(budget.settle(metered, now, &zone), Some(fetch));
-        // It goes on as soon as the link is another one.
+        // Fetching continues as soon as the connection changes.
         assert_eq!(budget.settle(usual, now, &zone), None);
         come(&budget, 100);
         assert_eq!(budget.changed().unwrap(), "2026-03-28 630 30");
@@ -304,10 +303,10 @@ mod tests {
         come(&budget, 20);
         let day = Spent { metered: true, until: midnight };
         assert_eq!(budget.settle(metered, now, &zone), Some(day));
-        // What a person says for this time holds over any link; the day's budget stays.
+        // A budget chosen for one fetch holds over every connection; the day's budget stays.
         budget.begins(Some(5_000));
         assert_eq!(budget.settle(metered, now, &zone), Some(day));
-        // An earlier version did not tell them apart.
+        // An earlier version did not distinguish connections.
         let mut former = Budget::default();
         former.remember("2026-03-28 60");
         assert_eq!(former.settle(metered, now, &zone), Some(day));

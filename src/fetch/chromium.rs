@@ -1,23 +1,23 @@
-//! What Chromium and its kin are told so that they use this proxy, and trust it, and nothing else
-//! changes.
+//! The arguments that make Chromium and its relatives use and trust this proxy, and change nothing
+//! else.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 
 const DISABLED_FEATURES: [&str; 5] = [
-    // A page asked for by http is another page to us than the one by https.
+    // A page requested by http is not the same page as by https.
     "HttpsUpgrades",
-    // These ask servers of the vendor.
+    // These contact servers of the vendor.
     "NetworkTimeServiceQuerying",
     "OptimizationHints",
     "Translate",
-    // This looks for devices in the local network.
+    // This searches the local network for devices.
     "MediaRouter",
 ];
 
-/// Without these the browser asks servers of its vendor at each start. Port 1 is one that browsers
-/// never connect to (WHATWG Fetch, "port blocking").
+/// Without these the browser contacts servers of its vendor at each start. Browsers never connect
+/// to port 1 (WHATWG Fetch, "port blocking").
 const QUIET: [&str; 11] = [
     "--no-first-run",
     "--no-default-browser-check",
@@ -32,8 +32,8 @@ const QUIET: [&str; 11] = [
     "--gaia-url=http://127.0.0.1:1/",
 ];
 
-/// The arguments for a browser with a `profile` of its own that asks `proxy` for everything, and takes
-/// certificates of the authority whose public key has the SHA-256 `key`, in base64.
+/// The arguments for a browser with its own `profile` that sends all requests to `proxy` and
+/// accepts certificates of the authority whose public key has the SHA-256 `key`, in base64.
 #[must_use]
 pub fn arguments(proxy: SocketAddr, profile: &Path, key: &str) -> Vec<OsString> {
     let mut directory = OsString::from("--user-data-dir=");
@@ -41,12 +41,12 @@ pub fn arguments(proxy: SocketAddr, profile: &Path, key: &str) -> Vec<OsString> 
     vec![
         directory,
         format!("--proxy-server=http://{proxy}").into(),
-        // Without this the sites of this machine go past the proxy.
+        // Without this, requests to this machine bypass the proxy.
         "--proxy-bypass-list=<-loopback>".into(),
-        // Every chain that has a certificate with this key is taken: ours are sent with that of
-        // the authority, so its key is enough. Chromium wants a profile of its own for it.
+        // Accepts every chain that has a certificate with this key. Our chains include the
+        // authority, so its key is enough. Chromium requires a separate profile for this.
         format!("--ignore-certificate-errors-spki-list={key}").into(),
-        // QUIC goes round every proxy.
+        // QUIC bypasses every proxy.
         "--disable-quic".into(),
         format!("--disable-features={}", DISABLED_FEATURES.join(",")).into(),
     ]

@@ -1,4 +1,4 @@
-//! What fetching the queue needs.
+//! The context of fetching the queue.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::net::context::NetContext;
 use crate::proxy::context::ProxyContext;
 use crate::storage::context::StorageContext;
 
-/// What fetching the queue needs.
+/// The parts that fetching the queue needs.
 #[derive(Debug)]
 pub struct FetchContext {
-    /// What all rooms share.
+    /// The parts that all rooms share.
     pub base: Arc<BaseContext>,
-    /// The way out.
+    /// Outgoing connections.
     pub net: Arc<NetContext>,
     /// The spool with the queue.
     pub storage: Arc<StorageContext>,
@@ -22,6 +22,6 @@ pub struct FetchContext {
     pub proxy: Arc<ProxyContext>,
     /// The state of fetching.
     pub fetcher: Arc<Fetcher>,
-    /// Puts monitored pages on the queue.
+    /// Puts monitored pages into the queue.
     pub monitor: Timer,
 }

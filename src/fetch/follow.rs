@@ -1,4 +1,4 @@
-//! What a kept answer leads to: the place a redirect names, and whatever else is to be fetched then.
+//! The requests that follow from a stored response: the target of a redirect, and references.
 
 use std::sync::Arc;
 
@@ -17,36 +17,36 @@ use crate::proxy::choose;
 use crate::storage::store::Kept;
 use wwwoffle_http::redirect::location;
 
-/// An answer that is kept, while its request is on the queue still.
+/// A stored response whose request is still in the queue.
 #[derive(Debug)]
 pub(super) struct Answered<'a> {
-    /// The request as it was recorded, with its secrets.
+    /// The recorded request with its secrets.
     pub(super) request: &'a Parts,
-    /// Where its answer lies.
+    /// The places of its response.
     pub(super) places: &'a Places,
     /// The status of the answer.
     pub(super) status: StatusCode,
     /// Its fields.
     pub(super) fields: &'a HeaderMap,
-    /// The answer as it lies in the spool, where that is known already.
+    /// The stored copy, if it was looked up already.
     pub(super) known: Option<Arc<Kept>>,
 }
 
-/// What is to be done before a request leaves the queue.
+/// The actions before a request leaves the queue.
 #[derive(Debug, Default)]
 pub(super) struct Following {
-    /// What goes onto the queue.
+    /// The requests to queue.
     pub(super) next: Vec<Outgoing>,
-    /// What is told when it is there.
+    /// The events to report when they are queued.
     pub(super) events: Vec<Event>,
 }
 
 impl Answered<'_> {
-    /// The answer as it lies in the spool; `None` when it has gone from there meanwhile.
+    /// The stored copy; `None` if it has been removed.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub(super) async fn kept(&self, context: &FetchContext) -> Result<Option<Arc<Kept>>, Error> {
         if let Some(kept) = &self.known {
             return Ok(Some(Arc::clone(kept)));
@@ -58,12 +58,13 @@ impl Answered<'_> {
     }
 }
 
-/// What an answer leads to, as the `runs` that want it have it. It is asked again for the same answer when the daemon ended before the
-/// request had left the queue; what is on the queue or kept already is not asked for twice.
+/// The requests that follow from a response, for the `runs` that want it. This is repeated for the
+/// same response if the daemon ends before the request leaves the queue. URLs that are queued or
+/// stored are not requested twice.
 ///
 /// # Errors
 ///
-/// Why it cannot be told, in words for a person: then the request stays on the queue.
+/// The reason for people. The request then stays in the queue.
 pub(super) async fn follow(
     context: &Arc<FetchContext>,
     runs: &Runs,
@@ -77,7 +78,7 @@ pub(super) async fn follow(
         let mut next = recurse::follow::follow(context, runs, outgoing, request, &kept).await?;
         for next in &mut next {
             next.asked_from = outgoing.asked_from;
-            // Whoever wants a page first or last means all of it, and not where it leads.
+            // The priority of a page covers its sub-resources, but not the pages it links to.
             if next.class.is_some() {
                 next.priority = outgoing.priority;
             }

@@ -1,11 +1,11 @@
-//! How fast several requests come together. Pure: whoever looks tells the time.
+//! The rate of several downloads together. Pure: the caller passes the time.
 
 use tokio::time::Instant;
 
 use crate::api::Whole;
 use crate::base::pace::Pace;
 
-/// What is remembered of a whole from one look to the next.
+/// The state between two measurements.
 #[derive(Clone, Debug, Default)]
 pub struct Gauge {
     bytes: Pace,
@@ -13,7 +13,7 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// Fills in how fast it comes, and how long it will take; that is left open unless all of it `moves`.
+    /// Adds the rate and the time left. The time is left out unless everything `moves`.
     pub fn measure(&mut self, counted: Whole, moves: bool, now: Instant) -> Whole {
         for (pace, number) in [(&mut self.bytes, counted.bytes), (&mut self.left, counted.left)] {
             if pace.has_begun() { pace.look(now, number) } else { pace.begin(now, number) }
@@ -23,7 +23,7 @@ impl Gauge {
     }
 }
 
-/// What has come of the queue since it was last begun to be worked off.
+/// The results since the last start of fetching the queue.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     done: u64,
@@ -32,17 +32,17 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// One more request is answered.
+    /// Counts an answered request.
     pub(super) fn done(&mut self) {
         self.done = self.done.saturating_add(1);
     }
 
-    /// One more was given up.
+    /// Counts a request that was given up.
     pub(super) fn failed(&mut self) {
         self.failed = self.failed.saturating_add(1);
     }
 
-    /// All of it, with so many `bytes` that have come and so many requests `left`.
+    /// The progress, with the received `bytes` and the number of requests `left`.
     pub(super) fn whole(&mut self, bytes: u64, left: u64, moves: bool, now: Instant) -> Whole {
         let (done, failed) = (self.done, self.failed);
         let counted = Whole { done, failed, left, bytes, ..Whole::default() };

@@ -1,4 +1,4 @@
-//! What holds the requests of the queue back.
+//! The reasons that hold queued requests back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::base::clock;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
-/// Judges requests by how things are now. To be made anew for each look.
+/// Judges requests by the current state. Create a new one for each check.
 #[derive(Debug)]
 pub struct Holder<'a> {
     context: &'a FetchContext,
@@ -28,7 +28,7 @@ pub struct Holder<'a> {
 }
 
 impl<'a> Holder<'a> {
-    /// How things are now.
+    /// A holder for the current state.
     #[must_use]
     pub fn new(context: &'a FetchContext) -> Self {
         Self {
@@ -41,7 +41,8 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// What holds a request back; `None` for one that is on its way, has its turn soon, or was given up.
+    /// The reason that holds a request back. `None` if it is running, will start soon, or was given
+    /// up.
     #[must_use]
     pub fn held(&self, request: &OutgoingSummary) -> Option<Held> {
         let key = request.place.key();
@@ -65,7 +66,7 @@ impl<'a> Holder<'a> {
     }
 }
 
-/// What is known of a request and of how things are.
+/// The facts about a request and the current state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     now: Timestamp,
@@ -74,11 +75,11 @@ struct Facts {
     window: Option<Timestamp>,
     rests: Rests,
     not_before: Option<Timestamp>,
-    /// Whether it has failed as often as it is tried in a row.
+    /// Whether all automatic attempts have failed.
     is_last: bool,
 }
 
-/// Which cause lasts longest. Pure.
+/// The reason that lasts longest. Pure.
 fn judge(state: &RequestState, facts: &Facts) -> Option<Held> {
     match state {
         RequestState::Failed { .. } => return None,
@@ -94,8 +95,8 @@ fn judge(state: &RequestState, facts: &Facts) -> Option<Held> {
     let again = facts.not_before.map(|until| {
         (until, if facts.is_last { Held::LastTry { until } } else { Held::Retry { until } })
     });
-    // Of two that end together the one that says more: a host that asks to be left alone holds the
-    // request it said that to as long as all others.
+    // Of two that end together, the more specific one: the host's own `Retry-After` holds this
+    // request as long as the others.
     [
         facts.rests.closed.map(|until| (until, Held::Origin { until })),
         again,
@@ -110,8 +111,8 @@ fn judge(state: &RequestState, facts: &Facts) -> Option<Held> {
     .map(|(_, held)| held)
 }
 
-/// What holds back all requests that wait at these places, with how many of each cause; `None` when any of
-/// them may go before long.
+/// The reasons that hold back all waiting requests at these places, with their counts. `None` if
+/// any request may start soon.
 #[must_use]
 pub fn all_rest<'a>(
     context: &FetchContext,
@@ -120,7 +121,7 @@ pub fn all_rest<'a>(
     let (holder, mut causes) = (Holder::new(context), BTreeMap::<Held, u64>::new());
     let queue = context.storage.store.spool().queue();
     for place in places {
-        // What has left the queue is told of soon.
+        // The event of a request that has left the queue follows soon.
         let held = queue.summary(&place.key()).and_then(|request| holder.held(&request))?;
         if !held.lasts() {
             return None;
@@ -176,7 +177,7 @@ mod tests {
                 Facts { not_before: Some(at(120)), is_last: true, ..free },
                 Some(Held::LastTry { until: at(120) }),
             ),
-            // What is over holds nothing.
+            // A reason that has passed holds nothing back.
             (Facts { not_before: Some(at(100)), rests: closed(99), ..free }, None),
         ] {
             assert_eq!(judge(&RequestState::Waiting, &facts), want, "{facts:?}");

@@ -1,47 +1,47 @@
-//! What came of the queue the last time that something did.
+//! The result of the last fetch of the queue.
 
 use jiff::{SignedDuration, Timestamp};
 
 /// The key in the state of the spool.
 pub(super) const STATE: &str = "last-fetch";
 
-/// So soon after an answer the queue is not begun anew.
+/// The time after a response within which a new start continues the same fetch.
 const AT_ONCE: SignedDuration = SignedDuration::from_secs(10);
 
-/// What came of it.
+/// The result of a fetch of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastFetch {
-    /// When the last request was answered or given up.
+    /// The time at which the last request was answered or given up.
     pub at: Timestamp,
-    /// How many were answered.
+    /// The number of answered requests.
     pub done: u64,
-    /// How many were given up.
+    /// The number of requests given up.
     pub failed: u64,
 }
 
-/// What is remembered of it.
+/// The results of the current fetch and the one before.
 #[derive(Debug, Default)]
 pub(super) struct Last {
-    /// Since the queue was last begun to be worked off.
+    /// Since the last start of fetching the queue.
     now: Option<LastFetch>,
     before: Option<LastFetch>,
     is_changed: bool,
 }
 
 impl Last {
-    /// As it was remembered; a text that is none says nothing.
+    /// Restores the stored text. Invalid text counts as no result.
     pub(super) fn remember(&mut self, text: &str) {
         self.before = read(text);
     }
 
-    /// What is to be remembered, if that has changed since this was last asked.
+    /// The text to store, if it has changed since the last call.
     pub(super) fn changed(&mut self) -> Option<String> {
         let LastFetch { at, done, failed } = self.told()?;
         std::mem::take(&mut self.is_changed).then(|| format!("{at} {done} {failed}"))
     }
 
-    /// The queue is begun to be worked off. Who goes online begins it twice, by the mode and by asking for it: what came
-    /// just now is of this time.
+    /// Starts a fetch. Going online starts it twice, by the mode and by a command: responses that
+    /// have just arrived belong to the same fetch.
     pub(super) fn begins(&mut self, at: Timestamp) {
         if self.now.is_some_and(|now| at.duration_since(now.at).abs() < AT_ONCE) {
             return;
@@ -50,7 +50,7 @@ impl Last {
         self.now = None;
     }
 
-    /// A request is answered, or given up.
+    /// Counts a request that was answered or given up.
     pub(super) fn count(&mut self, is_done: bool, at: Timestamp) {
         let now = self.now.get_or_insert(LastFetch { at, done: 0, failed: 0 });
         now.at = at;
@@ -59,7 +59,7 @@ impl Last {
         self.is_changed = true;
     }
 
-    /// The last that brought anything.
+    /// The last fetch with a result.
     pub(super) fn told(&self) -> Option<LastFetch> {
         self.now.or(self.before)
     }
@@ -87,7 +87,7 @@ mod tests {
         last.count(false, at(7));
         let told = LastFetch { at: at(7), done: 2, failed: 1 };
         assert_eq!(last.told(), Some(told));
-        // It was begun once more, and nothing came.
+        // A start without responses.
         last.begins(at(60));
         assert_eq!(last.told(), Some(told));
         let text = last.changed().unwrap();

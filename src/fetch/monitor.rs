@@ -1,8 +1,8 @@
-//! Pages that are looked at on a schedule: what is due is put on the outgoing queue.
+//! Monitored pages: puts due pages into the queue.
 //!
-//! One task ([`work`]) does so whenever the mode allows. What came while it did not is done once when
-//! it does again. A page goes on the queue before it is noted that it did, so a crash at any moment
-//! costs at worst a second, conditional request.
+//! One task ([`work`]) does this whenever the mode allows. If several times passed while it did
+//! not, the page is fetched once. A page is queued before this is recorded, so a crash costs at
+//! most one additional conditional request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,58 +25,58 @@ use crate::fetch::recurse::{self, NotBegun};
 use crate::fetch::{self, WantError};
 use crate::storage::store::timestamp;
 
-/// How long nothing is looked at when nothing is due and no news comes; also how late a clock is followed
-/// that somebody has put.
+/// The longest pause between two checks, and so the delay after which a change of the clock is
+/// noticed.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// How long it rests when the spool cannot record what is due.
+/// The pause after the spool failed to record a due page.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-/// As many older versions may be kept of a page.
+/// The largest number of older versions of a page.
 pub const MAX_VERSIONS: u16 = 100;
 
-/// What wakes the task.
+/// Wakes the task.
 #[derive(Debug, Default)]
 pub struct Timer {
     news: Notify,
 }
 
 impl Timer {
-    /// Makes the task look at the schedules now: one was added or changed.
+    /// Makes the task check the schedules now, because one was added or changed.
     pub fn nudge(&self) {
         self.news.notify_one();
     }
 }
 
-/// What is to be monitored.
+/// The settings of a monitored page.
 #[derive(Clone, Debug)]
 pub struct Wish {
     /// The page.
     pub url: String,
-    /// When.
+    /// Its schedule.
     pub schedule: Schedule,
-    /// How many older versions are kept at least.
+    /// The minimum number of older versions.
     pub versions: u16,
-    /// What is fetched with the page: which parts, and how far the links are followed; `None`: as the
-    /// configuration says, and no links.
+    /// The sub-resources and links to fetch with the page. `None` means the configured
+    /// sub-resources and no links.
     pub aim: Option<Aim>,
 }
 
 impl Wish {
-    /// The page with its parts, on a schedule.
+    /// The page with its sub-resources, on a schedule.
     #[must_use]
     pub fn new(url: String, schedule: Schedule, versions: u16) -> Self {
         Self { url, schedule, versions, aim: None }
     }
 
-    /// And the pages it links to, `depth` links far, if that is any, within `scope`.
+    /// Adds the pages that it links to, up to `depth` links and within `scope`.
     #[must_use]
     pub fn following(self, depth: u16, scope: Scope) -> Self {
         let aim = Aim { depth: depth.min(MAX_DEPTH), scope, ..Aim::default() };
         Self { aim: (depth > 0).then_some(aim), ..self }
     }
 
-    /// With these parts of the pages, where it is not the configuration that says which.
+    /// Chooses classes of sub-resources. The configuration decides the others.
     #[must_use]
     pub fn with_parts(mut self, parts: BTreeMap<PartClass, bool>) -> Self {
         if !parts.is_empty() {
@@ -86,7 +86,7 @@ impl Wish {
     }
 }
 
-/// Puts what is due on the queue until the daemon stops. One task of each daemon.
+/// Queues due pages until the daemon stops. Each daemon has one such task.
 pub async fn work(context: Arc<FetchContext>) {
     let mut mode = context.base.mode.watch();
     loop {
@@ -95,14 +95,14 @@ pub async fn work(context: Arc<FetchContext>) {
         tokio::select! {
             () = context.base.tasks.stopping() => return,
             () = context.monitor.news.notified() => {}
-            // The switch is in the daemon, so the mode never ends.
+            // The daemon owns the switch, so the channel stays open.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
         }
     }
 }
 
-/// Starts what is due, what has waited longest first; returns how long nothing more will be.
+/// Starts due pages, the longest overdue first. Returns the time until the next one.
 async fn start_due(context: &Arc<FetchContext>) -> Duration {
     let now = timestamp(clock::now());
     let mut next = Vec::new();
@@ -123,7 +123,7 @@ async fn start_due(context: &Arc<FetchContext>) -> Duration {
     })
 }
 
-/// Puts a page on the queue, and notes that it was.
+/// Queues a page and records this.
 async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<(), Error> {
     let read = context.storage.store.run(move |spool| spool.monitors().get(&key)).await;
     let monitor = match read {
@@ -143,7 +143,7 @@ async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<
         match recurse::begin_at(context, request.clone(), &aim).await {
             Ok(_) => return noted(context, key, now).await,
             Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
-            // The page itself is looked at all the same.
+            // The page itself is fetched anyway.
             Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
         }
     }
@@ -157,17 +157,17 @@ async fn noted(context: &FetchContext, key: Key, now: Timestamp) -> Result<(), E
     Ok(())
 }
 
-/// What is fetched besides the page and its parts, if the request says so.
+/// The links and sub-resources to fetch with the page, if the request names them.
 pub(crate) fn aim(request: &Outgoing) -> Option<Aim> {
     serde_json::from_str(request.options.as_deref()?).ok()
 }
 
-/// Monitors a page for `requester`, in place of what was said of it before. When it was looked at last is
-/// not forgotten.
+/// Monitors a page for `requester` and replaces its earlier settings. The time of the last fetch
+/// stays.
 ///
 /// # Errors
 ///
-/// [`WantError`] says whether the URL or the spool is the cause.
+/// [`WantError`] distinguishes the URL from the spool.
 pub async fn set(
     context: &Arc<FetchContext>,
     requester: &Requester,
@@ -190,16 +190,16 @@ pub async fn set(
     Ok(done)
 }
 
-/// Monitors a page no longer; says whether it was.
+/// Stops monitoring a page. Returns whether it was monitored.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub async fn remove(context: &Arc<FetchContext>, key: Key) -> Result<bool, Error> {
     context.storage.store.run(move |spool| spool.monitors().remove(&key)).await
 }
 
-/// What is monitored, by URL, as far as `may_see` says.
+/// The monitored pages, by URL, as far as `may_see` allows.
 #[must_use]
 pub fn list(context: &FetchContext, may_see: impl Fn(&Place) -> bool) -> Vec<MonitorSummary> {
     let mut list = context.storage.store.spool().monitors().list();

@@ -21,11 +21,11 @@ use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::{Unqueued, timestamp};
 
-/// How long a request rests when the spool cannot record what became of it.
+/// The pause after the spool failed to record the result of a request.
 const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);
 
-/// Fetches one request of the queue and records what came of it. Returns the event that says so: whoever
-/// hears it may ask for the same request at once, so it is to be told when the request is active no more.
+/// Fetches one queued request and records the result. Returns its event. Report the event only when
+/// the request is no longer active, because a reader may request the same URL at once.
 pub(super) async fn fetch(context: &Arc<FetchContext>, key: Key) -> Option<Event> {
     match fetch_queued(context, key).await {
         Ok(event) => event,
@@ -76,7 +76,8 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
     }
 }
 
-/// The request of this key. If an import says that a recursive fetch begins with it, begins that first.
+/// The request of this key. If an import marked it as the start of a recursive fetch, starts that
+/// first.
 async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing>, Error> {
     let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(None) };
     let Some(aim) = monitor::aim(&outgoing) else { return Ok(Some(outgoing)) };
@@ -84,18 +85,18 @@ async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing
     match recurse::begin_at(context, outgoing.clone(), &aim).await {
         Ok(_) => {}
         Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
-        // The page itself is fetched all the same.
+        // The page itself is fetched anyway.
         Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
     }
-    // What the run wants of it is on the queue.
+    // The requests of the run are queued.
     let Some(mut begun) = context.storage.store.queued(key).await? else { return Ok(None) };
     begun.options = None;
     let is_there = context.storage.store.requeue(begun.clone()).await?;
     Ok(is_there.then_some(begun))
 }
 
-/// Puts what a request has led to on the queue, and then takes the request off it, unless more was asked
-/// of it meanwhile. Returns whether it is off the queue.
+/// Queues the requests that follow, then removes the request, unless it was requested again.
+/// Returns whether it was removed.
 async fn finish(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -106,12 +107,13 @@ async fn finish(
     }
     led.events.into_iter().for_each(|event| context.fetcher.tell(event));
     let finished = context.storage.store.finish_queued(outgoing.clone()).await?;
-    // What is wanted again is looked at again, and then there may be nothing to ask its origin.
+    // A request that was repeated is judged again, and may need no request to the origin.
     Ok(matches!(finished, Finished::Gone))
 }
 
-/// Puts on the queue what a request has led to, and tells the runs that have taken what cannot come. What has
-/// failed for others is tried again for them; what asks a person has not come for them either.
+/// Queues the requests that follow, and reports those that cannot be fetched to their runs.
+/// Requests that failed for others are retried. Requests that need a person's consent count as
+/// failed.
 async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Error> {
     let (waiting, given_up): (Vec<_>, Vec<_>) =
         next.into_iter().partition(|request| request.state == RequestState::Waiting);
@@ -146,7 +148,7 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
     Ok(())
 }
 
-/// A request that runs want may have been on the queue already, and rest there.
+/// A request of a run may have been queued and failed before.
 async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
     let state = context.storage.store.spool().queue().summary(&key).map(|known| known.state);
     if matches!(state, None | Some(RequestState::Waiting)) {
@@ -163,7 +165,7 @@ async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
     Ok(())
 }
 
-/// Tells those who follow links what came of a request.
+/// Reports the result of a request to its runs.
 fn tell_runs(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -185,16 +187,16 @@ fn tell_runs(
     }
 }
 
-/// A form as it stands on the queue while it is sent. A daemon that ends meanwhile does not send it
-/// again: nobody knows whether the origin has it, and only its owner can say whether that matters.
+/// A form as recorded while it is being sent. If the daemon ends then, it does not send the form
+/// again: it is unknown whether the origin received it, and only its owner can decide.
 pub(super) fn on_its_way(form: &Outgoing) -> Outgoing {
     let reason = "the daemon ended while it was being sent; it is not known whether it arrived";
     let state = RequestState::Failed { reason: reason.to_owned(), status: None };
     Outgoing { state, ..form.clone() }
 }
 
-/// Leaves the request alone for a while: what became of it cannot be recorded, so it is due still,
-/// and its origin would be asked again and again without a pause.
+/// Pauses a request whose result cannot be recorded. It is still due, and its origin would
+/// otherwise be contacted again and again.
 async fn rest(context: &FetchContext, error: &Error) {
     spool_failed(error);
     tokio::select! {
@@ -203,7 +205,7 @@ async fn rest(context: &FetchContext, error: &Error) {
     }
 }
 
-/// Records a failure that may pass: a growing delay, and at last an end of it.
+/// Records a temporary failure: a growing delay, and at last a failure.
 async fn again(
     context: &FetchContext,
     mut outgoing: Outgoing,
@@ -228,8 +230,8 @@ async fn again(
     Ok(is_there.then_some(Event::Retry { url, error, next }))
 }
 
-/// Lets a person say whether something that long may come. What has come of it stays, and it goes on
-/// from there.
+/// Asks a person whether such a large response may be fetched. The part received so far is
+/// preserved and will be resumed.
 async fn ask(
     context: &FetchContext,
     mut outgoing: Outgoing,
@@ -240,7 +242,7 @@ async fn ask(
     outgoing.state = RequestState::Asking { bytes };
     let told = why_it_rests(&outgoing.state);
     let Some((error, status)) = told else { return Ok(None) };
-    // For those who follow links it is one that did not come, until a person lets it.
+    // For its runs it counts as failed until a person allows it.
     recurse::outcome::failed(context, &outgoing, &error, false);
     let is_there = context.storage.store.requeue(outgoing).await?;
     Ok(is_there.then_some(Event::Failed { url, status, error }))

@@ -1,9 +1,9 @@
-//! What a fetch would bring, told before anything is fetched.
+//! Estimates the downloads of a fetch before anything is fetched.
 //!
-//! What is kept is walked by the code that fetches, with a run of its own that nobody else sees: so scope,
-//! classes, limits, traps, rules and what is known of `robots.txt` count as they would. Nothing is asked of
-//! anybody, and nothing is put on the queue. What is kept is measured; what is not is counted, with a
-//! length that others like it have (`sizes`).
+//! The code that fetches also walks the stored copies, with a run of its own. So scope, classes,
+//! limits, traps, rules and known `robots.txt` files count as they would. No request is sent and
+//! nothing is queued. Stored copies are measured. Missing ones are counted with a typical size
+//! (`sizes`).
 
 mod queue;
 mod run;
@@ -21,13 +21,13 @@ use wwwoffle_html::references as links;
 pub use queue::plan as plan_queue;
 pub use run::{NotPlanned, plan as plan_runs};
 
-/// How long is looked; what was not looked at then counts as not kept.
+/// The time limit. Responses not examined by then count as not stored.
 const MAX_TIME: Duration = Duration::from_secs(10);
 
-/// How many plans are made at once.
+/// The largest number of simultaneous plans.
 const MAX_PLANS: usize = 2;
 
-/// Lets few plans be made at a time.
+/// Bounds the simultaneous plans.
 #[derive(Debug)]
 pub(super) struct Turns(Semaphore);
 
@@ -37,8 +37,8 @@ impl Default for Turns {
     }
 }
 
-/// The class of a request: what a page has called it, or what its name says of a part that a browser has
-/// asked for.
+/// The class of a request: as its page named it, or guessed from the URL of a sub-resource that a
+/// browser requested.
 fn class(kind: RequestKind, class: Option<&str>, url: &str) -> Option<PartClass> {
     match class.and_then(links::Class::parse) {
         Some(class) => part(class),

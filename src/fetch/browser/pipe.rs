@@ -1,22 +1,22 @@
-//! The pipe that a browser is driven through: JSON texts, each with a zero byte at its end. Pure.
+//! The pipe that controls a browser: JSON texts that each end with a zero byte. Pure.
 
 use memchr::memchr;
 use serde_json::Value;
 
-/// The longest message that is read, in bytes. A longer one is left out: what is that long tells of an
-/// image that stands in its own URL, and of nothing that anybody waits for.
+/// The longest message that is read, in bytes. Longer ones are dropped: they describe images in
+/// data URLs, which are not needed.
 pub(super) const MAX_MESSAGE: usize = 1 << 20;
 
-/// Cuts what comes out of the pipe into messages. It never holds more than [`MAX_MESSAGE`] bytes.
+/// Splits the output of the pipe into messages. It holds at most [`MAX_MESSAGE`] bytes.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     kept: Vec<u8>,
-    /// What comes up to the next zero belongs to a message that is too long.
+    /// The bytes up to the next zero belong to a message that is too long.
     is_too_long: bool,
 }
 
 impl Framing {
-    /// Takes a piece, and gives each message that it ends to `each`. What is no JSON is left out.
+    /// Takes a piece and gives each complete message to `each`. Invalid JSON is dropped.
     pub(super) fn take(&mut self, mut piece: &[u8], mut each: impl FnMut(Value)) {
         while let Some(end) = memchr(0, piece) {
             let (last, rest) = piece.split_at(end);
@@ -43,7 +43,7 @@ impl Framing {
     }
 }
 
-/// A message as it goes into the pipe. JSON has no zero byte: it is escaped within a string.
+/// A message as written to the pipe. JSON contains no zero byte, because strings escape it.
 pub(super) fn framed(message: &Value) -> Vec<u8> {
     let mut bytes = message.to_string().into_bytes();
     bytes.push(0);

@@ -1,9 +1,9 @@
-//! A browser as a program that runs: started, spoken with through its pipe, ended with all it started.
+//! A browser process: started, controlled through its pipe, and ended with all its children.
 //!
-//! A browser of the Chromium family reads commands from its descriptor 3 and writes to 4. No port is
-//! opened, on which others could command it. Its pipes are ours alone: when the daemon ends in whatever
-//! way, they are closed, and the browser ends. The daemon locks the profile directory while it uses it,
-//! so that the next start can remove the profiles of a daemon that was killed.
+//! A browser of the Chromium family reads commands from descriptor 3 and writes to 4. It opens no
+//! port through which others could control it. When the daemon ends for any reason, the pipes close
+//! and the browser ends. The daemon locks the profile directory while it uses it, so the next start
+//! can remove the profiles of a killed daemon.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,27 +24,28 @@ use super::pipe::framed;
 use crate::base::process_group::Group;
 use crate::base::small_file;
 
-/// The most memory that each process of a browser may have for its data, in bytes. The address space
-/// is not limited: Chromium reserves terabytes of it and uses next to nothing.
+/// The largest data segment of each process of a browser, in bytes. The address space is not
+/// limited: Chromium reserves terabytes of it and uses little.
 const MAX_MEMORY: u64 = 2 << 30;
 
-/// The descriptors of the browser's end of the pipes: it reads from the first, and writes to the second.
+/// The descriptors of the browser's ends of the pipes: it reads from the first and writes to the
+/// second.
 const PIPES: (i32, i32) = (3, 4);
 
-/// How the names of profile directories begin.
+/// The prefix of the names of profile directories.
 const PROFILE: &str = "wwwoffle-browser-";
 
-/// How long a browser may take to end by itself, and then to be gone when it was killed.
+/// The time that a browser gets to exit, and then to disappear after it was killed.
 pub(super) const GRACE: Duration = Duration::from_secs(3);
 
-/// Where it finds programs that it needs.
+/// The search path for the programs that it needs.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The longest path of a directory in which the browser can make a socket of a name of its own, in
-/// bytes; with a longer one it uses the directory of all programs.
+/// The longest path of a directory in which the browser can create its socket, in bytes. With a
+/// longer one it uses the common temporary directory.
 const MAX_TMPDIR: usize = 60;
 
-/// What every browser is told besides the proxy: nobody sees it, and it does nothing unasked.
+/// The arguments of every browser besides the proxy: no window, and no requests of its own.
 const UNSEEN: [&str; 18] = [
     "--headless",
     "--remote-debugging-pipe",
@@ -66,16 +67,16 @@ const UNSEEN: [&str; 18] = [
     "--js-flags=--max-old-space-size=512",
 ];
 
-/// The directory of a browser, removed when this is dropped.
+/// The directory of a browser. Dropping it removes the directory.
 #[derive(Debug)]
 pub(super) struct Profile {
     path: PathBuf,
-    /// Tells [`remove_leftovers`] that the directory is in use.
+    /// The lock shows [`remove_leftovers`] that the directory is in use.
     _lock: OwnedFd,
 }
 
 impl Profile {
-    /// Makes one that only we may enter.
+    /// Creates a directory that only this user may enter.
     pub(super) fn make() -> io::Result<Self> {
         let mut name = [0; 8];
         getrandom::fill(&mut name).map_err(io::Error::other)?;
@@ -92,12 +93,12 @@ impl Profile {
 
 impl Drop for Profile {
     fn drop(&mut self) {
-        // What is left is removed at the next start of the daemon.
+        // The next start of the daemon removes leftovers.
         let _gone = small_file::remove_tree(&self.path);
     }
 }
 
-/// Locks a directory that is ours, if nobody else has locked it.
+/// Locks a directory of ours, unless another process has locked it.
 fn lock(directory: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::open(directory, flags, Mode::empty())?;
@@ -108,31 +109,31 @@ fn lock(directory: &Path) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-/// Removes the profiles of daemons that were killed. Those of a running daemon are locked.
+/// Removes the profiles of killed daemons. Those of a running daemon are locked.
 pub(crate) fn remove_leftovers() {
     let directory = std::env::temp_dir();
     for name in small_file::names(&directory) {
         let path = directory.join(&name);
         if name.starts_with(PROFILE) && lock(&path).is_ok() {
-            // Another start may have been faster.
+            // Another daemon may have removed it at the same time.
             let _gone = small_file::remove_tree(&path);
         }
     }
 }
 
-/// A browser that runs. Dropped, it is killed with all it has started.
+/// A running browser. Dropping it kills it with all its children.
 #[derive(Debug)]
 pub(super) struct Process {
     group: Group,
     to: pipe::Sender,
     from: pipe::Receiver,
-    /// What it says to people.
+    /// Its standard error.
     pub(super) said: Option<ChildStderr>,
     profile: Profile,
 }
 
 impl Process {
-    /// Starts it.
+    /// Starts a browser.
     pub(super) fn start(
         program: &Path,
         profile: Profile,
@@ -165,12 +166,12 @@ impl Process {
         self.to.write_all(&framed(message)).await
     }
 
-    /// Reads what has come. Dropping it loses nothing.
+    /// Reads available bytes. Dropping the future loses nothing.
     pub(super) async fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
         self.from.read(piece).await
     }
 
-    /// Ends it: asked to at first, then whether it wants to or not.
+    /// Ends the browser: asks it to close, then kills it.
     pub(super) async fn end(mut self) {
         let close = serde_json::json!({"id": 0, "method": "Browser.close"});
         let by_itself = async {
@@ -182,14 +183,14 @@ impl Process {
         let _in_time = timeout(GRACE, by_itself).await;
         self.group.end(GRACE).await;
         let profile = self.profile;
-        // Only a panic in it can be told of, and there is none.
+        // The task only fails if it panics, and it cannot.
         let _removed = tokio::task::spawn_blocking(move || drop(profile)).await;
     }
 }
 
-/// Limits the memory of a program that has just been started, and of all it starts from now on.
+/// Limits the memory of a program that was just started, and of its later children.
 fn limit_memory(id: Option<u32>) -> io::Result<()> {
-    // Without an id it has ended already. Without a pid the limit would be our own.
+    // A process without an id has ended. Without a pid the limit would be our own.
     let Some(pid) = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) else {
         return Ok(());
     };

@@ -9,7 +9,7 @@ fn methods(next: &Next) -> Vec<&str> {
     next.send.iter().filter_map(|message| message["method"].as_str()).collect()
 }
 
-/// The number of the command of this name that was sent last.
+/// The number of the last sent command of this name.
 fn number(next: &Next, method: &str) -> Value {
     let sent = next.send.iter().rfind(|message| message["method"] == method);
     sent.unwrap_or_else(|| panic!("{method} in {next:?}"))["id"].clone()
@@ -24,7 +24,7 @@ fn opened(now: Instant) -> (Visit, Next) {
     (visit, next)
 }
 
-/// A visit that has an empty page.
+/// A visit with an empty page.
 fn prepared(cookies: Vec<Cookie>, now: Instant) -> (Visit, Next) {
     let (mut visit, next) = Visit::begin("https://a.example/x".into(), cookies, now);
     let id = number(&next, "Target.createTarget");
@@ -54,7 +54,7 @@ fn a_page_is_asked_for_when_its_cookies_are_set_and_somebody_listens() {
                 "secure": true});
             assert_eq!(next.send[3]["params"], cookie);
         }
-        // The empty page counts for nothing.
+        // Loading the empty page does not count.
         visit.take(&event("Page.loadEventFired", "S", &json!({})), now);
         let (last, others) = next.send.split_first().unwrap();
         for message in others {
@@ -64,7 +64,7 @@ fn a_page_is_asked_for_when_its_cookies_are_set_and_somebody_listens() {
         assert_eq!(methods(&next), ["Page.navigate"]);
         assert_eq!((&next.send[0]["sessionId"], visit.quiet_at()), (&json!("S"), None));
     }
-    // Nor without one that is refused.
+    // A refused cookie ends the visit too.
     for refused in 0..4 {
         let cookie = Cookie { name: "a".into(), value: "b".into() };
         let (mut visit, next) = prepared(vec![cookie], now);
@@ -96,7 +96,7 @@ fn a_page_is_quiet_when_nothing_of_it_is_under_way() {
     assert!(quiet > now && visit.look(now).send.is_empty(), "not yet");
     now = quiet;
     let ping = number(&visit.look(now), "Runtime.evaluate");
-    // Something happens before its scripts answer: it begins anew.
+    // Activity before the scripts answer starts the wait again.
     visit.take(&event("Network.requestWillBeSent", "S", &request), now);
     assert_eq!(visit.take(&json!({"id": ping, "result": {}}), now).over, None);
     visit.take(&event("Network.loadingFailed", "S", &request), now);
@@ -129,7 +129,7 @@ fn the_script_of_a_worker_ends_with_the_worker_or_where_it_is_told() {
         assert_eq!(visit.quiet_at(), None, "another is under way: {method} {session}");
         visit.take(&event("Network.loadingFinished", "S", &other), now);
         let asked = visit.look(visit.quiet_at().unwrap());
-        // Both are asked whether they are at work, and what is gone is not.
+        // Both are asked whether they are busy; a closed one is not.
         let count = if method.starts_with("Target") { 1 } else { 2 };
         assert_eq!(methods(&asked), vec!["Runtime.evaluate"; count], "{method} {session}");
         let answers = asked.send.iter().map(|ping| json!({"id": ping["id"]}));
@@ -182,7 +182,7 @@ fn what_makes_no_sense_changes_nothing() {
     assert_eq!(visit.quiet_at(), None);
     let bytes = json!({"encodedDataLength": 5});
     assert_eq!(visit.take(&event("Network.dataReceived", "S", &bytes), now).bytes, 5);
-    // No more of them than are listened to.
+    // The number of sessions is bounded.
     for number in 0..1_000 {
         let frame = json!({"sessionId": number.to_string(), "waitingForDebugger": true});
         let next = visit.take(&event("Target.attachedToTarget", "S", &frame), now);
@@ -234,7 +234,7 @@ fn this_machine_is_reached_where_it_listens() {
         (&["10.0.0.1:1", "[::1]:2"], Some("[::1]:2")),
         (&["0.0.0.0:3"], Some("127.0.0.1:3")),
         (&["[::]:4"], Some("[::1]:4")),
-        // There it is a client like any other, and not who sits at this machine.
+        // The browser would be an ordinary client there, not the person at this machine.
         (&["10.0.0.1:1"], None),
         (&[], None),
     ] {

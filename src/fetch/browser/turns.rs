@@ -1,22 +1,23 @@
-//! How many browsers run at once: as many as the configuration says at the time.
+//! Bounds the simultaneous browsers by the current configuration.
 
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The turns that are taken.
+/// The turns in use.
 #[derive(Debug, Default)]
 pub(in crate::fetch) struct Turns {
     taken: Mutex<usize>,
     news: Notify,
 }
 
-/// The turn of one, until it is dropped.
+/// The turn of one browser. Dropping it frees the turn.
 #[derive(Debug)]
 pub(super) struct Turn<'a>(&'a Turns);
 
 impl Turns {
-    /// Waits until fewer than `most` are taken, and takes one. Dropping it takes none.
+    /// Waits until fewer than `most` turns are in use and takes one. Dropping the future takes
+    /// none.
     pub(super) async fn take(&self, most: impl Fn() -> usize) -> Turn<'_> {
         loop {
             let news = self.news.notified();

@@ -1,13 +1,13 @@
-//! One page in a browser, as a conversation in its devtools protocol. Pure: it takes messages, gives
-//! messages, and is told the time.
+//! One page in a browser, as a conversation in the devtools protocol. Pure: messages and time go
+//! in, messages come out.
 //!
 //! ```text
 //! createTarget ─ attachToTarget ─ Network, Page, cookies ─ all answered ─ navigate ─ loaded ─ quiet ─ ping ─ over
 //! ```
 //!
-//! Commands begin in the order in which they are sent, and are done when they are answered. A page that was asked
-//! for before could be loaded before a cookie is set, and then it is not what the person asked for; or before anybody
-//! listens, and then it is never heard to be loaded.
+//! Commands start in the order in which they are sent, and are complete when they are answered.
+//! Without waiting, the page could load before a cookie is set, and would not be the requested
+//! page. Or it could load before the events are subscribed, and its end would be missed.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -15,51 +15,51 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// How long a page has no request under way before it counts as quiet.
+/// The time without requests after which a page counts as quiet.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// The most requests that a page may make.
+/// The largest number of requests of a page.
 const MAX_REQUESTS: usize = 5_000;
 
-/// The most frames and workers of a page that are listened to.
+/// The largest number of watched frames and workers of a page.
 const MAX_SESSIONS: usize = 256;
 
-/// What never ends by itself, and is not waited for.
+/// Requests without an end, which are not waited for.
 const ENDLESS: [&str; 3] = ["EventSource", "WebSocket", "Ping"];
 
-/// A cookie that the page is opened with.
+/// A cookie set before the page is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cookie {
     pub(super) name: String,
     pub(super) value: String,
 }
 
-/// How a visit ended, if it did not fail.
+/// The end of a visit that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// Nothing more is to come.
+    /// The page is complete.
     Quiet,
-    /// It made more requests than are waited for.
+    /// It sent too many requests.
     Restless,
-    /// It had no more time.
+    /// Its time was up.
     OutOfTime,
-    /// There is nothing left of the budget.
+    /// The budget was used up.
     OverBudget,
 }
 
-/// What is to be done after a message.
+/// The actions after a message.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Next {
-    /// What is sent, in this order.
+    /// Messages to send, in this order.
     pub(super) send: Vec<Value>,
-    /// So many bytes have come to the browser.
+    /// Bytes that the browser has received.
     pub(super) bytes: u64,
-    /// It is over.
+    /// The result, if the visit is over.
     pub(super) over: Option<Result<Ended, String>>,
 }
 
 impl Next {
-    /// What is to be done after two messages. What is over stays so.
+    /// Combines the actions of two messages. The first result counts.
     pub(super) fn and(&mut self, then: Self) {
         self.send.extend(then.send);
         self.bytes = self.bytes.saturating_add(then.bytes);
@@ -67,7 +67,7 @@ impl Next {
     }
 }
 
-/// Which answers matter; each is known by the number of its command.
+/// The expected answers, identified by the numbers of their commands.
 #[derive(Clone, Copy, Debug, Default)]
 struct Awaited {
     target: u64,
@@ -75,30 +75,31 @@ struct Awaited {
     navigation: u64,
 }
 
-/// A page that is opened.
+/// A page being opened.
 #[derive(Debug)]
 pub(super) struct Visit {
     url: String,
     cookies: Vec<Cookie>,
-    /// The commands that are not answered yet, and have to be before the page is asked for.
+    /// The unanswered commands that must be answered before the page is requested.
     prepares: HashSet<u64>,
     /// The session of the page itself.
     page: Option<String>,
-    /// The frames and workers that are listened to, by their sessions, with the browser's names for them.
+    /// The watched frames and workers: the browser's names for them, by session.
     sessions: HashMap<String, String>,
-    /// The requests under way, by their sessions and their numbers there.
+    /// The running requests, by session and number.
     under_way: HashSet<(String, String)>,
     requests: usize,
     is_loaded: bool,
     last: Instant,
     sent: u64,
     awaited: Awaited,
-    /// What the page, its frames and its workers have not answered yet, which are asked whether they are at work.
+    /// The unanswered pings to the page, its frames and its workers, which show whether they are
+    /// busy.
     pings: HashSet<u64>,
 }
 
 impl Visit {
-    /// Begins: what is to be sent first.
+    /// Starts a visit. Returns the first messages.
     pub(super) fn begin(url: String, cookies: Vec<Cookie>, now: Instant) -> (Self, Next) {
         let mut visit = Self {
             url,
@@ -115,7 +116,7 @@ impl Visit {
             pings: HashSet::new(),
         };
         let mut next = Next::default();
-        // What a page wants to be saved is not.
+        // Downloads started by the page are denied.
         let deny = json!({"behavior": "deny"});
         visit.say(&mut next, None, "Browser.setDownloadBehavior", &deny);
         let empty = json!({"url": "about:blank"});
@@ -123,13 +124,13 @@ impl Visit {
         (visit, next)
     }
 
-    /// When it is to be looked at again though no message has come.
+    /// The time of the next check if no message arrives.
     pub(super) fn quiet_at(&self) -> Option<Instant> {
         let is_idle = self.is_loaded && self.under_way.is_empty() && self.pings.is_empty();
         is_idle.then(|| self.last + QUIET)
     }
 
-    /// No message has come until now.
+    /// Checks the visit after a time without messages.
     pub(super) fn look(&mut self, now: Instant) -> Next {
         let mut next = Next::default();
         if self.quiet_at().is_some_and(|quiet| quiet <= now) {
@@ -144,7 +145,7 @@ impl Visit {
         next
     }
 
-    /// Takes a message that has come now.
+    /// Takes a message that has just arrived.
     pub(super) fn take(&mut self, message: &Value, now: Instant) -> Next {
         let mut next = Next::default();
         let session = text(message, "sessionId").unwrap_or_default();
@@ -188,7 +189,7 @@ impl Visit {
                 next.over = refused();
             }
         } else if self.pings.remove(&id) && self.pings.is_empty() {
-            // Whatever its scripts did meanwhile, they are done, and ask for nothing.
+            // The scripts have run to their end and requested nothing.
             next.over = Some(Ok(Ended::Quiet));
         }
     }
@@ -223,7 +224,7 @@ impl Visit {
                 next.bytes = told.get("encodedDataLength").and_then(Value::as_u64).unwrap_or(0);
             }
             "Page.loadEventFired" if is_page => self.is_loaded = true,
-            // Nobody is there to close it, and scripts wait for that.
+            // Scripts wait for the dialog, and no person is there to close it.
             "Page.javascriptDialogOpening" => {
                 let no = json!({"accept": false});
                 self.say(next, Some(session), "Page.handleJavaScriptDialog", &no);
@@ -249,7 +250,7 @@ impl Visit {
         self.pings.clear();
     }
 
-    /// The page is there, and empty still.
+    /// The page exists and is still empty.
     fn open(&mut self, session: &str, next: &mut Next) {
         let listens = self.listen(session, next);
         self.prepares.extend(listens);
@@ -263,13 +264,13 @@ impl Visit {
 
     fn navigate(&mut self, next: &mut Next) {
         let (page, to) = (self.page.clone(), json!({"url": self.url}));
-        // Until here it was the empty page.
+        // Until now it was the empty page.
         self.is_loaded = false;
         self.awaited.navigation = self.say(next, page.as_deref(), "Page.navigate", &to);
     }
 
-    /// A request has come to its end. The script of a worker is asked for in the session of who starts it and ends
-    /// in its own, and both know it by the name of the worker.
+    /// A request has ended. The script of a worker is requested in the session of its parent and
+    /// ends in its own. Both use the name of the worker as its number.
     fn ended(&mut self, request: &(String, String)) {
         self.under_way.remove(request);
         let (session, number) = request;
@@ -278,11 +279,11 @@ impl Visit {
         }
     }
 
-    /// A frame of its own process, or a worker: it waits until it may begin.
+    /// A frame with its own process, or a worker. It waits for permission to start.
     fn attached(&mut self, told: &Value, next: &mut Next) {
         let Some(session) = text(told, "sessionId") else { return };
         let target = told.get("targetInfo").and_then(|info| text(info, "targetId"));
-        // The page itself is told of, too, and does not wait.
+        // This event also comes for the page itself, which does not wait.
         let is_new = self.sessions.len() < MAX_SESSIONS
             && told.get("waitingForDebugger").and_then(Value::as_bool) == Some(true)
             && !self.sessions.contains_key(session);
@@ -318,7 +319,7 @@ fn text<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
     of.get(name)?.as_str()
 }
 
-/// A text of the browser's as it may stand in a message.
+/// A text of the browser without control characters, for a message.
 fn shown(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(200).collect()
 }

@@ -1,4 +1,4 @@
-//! What the outgoing queue would bring.
+//! An estimate for the queue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use crate::fetch::verdict::Verdict;
 use crate::fetch::work::may_start;
 use crate::storage::store::timestamp;
 
-/// So many hosts are told of.
+/// The largest number of hosts in the result.
 const MAX_HOSTS: usize = 100;
 
-/// After so many requests that were only counted others have their turn.
+/// The number of requests that are only counted before other tasks get a turn.
 const AT_ONE_GO: usize = 256;
 
-/// What the requests of the queue that `is_theirs` says would bring, as far as is known without asking
-/// anybody.
+/// Estimates the downloads of the queued requests selected by `is_theirs`, without contacting any
+/// origin.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub async fn plan(
     Ok(look.told(plan))
 }
 
-/// What was found until now.
+/// The estimate so far.
 struct Look<'a> {
     context: &'a Arc<FetchContext>,
     config: Arc<Config>,
@@ -79,13 +79,13 @@ struct Look<'a> {
     cut: bool,
 }
 
-/// What is known of one host.
+/// The estimate for one host.
 #[derive(Default)]
 struct Host {
     plan: HostPlan,
-    /// When the first of its requests may go.
+    /// The time at which its first request may start.
     first: Option<Timestamp>,
-    /// How many keep a distance, and which.
+    /// The number of requests with a delay between them, and the delay.
     polite: u32,
     distance: Duration,
 }
@@ -105,9 +105,9 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Looks at one request, and what is kept for it while there is time for that.
+    /// Examines one request, and its stored copy while there is time.
     async fn at(&mut self, key: Key) {
-        // It may have left the queue meanwhile.
+        // It may have left the queue.
         let Some(request) = self.context.storage.store.spool().queue().summary(&key) else {
             return;
         };
@@ -122,7 +122,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Counts what is known of its answer; `None` where nothing is.
+    /// Counts the known size of its response; `None` if unknown.
     async fn look(&mut self, name: &str, request: &OutgoingSummary) -> Option<()> {
         let outgoing = self.context.storage.store.queued(request.place.key()).await.ok()??;
         let found = match foresee(self.context, &outgoing).await {
@@ -131,7 +131,7 @@ impl<'a> Look<'a> {
                 self.failing += 1;
                 return Some(());
             }
-            // Where it leads counts in its place.
+            // The target of the redirect counts instead.
             Err(_) => return None,
         };
         let class = class_of(request);
@@ -154,7 +154,7 @@ impl<'a> Look<'a> {
         self.sizes.missing(name, class_of(request));
     }
 
-    /// Counts a request, and when it may go.
+    /// Counts a request and the time at which it may start.
     fn count(&mut self, name: &str, request: &OutgoingSummary) {
         let may_start = may_start(self.context, &self.config, &self.zone, request, self.now);
         let host = self.hosts.entry(name.into()).or_default();
@@ -173,7 +173,7 @@ impl<'a> Look<'a> {
             let Amount { count, bytes } = estimate.amount;
             plan.all.new.add(count, bytes);
             plan.basis.add(&estimate.basis);
-            // Those of hosts that are not told apart are in the sum alone.
+            // Hosts beyond the bound only count in the sum.
             if let Some(host) = self.hosts.get_mut(&estimate.host) {
                 host.plan.expected.new.add(count, bytes);
             }
@@ -222,7 +222,7 @@ fn class_of(request: &OutgoingSummary) -> super::sizes::Class {
     class(request.kind, request.class.as_deref(), request.place.url())
 }
 
-/// What may come. A fetch that a person begins has all of its budget before it.
+/// The remaining budget. A fetch started by a person has its full budget.
 fn budget(context: &FetchContext, config: &Config, now: Timestamp, zone: &TimeZone) -> PlanBudget {
     let allowed = Allowed::of(&config.fetch_options, context.net.link.class(config));
     let metered = allowed.over_metered.and_then(|most| most.fetch);

@@ -1,4 +1,4 @@
-//! What a fetch with parts and along links would bring.
+//! An estimate for a fetch with sub-resources and links.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -22,25 +22,26 @@ use crate::fetch::schedule::host;
 use crate::fetch::verdict::Verdict;
 use crate::storage::store::Kept;
 
-/// How many requests may wait to be looked at; further ones count as not kept.
+/// The largest number of requests that wait to be examined. Further ones count as not stored.
 const MAX_WAITING: usize = 20_000;
 
-/// Why there is no plan.
+/// The reason for a missing plan.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPlanned {
-    /// It could not begin either.
+    /// The fetch could not start either.
     #[error(transparent)]
     NotBegun(#[from] NotBegun),
-    /// Others are being made.
+    /// Other plans are being made.
     #[error("other plans are being made: try again in some seconds")]
     Busy,
 }
 
-/// What the fetches of `asked` would bring `requester`, each told by itself. All of it takes a bounded time.
+/// Estimates the downloads of the fetches in `asked` for `requester`, one result each, in bounded
+/// time.
 ///
 /// # Errors
 ///
-/// [`NotPlanned`] says why nothing was looked at.
+/// [`NotPlanned`] if nothing was examined.
 pub async fn plan(
     context: &Arc<FetchContext>,
     requester: &Requester,
@@ -56,16 +57,16 @@ pub async fn plan(
     Ok(plans)
 }
 
-/// A fetch that asks nobody.
+/// A fetch without requests to origins.
 struct Walk<'a> {
     context: &'a Arc<FetchContext>,
-    /// With the one run that it is for.
+    /// Contains only the run of this plan.
     runs: Runs,
     id: RunId,
     start: String,
     queue: VecDeque<Key>,
     waiting: HashMap<Key, Outgoing>,
-    /// What was looked at and counted.
+    /// The examined and counted URLs.
     counted: HashSet<Key>,
     pages: Expected,
     parts: Expected,
@@ -136,7 +137,7 @@ impl<'a> Walk<'a> {
         plan
     }
 
-    /// Puts requests on the queue, where several for one thing are one.
+    /// Adds requests, each URL once.
     fn push(&mut self, next: Vec<Outgoing>) {
         for outgoing in next {
             let key = outgoing.place.key();
@@ -156,14 +157,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts what is not looked at.
+    /// Counts a URL that is not examined.
     fn unseen(&mut self, outgoing: &Outgoing) {
         self.cut = true;
         let bytes = self.missing(outgoing);
         self.runs.came(outgoing, Outcome::Fetched, bytes);
     }
 
-    /// Looks what would come of a request; says whether its answer is kept.
+    /// Examines a request. Returns whether its response is stored.
     async fn step(&mut self, outgoing: &Outgoing) -> bool {
         let found = match foresee(self.context, outgoing).await {
             Ok(found) => found,
@@ -189,7 +190,7 @@ impl<'a> Walk<'a> {
         found.kept.is_some()
     }
 
-    /// Counts what is kept, and goes on from there.
+    /// Counts a stored copy and follows its references.
     async fn kept(&mut self, outgoing: &Outgoing, found: &Foreseen, kept: &Arc<Kept>) {
         let (class, length) = (class_of(outgoing), kept.entry.body_len());
         let (outcome, mut bytes) = match found.how {
@@ -217,7 +218,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts what is not kept, or only a part of it.
+    /// Counts a response that is missing or incomplete.
     async fn absent(&mut self, outgoing: &Outgoing, places: &Places) {
         let bytes = match rest(self.context, places).await {
             Some(rest) if self.counted.insert(outgoing.place.key()) => {
@@ -229,7 +230,7 @@ impl<'a> Walk<'a> {
         self.runs.came(outgoing, Outcome::Fetched, bytes);
     }
 
-    /// Counts what nothing is known of; returns how long it may be.
+    /// Counts a URL of unknown size. Returns the estimate.
     fn missing(&mut self, outgoing: &Outgoing) -> u64 {
         if !self.counted.insert(outgoing.place.key()) {
             return 0;
@@ -243,7 +244,7 @@ impl<'a> Walk<'a> {
         if class.is_none() { &mut self.pages } else { &mut self.parts }
     }
 
-    /// Whether it would be left alone because its site asks for that, as far as that is known here.
+    /// Whether the site forbids it to programs, as far as known here.
     async fn is_refused(&mut self, outgoing: &Outgoing) -> bool {
         let Some(url) = ask_robots::heeded(self.context, &self.runs, outgoing) else {
             return false;
@@ -260,13 +261,13 @@ fn class_of(outgoing: &Outgoing) -> Class {
     class(outgoing.kind, outgoing.class.as_deref(), base(outgoing))
 }
 
-/// Whether something of this class may refer to more.
+/// Whether a document of this class may have references.
 fn leads_on(class: Class) -> bool {
     use crate::api::aim::PartClass::{Frames, Iframes, Scripts, Stylesheets};
     matches!(class, None | Some(Frames | Iframes | Scripts | Stylesheets))
 }
 
-/// How much is missing of what is kept in part, if its origin has told how long it is.
+/// The missing part of an incomplete entry, if its length is known.
 pub(super) async fn rest(context: &FetchContext, places: &Places) -> Option<u64> {
     for place in [&places.own, &places.public] {
         let Ok(found) = context.storage.store.partials_of(place).await else { continue };

@@ -1,18 +1,17 @@
-//! How long answers are that are not kept, as far as others like them tell. Pure.
+//! Estimates the size of missing responses from stored ones of the same kind. Pure.
 
 use std::collections::HashMap;
 
 use crate::api::aim::PartClass;
 use crate::api::plan::{Amount, Basis};
 
-/// The most pairs of a host and a class that are told apart; further ones share what is known of their
-/// class.
+/// The largest number of pairs of host and class. Further hosts share the estimate of their class.
 const MAX_KNOWN: usize = 10_000;
 
-/// What something is: a part of this class, or a page.
+/// The class of a sub-resource; `None` for a page.
 pub(super) type Class = Option<PartClass>;
 
-/// What was measured, and what is missing.
+/// Measured and missing responses.
 #[derive(Debug, Default)]
 pub(super) struct Sizes {
     of_host: HashMap<Of, Mean>,
@@ -20,13 +19,13 @@ pub(super) struct Sizes {
     missing: HashMap<Of, u64>,
 }
 
-/// Of one host, or of those that are not told apart, in one class.
+/// A host, or all hosts beyond the bound, and a class.
 type Of = (Box<str>, Class);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean(Amount);
 
-/// Of those that are missing at one host in one class.
+/// The estimate for the missing responses of a host and class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Estimate {
     pub(super) host: Box<str>,
@@ -42,20 +41,20 @@ impl Mean {
 }
 
 impl Sizes {
-    /// So long is one that is kept.
+    /// Counts the size of a stored response.
     pub(super) fn measured(&mut self, host: &str, class: Class, bytes: u64) {
         self.of_host.entry(place(&self.of_host, host, class)).or_default().0.add(1, bytes);
         self.of_class.entry(class).or_default().0.add(1, bytes);
     }
 
-    /// One is not kept. Returns how long it is, by what is known until now.
+    /// Counts a missing response. Returns its size as estimated now.
     pub(super) fn missing(&mut self, host: &str, class: Class) -> u64 {
         let (bytes, _) = self.estimate(host, class);
         *self.missing.entry(place(&self.missing, host, class)).or_default() += 1;
         bytes
     }
 
-    /// What is missing, by all that is known now.
+    /// The missing responses, estimated from everything known now.
     pub(super) fn estimates(&self) -> impl Iterator<Item = Estimate> {
         self.missing.iter().map(|((host, class), &count)| {
             let (bytes, by) = self.estimate(host, *class);
@@ -80,15 +79,14 @@ impl Sizes {
     }
 }
 
-/// Where one is counted: without the name of its host where too many are told apart already.
+/// The place of a count: without the host if there are too many hosts.
 fn place<T>(counts: &HashMap<Of, T>, host: &str, class: Class) -> Of {
     let place: Of = (host.into(), class);
     let has_room = counts.len() < MAX_KNOWN || counts.contains_key(&place);
     if has_room { place } else { (Box::default(), class) }
 }
 
-/// How long such a thing is where nothing is known, in bytes: round numbers, of the order of what pages
-/// are made of today.
+/// The default size in bytes: a round number typical for today's pages.
 const fn default(class: Class) -> u64 {
     match class {
         None | Some(PartClass::Frames | PartClass::Iframes | PartClass::Scripts) => 30_000,
@@ -126,7 +124,7 @@ mod tests {
         assert_eq!(sizes.missing("c", None), 43);
         let media = Some(PartClass::Media);
         assert_eq!(sizes.missing("d", media), default(media));
-        // What is told in the end is told by all that is known then.
+        // The final estimate uses everything that is known then.
         let (none, one) = (Basis::default(), 1);
         assert_eq!(
             told(&sizes),

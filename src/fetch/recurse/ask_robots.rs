@@ -1,4 +1,4 @@
-//! What sites ask of programs: their `robots.txt`, fetched and remembered.
+//! The `robots.txt` files of sites, fetched and cached.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -22,33 +22,33 @@ use crate::proxy::target::of_url;
 use crate::storage::kept_pieces::beginning;
 use crate::storage::lookup::look_up;
 
-/// How long a `robots.txt` is believed (RFC 9309 §2.4).
+/// The time for which a `robots.txt` is used (RFC 9309 §2.4).
 const BELIEVED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long it is believed that one cannot be had.
+/// The time before a failed request for one is retried.
 const UNREACHABLE_FOR: Duration = Duration::from_secs(5 * 60);
 
-/// Of so many origins the rules are remembered.
+/// The largest number of origins with cached rules.
 const MAX_ORIGINS: usize = 1_000;
 
-/// How many redirects of a `robots.txt` are followed (RFC 9309 §2.3.1.2).
+/// The largest number of redirects of a `robots.txt` (RFC 9309 §2.3.1.2).
 const MAX_REDIRECTS: usize = 5;
 
-/// What our requests are called in a `robots.txt`.
+/// Our product token in a `robots.txt`.
 const PRODUCT: &str = "wwwoffle";
 
-/// What origins ask of programs, by the URL of their `robots.txt`.
+/// The rules of origins, by the URL of their `robots.txt`.
 #[derive(Debug, Default)]
 pub(in crate::fetch) struct Known {
     told: Mutex<HashMap<String, (Arc<Robots>, SystemTime)>>,
-    /// Held by who asks an origin.
+    /// Held by the task that requests it.
     turns: Mutex<HashMap<String, Weak<Turn>>>,
 }
 
 type Turn = tokio::sync::Mutex<()>;
 
 impl Known {
-    /// What is known of `url`, or what `ask` brings: of all who want it at once one asks.
+    /// The cached rules of `url`, or the result of `ask`. Of several callers one asks.
     async fn find_or<F>(&self, url: String, ask: F) -> Arc<Robots>
     where
         F: Future<Output = Robots>,
@@ -99,7 +99,7 @@ impl Known {
     }
 }
 
-/// Whether those who want `outgoing` leave it alone because its site asks for that.
+/// Whether the site forbids `outgoing` to all runs that want it.
 pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: &Outgoing) -> bool {
     let runs = context.fetcher.runs();
     let Some(url) = heeded(context, runs, outgoing) else { return false };
@@ -112,9 +112,8 @@ pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: 
     !robots.allows(url.path_and_arguments())
 }
 
-/// The URL of `outgoing`, if all of the `runs` that want it heed what its site asks of programs. A page
-/// that was asked for itself is not a matter of `robots.txt`, nor are the parts of pages: whoever reads a
-/// page needs them.
+/// The URL of `outgoing`, if all `runs` that want it respect `robots.txt`. The rules do not apply
+/// to the start page of a run, nor to sub-resources, which a reader of the page needs.
 pub(in crate::fetch) fn heeded(
     context: &FetchContext,
     runs: &Runs,
@@ -130,11 +129,11 @@ pub(in crate::fetch) fn heeded(
             !run.is_start(&url) && robots::are_heeded(&config, &url, &run.aim)
         })
     };
-    // What anybody wants regardless is fetched.
+    // One run that ignores the rules is enough to fetch it.
     outgoing.wishes.iter().all(|wish| heeds(wish) == Some(true)).then_some(url)
 }
 
-/// What the site of `url` asks of programs, as far as that is known without asking it.
+/// The rules of the site of `url`, as far as known without a request.
 pub(in crate::fetch) async fn as_kept(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -152,24 +151,24 @@ fn place(url: &CanonicalUrl) -> String {
     format!("{}://{}/robots.txt", url.protocol(), url.host_port())
 }
 
-/// The request for a `robots.txt`, on behalf of who asked for `outgoing`.
+/// The request for a `robots.txt`, in the name of the requester of `outgoing`.
 ///
 /// # Errors
 ///
-/// What its site asks where there is none to be asked for.
+/// The rules, if there is no file to request.
 fn request(context: &FetchContext, outgoing: &Outgoing, place: &str) -> Result<Outgoing, Robots> {
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
     let requester = Requester::of_queued(outgoing).ok_or_else(nothing)?;
     let resource = of_url(place, &context.base.local).map_err(|_| nothing())?;
     let ask = want::ask(context, &requester, resource);
-    // What the configuration never gets is not there to be read.
+    // The configuration forbids this URL, so the file cannot be read.
     if ask.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
         return Err(Robots::Everything);
     }
     Ok(want::outgoing(context, &ask, RequestKind::Recursive))
 }
 
-/// Gets a `robots.txt`, by the way that any page comes, into the spool.
+/// Stores a `robots.txt` in the same way as a page.
 async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) -> Robots {
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
     let mut next = match request(context, outgoing, place) {
@@ -191,7 +190,7 @@ async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) ->
     Robots::Everything
 }
 
-/// Reads a `robots.txt` that is kept; where it has moved is nothing that it says itself.
+/// Reads a stored `robots.txt`. A redirect has no rules itself.
 async fn kept(context: &FetchContext, outgoing: &Outgoing) -> Option<Robots> {
     let places = Places::of_queued(&outgoing.place, &context.base.local)?;
     let found = look_up(&context.storage.store, &places).await.ok()?;

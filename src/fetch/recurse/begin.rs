@@ -1,4 +1,4 @@
-//! The beginning of a recursive fetch.
+//! The start of a recursive fetch.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::fetch::want::{self, WantError};
 use crate::proxy::target::of_url;
 use crate::storage::store::timestamp;
 
-/// Why a fetch does not begin.
+/// The reason why a fetch did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum NotBegun {
-    /// The page cannot be asked for.
+    /// The page cannot be requested.
     #[error(transparent)]
     Page(#[from] WantError),
-    /// There are too many.
+    /// Too many fetches are running.
     #[error("{MAX_RUNS} fetches are under way already")]
     TooMany,
     /// The system has no randomness.
@@ -29,12 +29,12 @@ pub enum NotBegun {
     Random(#[source] getrandom::Error),
 }
 
-/// Begins to fetch what `asked` says, for `requester`; `kind` says who waits for it. It goes on whenever the
-/// mode allows.
+/// Starts the fetch `asked` for `requester`. `kind` says which client waits for it. It continues
+/// whenever the mode allows.
 ///
 /// # Errors
 ///
-/// [`NotBegun`] says why nothing was begun.
+/// [`NotBegun`] if nothing was started.
 pub async fn begin(
     context: &Arc<FetchContext>,
     requester: &Requester,
@@ -45,12 +45,11 @@ pub async fn begin(
     start(context, run, outgoing).await
 }
 
-/// The same for a request as it was recorded, with its secrets: these go on to where it leads at the same
-/// origin, and nowhere else.
+/// The same for a recorded request with its secrets. They are used for the same origin only.
 ///
 /// # Errors
 ///
-/// [`NotBegun`] says why nothing was begun.
+/// [`NotBegun`] if nothing was started.
 pub(crate) async fn begin_at(
     context: &Arc<FetchContext>,
     outgoing: Outgoing,
@@ -70,7 +69,7 @@ async fn start(
     if !context.fetcher.runs().add(run) {
         return Err(NotBegun::TooMany);
     }
-    // A request on the queue never names a run that a crash would make unknown.
+    // The run is stored first, so that after a crash no queued request names an unknown run.
     let begun = async {
         context.storage.store.set_run(id, text).await?;
         want::put(context, outgoing).await
@@ -83,11 +82,11 @@ async fn start(
     Ok(id)
 }
 
-/// The run that would begin, and the request for its first page.
+/// The run that would start, and the request for its first page.
 ///
 /// # Errors
 ///
-/// [`NotBegun`] says what is wrong with the page.
+/// [`NotBegun`] if the page is invalid.
 pub(in crate::fetch) fn first(
     context: &FetchContext,
     requester: &Requester,
@@ -100,7 +99,7 @@ pub(in crate::fetch) fn first(
     run_at(ask.bare.clone(), want::outgoing(context, &ask, kind), &asked.aim)
 }
 
-/// A run that begins with this request for `url`.
+/// A run that starts with this request for `url`.
 fn run_at(
     url: CanonicalUrl,
     mut outgoing: Outgoing,

@@ -1,5 +1,5 @@
-//! What of that to which a document refers is fetched with it, what is where its links lead, and what
-//! is left out. Pure.
+//! Chooses among the references of a document: sub-resources to fetch, links to follow, and
+//! references to leave out. Pure.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use wwwoffle_html::{
     references::{Class, Found, Link},
 };
 
-/// How many parts may lie between a part and its page: a page names a style sheet, that imports
-/// another one, which names an image.
+/// The largest number of sub-resources between a sub-resource and its page: a page names a style
+/// sheet, which imports another one, which names an image.
 pub const MAX_NESTING: u8 = 5;
 
-/// Which parts of a page are fetched with it.
+/// The classes of sub-resources that are fetched with a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     classes: BTreeSet<PartClass>,
@@ -25,16 +25,16 @@ pub struct Wanted {
     same_host_images: bool,
 }
 
-/// What a reference comes to.
+/// The choice for a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen<'a> {
     /// The reference.
     pub link: &'a Link,
-    /// Its URL, as it is known by.
+    /// Its canonical URL.
     pub url: CanonicalUrl,
-    /// The key of that.
+    /// The key of the URL.
     pub key: Key,
-    /// What is done about it.
+    /// The action.
     pub what: What,
 }
 
