@@ -27,7 +27,7 @@ const MAX_LIKE: usize = 8;
 /// How many entries of a host are looked at for those that no guess leads to.
 const MAX_LOOKED_AT: usize = 1_000;
 
-/// What is kept of the same host that is like `url`, as far as it can be looked up at once.
+/// What is kept of the same host and scheme that is like `url`.
 ///
 /// # Errors
 ///
@@ -37,13 +37,12 @@ pub(super) async fn of_host(
     owner: &Owner,
     url: &CanonicalUrl,
 ) -> Result<Vec<Like>, Error> {
-    let mut found = Vec::new();
-    for guess in guessed(context, url) {
-        if guess.protocol() == url.protocol() && guess.host_port() == url.host_port() {
-            found.extend(at(context, owner, url, guess).await?);
-        }
-    }
-    Ok(found)
+    let places = [(url.protocol().to_owned(), url.host_port().to_owned())];
+    let listed = listed(context, owner, url, places.into()).await?;
+    let guesses = guessed(context, url).into_iter().chain(listed);
+    let of_host = guesses
+        .filter(|guess| guess.protocol() == url.protocol() && guess.host_port() == url.host_port());
+    stored(context, owner, url, of_host).await
 }
 
 /// What is kept that is like `url`, of its host and that with or without `www.`.
@@ -56,9 +55,27 @@ pub(crate) async fn all(
     owner: &Owner,
     url: &CanonicalUrl,
 ) -> Result<Vec<Like>, Error> {
+    let host = url.host_port().to_owned();
+    let other = match host.strip_prefix("www.") {
+        Some(bare) => bare.to_owned(),
+        None => format!("www.{host}"),
+    };
+    let hosts = ["https", "http"]
+        .into_iter()
+        .flat_map(|scheme| [&host, &other].map(|host| (scheme.to_owned(), host.clone())));
+    let listed = listed(context, owner, url, hosts.collect()).await?;
+    stored(context, owner, url, guessed(context, url).into_iter().chain(listed)).await
+}
+
+/// Which of the guesses are kept, each once.
+async fn stored(
+    context: &ProxyContext,
+    owner: &Owner,
+    url: &CanonicalUrl,
+    guesses: impl Iterator<Item = CanonicalUrl> + Send,
+) -> Result<Vec<Like>, Error> {
     let mut found: Vec<Like> = Vec::new();
-    let listed = listed(context, owner, url).await?;
-    for guess in guessed(context, url).into_iter().chain(listed) {
+    for guess in guesses {
         if found.len() >= MAX_LIKE {
             break;
         }
@@ -110,33 +127,28 @@ async fn at(
     }))
 }
 
-/// The URLs of the hosts of `url` that are like it, as the entries of the spool have them, the newest first.
+/// The URLs of hosts, each behind its scheme, that are like `url`, as the entries of the spool have them, the newest
+/// first.
 async fn listed(
     context: &ProxyContext,
     owner: &Owner,
     url: &CanonicalUrl,
+    hosts: Vec<(String, String)>,
 ) -> Result<Vec<CanonicalUrl>, Error> {
     let config = context.base.config();
     let added = config.offline_options.near_arguments.of(&UrlParts::of(url)).clone();
     let (asked, owner) = (url.as_str().to_owned(), owner.clone());
-    let host = url.host_port().to_owned();
-    let other = match host.strip_prefix("www.") {
-        Some(bare) => bare.to_owned(),
-        None => format!("www.{host}"),
-    };
     let found = context.storage.store.run(move |spool| {
         let mut found = Vec::new();
-        for scheme in ["https", "http"] {
-            for host in [&host, &other] {
-                // What cannot be read cannot be shown.
-                for summary in spool.list(Some(scheme), Some(host))?.take(MAX_LOOKED_AT).flatten() {
-                    let url = summary.place.url();
-                    let is_shown = (200..300).contains(&summary.status)
-                        && owner.may_see(&summary.place)
-                        && likeness(&asked, url, &added).is_some();
-                    if is_shown {
-                        found.push((summary.when, url.to_owned()));
-                    }
+        for (scheme, host) in &hosts {
+            // What cannot be read cannot be shown.
+            for summary in spool.list(Some(scheme), Some(host))?.take(MAX_LOOKED_AT).flatten() {
+                let url = summary.place.url();
+                let is_shown = (200..300).contains(&summary.status)
+                    && owner.may_see(&summary.place)
+                    && likeness(&asked, url, &added).is_some();
+                if is_shown {
+                    found.push((summary.when, url.to_owned()));
                 }
             }
         }

@@ -152,8 +152,11 @@ fn spellings(url: &str, added: &ArgumentNames) -> Vec<String> {
     let with_path =
         |path: &str| UrlParts { path, arguments: parts.arguments.clone(), ..parts }.to_url();
     let (trimmed, lower) = (trimmed(parts.path), parts.path.to_lowercase());
+    let index = format!("{trimmed}/index.html");
     all.extend(
-        [format!("{trimmed}/"), trimmed.to_owned(), lower].iter().map(|path| with_path(path)),
+        [format!("{trimmed}/"), index, trimmed.to_owned(), lower]
+            .iter()
+            .map(|path| with_path(path)),
     );
     let mut arguments = parts.arguments.clone();
     arguments.sort_unstable();
