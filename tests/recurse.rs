@@ -312,6 +312,21 @@ fn sums_agree_and_nothing_that_was_fetched_is_told_as_left_out() {
 }
 
 #[test]
+fn the_lines_of_a_second_fetch_agree() {
+    let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
+    origin.say("/", Answer::html("<a href=/b.html>b</a><a href=/gone.html>g</a>"));
+    origin.say("/b.html", Answer::html("b"));
+    origin.say("/gone.html", Answer::html("gone").with_status(404));
+    for _ in 0..2 {
+        let ran = daemon.run(&["get", "-r", "1", &origin.url("/")]);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        let sums = ran.out.lines().find(|line| line.contains(" pages and ")).unwrap();
+        assert!(sums.ends_with(", 0 failed, 1 dead link"), "{ran:?}");
+        assert_eq!(ran.out.lines().last(), Some("2 stored, 0 failed, 0 waiting"), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_fetch_goes_on_after_crashes_and_brings_nothing_twice() {
     // One after the other, so that what is held stops all the rest.
     let config = format!("{IMPATIENT}per-host = 1\nat-once = 1\n");

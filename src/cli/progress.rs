@@ -38,6 +38,8 @@ pub(crate) struct Progress {
     waiting: u64,
     /// When the live line was drawn last, since the start.
     drawn: Option<Duration>,
+    /// The report of a fetch that follows links was printed.
+    has_reported: bool,
     end: Option<End>,
 }
 
@@ -81,6 +83,7 @@ impl Progress {
             whole: None,
             waiting: 0,
             drawn: None,
+            has_reported: false,
             end: None,
         }
     }
@@ -176,7 +179,9 @@ impl Progress {
             Event::End { fetched, failed, waiting } => {
                 self.under_way.clear();
                 self.end = Some(End { fetched, failed, waiting });
-                Some(format!("{fetched} fetched, {failed} failed, {waiting} waiting"))
+                // A report has told apart fetched, unchanged and stored before; this is their sum.
+                let done = if self.has_reported { "stored" } else { "fetched" };
+                Some(format!("{fetched} {done}, {failed} failed, {waiting} waiting"))
             }
             Event::Run { run } => self.run(&run),
             Event::Unknown => None,
@@ -186,6 +191,7 @@ impl Progress {
     /// How far a fetch that follows links has come is for the live line; what it came to is told once.
     fn run(&mut self, run: &RunItem) -> Option<String> {
         self.waiting = run.waiting;
+        self.has_reported |= run.ended.is_some();
         run.ended.is_some().then(|| report(run))
     }
 
@@ -245,7 +251,7 @@ impl Progress {
 /// What a fetch came to: how many of what, what failed with the page that refers to it, what was left out
 /// and why.
 pub(crate) fn report(run: &RunItem) -> String {
-    let counts = &run.report.counts;
+    let (counts, dead) = (&run.report.counts, run.report.dead_links());
     let mut text = format!(
         "{}: {} pages and {} parts: {} fetched ({}), {} unchanged, {} kept already, {} failed",
         shown::line(&run.start),
@@ -255,8 +261,12 @@ pub(crate) fn report(run: &RunItem) -> String {
         shown::bytes(counts.bytes),
         counts.unchanged,
         counts.kept,
-        counts.failed,
+        counts.failed.saturating_sub(dead),
     );
+    if dead > 0 {
+        // Writing to a text does not fail.
+        let _written = write!(text, ", {dead} dead link{}", if dead == 1 { "" } else { "s" });
+    }
     for failed in &run.report.failed {
         let from = failed.from.as_deref().map(|from| format!(" (from {})", shown::line(from)));
         let what = if failed.dead { "leads nowhere" } else { "failed" };
