@@ -188,6 +188,10 @@ fn others_read_what_is_exported_and_the_spool_itself() {
         let ran = script(python, "replay.py", &names, &rows);
         assert!(ran.status == 0 && ran.out.contains("replayed"), "{ran:?}");
     }
+    if let Some(python) = python_with("pywb") {
+        let ran = script(python, "unpack.py", std::slice::from_ref(&wacz), &rows);
+        assert!(ran.status == 0 && ran.out.contains("replayed"), "{ran:?}");
+    }
     if python_with("wacz").is_some() {
         let arguments = ["validate".to_owned(), "-f".to_owned(), wacz.clone()];
         let ran = run(command_with(plain(Command::new("wacz")), &arguments), None);

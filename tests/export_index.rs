@@ -1,4 +1,4 @@
-//! Exports of what a search finds, of what came in one time online, and of older versions.
+//! Exports of what a search finds, of what came in one time online, with sub-resources, and of older versions.
 
 use std::fs;
 use std::path::PathBuf;
@@ -91,4 +91,68 @@ fn what_a_search_or_a_time_online_has_is_exported() {
     }
     assert_eq!(daemon.run(&["export", "--session", "8", "x.wacz"]).status, 2);
     assert_eq!(daemon.run(&["export", "--session", "5", "x.wacz"]).status, 1);
+}
+
+#[test]
+fn the_sub_resources_of_pages_come_along() {
+    let daemon = Daemon::prepare(None);
+    let now = Timestamp::now();
+    let keep =
+        |url: &str, kind: &str, body: &[u8]| then::keep(daemon.spool(), now, url, kind, body);
+    let page = b"<title>green</title><link rel=stylesheet href=http://cdn.test/style.css>\
+                 <iframe src=/frame></iframe><a href=/next>next</a><img src=/large.png>";
+    keep("http://a.test/page", "text/html", page);
+    keep("http://cdn.test/style.css", "text/css", b"@font-face { src: url(/font.woff2) }");
+    keep("http://cdn.test/font.woff2", "font/woff2", b"font");
+    keep("http://cdn.test/other.png", "image/png", b"png");
+    keep("http://a.test/frame", "text/html", b"<title>frame</title><img src=/in-frame.png>");
+    keep("http://a.test/in-frame.png", "image/png", b"png");
+    keep("http://a.test/large.png", "image/png", &[b'x'; 5_000]);
+    keep("http://a.test/next", "text/html", b"<title>next</title>");
+    keep_own(&daemon, "http://a.test/letter", b"<title>green letter</title>");
+
+    let file = daemon.home().join("no-index.warc.gz");
+    let ran = daemon.run(&["export", "--host", "a.test", file.to_str().unwrap()]);
+    assert!(ran.status == 0 && ran.err.contains("`wwwoffle reindex` makes one"), "{ran:?}");
+    daemon.ok(&["reindex"]);
+    let with = [
+        "http://a.test/frame",
+        "http://a.test/in-frame.png",
+        "http://a.test/large.png",
+        "http://a.test/page",
+        "http://cdn.test/font.woff2",
+        "http://cdn.test/style.css",
+    ];
+    assert_eq!(exported(&daemon, "search", &["--search", "green"]).0, with);
+    assert_eq!(exported(&daemon, "one", &["--url-spec", "*://a.test/page"]).0, with);
+    let small: Vec<_> = with.into_iter().filter(|url| !url.ends_with("large.png")).collect();
+    let arguments = ["--search", "green", "--max-size", "4K"];
+    assert_eq!(exported(&daemon, "small", &arguments).0, small);
+    let arguments = ["--search", "green", "--no-sub-resources"];
+    assert_eq!(exported(&daemon, "alone", &arguments).0, ["http://a.test/page"]);
+    let of_host = exported(&daemon, "host", &["--host", "a.test"]).0;
+    assert!(of_host.contains(&"http://cdn.test/font.woff2".to_owned()), "{of_host:?}");
+    assert!(!of_host.contains(&"http://cdn.test/other.png".to_owned()), "{of_host:?}");
+
+    let file = daemon.home().join("told.wacz");
+    let told = daemon.ok(&["export", "--search", "green", file.to_str().unwrap()]);
+    assert!(told.contains("5 of them are sub-resources") && told.contains("1 left out: personal"));
+    for arguments in [&[][..], &["--host", "a.test"], &["--search", "green"]] {
+        let file = daemon.home().join("counted.warc.gz");
+        let arguments = [&["export", "--json"], arguments, &[file.to_str().unwrap()]].concat();
+        assert_eq!(daemon.run(&arguments).json()["personal_left_out"], 1, "{arguments:?}");
+    }
+}
+
+fn keep_own(daemon: &Daemon, url: &str, body: &[u8]) {
+    let options = Options { durability: Durability::None, ..Options::default() };
+    let (spool, _) = Spool::open(daemon.spool(), &options).unwrap();
+    let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
+    let (now, head) = (Timestamp::now(), b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n");
+    let request = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec();
+    let new = NewEntry { asked: now, when: now, head: head.to_vec(), request, connection: None };
+    let mut writer = spool.begin(&Place::of(&url).owned_by("user:ada"), new).unwrap();
+    writer.write(body).unwrap();
+    writer.finish(None).unwrap();
+    spool.flush().unwrap();
 }

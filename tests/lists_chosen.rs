@@ -70,6 +70,54 @@ fn what_is_chosen_is_exported() {
 }
 
 #[test]
+fn exports_of_lists_have_the_sub_resources_of_their_pages() {
+    let (origin, other) = (Origin::start(), Origin::start());
+    let daemon = Daemon::start();
+    let page = format!("<title>One</title><link rel=stylesheet href={}>", other.url("/style.css"));
+    origin.say("/one", Answer::html(page));
+    origin.say("/two", Answer::html("<title>Two</title>"));
+    other.say("/style.css", Answer::new(200, "text/css", "@import url(/more.css);"));
+    other.say("/more.css", Answer::new(200, "text/css", "b { color: green }"));
+    other.say("/unused", Answer::html("<title>Unused</title>"));
+    for url in [origin.url("/one"), origin.url("/two"), other.url("/style.css")] {
+        daemon.get(&url);
+    }
+    daemon.get(&other.url("/more.css"));
+    daemon.get(&other.url("/unused"));
+    let text = list(&daemon, &format!("/index/http/{}", origin.addr), "Two");
+    assert!(text.contains("Entries kept for other people alone are left out"), "{text}");
+    let urls = |body: &[u8]| {
+        let text = unpacked(body);
+        let records = text.split("WARC-Type: response").skip(1);
+        let urls = records.filter_map(|record| {
+            record.split_once("WARC-Target-URI: ")?.1.lines().next().map(str::to_owned)
+        });
+        let mut urls: Vec<_> = urls.collect();
+        urls.sort_unstable();
+        urls
+    };
+    let of = |urls: &[String]| {
+        let mut urls = urls.to_vec();
+        urls.sort_unstable();
+        urls
+    };
+    let (one, two) = (origin.url("/one"), origin.url("/two"));
+    let styles = [other.url("/style.css"), other.url("/more.css")];
+    let sent = chosen(&text, "/control/export-multiple/warc", &[&one]);
+    let want = of(&[&[one.clone()][..], &styles].concat());
+    assert_eq!(urls(&daemon.submit(&sent).body), want);
+    let all = daemon.submit(&form(&text, "/control/export-list/warc"));
+    assert_eq!((all.status, all.field("Content-Type")), (200, "application/gzip"));
+    assert_eq!(urls(&all.body), of(&[&[one, two][..], &styles].concat()));
+    let wacz = daemon.submit(&form(&text, "/control/export-list/wacz"));
+    assert_eq!((wacz.status, wacz.field("Content-Type")), (200, "application/wacz"));
+    let bare = form(&text, "/control/export-list/warc").without("token");
+    assert_eq!(daemon.submit(&bare).status, 403);
+    let hosts = form(&text, "/control/export-list/warc").with("list", "/index/hosts");
+    assert_eq!(daemon.submit(&hosts).status, 422);
+}
+
+#[test]
 fn what_is_one_persons_is_exported_to_them_alone() {
     let origin = Origin::start();
     let answer = Answer::html("<title>Letter</title>Dear Ada");

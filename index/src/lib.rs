@@ -47,6 +47,7 @@ mod search;
 mod sessions;
 mod snippet;
 mod standing;
+mod sub_resources;
 mod worker;
 
 use std::fmt;
@@ -74,6 +75,7 @@ pub use search::Hits;
 pub use sessions::{Asked, BadSessions, MAX_SESSIONS, Sessions};
 pub use snippet::{Snippet, marks, snippet};
 pub use standing::Standing;
+pub use sub_resources::{MAX_SUB_RESOURCES, SubResources};
 
 use dirty::Desk;
 use pool::Pool;
@@ -300,6 +302,15 @@ impl Index {
     /// [`Error::is_not_ready`], or when the disk fails.
     pub fn parts(&self, viewer: &Viewer, items: &[Item]) -> Result<Vec<Option<Parts>>> {
         self.0.pool.read(|connection| parts::of(connection, viewer, items))
+    }
+
+    /// Gathers the stored sub-resources of some entries. Of many, a few hundred in one call.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_not_ready`], when the disk fails, or when it takes longer than it may.
+    pub fn gather_sub_resources(&self, found: &mut SubResources, places: &[Place]) -> Result<()> {
+        self.0.pool.read(|connection| found.gather(connection, places))
     }
 
     /// How much is kept, of all hosts and for all persons.

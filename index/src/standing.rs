@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rusqlite::Connection;
+use wwwoffle_spool::Place;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 
 use crate::error::{Error, Result};
@@ -11,6 +12,7 @@ use crate::item::Item;
 use crate::list::{self, MAX_PAGE, Sort};
 use crate::query::Query;
 use crate::search;
+use crate::sub_resources::SubResources;
 use crate::{FILE, schema};
 
 /// The index of a spool that is only read. Nothing that a program has not written yet is in it.
@@ -77,6 +79,15 @@ impl Standing {
                 return Ok((all, is_partial));
             }
         }
+    }
+
+    /// Gathers the stored sub-resources of some entries.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn gather_sub_resources(&self, found: &mut SubResources, places: &[Place]) -> Result<()> {
+        found.gather(&self.connection, places)
     }
 
     /// Whether there are pages whose words are not in it yet.

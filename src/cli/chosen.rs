@@ -1,8 +1,12 @@
 //! What `wwwoffle export` takes: by host, time, size and URL as the directories are walked; by words and by time
-//! online from the index as it stands, beside a daemon or without one.
+//! online from the index as it stands, beside a daemon or without one. Sub-resources of the chosen pages come along.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::rc::Rc;
 
 use jiff::Timestamp;
-use wwwoffle_index::{Filter, Item, Query, Sessions, Standing};
+use wwwoffle_index::{Error, Filter, Item, Query, Sessions, Standing, SubResources};
 use wwwoffle_spool::{Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -13,13 +17,21 @@ use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::storage::lists::sessions;
 
-/// What is to be exported, and what is to be said of it.
+/// Said where the index is missing, so that sub-resources of other hosts cannot be found.
+const NO_INDEX: &str = "there is no index, so sub-resources that were not chosen are left out: `wwwoffle reindex` \
+                        makes one";
+
+/// The entries to export, and remarks to print.
 pub(super) struct Chosen<'a> {
     pub(super) places: Box<dyn Iterator<Item = wwwoffle_spool::Result<Place>> + 'a>,
+    /// How many of the places are sub-resources that come along.
+    pub(super) sub_resources: usize,
+    /// How many entries of owners are left out. Counted while `places` is walked.
+    pub(super) personal: Rc<Cell<u64>>,
     pub(super) notes: Vec<&'static str>,
 }
 
-/// The places of what was asked for.
+/// Returns the places that the options name.
 pub(super) fn chosen<'a>(typed: &'a Export, reader: &'a Reader) -> Result<Chosen<'a>, Failure> {
     if typed.search.is_some() || typed.session.is_some() {
         return indexed(typed, reader);
@@ -31,18 +43,64 @@ pub(super) fn chosen<'a>(typed: &'a Export, reader: &'a Reader) -> Result<Chosen
     for host in &typed.host {
         lists.push(reader.list(None, Some(host)).map_err(|error| spool_failed(&error))?);
     }
+    let personal = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&personal);
     let places = lists.into_iter().flatten().filter_map(move |summary| match summary {
-        Ok(summary) => is_chosen(&summary.place, summary.when, summary.body_len, typed)
+        Ok(summary) => is_chosen(&summary.place, summary.when, summary.body_len, typed, &counted)
             .then_some(Ok(summary.place)),
         Err(error) => Some(Err(error)),
     });
-    Ok(Chosen { places: Box::new(places), notes: Vec::new() })
+    let is_part = !typed.host.is_empty()
+        || typed.since.is_some()
+        || typed.until.is_some()
+        || !typed.url_spec.is_empty();
+    if !is_part || typed.no_sub_resources {
+        let (places, notes) = (Box::new(places), Vec::new());
+        return Ok(Chosen { places, sub_resources: 0, personal, notes });
+    }
+    let places = places.collect::<wwwoffle_spool::Result<Vec<_>>>();
+    let places = places.map_err(|error| spool_failed(&error))?;
+    let index = Standing::open(reader.root()).map_err(|error| untold(&error))?;
+    with_sub_resources(typed, index.as_ref(), (places, personal), Vec::new())
+}
+
+fn untold(error: &Error) -> Failure {
+    Failure::caused(ExitStatus::Failed, "the index cannot tell what to export", error)
+}
+
+/// Adds the sub-resources of the places, as far as the index knows them.
+fn with_sub_resources<'a>(
+    typed: &'a Export,
+    index: Option<&Standing>,
+    (mut places, personal): (Vec<Place>, Rc<Cell<u64>>),
+    mut notes: Vec<&'static str>,
+) -> Result<Chosen<'a>, Failure> {
+    let mut sub_resources = 0;
+    match index {
+        Some(index) if !typed.no_sub_resources => {
+            let mut found = SubResources::of_owner(typed.owner.as_ref().map(ToString::to_string));
+            index.gather_sub_resources(&mut found, &places).map_err(|error| untold(&error))?;
+            let chosen: HashSet<_> = places.iter().cloned().collect();
+            let is_small =
+                |item: &Item| typed.max_size.is_none_or(|most| item.body_len <= most.bytes());
+            let more = found.items.into_iter().filter(is_small).map(|item| item.place);
+            places.extend(more.filter(|place| !chosen.contains(place)));
+            sub_resources = places.len() - chosen.len();
+            personal.set(personal.get() + found.personal);
+            if found.is_cut {
+                notes.push("there are more sub-resources than are exported at once");
+            }
+        }
+        None if !typed.no_sub_resources => notes.push(NO_INDEX),
+        _ => {}
+    }
+    let places = Box::new(places.into_iter().map(Ok));
+    Ok(Chosen { places, sub_resources, personal, notes })
 }
 
 /// The same as the index has them.
 fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<Chosen<'a>, Failure> {
-    let fail =
-        |error| Failure::caused(ExitStatus::Failed, "the index cannot tell what to export", &error);
+    let fail = |error| untold(&error);
     let Some(index) = Standing::open(reader.root()).map_err(fail)? else {
         let what = "there is no index to look in: `wwwoffle reindex` makes one";
         return Err(Failure::plain(what));
@@ -82,25 +140,36 @@ fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<Chosen<'a>, Failure
         let host = rest.split(['/', '?']).next().unwrap_or_default();
         typed.host.is_empty() || typed.host.iter().any(|one| one == host)
     };
+    let personal = Rc::new(Cell::new(0));
     let meant = items.into_iter().filter(|item| {
-        is_of_host(item) && is_chosen(&item.place, item.answered, item.body_len, typed)
+        is_of_host(item) && is_chosen(&item.place, item.answered, item.body_len, typed, &personal)
     });
-    let places: Vec<_> = meant.map(|item| Ok(item.place)).collect();
-    Ok(Chosen { places: Box::new(places.into_iter()), notes })
+    let places: Vec<_> = meant.map(|item| item.place).collect();
+    with_sub_resources(typed, Some(&index), (places, personal), notes)
 }
 
-fn is_chosen(place: &Place, when: Timestamp, body_len: u64, typed: &Export) -> bool {
+/// Whether an entry is exported; one of another owner is counted in `personal` instead.
+fn is_chosen(
+    place: &Place,
+    when: Timestamp,
+    body_len: u64,
+    typed: &Export,
+    personal: &Cell<u64>,
+) -> bool {
+    let is_meant = typed.since.is_none_or(|since| when >= since)
+        && typed.until.is_none_or(|until| when < until)
+        && typed.max_size.is_none_or(|most| body_len <= most.bytes())
+        && (typed.url_spec.is_empty() || is_named(place.url(), typed));
     let is_of_owner = match place.owner() {
         None => true,
         Some(owner) => {
             typed.owner.as_ref().is_some_and(|one| owner.parse::<Owner>().as_ref() == Ok(one))
         }
     };
-    is_of_owner
-        && typed.since.is_none_or(|since| when >= since)
-        && typed.until.is_none_or(|until| when < until)
-        && typed.max_size.is_none_or(|most| body_len <= most.bytes())
-        && (typed.url_spec.is_empty() || is_named(place.url(), typed))
+    if is_meant && !is_of_owner {
+        personal.set(personal.get() + 1);
+    }
+    is_meant && is_of_owner
 }
 
 fn is_named(url: &str, typed: &Export) -> bool {

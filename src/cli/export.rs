@@ -31,7 +31,7 @@ pub(super) fn run(
         return bundle::write(&typed.file, typed.json, settings, terminal);
     }
     let (reader, options) = (reader(settings)?, options(typed.versions));
-    let Chosen { mut places, notes } = chosen(typed, &reader)?;
+    let Chosen { mut places, sub_resources, personal, notes } = chosen(typed, &reader)?;
     let name = typed.file.to_string_lossy().to_ascii_lowercase();
     let to_stdout = typed.file == Path::new("-");
     let done = if to_stdout {
@@ -51,7 +51,7 @@ pub(super) fn run(
     for note in notes {
         writeln!(terminal.stderr, "wwwoffle: {note}")?;
     }
-    tell(done, typed, to_stdout, terminal)?;
+    tell((done, sub_resources, personal.get()), typed, to_stdout, terminal)?;
     Ok(if done.left_out == 0 { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
@@ -72,8 +72,9 @@ pub(super) fn options(versions: bool) -> ExportOptions {
     ExportOptions { software, now: timestamp(clock::now()), versions }
 }
 
+/// Prints what was exported: `done`, of that so many sub-resources, and the personal entries left out.
 fn tell(
-    done: Exported,
+    (done, sub_resources, personal): (Exported, usize, u64),
     typed: &Export,
     to_stdout: bool,
     terminal: &mut Terminal<'_>,
@@ -82,10 +83,23 @@ fn tell(
     // What is written there is the archive.
     let out = if to_stdout { &mut *terminal.stderr } else { &mut *terminal.stdout };
     if typed.json {
-        return print_json(&json!({"entries": entries, "bytes": bytes, "left_out": left_out}), out);
+        let told = json!({
+            "entries": entries,
+            "bytes": bytes,
+            "sub_resources": sub_resources,
+            "personal_left_out": personal,
+            "left_out": left_out,
+        });
+        return print_json(&told, out);
     }
     let name = if to_stdout { "standard output".into() } else { typed.file.to_string_lossy() };
     writeln!(out, "{}: {entries} answers, {}", shown::line(&name), shown::bytes(bytes))?;
+    if sub_resources > 0 {
+        writeln!(out, "  {sub_resources} of them are sub-resources of the others")?;
+    }
+    if personal > 0 {
+        writeln!(out, "  {personal} left out: personal, exported with `--owner` of their owner")?;
+    }
     if left_out > 0 {
         writeln!(out, "  {left_out} left out: damaged, or gone meanwhile")?;
     }

@@ -1,4 +1,4 @@
-//! What was chosen in a list, as a download: an archive that other programs read.
+//! What was chosen in a list, or all of it, as a download: an archive that other programs read.
 //!
 //! WARC is sent as it is written. WACZ has its parts' lengths in front, so it is written to a file below `tmp/` of the
 //! spool first, which has lost its name before its first byte is sent: whenever the client leaves, or the program
@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -16,9 +17,10 @@ use hyper::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use tokio::sync::mpsc;
 use wwwoffle_archive::{ExportOptions, to_wacz, to_warc};
+use wwwoffle_index::{Error as IndexError, SubResources};
 use wwwoffle_spool::fs::{Disk, DiskFile, Opened, SystemDisk};
 use wwwoffle_spool::purge::space;
-use wwwoffle_spool::{BATCH_INTERVAL, Error, Place, Reader, Spool};
+use wwwoffle_spool::{BATCH_INTERVAL, Error, Key, Place, Reader, Spool};
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
@@ -31,6 +33,7 @@ use crate::net::upstream::BoxError;
 use crate::page::form::Form;
 use crate::proxy::body::{self, Body};
 use crate::site::exchange::title;
+use crate::storage::lists;
 use crate::storage::purge::room::min_free_at;
 use crate::storage::store::timestamp;
 
@@ -43,6 +46,12 @@ pub(super) const AHEAD: usize = 4;
 
 /// The bodies of what goes into an archive that is written to a file first have so many bytes at most.
 const LARGEST_FILE: u64 = 4 << 30;
+
+/// How long an export waits for what was just stored to be in the index.
+const CURRENT_WITHIN: Duration = Duration::from_secs(2);
+
+/// The index is asked for the sub-resources of so many entries at once.
+const PAGES_AT_ONCE: usize = 200;
 
 /// How often it is looked whether what has just come has its name.
 const TRIES: u32 = 8;
@@ -73,33 +82,54 @@ impl Format {
 }
 
 /// What is exported.
+#[derive(Default)]
 struct Chosen {
     places: Vec<Place>,
     /// The bodies together.
     bytes: u64,
+    /// The keys whose entries were looked up.
+    seen: HashSet<Key>,
 }
 
-/// Sends what the fields `url` name, as far as it is the caller's or everyone's.
+/// Sends what the fields `url` name, as far as it is the caller's or everyone's, and the sub-resources of that.
 pub(super) async fn send(
     caller: &Caller,
     format: Format,
     form: &Form,
 ) -> Result<Response<Body>, NotDone> {
-    let (context, mut urls) = (&caller.context, Vec::new());
+    let (context, mut places) = (&caller.context, Vec::new());
     for (_, text) in form.fields().filter(|(name, _)| *name == "url") {
         let mut url = CanonicalUrl::parse(text, &context.base.local)?;
-        urls.push(Places::of(&mut url, &HeaderMap::new(), &caller.owner));
+        let of = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+        places.extend([of.own, of.public]);
     }
+    send_places(caller, format, places, form.value("versions").is_some()).await
+}
+
+/// Sends the entries of these places, and their sub-resources.
+pub(super) async fn send_places(
+    caller: &Caller,
+    format: Format,
+    places: Vec<Place>,
+    versions: bool,
+) -> Result<Response<Body>, NotDone> {
+    let context = &caller.context;
     let turn =
         Arc::clone(&context.limits.exports).try_acquire_owned().map_err(|_| NotDone::Busy)?;
-    let chosen = context.storage.store.run(move |spool| find(spool, &urls)).await?;
+    let find_all = |mut chosen: Chosen, places: Vec<Place>| {
+        context.storage.store.run(move |spool| find(spool, &mut chosen, &places).map(|()| chosen))
+    };
+    let chosen = find_all(Chosen::default(), places).await?;
     if chosen.places.is_empty() {
         return Err(NotDone::Nothing);
     }
+    let more = sub_resources(caller, chosen.places.clone()).await;
+    let chosen =
+        find_all(chosen, more.map_err(|error| NotDone::Index(error_chain(&error)))?).await?;
     let options = ExportOptions {
         software: concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned(),
         now: timestamp(clock::now()),
-        versions: form.value("versions").is_some(),
+        versions,
     };
     let day = options.now.to_zoned(caller.shell.zone.clone()).strftime("%Y-%m-%d");
     let name = format!("attachment; filename=\"wwwoffle-{day}.{}\"", format.end());
@@ -136,12 +166,26 @@ pub(super) async fn send(
     Ok(response)
 }
 
-/// The places of what is kept of URLs, once each. What has just come gets its name first.
-fn find(spool: &Spool, urls: &[Places]) -> Result<Chosen, Error> {
-    let (mut chosen, mut seen) = (Chosen { places: Vec::new(), bytes: 0 }, HashSet::new());
+/// The sub-resources of entries, for everyone or the caller.
+async fn sub_resources(caller: &Caller, places: Vec<Place>) -> Result<Vec<Place>, IndexError> {
+    let owner = caller.owner.to_string();
+    lists::ask(&caller.context.storage, move |index| {
+        // Without what is not read by then, an archive is better than none.
+        let _late = index.settle_within(true, CURRENT_WITHIN);
+        let mut found = SubResources::of_owner(Some(owner));
+        for some in places.chunks(PAGES_AT_ONCE) {
+            index.gather_sub_resources(&mut found, some)?;
+        }
+        Ok(found.items.into_iter().map(|item| item.place).collect())
+    })
+    .await
+}
+
+/// Adds what is stored at places, each key once. What has just come gets its name first.
+fn find(spool: &Spool, chosen: &mut Chosen, places: &[Place]) -> Result<(), Error> {
     let reader = Reader::open(spool.root())?;
-    for place in urls.iter().flat_map(|places| [&places.own, &places.public]) {
-        if !seen.insert(place.key()) {
+    for place in places {
+        if !chosen.seen.insert(place.key()) {
             continue;
         }
         for entry in spool.entries(place)?.found {
@@ -159,7 +203,7 @@ fn find(spool: &Spool, urls: &[Places]) -> Result<Chosen, Error> {
             chosen.places.push(place);
         }
     }
-    Ok(chosen)
+    Ok(())
 }
 
 /// Hands what is written to whoever receives it, and waits for them.

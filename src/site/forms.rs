@@ -77,6 +77,8 @@ pub(super) enum Act {
     Chosen(Chosen),
     /// Deletes all of the list of the field `list`.
     DeleteList,
+    /// Downloads all of the list of the field `list`.
+    ExportList(Format),
     /// Brings back what was deleted together, of the field `removal`.
     Undo,
     /// Does something with the version of the fields `url` and `at`.
@@ -185,7 +187,7 @@ impl From<Error> for Undone {
 }
 
 /// Each act by the path of its form. The forms of `/control/queue/PRIORITY` are not among them.
-const ACTS: [(&str, Act); 36] = [
+const ACTS: [(&str, Act); 38] = [
     ("/control/online", Act::Mode(Choice::Online)),
     ("/control/offline", Act::Mode(Choice::Offline)),
     ("/control/autodial", Act::Mode(Choice::Autodial)),
@@ -218,6 +220,8 @@ const ACTS: [(&str, Act); 36] = [
     ("/control/monitor-multiple", Act::Chosen(Chosen::Monitor)),
     ("/control/export-multiple/warc", Act::Chosen(Chosen::Export(Format::Warc))),
     ("/control/export-multiple/wacz", Act::Chosen(Chosen::Export(Format::Wacz))),
+    ("/control/export-list/warc", Act::ExportList(Format::Warc)),
+    ("/control/export-list/wacz", Act::ExportList(Format::Wacz)),
     (whole::PATH, Act::DeleteList),
     ("/control/undo", Act::Undo),
     ("/control/history/restore", Act::Version(Button::Restore)),
@@ -247,6 +251,7 @@ impl Act {
             | Self::Confirm
             | Self::Plan
             | Self::StopFetch
+            | Self::ExportList(_)
             | Self::Chosen(Chosen::Refresh | Chosen::Export(_)) => Permission::Request,
             Self::Mode(_)
             | Self::Fetch
@@ -371,6 +376,7 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
         Act::Edit => Ok(queue::edit::save(caller, form).await?),
         Act::OfQueue(chosen) => Ok(queue::submit(caller, chosen, form).await?),
         Act::DeleteList => Ok(lists::whole::delete(caller, form).await?),
+        Act::ExportList(format) => Ok(lists::whole::send(caller, format, form).await?),
         Act::Undo => Ok(removed::undo(caller, form).await?),
         Act::Version(button) => Ok(history::press(caller, button, form).await?),
         Act::Monitor => Ok(monitor::set(caller, form).await?),

@@ -191,6 +191,9 @@ pub(super) enum NotDone {
     /// Others are at it.
     #[error("two exports are under way already: try again when one is at its end")]
     Busy,
+    /// The list is too long.
+    #[error("the list has more entries than are exported at once: `wwwoffle export` has no limit")]
+    TooMany,
     /// There is no room for it.
     #[error("there is too little room for the archive: WARC needs none")]
     NoRoom,

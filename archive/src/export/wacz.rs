@@ -12,7 +12,8 @@ use crate::zip::write::{Added, Adding, Zip};
 
 /// The names of the members.
 const ARCHIVE: &str = "data.warc.gz";
-const INDEX: &str = "indexes/index.cdxj";
+/// Lines of CDXJ. pywb only takes an index whose name ends with `.cdx`.
+const INDEX: &str = "indexes/index.cdx";
 const PAGES: &str = "pages/pages.jsonl";
 const PACKAGE: &str = "datapackage.json";
 const PACKAGE_DIGEST: &str = "datapackage-digest.json";

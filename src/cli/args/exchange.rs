@@ -44,6 +44,7 @@ pub(crate) struct Import {
 
 /// What to write out, and where.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that is typed or not")]
 pub(crate) struct Export {
     /// Only what is of this host, with its port if that is not the usual one; may be given more than once.
     #[arg(long, value_name = "HOST")]
@@ -69,12 +70,15 @@ pub(crate) struct Export {
     /// Only what was fetched in one time online: latest, or so many before, such as 1.
     #[arg(long, value_name = "N", value_parser = session)]
     pub(crate) session: Option<usize>,
+    /// Without the images, styles, fonts and scripts of matching pages that do not match themselves.
+    #[arg(long)]
+    pub(crate) no_sub_resources: bool,
     /// Also the older versions that are kept.
     #[arg(long)]
     pub(crate) versions: bool,
     /// In place of what is kept, the requests that wait: a bundle, for `wwwoffle fetch --bundle` where there is
     /// a line. Those with a cookie or a login stay at home, and so do forms.
-    #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner", "search", "session", "versions"])]
+    #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner", "search", "session", "no_sub_resources", "versions"])]
     pub(crate) queue: bool,
     /// As JSON.
     #[arg(long)]

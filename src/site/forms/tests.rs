@@ -40,6 +40,8 @@ fn each_form_has_one_address() {
         ("/control/monitor-multiple", Some(Act::Chosen(Chosen::Monitor))),
         ("/control/export-multiple/warc", Some(Act::Chosen(Chosen::Export(Format::Warc)))),
         ("/control/export-multiple/wacz", Some(Act::Chosen(Chosen::Export(Format::Wacz)))),
+        ("/control/export-list/warc", Some(Act::ExportList(Format::Warc))),
+        ("/control/export-list/wacz", Some(Act::ExportList(Format::Wacz))),
         ("/control/delete/url-all", Some(Act::DeleteList)),
         ("/control/undo", Some(Act::Undo)),
         ("/control/history/restore", Some(Act::Version(Button::Restore))),

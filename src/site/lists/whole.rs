@@ -1,4 +1,4 @@
-//! All of a list is deleted: first a page asks, then it goes step by step.
+//! All of a list is deleted: first a page asks, then it goes step by step. Or all of it is exported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +10,7 @@ use wwwoffle_spool::{Place, Removal, Timestamp};
 
 use super::super::api::index::carry_out_for;
 use super::super::caller::Caller;
+use super::super::export::{self, Format};
 use super::super::removed;
 use super::{NotDone, back, of_host, of_url, read};
 use crate::base::clock;
@@ -21,7 +22,7 @@ use crate::site::pages::lists::whole::{Found, LIST, UNTIL, is_for_good};
 use crate::site::pages::lists::{DONE, Done, REMOVED, ROOT, Shown, with};
 use crate::storage::lists::deletions::Turn;
 use crate::storage::lists::query::Wanted;
-use crate::storage::lists::whole::{Gathered, is_part};
+use crate::storage::lists::whole::{Gathered, MOST_EXPORTED, is_of_entries, is_part};
 use crate::storage::lists::{self, viewer};
 use crate::storage::store::timestamp;
 
@@ -53,7 +54,7 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
     };
     let now = timestamp(clock::now());
     until(&mut wanted, now);
-    match gather(caller, &wanted, Some(COUNTS_FOR)).await {
+    match gather(caller, &wanted, Gathered::default(), Some(COUNTS_FOR)).await {
         Ok((gathered, is_all)) if !gathered.places.is_empty() => {
             let found = Found {
                 gathered: &gathered,
@@ -81,7 +82,7 @@ pub(in crate::site) async fn delete(
     until(&mut wanted, asked);
     let removal = removed::begin(caller);
     let turn = caller.context.storage.deletions.begin(removal).ok_or(NotDone::Deleting)?;
-    let (gathered, _) = match gather(caller, &wanted, None).await {
+    let (gathered, _) = match gather(caller, &wanted, Gathered::default(), None).await {
         Ok(gathered) => gathered,
         Err(error) => return Err(NotDone::Index(error_chain(&error))),
     };
@@ -105,13 +106,34 @@ pub(in crate::site) async fn delete(
     Ok(caller.see_other(&with(list, name, &value)))
 }
 
+/// Sends all of the list of the field `list` as an archive.
+pub(in crate::site) async fn send(
+    caller: &Caller,
+    format: Format,
+    form: &Form,
+) -> Result<Response<Body>, NotDone> {
+    let (_, wanted) = of_entries(back(form.value(LIST))).ok_or(NotDone::Nothing)?;
+    let (gathered, is_all) = gather(caller, &wanted, Gathered::up_to(MOST_EXPORTED), None)
+        .await
+        .map_err(|error| NotDone::Index(error_chain(&error)))?;
+    if !is_all {
+        return Err(NotDone::TooMany);
+    }
+    export::send_places(caller, format, gathered.places, false).await
+}
+
 /// What a list of ours names by its address, if it is less than all that is kept.
 fn part(list: &str) -> Option<(Shown, Wanted)> {
+    of_entries(list).filter(|(_, wanted)| is_part(wanted))
+}
+
+/// What a list of ours names by its address, if it is one of entries.
+fn of_entries(list: &str) -> Option<(Shown, Wanted)> {
     let (path, arguments) = list.split_once('?').unwrap_or((list, ""));
     let (shown, mut wanted) = read(path.strip_prefix(ROOT)?, Some(arguments)).ok()?;
     // All of it, from its beginning.
     wanted.after = None;
-    is_part(&wanted).then_some((shown, wanted))
+    is_of_entries(&wanted).then_some((shown, wanted))
 }
 
 /// What was stored then or later stays.
@@ -120,14 +142,14 @@ fn until(wanted: &mut Wanted, now: Timestamp) {
     wanted.filter.until = Some(until);
 }
 
-/// Gathers what of a list the caller may delete; whether that is all of it.
+/// Gathers what of a list the caller may delete or export; whether that is all of it.
 async fn gather(
     caller: &Caller,
     wanted: &Wanted,
+    mut gathered: Gathered,
     within: Option<Duration>,
 ) -> Result<(Gathered, bool), Error> {
     let (owner, began) = (caller.owner.to_string(), Instant::now());
-    let mut gathered = Gathered::default();
     while within.is_none_or(|within| began.elapsed() < within) {
         let (own, mut so_far) = (owner.clone(), gathered);
         // What is kept for others is not theirs to delete, whatever they may see.

@@ -117,6 +117,8 @@ struct View<'a> {
     choose: String,
     /// Where all of the list can be deleted.
     whole: Option<String>,
+    /// The list that can be exported, from its beginning.
+    exported: Option<String>,
     /// What is deleted with all of a list goes on: where to look again.
     again: Option<String>,
     next: Option<String>,
@@ -279,6 +281,7 @@ pub fn page(
         is_all_chosen: shown.is_all_chosen,
         choose: choose(shown),
         whole: None,
+        exported: None,
         again: shown.is_going_on.then(|| again(shown, told.as_ref())),
         next: None,
         previous: shown.previous().map(|previous| previous.address()),
@@ -334,6 +337,7 @@ fn fill(view: &mut View<'_>, shell: &Shell, shown: &Shown, listed: Listed) {
             view.can_choose = view.entries.iter().any(|row| row.value.is_some());
             view.empty = items.is_empty();
             view.whole = (shown.is_part && !items.is_empty()).then(|| whole::address(shown));
+            view.exported = view.can_choose.then(|| shown.first().address());
             let others = shown.others.iter();
             let others = others.map(|(name, value)| Other { name, value: shown::text(value) });
             view.others = others.collect();

@@ -1,4 +1,4 @@
-//! All of a list, as far as a person may delete it: gathered step by step, never more than so much.
+//! All of a list, as far as a person may delete or export it: gathered step by step, never more than so much.
 
 use std::collections::HashSet;
 
@@ -10,6 +10,9 @@ use super::query::{Subject, Wanted};
 
 /// So many entries are deleted with a list at once.
 pub const MOST: usize = 10_000;
+
+/// So many entries are exported with a list at once, without their sub-resources.
+pub const MOST_EXPORTED: usize = 100_000;
 
 /// So many of them are named before.
 pub const NAMED: usize = 10;
@@ -27,11 +30,19 @@ pub struct Gathered {
     pub named: Vec<String>,
     /// There is more than that.
     pub is_cut: bool,
+    /// How many places are gathered, if not [`MOST`].
+    most: Option<usize>,
     seen: HashSet<Key>,
     next: Option<Cursor>,
 }
 
 impl Gathered {
+    /// Nothing yet, of which at most so many places are gathered.
+    #[must_use]
+    pub fn up_to(most: usize) -> Self {
+        Self { most: Some(most), ..Self::default() }
+    }
+
     /// Gathers some more; true when there is no more. `owner` is who asks.
     ///
     /// # Errors
@@ -53,7 +64,7 @@ impl Gathered {
             {
                 continue;
             }
-            if self.places.len() == MOST {
+            if self.places.len() >= self.most.unwrap_or(MOST) {
                 self.is_cut = true;
                 return Ok(true);
             }
@@ -68,6 +79,12 @@ impl Gathered {
         self.next = page.next;
         Ok(self.next.is_none())
     }
+}
+
+/// Whether it is a list of entries, which can be exported.
+#[must_use]
+pub fn is_of_entries(wanted: &Wanted) -> bool {
+    matches!(wanted.subject, Subject::Entries | Subject::Session(_))
 }
 
 /// Whether it is a list of entries that something keeps others out of: of no less all is deleted at once.

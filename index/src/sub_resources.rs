@@ -1,0 +1,120 @@
+//! The stored sub-resources of entries, for archives that show each page whole.
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, OptionalExtension};
+use wwwoffle_spool::Place;
+
+use crate::error::Result;
+use crate::item::Item;
+use crate::list::item;
+
+/// At most this many sub-resources are gathered.
+pub const MAX_SUB_RESOURCES: usize = 100_000;
+
+/// The sub-resources of entries that were gathered, and their own: fonts of styles, images in frames.
+///
+/// Entries for everyone are gathered, and those of one owner.
+#[derive(Debug, Default)]
+pub struct SubResources {
+    /// Their entries. Those that were given as pages are not among them.
+    pub items: Vec<Item>,
+    /// Entries of other owners, which are left out.
+    pub personal: u64,
+    /// There are more than [`MAX_SUB_RESOURCES`].
+    pub is_cut: bool,
+    owner: Option<String>,
+    /// The numbers of the entries that were given or gathered.
+    seen: HashSet<i64>,
+    /// The beginnings of the keys of URLs that were looked up.
+    looked_up: HashSet<i64>,
+}
+
+impl SubResources {
+    /// Begins to gather entries for everyone, and those of `owner`.
+    #[must_use]
+    pub fn of_owner(owner: Option<String>) -> SubResources {
+        SubResources { owner, ..SubResources::default() }
+    }
+
+    /// Gathers the sub-resources of some more entries. Entries given here are not gathered later.
+    pub(crate) fn gather(&mut self, connection: &Connection, places: &[Place]) -> Result<()> {
+        let owner = match &self.owner {
+            Some(name) => number_of(connection, name)?,
+            None => None,
+        };
+        let mut ahead = Vec::new();
+        for place in places {
+            if let Some(id) = id_of(connection, place)? {
+                self.seen.insert(id);
+                ahead.push(id);
+            }
+        }
+        while let Some(id) = ahead.pop() {
+            for target in targets(connection, id)? {
+                if !self.looked_up.insert(target) {
+                    continue;
+                }
+                for (id, of) in entries_at(connection, target)? {
+                    if of.is_some() && of != owner {
+                        self.personal += 1;
+                        continue;
+                    }
+                    if !self.seen.insert(id) {
+                        continue;
+                    }
+                    if self.items.len() >= MAX_SUB_RESOURCES {
+                        self.is_cut = true;
+                        return Ok(());
+                    }
+                    self.items.extend(item(connection, id)?);
+                    ahead.push(id);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number_of(connection: &Connection, owner: &str) -> Result<Option<i64>> {
+    let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
+    Ok(find.query_row([owner], |row| row.get(0)).optional()?)
+}
+
+fn id_of(connection: &Connection, place: &Place) -> Result<Option<i64>> {
+    let mut find =
+        connection.prepare_cached("SELECT id FROM entries WHERE key = ?1 AND vary = ?2")?;
+    let id = find.query_row((place.key().as_bytes(), place.variant_text()), |row| row.get(0));
+    Ok(id.optional()?)
+}
+
+/// The beginnings of the keys of the sub-resources of an entry, which come first of all that it refers to.
+fn targets(connection: &Connection, id: i64) -> Result<Vec<i64>> {
+    let mut find =
+        connection.prepare_cached("SELECT parts, targets FROM referring WHERE source = ?1")?;
+    let found = find.query_row([id], |row| {
+        let count = usize::try_from(row.get::<_, i64>(0)?).unwrap_or_default();
+        let targets = row.get_ref(1)?.as_blob()?.as_chunks().0.iter().take(count);
+        Ok(targets.map(|target| i64::from_le_bytes(*target)).collect())
+    });
+    Ok(found.optional()?.unwrap_or_default())
+}
+
+/// The entries of a URL with their owners: variants for everyone, then those of each person.
+fn entries_at(connection: &Connection, target: i64) -> Result<Vec<(i64, Option<i64>)>> {
+    let first = target.to_be_bytes();
+    let mut last = first.to_vec();
+    last.extend([0xff; 24]);
+    let mut find = connection.prepare_cached(
+        "SELECT id FROM entries INDEXED BY entries_by_key WHERE key >= ?1 AND key <= ?2",
+    )?;
+    let public = find.query_map((first.as_slice(), last), |row| Ok((row.get(0)?, None)))?;
+    let mut entries = public.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut find = connection
+        .prepare_cached("SELECT id, owner FROM entries INDEXED BY entries_own WHERE own = ?1")?;
+    let own = find.query_map([target], |row| Ok((row.get(0)?, Some(row.get(1)?))))?;
+    for entry in own {
+        entries.push(entry?);
+    }
+    Ok(entries)
+}
