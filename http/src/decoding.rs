@@ -181,14 +181,14 @@ impl Decoder {
         is_last: bool,
         output: &mut [u8],
     ) -> Result<Output, Fault> {
-        let mut source = Input { input, is_last, taken: &mut self.taken, steps: STEPS };
+        let mut source = Input { rest: input, is_last, taken: &mut self.taken, steps: STEPS };
         read(&mut self.layers, &mut source, output)
     }
 }
 
 /// The input of the first layer, and the remaining steps.
 struct Input<'a, 'b> {
-    input: &'a mut &'b [u8],
+    rest: &'a mut &'b [u8],
     is_last: bool,
     taken: &'a mut u64,
     steps: u32,
@@ -196,15 +196,15 @@ struct Input<'a, 'b> {
 
 impl Input<'_, '_> {
     fn read(&mut self, output: &mut [u8]) -> Output {
-        let length = output.len().min(self.input.len());
+        let length = output.len().min(self.rest.len());
         if length == 0 {
             return if self.is_last { Output::End } else { Output::Hungry };
         }
-        let (now, later) = self.input.split_at(length);
+        let (now, later) = self.rest.split_at(length);
         if let Some(room) = output.get_mut(..length) {
             room.copy_from_slice(now);
         }
-        *self.input = later;
+        *self.rest = later;
         Output::Bytes(length)
     }
 }

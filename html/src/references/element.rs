@@ -134,7 +134,7 @@ pub(super) fn read(tag: &Tag, around: &mut Around, gather: &mut Gather) {
     everywhere(tag, hidden, gather);
 }
 
-/// Attributes for references in SVG. XML parsers map the XLink prefix to `xlink`.
+/// Attributes for references in SVG. XML parsers map the `XLink` prefix to `xlink`.
 const HREF: [&str; 2] = ["href", "xlink:href"];
 
 fn references<'a>(tag: &'a Tag, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
