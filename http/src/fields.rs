@@ -166,7 +166,7 @@ mod tests {
             "X-Forwarded-Host: a\nX-Forwarded-Host: b\nX-Forwarded-For: 1\nX-Forwarded-Proto: https\n\
              Forwarded: host=a\nX-Original-URL: /a\nX-Original-Host: a\nX-Rewrite-URL: /a\n\
              X-HTTP-Method-Override: PUT\nX-Method-Override: PUT\nX-Host: a\nX-Real-IP: ::1\n\
-             X-Forward: 1\nX-RequestFacts-With: x\nAccept: a/b\nVia: 1.1 a",
+             X-Forward: 1\nX-Requested-With: x\nAccept: a/b\nVia: 1.1 a",
         );
         strip_overrides(&mut given);
         let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();
