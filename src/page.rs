@@ -1,14 +1,13 @@
 //! Generated pages: pure functions from plain values to a [`Page`].
 //!
-//! Nothing here knows the daemon, the disk or the network. A page is a template filled from a
-//! struct; values are escaped by the template's type, and an undefined value is an error. A
-//! template of the user's own, given to [`Templates::new`], takes the place of the built-in one
-//! of the same name.
+//! Nothing here depends on the daemon, the disk or the network. A page is a template filled from a
+//! struct. The type of the template escapes the values, and an undefined value is an error. A
+//! user's template, given to [`Templates::new`], replaces the built-in one of the same name.
 //!
-//! There are two sorts. *Local pages* are seen under a local name and may carry the general token
-//! in their forms. *Message pages* come in place of an answer, under the name of the origin that
-//! was asked for, whose scripts may read them: they hold nothing but tokens for one purpose, and
-//! every link and form in them names the whole local address.
+//! There are two sorts. *Local pages* appear under a local name and may carry the general token in
+//! their forms. *Message pages* replace a response and appear under the name of the requested
+//! origin, whose scripts may read them. So they hold only tokens for one purpose, and every link
+//! and form in them names the whole local address.
 
 pub mod bar;
 pub mod certificates;
@@ -40,7 +39,7 @@ pub use templates::{Language, TemplateFault, Templates};
 /// The content type of every page.
 pub const HTML: &str = "text/html; charset=utf-8";
 
-/// A page, for the caller to make a response of.
+/// A page, from which the caller makes a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// The HTTP status.
@@ -51,26 +50,27 @@ pub struct Page {
     pub body: String,
 }
 
-/// What all pages of one request share.
+/// The values that all pages of one request share.
 #[derive(Clone, Debug)]
 pub struct Shell {
-    /// Where our own pages are. On a local page the name the client used: a form sent to another
-    /// of our names would count as foreign.
+    /// The origin of our own pages. On a local page it has the name that the client used, because a
+    /// form sent to another of our names would count as foreign.
     pub origin: LocalOrigin,
-    /// The mode the request began under.
+    /// The mode in which the request began.
     pub mode: Mode,
     /// The time zone in which times are shown.
     pub zone: TimeZone,
-    /// The language in which the page is told.
+    /// The language of the page.
     pub language: Language,
-    /// Whose the page is, as [`crate::base::owner::Owner`] is written; empty where that makes no difference.
+    /// The owner for whom the page is made, as [`crate::base::owner::Owner`] is written; empty if
+    /// the page is the same for all.
     pub reader: String,
-    /// Its path, for what is marked in the navigation; empty where it is none of ours.
+    /// The path of the page, which marks its entry in the navigation; empty if the URL is not ours.
     pub path: String,
 }
 
 impl Shell {
-    /// For whom alone something is kept or waits, as it is told to whoever reads.
+    /// Names the owner of an entry or a queued request, in words for the reader of the page.
     pub(crate) fn for_whom(&self, owner: &str) -> Text {
         match owner {
             owner if owner == self.reader => say("for you"),
@@ -79,8 +79,8 @@ impl Shell {
         }
     }
 
-    /// The policy of a page: it loads and runs nothing, and forms go to us. `styles` is empty, or a
-    /// space and an origin from which it may have styles.
+    /// The policy of a page: it loads and runs nothing, and its forms go to us. `styles` is empty,
+    /// or a space and an origin from which style sheets are allowed.
     #[must_use]
     pub fn policy(&self, styles: &str) -> String {
         format!(
@@ -90,24 +90,24 @@ impl Shell {
         )
     }
 
-    /// The fields every page is sent with, besides `Content-Type` and `Content-Length`.
+    /// The fields of every page, in addition to `Content-Type` and `Content-Length`.
     ///
-    /// Pages load nothing and run nothing, forms go to our own address only, and nobody may show
-    /// a page in a frame and have its buttons pressed unseen.
+    /// Pages load nothing and run nothing, and forms go to our own address only. No other site may
+    /// show a page in a frame, where its buttons could be pressed unseen (clickjacking).
     #[must_use]
     pub fn header_fields(&self) -> [(&'static str, String); 5] {
         [
             ("content-security-policy", self.policy("")),
             ("x-content-type-options", "nosniff".to_owned()),
             ("x-frame-options", "DENY".to_owned()),
-            // Not "no-referrer", under which a browser says "Origin: null" even of our own forms.
+            // Not "no-referrer": with it a browser sends "Origin: null" even with our own forms.
             ("referrer-policy", "same-origin".to_owned()),
             ("cache-control", "no-store".to_owned()),
         ]
     }
 }
 
-/// `/style.css`, the stylesheet that is also written into every page.
+/// `/style.css`, the style sheet that is also written into every page.
 #[must_use]
 pub fn style(templates: &Templates) -> Page {
     Page { status: 200, content_type: "text/css; charset=utf-8", body: templates.style() }

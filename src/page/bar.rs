@@ -1,8 +1,9 @@
-//! The bar at the end of a page that was kept: of when it is, and what can be done with it.
+//! The bar at the end of a stored page: its date, and links to the actions for it.
 //!
-//! It stands in the page of an origin, so it is closed off both ways: it lies in a shadow root of its own, whose
-//! style the page's does not reach (CSS Scoping §3.1), nor the page's scripts. It holds no token, and its links
-//! name whole addresses. It is a `div`, before which browsers close a paragraph that the page has left open.
+//! The bar stands in the page of an origin, so it is isolated both ways. It lies in a shadow root,
+//! out of reach of the style sheets (CSS Scoping §3.1) and the scripts of the page. It holds no
+//! token, and its links name whole addresses. It is a `div`, before which browsers close an open
+//! paragraph.
 
 use crate::page::links;
 use jiff::Timestamp;
@@ -16,7 +17,7 @@ use wwwoffle_html::rewrite::csp::style_source;
 
 #[derive(Serialize)]
 struct View {
-    /// When the origin told last that this is the page; `None` when it was just got.
+    /// When the origin last confirmed the page; `None` if it was fetched just now.
     kept: Option<ShownTime>,
     age: Option<Text>,
     refresh: String,
@@ -25,7 +26,7 @@ struct View {
     info: String,
 }
 
-/// Makes the bar of the page at `url`.
+/// Renders the bar of the page at `url`.
 #[must_use]
 pub fn bar(
     templates: &Templates,
@@ -49,7 +50,7 @@ pub fn bar(
     Bar { html, style }
 }
 
-/// How long ago something was, in the largest unit that fits twice.
+/// The age of an event, in the largest unit of which it has at least two.
 fn age(kept: Timestamp, now: Timestamp) -> Text {
     const HOUR: u64 = 60;
     const DAY: u64 = 24 * HOUR;

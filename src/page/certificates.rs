@@ -1,4 +1,4 @@
-//! Certificates of origins on pages, and the local page `/certificate` where one is allowed.
+//! Certificates of origins on pages, and the local page `/certificate`, which allows one.
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
@@ -8,14 +8,14 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::net::certificates::with_colons;
 use crate::page::{Page, Shell, Templates};
 
-/// A certificate that a message page tells of.
+/// The certificate on a message page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownCertificate<'a> {
-    /// Whose it is: host and port.
+    /// The site of the certificate: host and port.
     pub site: &'a str,
-    /// It, and what was sent with it.
+    /// The certificate and the chain that was sent with it.
     pub chain: &'a Chain,
-    /// Whether it is one that can be allowed.
+    /// Whether the user may allow it.
     pub may_be_allowed: bool,
     /// The time by the clock of this machine.
     pub now: Timestamp,
@@ -64,36 +64,36 @@ impl CertificateView {
     }
 }
 
-/// How a certificate stands.
+/// The state of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing<'a> {
-    /// It was refused.
+    /// The certificate was refused.
     Refused {
-        /// What is wrong with it, in words.
+        /// The fault of the certificate, in words.
         fault: &'a str,
-        /// Whether another is allowed there.
+        /// Whether another certificate is allowed for the site.
         differs: bool,
     },
-    /// It is allowed there by its fingerprint.
+    /// The certificate is allowed for the site by its fingerprint.
     Allowed,
-    /// None was refused there of late.
+    /// No certificate of the site was refused recently.
     Unknown,
 }
 
-/// What the page `/certificate` tells.
+/// The content of the page `/certificate`.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// Host and port.
     pub site: &'a str,
-    /// The page that was asked for, if it is one of this host.
+    /// The requested page, if it is one of this host.
     pub url: Option<&'a str>,
-    /// How its certificate stands.
+    /// The state of its certificate.
     pub standing: Standing<'a>,
-    /// The certificate and what was sent with it.
+    /// The certificate and the chain that was sent with it.
     pub chain: Option<&'a Chain>,
-    /// The fingerprint, 64 hex digits; empty when there is none.
+    /// The fingerprint, 64 hex digits; empty if there is no certificate.
     pub sha256: &'a str,
-    /// The configuration that it would be written to; `None` when the program runs without one.
+    /// The configuration file that gets the entry; `None` if the program runs without one.
     pub file: Option<&'a str>,
     /// Whether the button may work: through the Unix socket, or with a control password.
     pub has_button: bool,
@@ -115,7 +115,7 @@ struct View<'a> {
     command: Option<String>,
 }
 
-/// Makes the page; `token` is the general token.
+/// Renders the page; `token` is the general token.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, site: &Site<'_>, token: &str) -> Page {
     let (state, fault, differs) = match site.standing {
@@ -126,7 +126,8 @@ pub fn page(templates: &Templates, shell: &Shell, site: &Site<'_>, token: &str) 
     let entry =
         || format!("{{ host = \"{}\", sha256 = \"{}\" }}", shown::text(site.site), site.sha256);
     let line = || format!("allowed-certificates = [{}]", entry());
-    // Parsing the site has left only letters, digits, dots, dashes, colons and brackets in it.
+    // Shell-safe: the parser of sites accepts only letters, digits, dots, dashes, colons and
+    // brackets.
     let command = || format!("wwwoffle config add https.allowed-certificates '{}'", entry());
     let url = site.url.map(ShownUrl::new);
     let view = View {
@@ -151,7 +152,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
 
-    /// A chain of which every text is this.
+    /// A chain with `text` in each of its fields.
     pub(crate) fn chain(text: &str) -> Chain {
         let one = Certificate {
             subject: text.to_owned(),

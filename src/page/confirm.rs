@@ -1,4 +1,4 @@
-//! The message page that asks whether a form is to be sent later, or a page to be got.
+//! The message page that asks whether to send a form later, or to fetch a page.
 
 use serde::Serialize;
 
@@ -6,22 +6,22 @@ use crate::base::shown::{self, ShownUrl};
 use crate::page::ways::Way;
 use crate::page::{Page, Shell, Templates};
 
-/// What the page says. The body itself stays with the daemon, under the ticket.
+/// The content of the page. The daemon keeps the body itself under the ticket.
 #[derive(Clone, Copy, Debug)]
 pub struct Confirm<'a> {
     /// The method of the request.
     pub method: &'a str,
-    /// Where it would be sent.
+    /// The URL to send the request to.
     pub url: &'a str,
     /// The length of its body in bytes.
     pub body_bytes: u64,
     /// The `Content-Type` of its body.
     pub content_type: Option<&'a str>,
-    /// Under what the daemon keeps it.
+    /// The ticket under which the daemon keeps the request.
     pub ticket: &'a str,
     /// [`Tokens::confirm`](crate::page::token::Tokens::confirm) for that ticket.
     pub token: &'a str,
-    /// Where the answer to this very form is kept, if it was sent before.
+    /// The URL of the stored response to this very form, if it was sent before.
     pub kept: Option<&'a str>,
 }
 
@@ -38,12 +38,12 @@ struct View<'a> {
     ways: Vec<Way>,
 }
 
-/// Makes the page, with status 504.
+/// Renders the page, with status 504.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, confirm: &Confirm<'_>) -> Page {
     let url = confirm.url;
     let is_form = confirm.method == "POST";
-    // Of what a form would bring nothing is told by its address.
+    // A form has no stored pages like it, and its address finds none.
     let like = [Way::like(url), Way::choices(url)].into_iter().flatten().filter(|_| !is_form);
     let view = View {
         ways: like.chain([Way::mode(shell.mode), Way::queue()]).collect(),

@@ -1,4 +1,4 @@
-//! What our own pages need, and whom they are made for.
+//! The context of our own pages, and the reader they are made for.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use super::{LocalOrigin, Shell, Templates};
 use crate::base::context::BaseContext;
 use crate::base::mode::Mode;
 
-/// What our own pages need.
+/// The context of our own pages.
 #[derive(Debug)]
 pub struct PageContext {
-    /// What all rooms share.
+    /// The context that all rooms share.
     pub base: Arc<BaseContext>,
-    /// Where our own pages are, for links on pages of ours that stand in for others.
+    /// The origin of our own pages, for links on our pages that replace others.
     pub origin: LocalOrigin,
-    /// The built-in templates, with those of the user over them.
+    /// The built-in templates, overridden by the user's.
     pub templates: Templates,
-    /// What is wrong with templates and texts of the user.
+    /// The faults of the user's templates and texts.
     pub template_faults: Vec<String>,
-    /// Make and check form tokens.
+    /// Makes and checks form tokens.
     pub tokens: Tokens,
 }
 
-/// Whom a page is made for.
+/// The reader of a page.
 #[derive(Clone, Debug)]
 pub struct PageReader {
     /// The mode in which the request began.
@@ -47,7 +47,7 @@ impl PageReader {
 }
 
 impl PageContext {
-    /// What the pages for `reader` share, at the address that is good for every page.
+    /// The shared values of the pages for `reader`, with the origin that is valid on every page.
     #[must_use]
     pub fn shell(&self, reader: &PageReader) -> Shell {
         let config = self.base.config();

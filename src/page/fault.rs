@@ -1,10 +1,10 @@
-//! What is wrong with a form, told beside the fields when it is shown again.
+//! Faults of a form, shown beside its fields when the form is displayed again.
 
 use serde::Serialize;
 
 use crate::base::text::Text;
 
-/// What is wrong with one field.
+/// The fault of one field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
     field: &'static str,
@@ -12,7 +12,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Says `text` of the field called `field`.
+    /// Makes the fault `text` of the field `field`.
     #[must_use]
     pub const fn new(field: &'static str, text: Text) -> Self {
         Self { field, text }
@@ -25,8 +25,8 @@ impl Fault {
     }
 }
 
-/// The status of a form that is shown again: it was understood, and what it says cannot be done (RFC 9110
-/// §15.5.21).
+/// The status of a form that is shown again: its syntax is correct, but its content cannot be
+/// processed (RFC 9110 §15.5.21).
 #[must_use]
 pub const fn status(faults: &[Fault]) -> u16 {
     if faults.is_empty() { 200 } else { 422 }

@@ -2,11 +2,11 @@
 
 use wwwoffle_url::url_decode_form_args;
 
-/// Bytes of the longest form that is read; ours have short fields and one URL, or those chosen in a list, each byte
-/// of which may come as three.
+/// Bytes of the longest accepted form. Ours have short fields and one URL, or the URLs selected in
+/// a list, each byte of which may be encoded as three.
 pub const LONGEST_FORM: usize = 192 * 1024;
 
-/// Fields of the longest form that is read.
+/// Maximum number of fields of a form.
 const MOST_FIELDS: usize = 64;
 
 /// The fields of a form, in order.
@@ -33,11 +33,11 @@ pub enum BadForm {
 }
 
 impl Form {
-    /// Reads the body of a form.
+    /// Parses the body of a form.
     ///
     /// # Errors
     ///
-    /// When it is no form, or exceeds its bounds.
+    /// If the body is not a form, or exceeds the limits.
     pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Self, BadForm> {
         let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
         if !essence.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded") {
@@ -70,7 +70,7 @@ impl Form {
     }
 }
 
-/// Undoes what a browser does to a field.
+/// Reverses the encoding that a browser applies to a field.
 fn decode(field: &[u8]) -> Result<String, BadForm> {
     String::from_utf8(url_decode_form_args(field)).map_err(|_| BadForm::NotUtf8)
 }

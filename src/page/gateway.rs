@@ -1,26 +1,26 @@
-//! The gateway's own pages: a form for an address, and the question before a form is sent.
+//! The gateway's own pages: a form for an address, and the confirmation before a form is sent.
 
 use serde::Serialize;
 
 use crate::base::shown::{self, ShownUrl};
 use crate::page::{Page, Shell, Templates};
 
-/// The path of the form.
+/// The path of the address form.
 pub const PATH: &str = "/gateway/";
 
-/// Where a confirmed form is sent.
+/// The path to which a confirmed form is sent.
 pub const SEND: &str = "/gateway/send";
 
-/// A form that waits to be confirmed. The body itself stays with the daemon, under the ticket.
+/// A form that waits for confirmation. The daemon keeps the body itself under the ticket.
 #[derive(Clone, Copy, Debug)]
 pub struct Send<'a> {
-    /// Where it would be sent.
+    /// The URL to send the form to.
     pub url: &'a str,
     /// The length of its body.
     pub bytes: u64,
     /// The `Content-Type` of its body.
     pub content_type: Option<&'a str>,
-    /// Under what the daemon keeps it.
+    /// The ticket under which the daemon keeps the form.
     pub ticket: &'a str,
     /// [`Tokens::confirm`](crate::page::token::Tokens::confirm) for that ticket.
     pub token: &'a str,
@@ -43,7 +43,7 @@ struct View {
     refused: Option<String>,
 }
 
-/// The page with the form; `typed` is what was typed and cannot be read, and why.
+/// The page with the form; `typed` is an address that cannot be parsed, and the reason.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, typed: Option<(&str, &str)>) -> Page {
     let (typed, refused) = typed.unzip();
@@ -56,7 +56,7 @@ pub fn page(templates: &Templates, shell: &Shell, typed: Option<(&str, &str)>) -
     templates.page("gateway.html", status, shell, &view)
 }
 
-/// The page that asks whether a form is to be sent.
+/// The page that asks whether to send a form.
 #[must_use]
 pub fn send(templates: &Templates, shell: &Shell, send: &Send<'_>) -> Page {
     let view = SendView {
@@ -70,7 +70,7 @@ pub fn send(templates: &Templates, shell: &Shell, send: &Send<'_>) -> Page {
     templates.page("gateway-send.html", 200, shell, &view)
 }
 
-/// The words of a link to where a page would go by itself: HTML.
+/// The text of a link that replaces an automatic refresh: HTML.
 #[must_use]
 pub fn onward(templates: &Templates, shell: &Shell) -> String {
     templates.page("gateway-onward.html", 200, shell, &()).body.trim().to_owned()

@@ -1,39 +1,39 @@
-//! Whether a request to our own pages and API may pass.
+//! The guard of our own pages and API, which decides whether a request may pass.
 //!
-//! Four things are kept out: a page of another origin that makes the browser send a form here
-//! (cross-site request forgery), a foreign name that was made to resolve to our address (DNS
-//! rebinding), a link or image that changes something by being loaded, and a page of another site
-//! that loads a page of ours to learn from the outcome.
+//! It keeps out four attacks: a page of another origin that makes the browser send a form here
+//! (cross-site request forgery), a foreign name that resolves to our address (DNS rebinding), a
+//! link or image that changes something when it is loaded, and a page of another site that loads a
+//! page of ours to learn from the result.
 
-/// What decides, taken from the request by the caller.
+/// The input of the decision, which the caller takes from the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// How it reached us.
+    /// The way on which the request reached us.
     pub over: Over,
     /// Whether the method promises to change nothing: GET, HEAD or OPTIONS.
     pub safe_method: bool,
     /// Whether `Host` is one of the local names with one of our ports.
     pub host_is_ours: bool,
-    /// `Sec-Fetch-Site`, where the browser says who made it send the request.
+    /// `Sec-Fetch-Site`, in which the browser names the kind of site that caused the request.
     pub fetch_site: Option<&'a str>,
-    /// Whether another site may make a browser send it.
+    /// Whether another site may make a browser send this request.
     pub other_sites: OtherSites,
     /// `Origin`.
     pub origin: Option<&'a str>,
     /// Our origin under the name the client used, `http://127.0.0.1:8080`.
     pub our_origin: &'a str,
-    /// What the token is worth.
+    /// The validity of the token.
     pub token: Token,
-    /// What the request would do.
+    /// The scope of the action.
     pub scope: Scope,
-    /// Why the caller may not do it, whatever page sent it here. `None` if it may.
+    /// Why the caller may not do it, regardless of the page that sent it here. `None` if it may.
     pub lacks: Option<Refusal>,
 }
 
 /// How a request reached us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// The Unix socket in the spool: whoever may open it may command.
+    /// The Unix socket in the spool. Any user who may open it may send commands.
     UnixSocket,
     /// The proxy port, which any page in a browser can address.
     Tcp,
@@ -51,31 +51,31 @@ pub enum OtherSites {
 /// What the form field `token`, or the field `X-Wwwoffle-Token`, is worth for the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// There is none.
+    /// The request has no token.
     Absent,
-    /// It was made for something else, by another daemon, or by nobody.
+    /// The token is for another purpose, of another daemon, or forged.
     Wrong,
     /// It is the one for this scope.
     Right,
 }
 
-/// What the request would do.
+/// The scope of the action that the request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Anything: it must come from a page of ours, with the general token.
+    /// Any action: it must come from a page of ours, with the general token.
     General,
-    /// One thing, named by its token: undo one request, confirm one, fetch one page. It comes from a
-    /// message page, which appears under the name of a foreign origin, so where it comes from
-    /// says nothing; the token is all there is.
+    /// One action, named by its token: undo one request, confirm one, fetch one page. It comes from
+    /// a message page, which appears under the name of a foreign origin. So its origin proves
+    /// nothing, and the token is the only proof.
     OnePurpose,
 }
 
-/// What the guard says.
+/// The decision of the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may pass.
+    /// The request may pass.
     Allow,
-    /// It may not.
+    /// The request is refused.
     Refuse(Refusal),
 }
 
@@ -85,33 +85,33 @@ pub enum Refusal {
     /// `Host` is not a name of ours.
     #[error("the address used is not one of this proxy's own names")]
     ForeignHost,
-    /// The browser says that another site made it send this.
+    /// The browser reports that another site made it send this request.
     #[error("another site asked the browser to send this request")]
     CrossSite,
     /// `Origin` is not ours.
     #[error("the form was sent by a page of another origin")]
     ForeignOrigin,
-    /// It needs the control password, and came without.
+    /// The request needs the control password, and has none.
     #[error("the request needs the control password")]
     NoPassword,
-    /// It changes what all share, and came from another machine, without a control password.
+    /// It changes shared state and comes from another machine, without a control password.
     #[error("other machines may only read and request pages, because there is no control password")]
     OtherMachine,
-    /// It takes the Unix socket or the control password, and there is no control password.
+    /// It requires the Unix socket or the control password, and no control password is set.
     #[error("this needs the control password, and none is set")]
     NotAdministrator,
-    /// There is no token.
+    /// The request has no token.
     #[error("the request carries no token")]
     NoToken,
-    /// The token is not the one for this.
+    /// The token is not valid for this action.
     #[error("the token is not valid, or from before the last start of the proxy")]
     WrongToken,
 }
 
 /// Decides whether a request may pass.
 ///
-/// A request with a safe method passes if its `Host` is ours and no other site makes the browser load
-/// it unseen: it changes nothing.
+/// A request with a safe method passes if its `Host` is ours and no other site makes the browser
+/// load it in the background: it changes nothing.
 #[must_use]
 pub fn guard(asked: &Asked<'_>) -> Verdict {
     match refusal(asked) {
@@ -135,17 +135,17 @@ fn refusal(asked: &Asked<'_>) -> Option<Refusal> {
         return None;
     }
     if asked.scope == Scope::General {
-        // "none" is a person typing the address, which no form can be sent by; only a browser
-        // sends the field, so its absence is a program, or a browser that relies on `Origin`.
+        // "none" is a user typing the address, which cannot send a form. Only browsers send the
+        // field, so without it the client is a program, or a browser that relies on `Origin`.
         if asked.fetch_site.is_some_and(|site| site != "same-origin") {
             return Some(Refusal::CrossSite);
         }
-        // "null" is what a sandboxed frame or a page without referrer says: not ours either.
+        // A sandboxed frame or a page without referrer sends "null", which is not ours either.
         if asked.origin.is_some_and(|origin| !origin.eq_ignore_ascii_case(asked.our_origin)) {
             return Some(Refusal::ForeignOrigin);
         }
-        // After what a browser can be made to send: else a foreign page could have it ask for the
-        // password.
+        // Checked after the properties that a foreign page controls. Otherwise that page could make
+        // the browser ask for the password.
         if asked.lacks.is_some() {
             return asked.lacks;
         }
@@ -284,7 +284,7 @@ mod tests {
         }
     }
 
-    /// Over TCP nothing that changes something passes without its token, whatever else is right.
+    /// Over TCP no change passes without its token, even if all else is correct.
     #[test]
     fn nothing_changes_without_its_token() {
         for scope in [Scope::General, Scope::OnePurpose] {

@@ -1,19 +1,19 @@
-//! The addresses of our own pages, as other pages and messages link to them, without our origin.
+//! The addresses of our own pages, without our origin, for links on other pages and in messages.
 
 use wwwoffle_url::url_encode_form_args;
 
 use crate::base::shown::{self, ShownUrl};
 
-/// The page that searches.
+/// The search page.
 pub const SEARCH: &str = "/search/";
 
 /// The page about a URL, up to the URL.
 pub const ABOUT: &str = "/info/?";
 
-/// Where the pages of the configuration are.
+/// The path of the configuration pages.
 pub const CONFIGURATION: &str = "/configuration/";
 
-/// Bytes of the longest URL that is carried along: it stands in every link of a page.
+/// Bytes of the longest URL that links carry along: it is repeated in every link of a page.
 const LONGEST_CARRIED: usize = 1_024;
 
 /// The versions of `url`.
@@ -22,7 +22,7 @@ pub fn history(url: &str) -> String {
     format!("/history/?{}", argument(url))
 }
 
-/// What is known of `url`.
+/// The page with the information about `url`.
 #[must_use]
 pub fn info(url: &str) -> String {
     format!("{ABOUT}{}", argument(url))
@@ -40,22 +40,22 @@ pub fn monitor(url: &str) -> String {
     format!("/monitor-options/?{}", argument(url))
 }
 
-/// Where the certificate of `site` is allowed; `url` is where its link leads back to.
+/// The page that allows the certificate of `site`; its link leads back to `url`.
 #[must_use]
 pub fn certificate(site: &str, url: &str) -> String {
     let site = url_encode_form_args(shown::text(site).as_bytes());
     format!("/certificate?site={site}&url={}", argument(url))
 }
 
-/// A section or an option of the configuration, or any other page about it, with a URL carried along if it is
-/// not too long for that.
+/// A section or an option of the configuration, or any other page about it. It carries a URL along,
+/// unless the URL is too long for that.
 #[must_use]
 pub fn configuration(names: &[&str], url: Option<&str>) -> String {
     let mut path = CONFIGURATION.to_owned();
     path.push_str(&names.join("/"));
     if let Some(url) = url.filter(|url| url.len() <= LONGEST_CARRIED) {
         path.push('?');
-        // A password in it is for nobody to see, not even in the address of a page.
+        // Hides a password in the URL, because addresses of pages are visible too.
         path.push_str(&url_encode_form_args(shown::whole(url).as_bytes()));
     }
     path

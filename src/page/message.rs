@@ -1,4 +1,4 @@
-//! Message pages for refusals and failures: what happened, why, and what one can do.
+//! Message pages for refusals and failures: the event, its cause, and the possible actions.
 
 mod denied;
 mod origin;
@@ -20,148 +20,148 @@ pub use ruled::Ruled;
 pub use tls::{BadCertificate, NoTls};
 pub use view::{Aid, page, page_with};
 
-/// What is to be told.
+/// The message of a page.
 #[derive(Clone, Copy, Debug)]
 pub enum Message<'a> {
     /// The request cannot be understood, or its framing is ambiguous.
     BadRequest {
-        /// What is wrong with it.
+        /// The fault, in words.
         detail: &'a str,
     },
-    /// An address of ours has something after the name of its page that it cannot use.
+    /// An address of ours has an unusable text after the name of its page.
     BadAddress {
-        /// What is wrong with it.
+        /// The fault, in words.
         detail: &'a str,
     },
-    /// A form of ours has something that cannot be done.
+    /// A form of ours requests something impossible.
     BadForm {
-        /// The status to say it with.
+        /// The status of the response.
         status: u16,
-        /// What is wrong with it.
+        /// The fault, in words.
         detail: &'a str,
     },
-    /// Nothing was chosen of what a button is for.
+    /// A button was pressed with nothing selected.
     NothingChosen {
-        /// The list that the button is in, without our origin.
+        /// The list that contains the button, without our origin.
         back: &'a str,
     },
     /// A request to our own pages was refused.
     Forbidden(Refusal),
-    /// Whoever asks may not, or has not said who they are.
+    /// The client has no permission, or has not identified itself.
     Denied(Denied),
-    /// The configuration says so.
+    /// A rule of the configuration applies to the URL.
     Ruled {
-        /// What was asked for.
+        /// The requested URL.
         url: &'a str,
-        /// What it says.
+        /// The rule.
         ruled: Ruled,
-        /// Where it says so, for those who may know.
+        /// The file and line of the rule, for those who may see it.
         place: Option<&'a str>,
     },
     /// Our own pages have nothing at this address.
     NotFound {
-        /// The path asked for.
+        /// The requested path.
         path: &'a str,
     },
-    /// The address is one of WWWOFFLE 2.9 for what is not fetched any more.
+    /// The address is one of WWWOFFLE 2.9 whose feature no longer exists.
     NoLonger {
-        /// The path asked for.
+        /// The requested path.
         path: &'a str,
     },
-    /// The address is ours, and takes other methods.
+    /// The address is ours, but accepts only other methods.
     MethodNotAllowed {
         /// The method that was used.
         method: &'a str,
     },
-    /// The origin could not be reached, or did not answer as it should.
+    /// The origin could not be reached, or its response is invalid.
     OriginFailed {
-        /// What was asked for.
+        /// The requested URL.
         url: &'a str,
         /// How it failed.
         failure: OriginFailure<'a>,
-        /// What the spool has instead.
+        /// The stored copy that the page offers instead.
         kept: Option<Kept<'a>>,
     },
-    /// What is kept may not be used without asking its origin, and that cannot be asked.
+    /// The stored copy must be revalidated, and the origin cannot be reached.
     MustAsk {
-        /// What was asked for.
+        /// The requested URL.
         url: &'a str,
         /// How the origin failed.
         detail: &'a str,
-        /// What is kept.
+        /// The stored copy.
         kept: Kept<'a>,
     },
-    /// What is kept was asked for anew while offline, and waits for that.
+    /// The user requested a reload of the stored copy while offline. The request is queued.
     RefreshQueued {
-        /// What.
+        /// The requested URL.
         url: &'a str,
     },
-    /// Only what is kept was asked for (`only-if-cached`), and that is not.
+    /// The request accepts only a stored copy (`only-if-cached`), and nothing is stored.
     NotKept {
-        /// What was asked for.
+        /// The requested URL.
         url: &'a str,
     },
-    /// The URL names the stored answer to a form, and there is none.
+    /// The URL names the stored response to a form, and no response is stored.
     FormAnswer {
-        /// What was asked for.
+        /// The requested URL.
         url: &'a str,
     },
-    /// Something of what is kept was asked for on a page of ours, and nothing is.
+    /// A page of ours was requested about a stored copy that does not exist.
     NothingKept {
-        /// Of what.
+        /// The URL of the copy.
         url: &'a str,
     },
-    /// What was asked for can neither be answered nor queued while offline.
+    /// The request can be neither served nor queued while offline.
     OfflineRefused {
-        /// The method, `CONNECT` among them.
+        /// The method, which may be `CONNECT`.
         method: &'a str,
-        /// What was asked for.
+        /// The requested URL.
         url: &'a str,
     },
-    /// A tunnel was asked for to a port that is not allowed.
+    /// A tunnel was requested to a port that is not allowed.
     PortBlocked {
         /// The host and port.
         host_port: &'a str,
     },
-    /// HTTPS to a host that is refused.
+    /// HTTPS was requested to a refused host.
     HostRefused {
         /// The host and port.
         host_port: &'a str,
     },
-    /// A tunnel was asked for while offline.
+    /// A tunnel was requested while offline.
     TunnelOffline {
         /// The host and port.
         host_port: &'a str,
     },
-    /// The request came through this proxy before.
+    /// The request has passed through this proxy before.
     Loop {
-        /// What was asked for.
+        /// The requested URL.
         url: &'a str,
     },
     /// The stored body is damaged and cannot be decoded.
     Undecodable {
-        /// What was asked for.
+        /// The requested URL.
         url: &'a str,
-        /// What is wrong with the body.
+        /// The fault of the body.
         detail: &'a str,
     },
-    /// There is no room left where the spool is.
+    /// The file system of the spool is full.
     SpoolFull,
-    /// The outgoing queue holds as much as it may.
+    /// The outgoing queue is full.
     QueueFull,
-    /// The outgoing queue holds as much for this person as it may.
+    /// This person's share of the outgoing queue is used up.
     ShareUsedUp,
     /// The request is too large to be recorded.
     TooLargeToQueue {
-        /// What was asked for.
+        /// The requested URL.
         url: &'a str,
     },
     /// The spool cannot be read or written.
     SpoolFailed {
-        /// What the disk said.
+        /// The error of the disk.
         detail: &'a str,
     },
-    /// A fault of ours.
+    /// An internal error.
     Internal,
 }
 
@@ -172,72 +172,72 @@ pub struct Kept<'a> {
     pub url: &'a str,
     /// When it was stored.
     pub stored: Timestamp,
-    /// When it came.
+    /// When the response arrived.
     pub came: Timestamp,
 }
 
 /// How an origin failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginFailure<'a> {
-    /// The proxy between this one and it gives no way there.
+    /// The parent proxy does not connect to the origin.
     Parent(&'a str),
-    /// Its name cannot be resolved.
+    /// The name of the origin cannot be resolved.
     UnknownHost,
-    /// Nothing listens there.
+    /// The origin refused the connection.
     Refused,
-    /// There is no way to it.
+    /// No route leads to the origin.
     Unreachable,
-    /// It took too long.
+    /// The origin timed out.
     Timeout(Phase),
-    /// Its certificate is not good for it.
+    /// The certificate is not valid for the origin.
     Certificate {
-        /// What is wrong with it.
+        /// The fault of the certificate.
         fault: BadCertificate,
-        /// The particulars.
+        /// The details.
         detail: &'a str,
-        /// What the origin sent.
+        /// The certificate that the origin sent.
         shown: ShownCertificate<'a>,
     },
-    /// There is no TLS connection to it.
+    /// No TLS connection to the origin could be established.
     Tls {
-        /// Why not.
+        /// The reason.
         fault: NoTls,
-        /// The particulars.
+        /// The details.
         detail: &'a str,
     },
-    /// It closed the connection before its answer was whole.
+    /// The origin closed the connection before its response was complete.
     Closed,
-    /// It said what is no HTTP.
+    /// The response is not valid HTTP.
     BadAnswer(&'a str),
-    /// The head of its answer is longer than what is accepted.
+    /// The head of the response exceeds the limit.
     HeadTooLarge,
-    /// Its answer is longer than what is kept, in bytes.
+    /// The response exceeds the storage limit, in bytes.
     TooLarge(u64),
-    /// It is this machine itself or on its link, and whoever asks is elsewhere.
+    /// The origin is this machine or in its local network, and the client is elsewhere.
     Inward,
 }
 
-/// What was waited for in vain.
+/// The phase that timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The address of the host.
+    /// The resolution of the host name.
     Resolving,
     /// The connection.
     Connecting,
     /// The TLS handshake.
     Securing,
-    /// The head of the answer.
+    /// The head of the response.
     Head,
-    /// More of the body.
+    /// The next bytes of the body.
     Body,
 }
 
-/// What the page says.
+/// The texts of the page.
 struct Words {
     status: u16,
     title: Text,
     happened: Text,
-    /// What one can do that is no link.
+    /// Advice that is not a link.
     advice: Vec<Text>,
 }
 
@@ -248,7 +248,7 @@ impl Message<'_> {
         self.words().status
     }
 
-    /// The title alone, in English, for a log or an answer in plain text.
+    /// The title alone, in English, for a log or a response in plain text.
     #[must_use]
     pub fn title(&self) -> String {
         self.words().title.to_string()
@@ -287,7 +287,7 @@ impl Message<'_> {
         }
     }
 
-    /// The foreign text that is shown set apart.
+    /// The foreign text, which the page displays set apart.
     fn detail(&self) -> Option<String> {
         match self {
             Self::BadRequest { detail }
@@ -315,7 +315,7 @@ impl Message<'_> {
         }
     }
 
-    /// What was asked for.
+    /// The requested URL.
     fn asked(&self) -> Option<&str> {
         match self {
             Self::OriginFailed { url, .. }
@@ -337,7 +337,7 @@ impl Message<'_> {
         self.asked().map(ShownUrl::new)
     }
 
-    /// Where the configuration says so.
+    /// The place of the rule in the configuration.
     fn rule(&self) -> Option<String> {
         match self {
             Self::Ruled { place, .. } => place.map(shown::text),

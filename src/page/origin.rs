@@ -7,7 +7,7 @@ use std::fmt;
 pub struct LocalOrigin {
     /// `scheme://host:port`, in lower case.
     text: String,
-    /// Where the host begins and where it ends, in `text`.
+    /// Start and end of the host in `text`.
     host: (usize, usize),
 }
 
@@ -22,13 +22,13 @@ const LONGEST_HOST: usize = 255;
 impl LocalOrigin {
     /// Makes an origin of `http` or `https` and the value of a `Host` field.
     ///
-    /// This says that the address is well formed, so that it may be written into pages, scripts
-    /// and header fields; whether it is one of ours is for the caller to know.
+    /// The result is well formed, so it may be written into pages, scripts and header fields. The
+    /// caller must check whether it is one of ours.
     ///
     /// # Errors
     ///
-    /// When `host_port` is anything but a name, an IPv4 address or a bracketed IPv6 address with
-    /// or without a port.
+    /// If `host_port` is anything but a name, an IPv4 address or a bracketed IPv6 address with or
+    /// without a port.
     pub fn parse(scheme: &'static str, host_port: &str) -> Result<Self, NotAnAddress> {
         let wrong = || NotAnAddress(host_port.chars().take(LONGEST_HOST).collect());
         let host_end = match host_port.strip_prefix('[') {
@@ -60,8 +60,8 @@ impl LocalOrigin {
         self.text.get(self.host.0..).unwrap_or_default()
     }
 
-    /// Whether browsers trust it as they trust a secure site (W3C Secure Contexts §3.1), and so say which site a request
-    /// comes from (Fetch Metadata §2).
+    /// Whether browsers regard the origin as potentially trustworthy (W3C Secure Contexts §3.1).
+    /// Only then do they send the site that caused a request (Fetch Metadata §2).
     #[must_use]
     pub fn is_trustworthy(&self) -> bool {
         let host = self.host();

@@ -65,24 +65,24 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("message.html", include_str!("templates/message.html")),
 ];
 
-/// Templates ready to be filled, in each language.
+/// Compiled templates, in each language.
 #[derive(Debug)]
 pub struct Templates {
-    /// The built-in ones, in English.
+    /// The built-in templates, in English.
     built_in: Environment<'static>,
-    /// The same with the user's own over them; `None` when there are none.
+    /// The same, overridden by the user's; `None` if the user has none.
     own: Option<Environment<'static>>,
     /// English first.
     languages: Vec<Spoken>,
-    /// Those of the user's own that have failed: it is told once of each.
+    /// The user's templates that have failed: each failure is logged once.
     failed: Mutex<BTreeSet<&'static str>>,
 }
 
-/// What the user's own templates may take for a page, in steps of their engine. Our longest pages, of 50 entries or
-/// requests, take about 10,000, whatever is in them.
+/// Maximum engine steps of a user's template for one page. Our longest pages, with 50 entries or
+/// requests, take about 10,000, whatever their content.
 const MOST_STEPS: u64 = 5_000_000;
 
-/// A language, and the templates in it once a page was told in it.
+/// A language, and its templates once a page was rendered in it.
 #[derive(Debug)]
 struct Spoken {
     tag: String,
@@ -90,12 +90,12 @@ struct Spoken {
     templates: OnceLock<Told>,
 }
 
-/// Where the words of a language are.
+/// The texts of a language.
 #[derive(Debug)]
 enum Words {
-    /// English, and what the user has.
+    /// English, or a catalogue of the user.
     Read(Arc<Catalogue>),
-    /// What comes with the program.
+    /// A catalogue of the program.
     BuiltIn(&'static BuiltIn),
 }
 
@@ -106,12 +106,12 @@ struct Told {
     own: Option<Environment<'static>>,
 }
 
-/// One of the languages that there are; the default is English.
+/// One of the available languages; the default is English.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Language(usize);
 
-/// A template or a catalogue of the user's own that cannot be used, in whole or in part. The built-in one serves in
-/// its place.
+/// A user's template or catalogue that is invalid, in whole or in part. The built-in one is used
+/// instead.
 #[derive(Debug, thiserror::Error)]
 #[error("{name:?} cannot be used")]
 pub struct TemplateFault {
@@ -120,22 +120,23 @@ pub struct TemplateFault {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// What a template sees.
+/// The values that every template sees.
 #[derive(Serialize)]
 struct Context<'a, P> {
-    /// `http://localhost:8080`, to go before every address of ours.
+    /// `http://localhost:8080`, the prefix of every address of ours.
     origin: &'a str,
     mode: &'static str,
     version: &'static str,
-    /// Where among our own pages this is; empty elsewhere.
+    /// The path of the page among our own pages; empty elsewhere.
     path: &'a str,
     page: &'a P,
 }
 
 impl Templates {
-    /// Takes the user's own templates (`queue.html`) and catalogues (`de.toml`), name and text, over the built-in ones.
+    /// Adds the user's templates (`queue.html`) and catalogues (`de.toml`), each with name and
+    /// text, over the built-in ones.
     ///
-    /// Those that cannot be used are left out and given back.
+    /// Invalid ones are left out and returned.
     #[must_use]
     pub fn new(
         overrides: impl IntoIterator<Item = (String, String)>,
@@ -166,7 +167,7 @@ impl Templates {
         (Self { built_in, own, languages, failed: Mutex::default() }, faults)
     }
 
-    /// The language to tell a person in: `chosen` if it is one, else the one that they take most gladly
+    /// Selects the language: `chosen` if it is available, else the one that the reader prefers
     /// (`Accept-Language`), else English.
     #[must_use]
     pub fn language(&self, chosen: &str, accepted: Option<&str>) -> Language {
@@ -185,7 +186,7 @@ impl Templates {
         self.render(Language::default(), "style.css", ())
     }
 
-    /// Fills the template called `name` and makes a page of it.
+    /// Renders the template called `name` as a page.
     pub(crate) fn page(
         &self,
         name: &'static str,
@@ -230,14 +231,15 @@ impl Templates {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(name)
     }
 
-    /// The templates in a language, whose words are read the first time.
+    /// The templates in a language, whose texts are parsed on first use.
     fn told<'a>(&self, spoken: &'a Spoken) -> &'a Told {
         spoken.templates.get_or_init(|| {
             let catalogue = match &spoken.words {
                 Words::Read(catalogue) => catalogue,
                 Words::BuiltIn(language) => language.catalogue(),
             };
-            // A clone shares the templates: only what they call differs from language to language.
+            // A clone shares the compiled templates: languages differ only in the functions that
+            // they call.
             let speaking = |environment: &Environment<'static>| {
                 let mut environment = environment.clone();
                 text::speak(&mut environment, catalogue);
@@ -269,7 +271,7 @@ impl Spoken {
     }
 }
 
-/// All languages, English first, with the user's own words over the built-in ones.
+/// All languages, English first; the user's texts override the built-in ones.
 fn languages(mut own: Vec<Catalogue>) -> Vec<Spoken> {
     let mut take = |tag: &str| {
         let at = own.iter().position(|catalogue| catalogue.tag() == tag)?;
@@ -284,7 +286,7 @@ fn languages(mut own: Vec<Catalogue>) -> Vec<Spoken> {
     all
 }
 
-/// Adds a catalogue, over the one of the same language if there is one.
+/// Adds a catalogue, or merges it over the one of the same language.
 fn add(all: &mut Vec<Catalogue>, catalogue: Catalogue) {
     match all.iter_mut().find(|known| known.tag() == catalogue.tag()) {
         Some(known) => known.overlay(catalogue),
@@ -310,13 +312,13 @@ fn fill(
 fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Lines that hold a tag alone leave no empty line. Only odd delimiters can make this fail.
+    // A line with only a tag leaves no empty line. Only odd delimiters can make this fail.
     if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
         environment.set_syntax(syntax);
     }
-    // A language says it anew; templates alone are checked without one.
+    // Each language replaces this function; templates are checked without a language.
     text::speak(&mut environment, &Arc::new(Catalogue::english()));
-    // Everything but the stylesheets is HTML, whatever a user calls a template of their own.
+    // Everything but the style sheets is HTML, whatever the name of a user's template.
     environment.set_auto_escape_callback(|name| {
         if matches!(name, "style.css" | "bar.css") { AutoEscape::None } else { AutoEscape::Html }
     });
@@ -329,14 +331,14 @@ fn environment() -> Environment<'static> {
 
 #[cfg(test)]
 impl Templates {
-    /// The built-in ones, which may take so many steps before others that may take any number.
+    /// The built-in templates with a limit of steps, in front of others without a limit.
     pub(crate) fn within(steps: u64) -> Self {
         let mut own = environment();
         own.set_fuel(Some(steps));
         Self { own: Some(own), ..Self::default() }
     }
 
-    /// Whether a page took more.
+    /// Whether a page exceeded the steps.
     pub(crate) fn have_failed(&self) -> bool {
         !self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
@@ -375,7 +377,7 @@ mod tests {
         let (templates, faults) = Templates::new([undefined]);
         assert!(faults.is_empty());
         assert_eq!(testing::undone(&templates), built_in);
-        // It is told once, and not with each page.
+        // A failure is logged once, not with each page.
         assert!(!templates.fails_anew("undone.html") && templates.fails_anew("queue.html"));
 
         let loops =
@@ -441,7 +443,7 @@ mod tests {
         assert_eq!(are_ready(), ["en"]);
         let page = shown(dutch);
         assert_eq!(are_ready(), ["en", "nl"]);
-        // A word of the user's, and one that they left as it comes with the program.
+        // A text of the user, and a built-in text that the user has not replaced.
         assert!(page.contains("<html lang=\"nl\"") && page.contains(">Rij<"), "{page}");
         assert!(page.contains(">Zoeken<"), "{page}");
     }

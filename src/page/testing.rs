@@ -1,4 +1,4 @@
-//! What the tests of all pages share.
+//! Helpers for the tests of all pages.
 
 use jiff::{Timestamp, tz::TimeZone};
 
@@ -6,7 +6,7 @@ use crate::api::Mode;
 use crate::base::shown;
 use crate::page::{HTML, Language, LocalOrigin, Page, Shell, Templates};
 
-/// Values that must come out as text, or not at all.
+/// Values that must appear as text, or not at all.
 const HOSTILE: &[&str] = &[
     "",
     "<script>alert(1)</script>",
@@ -31,8 +31,8 @@ pub(crate) fn hostile() -> Vec<String> {
     HOSTILE.iter().map(|text| (*text).to_owned()).chain([long]).collect()
 }
 
-/// The same for a key, a ticket or a token, which our own code makes: in truth they are hex, and
-/// neither long nor private nor hidden.
+/// The same for a key, a ticket or a token. Our own code makes these: they are hex digits, and
+/// never long, private or hidden.
 pub(crate) fn as_key(hostile: &str) -> &str {
     if shown::text(hostile) == hostile { hostile } else { "k" }
 }
@@ -62,7 +62,7 @@ pub(crate) fn undone(templates: &Templates) -> Page {
 
 /// Elements that have no end tag.
 const VOID: &[&str] = &["meta", "link", "input", "br", "img"];
-/// Elements our pages are made of; one that is not here came from a value.
+/// Elements of our pages; any other element came from a value.
 const KNOWN: &[&str] = &[
     "html", "head", "title", "style", "body", "header", "nav", "span", "b", "a", "bdi", "main",
     "h1", "h2", "h3", "p", "ul", "ol", "li", "dl", "dt", "dd", "form", "button", "section", "div",
@@ -70,7 +70,7 @@ const KNOWN: &[&str] = &[
     "legend", "svg", "path", "mark", "table", "thead", "tbody", "tr", "th", "td", "text",
     "details", "summary",
 ];
-/// Attributes our pages use, likewise.
+/// Attributes of our pages; any other attribute came from a value.
 const ATTRIBUTES: &[&str] = &[
     "lang",
     "dir",
@@ -120,7 +120,7 @@ const ATTRIBUTES: &[&str] = &[
     "d",
 ];
 
-/// Reads the page tag by tag as a browser would, and fails when it is not well formed or when a
+/// Parses the page tag by tag, as a browser would. It fails if the page is not well formed or if a
 /// value became markup.
 pub(crate) fn assert_harmless(page: &Page) {
     let html = &page.body;
@@ -176,7 +176,7 @@ fn check_attributes(tag: &str, mut rest: &str) {
             assert!(web || value == "data:,", "{name} in <{tag}>");
         }
         if name == "src" {
-            // Pages load nothing, and what is in them is a picture of dots.
+            // Pages load nothing, and the images in them are pictures of dots.
             let is_picture = ["png", "gif", "jpeg", "x-icon", "webp"]
                 .iter()
                 .any(|kind| value.starts_with(&format!("data:image/{kind};base64,")));

@@ -1,14 +1,14 @@
-//! Tokens that show a form came from a page of ours.
+//! Tokens that prove that a form came from a page of ours.
 //!
-//! A token is a keyed hash of its purpose under a secret that lives as long as the daemon, so
-//! nothing need be remembered about the pages given out, and a restart makes all of them void.
+//! A token is a keyed hash of its purpose under a secret that lives as long as the daemon. So the
+//! pages need not be recorded, and a restart invalidates all tokens.
 
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Bytes of the secret: one block of SHA-256, which HMAC takes as it is (RFC 2104 §3).
+/// Bytes of the secret: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
 const SECRET_BYTES: usize = 64;
 
 /// The digits of a token, before those of the owner of a page.
@@ -26,32 +26,32 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// What a token is good for.
+/// The purpose of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose<'a> {
-    /// Everything a person may do on the local pages. Only ever written into a page under one of
-    /// the local names, where a page of another origin cannot read it.
+    /// Every action on the local pages. It is only written into pages under one of the local names,
+    /// where a page of another origin cannot read it.
     General,
-    /// The same, in a page that was written for this owner.
+    /// The same, in a page made for this owner.
     Page(&'a str),
-    /// Taking the request with this key off the queue. Written into the will-get page, which
-    /// appears under the name of a foreign origin and may be read by its scripts.
+    /// Removing the request with this key from the queue. Written into the will-get page, which
+    /// appears under the name of a foreign origin, whose scripts may read it.
     Undo(&'a str),
-    /// Confirming the request kept under this ticket. Appears as [`Purpose::Undo`] does.
+    /// Confirming the request under this ticket. Appears as [`Purpose::Undo`] does.
     Confirm(&'a str),
-    /// Fetching the page of this URL with its parts, and a few pages of its host that it links to.
-    /// Appears as [`Purpose::Undo`] does.
+    /// Fetching the page of this URL with its sub-resources, and a few pages of its host that it
+    /// links to. Appears as [`Purpose::Undo`] does.
     Fetch(&'a str),
-    /// Saying when the request with this key goes. Appears as [`Purpose::Undo`] does.
+    /// Setting the priority of the request with this key. Appears as [`Purpose::Undo`] does.
     Priority(&'a str),
 }
 
 impl Tokens {
-    /// Makes tokens under a new random secret.
+    /// Creates tokens under a new random secret.
     ///
     /// # Errors
     ///
-    /// When the system has no random numbers to give.
+    /// If the system cannot provide random numbers.
     pub fn new() -> Result<Self, getrandom::Error> {
         let mut secret = [0; SECRET_BYTES];
         getrandom::fill(&mut secret)?;
@@ -64,14 +64,14 @@ impl Tokens {
         self.token(Purpose::General)
     }
 
-    /// The same of a page for one owner, whom [`Tokens::owner`] tells: it does for everyone what
-    /// [`Purpose::General`] does, and nobody can make one for another owner.
+    /// The token of a page for one owner, which [`Tokens::owner`] returns. It permits the same as
+    /// [`Purpose::General`], and cannot be made for another owner.
     #[must_use]
     pub fn of_page(&self, owner: &str) -> String {
         self.token(Purpose::Page(owner)) + &hex::encode(owner)
     }
 
-    /// For whom the page was written that has this token; `None` where that is not told.
+    /// The owner for whom the page with this token was made; `None` if the token names no owner.
     #[must_use]
     pub fn owner(&self, presented: &str) -> Option<String> {
         let (token, owner) = presented.split_at_checked(TOKEN_LEN)?;
@@ -80,7 +80,7 @@ impl Tokens {
         is_it.then_some(owner)
     }
 
-    /// The token that takes one request, and no other, off the queue.
+    /// The token that removes one request, and no other, from the queue.
     #[must_use]
     pub fn undo(&self, key: &str) -> String {
         self.token(Purpose::Undo(key))
@@ -98,13 +98,13 @@ impl Tokens {
         self.token(Purpose::Fetch(url))
     }
 
-    /// The token that says when one request goes, and no other.
+    /// The token that sets the priority of one request, and no other.
     #[must_use]
     pub fn priority(&self, key: &str) -> String {
         self.token(Purpose::Priority(key))
     }
 
-    /// Whether `presented` is the token for `purpose`. Takes the same time whatever is wrong.
+    /// Whether `presented` is the token for `purpose`. Takes constant time.
     #[must_use]
     pub fn check(&self, purpose: Purpose<'_>, presented: &str) -> bool {
         let is_of_page = || purpose == Purpose::General && self.owner(presented).is_some();
@@ -121,7 +121,8 @@ impl Tokens {
 
     fn keyed(&self, purpose: Purpose<'_>) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new(&self.secret.into());
-        // The label ends with a byte that no label holds: no two purposes hash the same bytes.
+        // The label ends with a byte that no label contains, so no two purposes hash the same
+        // bytes.
         let (label, subject) = match purpose {
             Purpose::General => ("general", ""),
             Purpose::Page(owner) => ("page", owner),

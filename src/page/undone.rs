@@ -12,13 +12,14 @@ struct View {
     removed: bool,
 }
 
-/// Where it is.
+/// The path of the page.
 pub const PATH: &str = "/undone/";
 
-/// Bytes of the longest URL that its address carries along; longer addresses are refused by some.
+/// Bytes of the longest URL that the address carries along; some browsers refuse longer addresses.
 const LONGEST_URL: usize = 4096;
 
-/// Its address, without our origin. It names the URL that was taken off the queue, and nothing where none was.
+/// The address, without our origin. It names the URL that was removed from the queue, if there was
+/// one.
 #[must_use]
 pub fn path_of(url: &str, removed: bool) -> String {
     if !removed {
@@ -28,8 +29,8 @@ pub fn path_of(url: &str, removed: bool) -> String {
     format!("{PATH}?url={}", url_encode_form_args(url.as_bytes()))
 }
 
-/// Makes the page; `removed` says whether there was something to take off the queue. The URL of
-/// what was not there may be empty: nobody remembers it.
+/// Renders the page; `removed` says whether the queue had such a request. If it had none, the URL
+/// may be empty, because it is not recorded.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, url: &str, removed: bool) -> Page {
     templates.page("undone.html", 200, shell, &View { url: ShownUrl::new(url), removed })

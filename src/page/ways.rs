@@ -1,5 +1,5 @@
-//! What one can do from a message page: links to pages of ours, a form that fetches, and what is kept that
-//! is like what was asked for.
+//! The offers of a message page: links to pages of ours, a form that fetches, and stored URLs that
+//! resemble the requested one.
 
 use crate::page::links;
 use jiff::Timestamp;
@@ -14,16 +14,16 @@ use crate::page::Shell;
 use crate::storage::versions::memento::version_path;
 use wwwoffle_http::caching::like::Likeness;
 
-/// The page that tells what is kept that is like a URL.
+/// The page that lists stored URLs that resemble a given one.
 pub const MISSING: &str = "/missing/";
 
-/// Words of a URL that are searched for.
+/// Maximum number of words of a URL that are searched for.
 const MAX_WORDS: usize = 3;
 
-/// Characters of the shortest word that says something.
+/// Characters of the shortest significant word.
 const SHORTEST_WORD: usize = 3;
 
-/// Words of addresses that say nothing of their page.
+/// Words of addresses that do not describe their page.
 const SAY_NOTHING: [&str; 9] =
     ["html", "htm", "php", "asp", "aspx", "index", "search", "find", "amp"];
 
@@ -55,7 +55,7 @@ impl Way {
         Self::to("/", say("The start page of the proxy"))
     }
 
-    /// The list that something was to be done in; `path` is a path of ours.
+    /// The list that contains the button that was pressed; `path` is a path of ours.
     pub(crate) fn back(path: &str) -> Self {
         Self::to(path, say("Back to the list"))
     }
@@ -76,7 +76,7 @@ impl Way {
         Self::to("/ca", say("Have pages of secure sites kept: trust the certificate of this proxy"))
     }
 
-    /// The form that changes an option, with a rule for `url` in mind.
+    /// The form that changes an option, prepared for a rule for `url`.
     pub(crate) fn option(section: &str, key: &str, url: Option<&str>) -> Self {
         let url = url.and_then(linkable);
         let path = links::configuration(&[section, key], url.as_deref());
@@ -85,24 +85,24 @@ impl Way {
         Self::to(path, say("Change {option} in the configuration").with("option", option))
     }
 
-    /// What the configuration says of a URL.
+    /// The rules that apply to a URL.
     pub(crate) fn rules(url: &str) -> Option<Self> {
         let path = links::configuration(&["url"], Some(&linkable(url)?));
         Some(Self::to(path, say("What the configuration says of this address")))
     }
 
-    /// What is kept that is like a URL.
+    /// Stored URLs that resemble `url`.
     pub(crate) fn like(url: &str) -> Option<Self> {
         let path = with_url(MISSING, url)?;
         Some(Self::to(path, say("Look for similar pages that are kept")))
     }
 
-    /// What is kept of the host of a URL.
+    /// Stored URLs of the same host.
     pub(crate) fn host(url: &str) -> Option<Self> {
         Some(Self::to(with_url("/index/url", url)?, say("What is kept of this host")))
     }
 
-    /// What is kept with the words of a URL in it.
+    /// Stored pages that contain the words of a URL.
     pub(crate) fn words(url: &str) -> Option<Self> {
         let words = words(&linkable(url)?);
         let path = format!("{}?q={}", links::SEARCH, url_encode_form_args(words.as_bytes()));
@@ -110,7 +110,7 @@ impl Way {
         (!words.is_empty()).then(|| Self::to(path, label))
     }
 
-    /// The form that fetches a page, with all its choices.
+    /// The form that fetches a page, with all its options.
     pub(crate) fn choices(url: &str) -> Option<Self> {
         linkable(url)?;
         Some(Self::to(links::fetch(url), say("Fetch it with more choices")))
@@ -132,7 +132,7 @@ fn has_option(section: &str, key: &str) -> bool {
     known.is_some_and(|known| known.options.iter().any(|option| option.key == key))
 }
 
-/// A URL as it may stand in an address of ours.
+/// A URL in the form in which it may stand in an address of ours.
 fn linkable(url: &str) -> Option<String> {
     ShownUrl::new(url).href
 }
@@ -141,8 +141,8 @@ fn with_url(path: &str, url: &str) -> Option<String> {
     Some(format!("{path}?{}", url_encode_form_args(linkable(url)?.as_bytes())))
 }
 
-/// The words of a URL that tell most of what the page is about: the last ones of its path, else of the values
-/// of its arguments, as they are written.
+/// The most descriptive words of a URL: the last ones of its path, else of the values of its
+/// arguments, as they are written.
 fn words(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let Some((_, rest)) = rest.split_once('/') else { return String::new() };
@@ -155,7 +155,7 @@ fn words(url: &str) -> String {
     words.join(" ")
 }
 
-/// The last words of an encoded text that say something.
+/// The last significant words of an encoded text.
 fn telling(text: &str) -> Vec<String> {
     let text = url_decode_form_args(text.as_bytes());
     let text = String::from_utf8_lossy(&text);
@@ -172,7 +172,7 @@ fn telling(text: &str) -> Vec<String> {
     words.split_off(first)
 }
 
-/// A page that can be fetched, with the token for just that.
+/// A page that can be fetched, with the token for that one purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct Fetch<'a> {
     /// Its URL, without credentials.
@@ -187,12 +187,12 @@ pub(crate) struct FetchView {
     url: String,
     token: String,
     as_configured: &'static str,
-    /// Whether it waits for the line.
+    /// Whether the fetch waits until we are online.
     is_offline: bool,
 }
 
 impl FetchView {
-    /// `None` for what is no URL that can be sent back by a form.
+    /// Returns `None` if the request is not a URL that a form can send back.
     pub(crate) fn new(fetch: &Fetch<'_>, shell: &Shell) -> Option<Self> {
         let url = linkable(fetch.url).filter(|url| url == fetch.url)?;
         Some(Self {
@@ -204,14 +204,14 @@ impl FetchView {
     }
 }
 
-/// A kept page that is like the one that was asked for.
+/// A stored page that resembles the requested one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Like {
-    /// How its URL differs.
+    /// The difference between the two URLs.
     pub likeness: Likeness,
     /// Its URL.
     pub url: String,
-    /// When it was stored, and when it came.
+    /// When it was stored, and when it arrived.
     pub version: (Timestamp, Timestamp),
 }
 
@@ -221,7 +221,7 @@ pub(crate) struct LikeView {
     url: ShownUrl,
     how: Text,
     when: ShownTime,
-    /// Where it is shown as it was, without our origin.
+    /// The page that displays the version itself, without our origin.
     copy: Option<String>,
 }
 
@@ -231,13 +231,13 @@ impl LikeView {
             url: ShownUrl::new(&like.url),
             how: how(like.likeness),
             when: ShownTime::new(like.version.1, &shell.zone),
-            // Online its own address leads to its origin.
+            // Online, the page's own address leads to its origin.
             copy: copy_of(&like.url, like.version).filter(|_| shell.mode != Mode::Offline),
         }
     }
 }
 
-/// Where a copy is shown as it was, without our origin.
+/// The page that displays a version itself, without our origin.
 pub(crate) fn copy_of(url: &str, version: (Timestamp, Timestamp)) -> Option<String> {
     linkable(url).map(|url| version_path(&url, version))
 }

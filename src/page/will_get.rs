@@ -1,4 +1,5 @@
-//! The message page for a page that is missing offline: it was recorded, and how to undo that.
+//! The message page for a page that is missing offline: its request was recorded, and can be
+//! undone.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,30 +9,30 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way};
 use crate::page::{Page, Shell, Templates};
 
-/// What the page says.
+/// The content of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct WillGet<'a> {
-    /// What was asked for.
+    /// The requested URL.
     pub url: &'a str,
     /// The key of the request on the queue.
     pub key: &'a str,
     /// [`Tokens::undo`](crate::page::token::Tokens::undo) for that key.
     pub undo_token: &'a str,
-    /// When it was recorded before; `None` when it was recorded just now.
+    /// When it was recorded before; `None` if it was recorded just now.
     pub recorded: Option<Timestamp>,
-    /// What the last attempt ended with.
+    /// The error of the last attempt.
     pub last_error: Option<&'a str>,
-    /// How many bytes of it are here, and how many it has in all if that is known, when only a part is.
+    /// For an incomplete copy: the bytes that are stored, and the total if it is known.
     pub part: Option<(u64, Option<u64>)>,
-    /// When it goes, as somebody has said.
+    /// The priority that a user has set.
     pub priority: Priority,
     /// [`Tokens::priority`](crate::page::token::Tokens::priority) for that key.
     pub priority_token: &'a str,
-    /// It can be fetched with its parts and what it links to.
+    /// The offer to fetch it with its sub-resources and its links.
     pub fetch: Option<Fetch<'a>>,
-    /// What is kept of the same host that is like it.
+    /// Stored URLs of the same host that resemble it.
     pub likes: &'a [Like],
-    /// Whether older versions of it are kept.
+    /// Whether older versions of it are stored.
     pub has_versions: bool,
 }
 
@@ -56,7 +57,7 @@ struct PartView {
     total: Option<String>,
 }
 
-/// Makes the page, with status 504: a program that asked must not take it for the page wanted.
+/// Renders the page, with status 504, so that a program does not mistake it for the requested page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, will_get: &WillGet<'_>) -> Page {
     let url = will_get.url;

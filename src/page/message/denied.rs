@@ -1,29 +1,29 @@
-//! What is told to those who may not.
+//! Texts for clients without permission.
 
 use super::Words;
 use crate::base::text::{Text, say};
 
-/// Why someone may not.
+/// Why a client has no permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// Their machine may not use the proxy.
+    /// The client's machine may not use the proxy.
     Machine,
-    /// The proxy serves its users only, and nobody has said to be one.
+    /// The proxy serves its users only, and the client has not logged in.
     ProxyLogin,
-    /// Our own pages are for its users only, too.
+    /// Our own pages, too, are for users of the proxy only.
     Login,
-    /// Commanding needs the control password.
+    /// Commands need the control password.
     Control,
-    /// So does a page that is for whoever owns the machine.
+    /// The same for a page that only the administrator may read.
     ControlPage,
-    /// What was given is not the control password.
+    /// The control password is wrong.
     WrongControl,
-    /// Too many wrong passwords came from there.
+    /// The client's address has sent too many wrong passwords.
     TooOften {
-        /// How long there is to wait.
+        /// The seconds to wait.
         seconds: u64,
     },
-    /// Too many passwords are being checked.
+    /// Too many password checks are running.
     Busy,
 }
 
@@ -35,7 +35,7 @@ fn again() -> Vec<Text> {
 }
 
 impl Denied {
-    /// The status it is said with.
+    /// The status of the message.
     #[must_use]
     pub fn status(self) -> u16 {
         self.words().status

@@ -1,4 +1,4 @@
-//! What is told of origins that gave no answer.
+//! Texts about origins that did not respond.
 
 use super::{OriginFailure, Phase, Words};
 use crate::base::shown;
@@ -68,7 +68,7 @@ impl OriginFailure<'_> {
         Words { status, title, happened, advice }
     }
 
-    /// The same of those that did answer.
+    /// The same for origins that did respond.
     fn of_answer(&self) -> Words {
         let (title, happened, advice) = match self {
             Self::HeadTooLarge => (

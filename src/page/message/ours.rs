@@ -1,4 +1,4 @@
-//! What is told of requests that we refuse, or that fail here.
+//! Texts about requests that we refuse, or that fail here.
 
 use super::Words;
 use crate::base::text::{Text, say};

@@ -1,22 +1,22 @@
-//! What is told of URLs that the configuration says something about.
+//! Texts about URLs to which a rule of the configuration applies.
 
 use super::Words;
 use crate::base::text::say;
 
-/// What the configuration says of a URL.
+/// The rule that applies to a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ruled {
-    /// It is never got.
+    /// The URL is never fetched.
     Blocked,
-    /// Its port is one of another protocol.
+    /// The port of the URL belongs to another protocol.
     OtherProtocol,
     /// The method of the request is not registered.
     UnknownMethod,
-    /// What is there leads to a URL that is never got.
+    /// The stored copy redirects to a blocked URL.
     LeadsToBlocked,
-    /// It is never kept, and there is no line.
+    /// The URL is never stored, and the proxy is offline.
     NeverKept,
-    /// What is not kept is not queued.
+    /// URLs that are not stored are not queued.
     NotQueued,
 }
 

@@ -9,7 +9,7 @@ use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
 use crate::page::ways::{Fetch, Like};
 use wwwoffle_http::caching::like::Likeness;
 
-/// Each message there is, with the status it is told with.
+/// Every message, with its status.
 pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
     let failed = |failure| Message::OriginFailed { url: text, failure, kept: None };
     let kept = Some(Kept { url: text, stored: time(), came: time() });
@@ -120,7 +120,7 @@ fn a_kept_copy_is_offered() {
     assert!(body.contains("href=\"http://localhost:8080/info/?http://a.example/p\""));
 }
 
-/// What does the thing stands on the page, and not advice to look for it.
+/// The page offers the action itself, not advice on how to find it.
 #[test]
 fn each_leads_to_what_does_the_thing() {
     let url = "http://a.example/p";

@@ -1,37 +1,37 @@
-//! What is told of origins that cannot prove who they are, or speak no TLS.
+//! Texts about origins that cannot prove their identity, or that do not support TLS.
 
 use super::Words;
 use crate::base::text::{Text, say};
 
-/// What is wrong with an origin's certificate.
+/// The fault of an origin's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadCertificate {
-    /// Its time is over.
+    /// The certificate has expired.
     Expired,
-    /// Its time has not begun.
+    /// The certificate is not valid yet.
     NotYetValid,
-    /// It is for other hosts.
+    /// The certificate is for other hosts.
     WrongName,
-    /// Nobody but its owner has signed it.
+    /// The certificate is signed only by its own key.
     SelfSigned,
-    /// What signed it was not sent, and is not trusted.
+    /// The issuer's certificate was not sent, and is not trusted.
     MissingIssuer,
-    /// No authority that is trusted has signed it.
+    /// No trusted authority has signed the certificate.
     UnknownIssuer,
-    /// Its authority has taken it back.
+    /// The authority has revoked the certificate.
     Revoked,
-    /// It breaks the rules in another way.
+    /// The certificate breaks the rules in another way.
     Unusable,
 }
 
-/// Why no TLS connection came about.
+/// Why no TLS connection was established.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoTls {
-    /// What answers there speaks something else.
+    /// The server on this port does not speak TLS.
     NotSpoken,
     /// A handshake message is larger than the TLS library accepts.
     TooLarge,
-    /// Both speak TLS, and came to no agreement.
+    /// The two sides have no TLS version or cipher suite in common.
     NoAgreement,
 }
 
@@ -67,7 +67,7 @@ fn network() -> Text {
 }
 
 impl BadCertificate {
-    /// Whether this machine's clock may be what is wrong.
+    /// Whether a wrong clock of this machine may be the cause.
     pub(super) const fn is_about_time(self) -> bool {
         matches!(self, Self::Expired | Self::NotYetValid)
     }

@@ -1,4 +1,4 @@
-//! A message as a page.
+//! Renders a message as a page.
 
 use crate::page::links;
 use serde::Serialize;
@@ -10,12 +10,12 @@ use crate::page::certificates::ChainView;
 use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way, copy_of};
 use crate::page::{Page, Shell, Templates};
 
-/// What a page offers besides, which only whoever has the request knows.
+/// Additional offers of a page, which depend on the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aid<'a> {
-    /// What was asked for can be fetched later.
+    /// The request can be fetched later.
     pub fetch: Option<Fetch<'a>>,
-    /// What is kept of the same host that is like what was asked for.
+    /// Stored URLs of the same host that resemble the requested one.
     pub likes: &'a [Like],
 }
 
@@ -32,29 +32,29 @@ struct View {
     kept: Option<KeptView>,
     fetch: Option<FetchView>,
     likes: Vec<LikeView>,
-    /// The clock of this machine, where it may be what is wrong.
+    /// The clock of this machine, if it may be wrong.
     clock: Option<ShownTime>,
     chain: Option<ChainView>,
-    /// The page of ours where the certificate can be allowed, without our origin.
+    /// The page of ours that can allow the certificate, without our origin.
     allow: Option<String>,
 }
 
 #[derive(Serialize)]
 struct KeptView {
     url: ShownUrl,
-    /// The page of ours about it, and where it is shown as it was, without our origin.
+    /// Our page about the copy, and the page that shows the version itself, without our origin.
     about: String,
     copy: Option<String>,
     stored: ShownTime,
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page {
     page_with(templates, shell, message, &Aid::default())
 }
 
-/// The same with what else can be offered.
+/// Renders the page with additional offers.
 #[must_use]
 pub fn page_with(
     templates: &Templates,

@@ -1,12 +1,12 @@
-//! What one can do about each message: links to the pages of ours that do it.
+//! The offers of each message: links to the pages of ours that help.
 
 use super::{Message, OriginFailure, Ruled};
 use crate::api::Mode;
 use crate::page::ways::Way;
 
 impl Message<'_> {
-    /// The links of the page, the most useful first. They tell nothing: the page may be read by the scripts
-    /// of the site in whose place it stands.
+    /// The links of the page, the most useful first. They disclose nothing, because the scripts of
+    /// the site whose place the page takes may read it.
     pub(super) fn ways(&self, mode: Mode) -> Vec<Way> {
         let url = self.asked().unwrap_or_default();
         match self {
@@ -57,7 +57,7 @@ impl Message<'_> {
             | Self::MethodNotAllowed { .. }
             | Self::SpoolFailed { .. }
             | Self::Internal => vec![Way::start()],
-            // Who may not come in has nowhere to go.
+            // A client without permission could not open any page of ours.
             Self::Denied(_) => Vec::new(),
         }
     }
