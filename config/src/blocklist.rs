@@ -37,7 +37,7 @@ EasyList, the one that blockers in browsers read. Such a list decides where one 
 request, or an exception of its own (`@@`) takes that back; what stands before it in the array comes first, so that
 a specification with `!` excepts from it. Lists that follow one another are read as one, as browsers do.
 
-A rule is compared with the URL, with the page that asks for it (`Referer`, `Sec-Fetch-PageRelation`) and with what it
+A rule is compared with the URL, with the page that asks for it (`Referer`, `Sec-Fetch-Site`) and with what it
 is asked for (`Sec-Fetch-Dest`): `||ads.example^$script,third-party` blocks scripts that pages of other sites
 load. Browsers send the last two over HTTPS only; where they are missing, the request counts as `other`,
 and as one of the site itself if there is no `Referer` either. Rules that hide parts of pages (`##`) are passed

@@ -76,7 +76,7 @@ const FORMER_INTRODUCTION: &str = r#"# From WWWOFFLE 2.9
 `wwwoffle config import OLD.conf --output wwwoffle.conf` writes an old file anew, with its comments and with the
 files of sections that it names. It tells each line that has no counterpart, with the reason, and leaves it in the
 new file as a comment. Passwords do not come along: `wwwoffle passwd` makes new ones. HTTPS is stored by default:
-`enable-caching = no` and an `allow-tunnel` for all hosts are left out. A file of 2.9 that is found in the location of a
+`enable-caching = no` and an `allow-tunnel` for all hosts are left out. A file of 2.9 that is found in the place of a
 new one is refused, and the message names the command that converts it.
 
 The configuration is TOML now. Sections have the names they had, in small letters with dashes, and so have most
@@ -96,7 +96,7 @@ options. What differs in general:
   As before, the first that matches decides. A rule can have several URL-SPECIFICATIONs and set several options.
 - A list is an array: `urls = ["*://ads.example/*", { file = "more.txt" }]`. `!` and `~` are what they were.
 - `http://www.example.org:8000` without a slash means every page there; 2.9 took it for the name of a host.
-- `[file]` in location of a section is `include = "file.toml"` in it.
+- `[file]` in place of a section is `include = "file.toml"` in it.
 - The options for requests online differ from HTTP's own rules only where they are set: by default a page is asked for
   again when it is stale by those rules.
 - `wwwoffle -purge` is [`wwwoffle purge`](purge.md). It tells beforehand what would go, can be done by the daemon itself (`every`,

@@ -13,7 +13,7 @@ use super::intent::SEC_FETCH_DEST;
 use super::protocols;
 use crate::net::upstream::Via;
 
-/// `Sec-Fetch-PageRelation`: what the page that asks is to the URL (Fetch Metadata §2.4).
+/// `Sec-Fetch-Site`: what the page that asks is to the URL (Fetch Metadata §2.4).
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// What becomes of a request by its URL and who asks, whatever is kept of it.

@@ -15,7 +15,7 @@ pub struct BlockQuery<'a> {
     pub url: &'a UrlParts<'a>,
     /// The page that it is asked for by: `Referer`. It is compared by its host.
     pub page: Option<&'a CanonicalUrl>,
-    /// What that page is to the URL, where the browser says so: `Sec-Fetch-PageRelation`.
+    /// What that page is to the URL, where the browser says so: `Sec-Fetch-Site`.
     pub site: Option<PageRelation>,
     /// What it is asked for.
     pub purpose: Purpose,
@@ -58,7 +58,7 @@ pub enum PageRelation {
 }
 
 impl PageRelation {
-    /// Reads `Sec-Fetch-PageRelation` (Fetch Metadata §2.4). What it does not know it says nothing of.
+    /// Reads `Sec-Fetch-Site` (Fetch Metadata §2.4). What it does not know it says nothing of.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         match value.trim() {

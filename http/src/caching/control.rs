@@ -43,9 +43,9 @@ pub struct ParseSecondsError;
 /// ```
 /// # use std::time::Duration;
 /// # use wwwoffle_http::caching::control::{FOREVER, ParseSecondsError, parse_delta_seconds};
-/// assert_eq!(delta_seconds(b"3600"), Ok(Duration::from_secs(3_600)));
-/// assert_eq!(delta_seconds(b"99999999999999999999"), Ok(FOREVER));
-/// assert_eq!(delta_seconds(b"-1"), Err(NotSeconds));
+/// assert_eq!(parse_delta_seconds(b"3600"), Ok(Duration::from_secs(3_600)));
+/// assert_eq!(parse_delta_seconds(b"99999999999999999999"), Ok(FOREVER));
+/// assert_eq!(parse_delta_seconds(b"-1"), Err(ParseSecondsError));
 /// ```
 pub fn parse_delta_seconds(field: &[u8]) -> Result<Duration, ParseSecondsError> {
     if field.is_empty() || !field.iter().all(u8::is_ascii_digit) {

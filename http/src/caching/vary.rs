@@ -199,7 +199,7 @@ enum Fit {
 /// };
 /// let fields = HeaderMap::from_iter([(http::header::VARY, "Accept-Language".parse().unwrap())]);
 /// let (german, received) = (request("de, en;q=0.5"), SystemTime::UNIX_EPOCH);
-/// let stored = [Stored { fields: &fields, variant: "", request: &german, received }];
+/// let stored = [StoredVariant { fields: &fields, variant: "", request: &german, received }];
 /// assert_eq!(select(&stored, &request("EN;q=0.5,de")), Some(0));
 /// assert_eq!(select(&stored, &request("fr")), None);
 /// ```
