@@ -1,12 +1,12 @@
-//! A request, phase by phase: read the target, look what is kept, decide, do.
+//! One request, phase by phase: read the target, look up stored copies, decide, act.
 //!
 //! ```text
-//! handle ── target ── own page ───────────────────────────── the site, by way of the server
+//! handle ── target ── own page ───────────────────────────── the site, through the server
 //!              ├───── /http/host/ ── gateway ─ resource, below
 //!              ├───── admit ── 407
 //!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
 //!              │                   └──── tunnel
-//!              └───── resource ── ask ─┬─ stand_in, where an alias or a block says so
+//!              └───── resource ── ask ─┬─ stand_in, if an alias or a block applies
 //!                                     └─ decide ── Serve ─── kept, memento
 //!                                              ├───── Fetch ─── through ── download
 //!                                              ├───── Pass ──── pass
@@ -110,22 +110,22 @@ use crate::storage::store::Kept;
 use wwwoffle_http::caching::reuse::Reuse;
 use wwwoffle_http::fields::{has_passed, strip_one_hop};
 
-/// How many interim answers may wait for a client.
+/// Maximum number of interim responses that wait for a client.
 const MAX_INTERIMS: usize = 8;
 
-/// Whom a request comes from.
+/// The client of a request.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// The way for interim answers, if there is one.
+    /// The channel for interim responses, if the connection has one.
     pub interims: Option<Interims>,
-    /// Whose connection it is.
+    /// The connection of the client.
     pub visitor: Visitor,
     /// The server that the client is connected to.
     pub server: Arc<dyn ProxyServer>,
 }
 
 impl Client {
-    /// Passes an interim answer on, less what was meant for our hop.
+    /// Forwards an interim response, without its hop-by-hop fields.
     fn tell(&self, (status, mut fields): Interim) {
         strip_one_hop(&mut fields);
         if self.is_inside() {
@@ -136,15 +136,15 @@ impl Client {
         }
     }
 
-    /// Whether its connection is answered in the place of a site. Then the browser must not go round
-    /// the proxy over QUIC, nor by another host (RFC 7838).
+    /// Whether we answer the connection in place of a site. Then the browser must not bypass the
+    /// proxy over QUIC or through another host (RFC 7838).
     fn is_inside(&self) -> bool {
         matches!(self.visitor.door, Door::Site(_))
     }
 }
 
-/// Answers one request. Dropping it is what happens when the client leaves: a download that it
-/// began goes on.
+/// Answers one request. The future is dropped if the client leaves; a download that it started
+/// continues.
 pub async fn handle(
     context: Arc<ProxyContext>,
     client: Client,
@@ -181,7 +181,7 @@ async fn answer(
     let (mut parts, incoming) = request.into_parts();
     let reader = PageReader::of(mode, &parts.headers);
     let audience = Audience::of(&parts.method, &parts.headers);
-    // From here on no part of the program has it: it cannot be kept, queued, logged or sent on.
+    // Removed from the request, so that it is never stored, queued, logged or forwarded.
     let login = Login::take(&mut parts.headers, &PROXY_AUTHORIZATION);
     if !admit::still_served(&context, &client.visitor) {
         return admit::end(&context, &reader, audience);
@@ -255,7 +255,7 @@ async fn resource_of(
     Box::pin(decided(context, client, mode, resource, (parts, post), rest)).await
 }
 
-/// What is said where `client` may not go so far.
+/// The response if `client` may not request addresses in this network.
 fn inward(
     context: &ProxyContext,
     client: &Client,
@@ -274,7 +274,7 @@ fn inward(
     Some(reply::told(context, &reader, audience, &told))
 }
 
-/// Decides what is done, and does it. `post` is the body of a form that was read whole.
+/// Decides about a request and acts. `post` is the body of a form that was read whole.
 async fn decided(
     context: &Arc<ProxyContext>,
     client: &Client,
@@ -297,7 +297,7 @@ async fn decided(
     response
 }
 
-/// Answers a request that is read.
+/// Answers a parsed request.
 async fn answer_to(
     context: &Arc<ProxyContext>,
     client: &Client,
@@ -356,7 +356,7 @@ async fn answer_to(
     response
 }
 
-/// The answer in place of one that is kept and cannot be decoded for its client.
+/// The response if the stored copy cannot be decoded for the client.
 fn instead_of(
     context: &ProxyContext,
     reader: &PageReader,
@@ -375,12 +375,13 @@ enum Unread {
     Stalled,
 }
 
-/// How fast a small body has to come on the whole, in bytes a second: no line is so slow that TCP works on
-/// it. Without that, a client that sends a byte now and then would hold its place for months.
+/// Minimum average speed of a small body, in bytes per second: every link on which TCP works is
+/// faster. Without it, a client that sends a byte now and then would hold its connection for
+/// months.
 const SLOWEST_BODY: u64 = 16;
 
-/// Reads a body whose length is known to be small; `patience` is for each next piece of it, and once more
-/// for all of it.
+/// Reads a body whose length is known to be small. `patience` is the time limit for each piece, and
+/// part of the limit for the whole body.
 async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, Unread> {
     let mut whole = BytesMut::new();
     let length = body.size_hint().upper().unwrap_or(0);
@@ -400,17 +401,17 @@ async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, Unr
     }
 }
 
-/// What of a request is not read yet: it goes to the origin, if anywhere.
+/// The unread rest of a request, which may go to the origin.
 struct Rest {
     /// The body, if it was not read whole.
     incoming: Option<Incoming>,
-    /// The connection, if it may become another protocol.
+    /// The connection, if it may switch to another protocol.
     upgrade: Option<OnUpgrade>,
-    /// What the origin has to answer to the WebSocket that was asked for over HTTP/2.
+    /// The expected response of the origin to a WebSocket request that came over HTTP/2.
     handshake: Option<Handshake>,
 }
 
-/// Takes the way to the bare connection out of a request.
+/// Takes the upgrade of the connection out of a request.
 fn upgrade_of(parts: &mut Parts) -> Option<OnUpgrade> {
     parts.headers.get(UPGRADE)?;
     parts.extensions.remove::<OnUpgrade>()
@@ -465,7 +466,7 @@ async fn act(
         }
         (Decision::Confirm, kept) => missing::confirm(context, &ask, kept.is_some()),
         (Decision::Refuse(refusal), _) => missing::refuse(context, &ask, refusal),
-        // The decision was made from what is kept, so this is not reached.
+        // Unreachable: this decision requires a stored copy.
         (
             Decision::Serve
             | Decision::ServeVersion
@@ -476,7 +477,7 @@ async fn act(
     }
 }
 
-/// Asks the origin as if nothing was stored, where the stored body is damaged.
+/// Asks the origin as if nothing was stored, because the stored body is damaged.
 async fn fetch_again(
     context: &Arc<ProxyContext>,
     client: &Client,
@@ -495,7 +496,7 @@ async fn fetch_again(
     Box::pin(through::fetch(context, client, ask, &Found::default())).await
 }
 
-/// Why what is kept is served while online.
+/// Why the stored copy is served while online.
 fn reused(ask: &Ask) -> Why {
     let verdict = ask.verdict.as_ref();
     let by = match verdict.map(|verdict| (verdict.reuse, verdict.by)) {

@@ -50,7 +50,7 @@ pub fn bar(
     Bar { html, style }
 }
 
-/// The age of an event, in the largest unit of which it has at least two.
+/// The age of an event, in the largest unit that it spans at least twice.
 fn age(kept: Timestamp, now: Timestamp) -> Text {
     const HOUR: u64 = 60;
     const DAY: u64 = 24 * HOUR;

@@ -27,24 +27,24 @@ use self::crowd::Crowd;
 pub use self::logins::{Candidate, Logins, Refused};
 use self::strangers::Strangers;
 
-/// What is known of clients while the daemon runs.
+/// The state of access control while the daemon runs.
 #[derive(Debug)]
 pub struct Access {
-    /// The passwords.
+    /// The password checks.
     pub logins: Logins,
-    /// Those that may not use the proxy.
+    /// Clients that may not use the proxy.
     pub strangers: Strangers,
-    /// How many connections each of them has.
+    /// The number of connections of each client.
     pub crowd: Crowd,
     names: ArcSwap<ResolvedNames>,
 }
 
 impl Access {
-    /// Nobody has come yet.
+    /// Starts with no clients.
     ///
     /// # Errors
     ///
-    /// When the system has no random numbers to give.
+    /// If the system cannot provide random numbers.
     pub fn new() -> Result<Self, getrandom::Error> {
         Ok(Self {
             logins: Logins::new()?,

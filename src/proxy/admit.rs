@@ -1,4 +1,4 @@
-//! Whether a request is let in: the proxy may have users, each with a password.
+//! Admission of a request: the proxy may have users, each with a password.
 
 use hyper::Response;
 use hyper::header::{
@@ -19,34 +19,34 @@ use crate::page::context::PageReader;
 use crate::page::message::{Denied, Message};
 use crate::proxy::context::ProxyContext;
 
-/// What users and their browsers see of where a password is for. UTF-8 is what we compare (RFC 7617
+/// The realm that browsers show to users with the password prompt. We compare in UTF-8 (RFC 7617
 /// §2.1).
 const FOR_USERS: HeaderValue =
     HeaderValue::from_static("Basic realm=\"wwwoffle\", charset=\"UTF-8\"");
 const FOR_CONTROL: HeaderValue =
     HeaderValue::from_static("Basic realm=\"control\", charset=\"UTF-8\"");
 
-/// Whether the connection is still one that is served: the configuration may have changed since it
-/// was opened, and a connection that is answered in the place of a site belongs to a user.
+/// Whether the connection may still be served. The configuration may have changed since it was
+/// opened, and a connection that we answer in place of a site belongs to a user.
 pub(crate) fn still_served(context: &ProxyContext, visitor: &Visitor) -> bool {
     let config = context.base.config();
     context.clients.access.serves(&config, visitor.peer.ip(), visitor.ours)
         && (!is_inside(visitor) || is_let_in(&config.allowed_users.users, visitor))
 }
 
-/// Whether the connection is answered in the place of a site.
+/// Whether we answer the connection in place of a site.
 fn is_inside(visitor: &Visitor) -> bool {
     matches!(visitor.door, Door::Site(_))
 }
 
-/// Whether whoever opened the connection with CONNECT is still a user, if there are any, with the
-/// password that was given then.
+/// Whether the user who opened the connection with CONNECT is still configured, with the same
+/// password. True if no users are configured.
 fn is_let_in(users: &Users, visitor: &Visitor) -> bool {
     users.is_empty()
         || visitor.user.as_ref().is_some_and(|user| users.named(user.name.as_bytes()) == Some(user))
 }
 
-/// The answer to a connection that is not served any more.
+/// The response on a connection that may no longer be served.
 pub(super) fn end(
     context: &ProxyContext,
     reader: &PageReader,
@@ -58,8 +58,9 @@ pub(super) fn end(
     response
 }
 
-/// Finds out who the user is, where there are users, and tells `visitor`. With `control`, the control password
-/// in place of a user's is asked about again but is no guess.
+/// Identifies the user, if users are configured, and records it in `visitor`. `control` is the
+/// control password. A client that sends it in place of a user's password is asked again, but that
+/// is not counted as a guess.
 pub(super) async fn as_user(
     context: &ProxyContext,
     visitor: &mut Visitor,
@@ -85,8 +86,8 @@ pub(super) async fn as_user(
     }
 }
 
-/// What the password of a login is to be compared with: that of its user, or for a user whom nobody
-/// knows another one, so that the time does not tell that.
+/// The password to compare with that of a login. An unknown user is compared with a substitute, so
+/// that the response time does not disclose which users exist.
 pub(crate) fn candidate(config: &Config, login: &Login) -> Option<Candidate> {
     let users = &config.allowed_users.users;
     let known = users.named(&login.user).map(|user| Candidate::Hash(user.hash.clone()));
@@ -97,17 +98,17 @@ pub(crate) fn candidate(config: &Config, login: &Login) -> Option<Candidate> {
     known.or_else(any)
 }
 
-/// What is told of a refused login; `again` asks for another one.
+/// The message for a refused login; `again` asks for another login.
 pub(crate) fn denied(refused: Refused, again: Denied) -> Denied {
     match refused {
         Refused::Wrong => again,
-        // Rounded up, so that waiting so long is enough.
+        // Rounded up, so that waiting for this time is enough.
         Refused::TooOften(wait) => Denied::TooOften { seconds: wait.as_secs() + 1 },
         Refused::Busy => Denied::Busy,
     }
 }
 
-/// Says no, in the form that fits who asked.
+/// Refuses a request, in the form that suits its client.
 pub(super) fn refuse(
     context: &ProxyContext,
     mode: Mode,
@@ -120,7 +121,7 @@ pub(super) fn refuse(
     with_challenge(reply::told(context, &reader, audience, &told), denied)
 }
 
-/// Adds the field that asks for a login, or says when to come again.
+/// Adds the field that asks for a login, or that says when to retry.
 pub(crate) fn with_challenge(mut response: Response<Body>, denied: Denied) -> Response<Body> {
     let (name, value): (HeaderName, HeaderValue) = match denied {
         Denied::ProxyLogin => (PROXY_AUTHENTICATE, FOR_USERS),

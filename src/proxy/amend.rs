@@ -1,4 +1,4 @@
-//! What is changed in an answer on its way to the browser; what is kept stays as it came.
+//! Changes to a response on its way to the browser; the stored copy stays unchanged.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::page::message::{Message, Ruled};
 use crate::proxy::context::ProxyContext;
 use wwwoffle_http::redirect::location;
 
-/// What changes the answers to one request.
+/// The changes to the responses of one request.
 pub(super) struct Amendment {
     config: Arc<Config>,
     url: CanonicalUrl,
@@ -29,13 +29,12 @@ pub(super) struct Amendment {
     censors: bool,
 }
 
-/// Marks an answer that came from an origin, now or when it was kept. What we say ourselves is not
-/// changed.
+/// Marks a response of an origin, received now or stored. Our own messages are not changed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Foreign;
 
 impl Amendment {
-    /// What the configuration changes in the answer to `ask`; `None` when that is nothing.
+    /// The configured changes to the response for `ask`; `None` if there are no changes.
     pub(super) fn of(ask: &Ask) -> Option<Self> {
         let config = &ask.config;
         let location_error = *config.dont_get.location_error.of(&UrlParts::of(&ask.bare));
@@ -50,7 +49,7 @@ impl Amendment {
         })
     }
 
-    /// Changes an answer.
+    /// Changes a response.
     pub(super) fn apply(
         &self,
         context: &ProxyContext,

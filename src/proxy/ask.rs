@@ -1,4 +1,4 @@
-//! A request as the proxy sees it: who wants what, and what the origin will be sent.
+//! A request in the terms of the proxy: its owner, its intent, and its form for the origin.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -41,71 +41,72 @@ use wwwoffle_http::caching::noise::Nearness;
 use wwwoffle_http::caching::reuse::Verdict;
 use wwwoffle_http::fields::{add_via, has_member, strip_one_hop, strip_overrides};
 
-/// The largest body of a POST, in bytes, whose answer is kept and which can be queued: the body is
-/// part of the key, so it is read whole first.
+/// The largest body of a POST, in bytes, whose response is stored and which can be queued. The body
+/// is part of the key, so it is read whole first.
 pub const MAX_KEPT_POST: u64 = 256 * 1024;
 
 /// A request for a resource of an origin.
 #[derive(Debug)]
 pub struct Ask {
-    /// The resource; for a POST that can be kept its URL has the digest of the body.
+    /// The resource. The URL of a POST that can be stored contains the digest of the body.
     pub resource: Resource,
-    /// Its URL as rules are found by it: without what a body or a login adds to the key.
+    /// The URL for matching rules: without the additions of a body or a login to the key.
     pub bare: CanonicalUrl,
-    /// What the configuration says of that URL, and of who asks for it.
+    /// The ruling of the configuration for that URL and this client.
     pub ruling: Ruling,
-    /// Whose it is.
+    /// The owner of the request.
     pub owner: Owner,
-    /// Where its answer may lie.
+    /// The places where its response may be stored.
     pub places: Arc<Places>,
     /// Its method.
     pub method: Method,
-    /// Its fields, less those of one hop.
+    /// Its fields, without the hop-by-hop ones.
     pub fields: HeaderMap,
-    /// The version it came in.
+    /// The HTTP version of the client.
     pub version: Version,
-    /// The protocol it wants to change to, if any.
+    /// The protocol to upgrade to, if any.
     pub upgrade: Option<HeaderValue>,
-    /// Whether the client takes trailers.
+    /// Whether the client accepts trailers.
     pub trailers: bool,
-    /// The mode it began under.
+    /// The mode at its start.
     pub mode: Mode,
-    /// The configuration it began under.
+    /// The configuration at its start.
     pub config: Arc<Config>,
-    /// When it came.
+    /// When it arrived.
     pub now: SystemTime,
-    /// Who gets the answer.
+    /// The audience of the response.
     pub audience: Audience,
-    /// What the decision is made from.
+    /// The input of the decision.
     pub asked: Asked,
-    /// What is between its URL and that of the answer it gets, if that is another one.
+    /// The difference between its URL and that of the response, if they differ.
     pub near: Option<Nearness>,
-    /// Of when the version is that it is a part of, if a page of ours shows one.
+    /// The date of the version of which it requests a sub-resource, if a page of ours shows a
+    /// version.
     pub shown_at: Option<Timestamp>,
-    /// The body of a POST that can be kept.
+    /// The body of a POST that can be stored.
     pub post: Option<Bytes>,
-    /// Of such a POST, the places where GET looks for its answer.
+    /// For such a POST, the places where a GET looks for its response.
     pub answers: Option<Arc<Places>>,
-    /// What the client says of caches, as far as that is heeded.
+    /// The client's cache directives, as far as they are honoured.
     pub control: RequestControl,
-    /// The option that says what of it is heeded, where that makes a difference.
+    /// The option that overrules some of them, if that makes a difference.
     pub overruled: Option<&'static str>,
-    /// What may be done with what is kept for it.
+    /// The permitted use of the stored copy.
     pub verdict: Option<Verdict>,
-    /// Which codings it may be answered in, and which its origin is asked for.
+    /// The codings that the client accepts, and those that the origin is asked for.
     pub codings: CodingTerms,
-    /// What is changed in the answer on its way.
+    /// The changes to the response on its way to the client.
     pub(super) modification: Option<Modification>,
 }
 
 impl Ask {
-    /// Who reads a page that is made for it.
+    /// The reader of a page that is made for the request.
     #[must_use]
     pub fn reader(&self) -> PageReader {
         PageReader::of(self.mode, &self.fields)
     }
 
-    /// Reads a request of `owner`. `post` is the body of a POST that was read whole.
+    /// Parses a request of `owner`. `post` is the body of a POST that was read whole.
     #[must_use]
     pub fn new(
         context: &ProxyContext,
@@ -150,7 +151,7 @@ impl Ask {
             noise: config.noise().matches(&resource.url).is_some(),
             event_stream: wants_event_stream(&fields),
             standing: match ruling {
-                // Somebody has to log in there before anything else can be got.
+                // A captive portal needs a login before anything else can be fetched.
                 Ruling::Usual(_) if context.base.mode.passes(bare.host()) => Standing::Nearby,
                 Ruling::Usual(standing) => standing,
                 Ruling::Moved { .. } | Ruling::Blocked { .. } | Ruling::OtherProtocol => {
@@ -176,17 +177,18 @@ impl Ask {
         };
         let is_read = |read: fn(&Modification) -> bool| modification.as_ref().is_some_and(read);
         if !is_for_all && (is_read(Modification::is_of_page) || is_read(Modification::reads_all)) {
-            // What is not kept is not asked for in our codings, and could not be read.
+            // Responses that are not stored are not requested in our codings, and could not be
+            // decoded.
             fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         if is_read(Modification::is_of_page) {
-            // What the browser has may have been changed in another way.
+            // The copy of the browser may contain other modifications.
             conditional::strip(&mut fields);
         }
         let is_file = config.dont_compress.file_ext.end(bare.path());
         let mut codings = CodingTerms::of(&fields, is_for_all, is_file);
         if fields.contains_key(RANGE) {
-            // It is one of the coded body, and only the client knows of which.
+            // The range is one of the encoded body, and only the client knows in which coding.
             codings.ask_as_the_client();
         }
         codings.strip(&mut fields);
@@ -221,9 +223,9 @@ impl Ask {
         }
     }
 
-    /// The request as its origin gets it: the client's own spelling, our hop in `Via`.
+    /// The request for its origin: in the client's own spelling, with our hop in `Via`.
     ///
-    /// The body is framed by whoever sends it.
+    /// The sender adds the framing of the body.
     #[must_use]
     pub fn wire(&self, pseudonym: &str) -> Request<()> {
         let mut request = Request::new(());
@@ -262,7 +264,7 @@ impl Ask {
         request
     }
 
-    /// Whether it carries something that makes its answer one person's own.
+    /// Whether the request has fields that make its response personal.
     #[must_use]
     pub fn is_personal(&self) -> bool {
         owner::is_personal(&self.fields) || self.places.credentials
@@ -274,14 +276,14 @@ impl Ask {
         self.fields.contains_key(AUTHORIZATION) || self.resource.url.user().is_some()
     }
 
-    /// The page it is a part of: its `Referer`, if that is a page of the web.
+    /// The page of which it is a sub-resource: its `Referer`, if that is a page of the web.
     #[must_use]
     pub fn page(&self, context: &ProxyContext) -> Option<CanonicalUrl> {
         rules::page(&self.fields, &context.base.local)
     }
 
-    /// Where whoever asks sits, as it is recorded with a request that waits. Where that is not known it is
-    /// thought of its owner.
+    /// The machine of the client, as it is recorded with a queued request. If it is not known, it
+    /// is derived from the owner.
     #[must_use]
     pub fn asked_from(&self) -> AskedFrom {
         match self.resource.origin.reach {
@@ -290,14 +292,14 @@ impl Ask {
         }
     }
 
-    /// Whether a person sees the answer as a page.
+    /// Whether a person sees the response as a page.
     #[must_use]
     pub fn is_for_a_person(&self) -> bool {
         self.asked.intent == Intent::Person
     }
 }
 
-/// Whether a request says how long its body is, and the body can be kept.
+/// Whether a request declares the length of its body, and the body is small enough to be stored.
 #[must_use]
 pub fn has_small_body(method: &Method, fields: &HeaderMap) -> bool {
     let length = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
@@ -307,18 +309,18 @@ pub fn has_small_body(method: &Method, fields: &HeaderMap) -> bool {
             .is_some_and(|size: u64| size <= MAX_KEPT_POST)
 }
 
-/// Removes the fields that no origin gets.
+/// Removes the fields that are never sent to origins.
 fn strip_fields(method: &Method, fields: &mut HeaderMap) {
     strip_one_hop(fields);
-    // The answers to other methods are never everyone's.
+    // The responses to other methods are never shared.
     if matches!(*method, Method::GET | Method::HEAD) {
         strip_overrides(fields);
     }
-    // Reading the body makes hyper say `100 (Continue)`; the origin is sent the body at once.
+    // hyper sends `100 (Continue)` when the body is read; the origin gets the body at once.
     fields.remove(EXPECT);
 }
 
-/// Whether a request brings a body, by its framing (RFC 9112 §6.3).
+/// Whether a request has a body, by its framing (RFC 9112 §6.3).
 fn has_body(fields: &HeaderMap) -> bool {
     fields.contains_key(TRANSFER_ENCODING)
         || fields.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
@@ -326,7 +328,7 @@ fn has_body(fields: &HeaderMap) -> bool {
 
 fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
     match *method {
-        // Its answer depends on the body, which is no part of the key; or it is another protocol.
+        // The response depends on the body, which is not part of the key, or is another protocol.
         Method::GET | Method::HEAD if is_more => MethodKind::Other,
         Method::GET => MethodKind::Get,
         Method::HEAD => MethodKind::Head,
@@ -335,7 +337,7 @@ fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
     }
 }
 
-/// Which spellings of a reload are heeded.
+/// The spellings of a reload that are honoured.
 #[derive(Clone, Copy)]
 struct Heeded {
     pragma: bool,
@@ -361,8 +363,8 @@ fn heeded(config: &Config, mode: Mode, url: &UrlParts<'_>) -> Heeded {
     }
 }
 
-/// What the client says of caches, as far as that is heeded; and the option that says otherwise, where
-/// one does.
+/// The client's cache directives, as far as they are honoured, and the option that overrules them,
+/// if there is one.
 fn control(
     config: &Config,
     mode: Mode,
@@ -389,14 +391,14 @@ fn control(
     (control, overruled.filter(|_| !is_same))
 }
 
-/// Whether a cookie makes it a request that is always sent on.
+/// Whether a cookie of the request forces revalidation.
 fn forced(config: &Config, mode: Mode, url: &UrlParts<'_>, fields: &HeaderMap) -> bool {
     mode.may_dial()
         && fields.contains_key(COOKIE)
         && *config.online_options.cookies_force_refresh.of(url)
 }
 
-/// What of it is queued offline.
+/// The kinds of requests for `url` that are queued offline.
 fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
     let options = &config.offline_options;
     if *options.dont_request.of(url) {

@@ -1,10 +1,10 @@
-//! Who gets an answer of our own making, and what a part of a page gets: nothing, of the type that its
-//! page expects.
+//! The audience of our own messages. A sub-resource gets an empty body of the type that its page
+//! expects.
 //!
-//! A page in place of a picture, a script or a frame would be shown where nobody looks for it, or run, or read
-//! as data. The status stays that of the message, so that a picture shows its alternative text, a script tells
-//! its page that it failed, and `fetch` sees that it was no success. What is blocked is different: see
-//! [`Audience::in_place_of_blocked`].
+//! A page in place of a picture, a script or a frame would be displayed out of sight, run, or read
+//! as data. The status stays that of the message. So a picture shows its alternative text, a script
+//! reports the failure to its page, and `fetch` sees an error. Blocked sub-resources are different:
+//! see [`Audience::in_place_of_blocked`].
 
 use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode};
@@ -13,45 +13,44 @@ use super::body::{self, Body};
 use super::intent::{Intent, SEC_FETCH_DEST, intent};
 use wwwoffle_http::fields::list;
 
-/// A picture of one pixel that nobody sees.
+/// A transparent picture of one pixel.
 const NOTHING_TO_SEE: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
 
-/// What stands in the place of a part that is blocked.
+/// The substitute for a blocked sub-resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Blocked {
-    /// What stands there for every other reason.
+    /// The same message as for every other refusal.
     Refused,
-    /// Nothing, as if that were what the origin has there.
+    /// An empty body, as if the origin had sent it.
     Empty,
-    /// A picture that nobody sees.
+    /// A transparent picture.
     Pixel,
 }
 
-/// What a page does with one of its parts.
+/// The use of a sub-resource by its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Kind {
-    /// The type of nothing that fits it.
+    /// The content type of the empty body.
     content_type: Option<&'static str>,
-    /// A page does best when a picture, a script, a style or a frame that is blocked seems to be there: it
-    /// goes on then, and shows nothing broken. What a script fetches itself is different: it is told of
-    /// the refusal.
+    /// A blocked picture, script, style sheet or frame seems to exist, because then the page
+    /// continues and shows no error. A request by a script gets the refusal.
     blocked: Blocked,
 }
 
-/// A part that nobody knows more of.
+/// A sub-resource of an unknown kind.
 const UNKNOWN: Kind = Kind { content_type: None, blocked: Blocked::Refused };
 
-/// All kinds of parts: the request destinations of the Fetch Standard (§2.2.5), as `Sec-Fetch-Dest` names
-/// them, with the type of nothing.
+/// All kinds of sub-resources: the request destinations of the Fetch Standard (§2.2.5), as
+/// `Sec-Fetch-Dest` names them, with the content type of an empty body.
 const KINDS: [(&str, &str, Blocked); 26] = [
-    // Without a picture in the body a browser shows the alternative text, whatever the type.
+    // A browser shows the alternative text if the body is not a picture, whatever the type.
     ("image", "image/gif", Blocked::Pixel),
     ("script", "text/javascript", Blocked::Empty),
     ("style", "text/css", Blocked::Empty),
     ("iframe", "text/html; charset=utf-8", Blocked::Empty),
     ("frame", "text/html; charset=utf-8", Blocked::Empty),
     ("fencedframe", "text/html; charset=utf-8", Blocked::Refused),
-    // The element shows what its page has for this case; nothing of a plug-in's type is run.
+    // The element shows the page's fallback; no plug-in runs an empty body.
     ("object", "text/plain; charset=utf-8", Blocked::Refused),
     ("embed", "text/plain; charset=utf-8", Blocked::Refused),
     ("font", "font/woff2", Blocked::Refused),
@@ -71,41 +70,41 @@ const KINDS: [(&str, &str, Blocked); 26] = [
     ("dictionary", "text/plain; charset=utf-8", Blocked::Refused),
     ("webidentity", "application/json", Blocked::Refused),
     ("speculationrules", "application/speculationrules+json", Blocked::Refused),
-    // What a script fetches. With a type, for without one browsers look for XML in it.
+    // Requests by scripts. Without a type, browsers would try to parse XML.
     ("empty", "text/plain; charset=utf-8", Blocked::Refused),
 ];
 
-/// Who gets an answer.
+/// The audience of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Audience {
-    /// Who is behind the request.
+    /// The sender of the request.
     pub intent: Intent,
-    /// What it is a part for, if it is one.
+    /// The use of the sub-resource, if it is one.
     kind: Kind,
 }
 
 impl Audience {
-    /// Reads it from a request.
+    /// Determines the audience of a request.
     #[must_use]
     pub fn of(method: &Method, fields: &HeaderMap) -> Self {
         let intent = intent(method, fields);
         Self { intent, kind: if intent == Intent::Part { kind(fields) } else { UNKNOWN } }
     }
 
-    /// Whether the answer is one part of a page.
+    /// Whether the response is for a sub-resource of a page.
     #[must_use]
     pub fn is_part(self) -> bool {
         self.intent == Intent::Part
     }
 
-    /// Nothing, with the status of a message.
+    /// An empty response, with the status of a message.
     #[must_use]
     pub fn nothing(self, status: u16) -> Response<Body> {
         self.empty(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), b"")
     }
 
-    /// What a page can do best with in place of a part that is blocked; `None` where that is nothing else
-    /// than for any other message.
+    /// The substitute that suits the page best in place of a blocked sub-resource; `None` if it is
+    /// the same as for any other message.
     #[must_use]
     pub fn in_place_of_blocked(self) -> Option<Response<Body>> {
         match self.kind.blocked {
@@ -129,8 +128,8 @@ impl Audience {
     }
 }
 
-/// What a part is for: by `Sec-Fetch-Dest`. Browsers that do not send it tell some kinds by `Accept`; that is
-/// no more than likely, so what is blocked is refused.
+/// The use of a sub-resource, from `Sec-Fetch-Dest`. For browsers that do not send it, `Accept`
+/// shows some kinds; as that is only likely, blocked requests are then refused.
 fn kind(fields: &HeaderMap) -> Kind {
     if let Some(dest) = fields.get(SEC_FETCH_DEST) {
         return dest.to_str().map_or(UNKNOWN, named);
@@ -165,7 +164,7 @@ mod tests {
     use http_body_util::BodyExt;
     use wwwoffle_config::Config;
 
-    /// The names of all kinds of parts.
+    /// The names of all kinds of sub-resources.
     fn destinations() -> impl Iterator<Item = &'static str> {
         KINDS.iter().map(|(dest, ..)| *dest)
     }

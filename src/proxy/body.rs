@@ -7,7 +7,7 @@ use super::download::FeedReader;
 use crate::net::upstream::{AnswerBody, BoxError};
 pub use crate::storage::body::{Body, RangeOf, WholeBody, empty, kept, range, whole};
 
-/// A body that is on its way in.
+/// A body that is being downloaded.
 #[must_use]
 pub fn download(reader: FeedReader) -> Body {
     let frames = stream::unfold(reader, |mut reader| async move {
@@ -17,7 +17,7 @@ pub fn download(reader: FeedReader) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// A body that goes through without being kept.
+/// A body that is forwarded and not stored.
 #[must_use]
 pub fn passing(body: AnswerBody) -> Body {
     body.map_err(BoxError::from).boxed_unsync()

@@ -1,11 +1,12 @@
-//! Fields that the configuration removes or replaces, in requests to origins and in their answers.
+//! Fields that the configuration removes or replaces, in requests to origins and in their
+//! responses.
 
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT_ENCODING, HeaderName, HeaderValue, REFERER, USER_AGENT};
 use wwwoffle_config::{Config, FieldAction, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// What origins are told we are, where nobody else says it.
+/// Our `User-Agent`, for requests without one of a client.
 pub(crate) const OUR_USER_AGENT: &str = concat!("wwwoffle/", env!("CARGO_PKG_VERSION"));
 
 /// Changes the fields of a request for `url`, which has no credentials in it.
@@ -38,7 +39,7 @@ pub(crate) fn request(config: &Config, url: &CanonicalUrl, fields: &mut HeaderMa
     }
 }
 
-/// Changes the fields of an answer to a request for `url`.
+/// Changes the fields of a response to a request for `url`.
 pub(crate) fn answer(config: &Config, url: &CanonicalUrl, fields: &mut HeaderMap) {
     listed(config, &UrlParts::of(url), fields);
 }
@@ -138,7 +139,7 @@ mod tests {
             let mut fields = [(name, value.parse().unwrap())].into_iter().collect();
             request(&config, &parsed, &mut fields);
             assert_eq!(lines(&fields), want, "{url}: {value}");
-            // What is on the queue is changed again when it is sent.
+            // A queued request is changed again when it is sent.
             request(&config, &parsed, &mut fields);
             assert_eq!(lines(&fields), want, "{url}: {value}, again");
         }

@@ -1,4 +1,4 @@
-//! All that is kept for a request, and which of it is the request's own (RFC 9111 §4.1).
+//! The stored copies for a request, and the choice among them (RFC 9111 §4.1).
 
 use std::sync::Arc;
 
@@ -20,28 +20,28 @@ use wwwoffle_http::caching::reuse::Reuse;
 use wwwoffle_http::caching::validate::ConditionalRequest;
 use wwwoffle_http::caching::vary::{StoredVariant, nearest, select};
 
-/// The answers kept for one key.
+/// The stored copies of one key.
 #[derive(Debug, Default)]
 pub struct Found {
     all: Vec<Arc<Kept>>,
-    /// The fields of the request as its origin would get them.
+    /// The fields of the request in the form for its origin.
     request: HeaderMap,
     own: Option<Arc<Kept>>,
-    /// The older one, where the person and everyone has one each.
+    /// The older copy, if the person and the public have one each.
     other: Option<Arc<Kept>>,
     near: Option<Arc<Kept>>,
-    /// Whether that answers another spelling of the URL.
+    /// Whether that copy is of another spelling of the URL.
     is_respelled: bool,
-    /// What it was found on, if on nothing else.
+    /// The shelves on which the copies were found, if all of them were found there.
     shelves: Option<[Arc<Shelf>; 2]>,
 }
 
 impl Found {
-    /// Chooses among the `own` answers of who asks and everyone's for a request with these fields.
+    /// Chooses among the client's `own` and the shared copies for a request with these fields.
     ///
-    /// The newer of both by its `Date` (RFC 9111 §4) is the request's own. Where the origin cannot be asked
-    /// it is the person's own: that is what this person saw, and everyone's may be what a stranger is
-    /// shown; but an error does not stand before a page.
+    /// The newer of both by its `Date` (RFC 9111 §4) is the matching copy. If the origin cannot be
+    /// reached, it is the person's own, because the person has seen that one, and the shared one
+    /// may be what strangers get. But an error never takes precedence over a page.
     #[must_use]
     pub fn new(own: Vec<Arc<Kept>>, public: Vec<Arc<Kept>>, request: HeaderMap) -> Self {
         if own.is_empty() || public.is_empty() {
@@ -65,7 +65,8 @@ impl Found {
         own
     }
 
-    /// What is kept of another URL, which stands in for this one where the origin cannot be asked.
+    /// The stored copies of another URL, which replace those of this one if the origin cannot be
+    /// reached.
     #[must_use]
     pub fn instead(kept: Kept) -> Self {
         Self { near: Some(Arc::new(kept)), ..Self::default() }
@@ -75,7 +76,7 @@ impl Found {
         let stored = stored(&all);
         let own = select(&stored, &request);
         let at = |index: usize| all.get(index).map(Arc::clone);
-        // A page that somebody can read is better than the error that another one got.
+        // A readable page is better than an error that another person got.
         let good: Vec<_> = all.iter().filter(|kept| is_good(kept.status)).map(Arc::clone).collect();
         let is_good = |index: &usize| all.get(*index).is_some_and(|kept| is_good(kept.status));
         let near = own
@@ -87,7 +88,7 @@ impl Found {
         Self { all, request, own, near, ..Self::default() }
     }
 
-    /// The same, with the older of two that may answer the request where the newer must not be used again.
+    /// Prefers the older of two matching copies, if the newer must not be reused.
     #[must_use]
     fn usable(mut self, is_withheld: impl Fn(&Kept) -> bool) -> Self {
         let (own, other) = (self.own.as_ref(), self.other.as_ref());
@@ -98,7 +99,7 @@ impl Found {
         self
     }
 
-    /// The same with parts that have what the request asks for: they answer it before anything else.
+    /// Adds segments that contain the requested bytes: they take precedence over all other copies.
     #[must_use]
     fn with_parts(mut self, parts: Arc<Kept>, selecting: impl FnOnce() -> HeaderMap) -> Self {
         if parts.fields.contains_key(VARY) {
@@ -114,20 +115,20 @@ impl Found {
         }
     }
 
-    /// The request's own: the one that may answer it as if the origin had been asked, as far as
-    /// `Vary` tells.
+    /// The matching copy: the one that may be used as if the origin had been asked, as far as
+    /// `Vary` shows.
     #[must_use]
     pub fn own(&self) -> Option<&Arc<Kept>> {
         self.own.as_ref()
     }
 
-    /// What is served where the origin cannot be asked: the request's own, or else the nearest.
+    /// The copy to serve if the origin cannot be reached: the matching one, or else the nearest.
     #[must_use]
     pub fn near(&self) -> Option<&Arc<Kept>> {
         self.near.as_ref()
     }
 
-    /// The same, if it answers the very spelling of the URL that was asked for.
+    /// The same, but only for the very spelling of the requested URL.
     #[must_use]
     pub fn spelled_alike(&self) -> Option<&Arc<Kept>> {
         self.near.as_ref().filter(|_| !self.is_respelled)
@@ -140,36 +141,36 @@ impl Found {
         self
     }
 
-    /// Whether what is served where the origin cannot be asked answers another spelling of the URL.
+    /// Whether the copy to serve without the origin is of another spelling of the URL.
     #[must_use]
     pub fn is_respelled(&self) -> bool {
         self.is_respelled
     }
 
-    /// The shelves that it was found on: another lookup would find the same as long as they are what
-    /// they were. `None` where it is from elsewhere too.
+    /// The shelves on which the copies were found: another lookup has the same result as long as
+    /// they are unchanged. `None` if some copies come from elsewhere.
     #[must_use]
     pub fn shelves(&self) -> Option<&[Arc<Shelf>; 2]> {
         self.shelves.as_ref()
     }
 
-    /// All of it.
+    /// All copies.
     #[must_use]
     pub fn all(&self) -> &[Arc<Kept>] {
         &self.all
     }
 
-    /// The fields of the request as its origin would get them, where that matters.
+    /// The fields of the request in the form for its origin, if they are relevant.
     #[must_use]
     pub fn request(&self) -> &HeaderMap {
         &self.request
     }
 
-    /// What to ask the origin about those that the client can read: `takes` says which. `personal` is
-    /// that of [`ConditionalRequest::for_stored`].
+    /// The revalidation of the copies that the client can read, as `takes` decides. `personal` is
+    /// the argument of [`ConditionalRequest::for_stored`].
     #[must_use]
     pub fn about(&self, takes: impl Fn(&Kept) -> bool, personal: bool) -> About {
-        // Conditions count only where the answer without them is a success (RFC 9110 §13.2.1).
+        // Conditions apply only if the response without them is a success (RFC 9110 §13.2.1).
         let can_hold = |kept: &&Arc<Kept>| kept.status.is_success() && takes(kept);
         let kept: Vec<_> = self.all.iter().filter(can_hold).map(Arc::clone).collect();
         let is_own = |kept: &Arc<Kept>| self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, kept));
@@ -179,28 +180,28 @@ impl Found {
     }
 }
 
-/// Whether something was sent to the origin that may have changed what it would answer: then it is
-/// asked, where it can be (RFC 9111 §4.4).
+/// Whether an unsafe request to the origin may have changed the response. Then the copy is
+/// revalidated, if the origin can be reached (RFC 9111 §4.4).
 #[must_use]
 pub fn is_invalid(kept: Option<&Kept>) -> bool {
     kept.is_some_and(|kept| kept.entry.invalid_since().is_some())
 }
 
-/// What an origin is asked about kept answers.
+/// The revalidation of stored copies.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// The question.
+    /// The conditions.
     pub question: ConditionalRequest,
-    /// The answers it was made from.
+    /// The copies from which the conditions were made.
     pub kept: Vec<Arc<Kept>>,
-    /// The fields of the request, where that matters.
+    /// The fields of the request, if they are relevant.
     pub request: HeaderMap,
     /// Whether the request carries a cookie or credentials.
     pub personal: bool,
 }
 
 impl About {
-    /// Which entries it is about.
+    /// The identities of the copies.
     #[must_use]
     pub fn identities(&self) -> Vec<Identity> {
         if self.question.is_empty() {
@@ -210,13 +211,13 @@ impl About {
     }
 }
 
-/// `kept` as the choice sees it.
+/// `kept` as input of the choice.
 #[must_use]
 pub fn stored(kept: &[Arc<Kept>]) -> Vec<StoredVariant<'_>> {
     kept.iter().map(|kept| kept.stored()).collect()
 }
 
-/// Looks up what is kept, for the requests that may use it.
+/// Looks up stored copies, for the requests that may use them.
 pub(super) async fn look_up(context: &ProxyContext, ask: &Ask) -> Result<Found, Error> {
     let is_never_kept = ask.asked.standing != Standing::Usual && !ask.asked.form_answer;
     if ask.asked.method == MethodKind::Other || is_never_kept {
@@ -225,7 +226,7 @@ pub(super) async fn look_up(context: &ProxyContext, ask: &Ask) -> Result<Found, 
     let selecting = || ask.wire(&context.base.pseudonym).into_parts().0.headers;
     let found =
         find(&context.storage.store, &ask.places, ask.config.caching.shared, selecting).await?;
-    // Online it is a miss: the origin may mean something else by the spelling that was asked for.
+    // Online it is a miss: the origin may have another resource under the requested spelling.
     let found = if ask.mode == Mode::Offline { found } else { found.without_respelled() };
     let is_withheld = |kept: &Kept| matches!(verdict(context, ask, kept).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
@@ -236,9 +237,8 @@ pub(super) async fn look_up(context: &ProxyContext, ask: &Ask) -> Result<Found, 
     })
 }
 
-/// Finds what is kept at `places`, as far as it may answer who asks; `shared` is whether we are a shared
-/// cache; `selecting` makes the fields of the request as its origin would get
-/// them.
+/// Finds the stored copies at `places` that may answer the client. `shared` says whether we are a
+/// shared cache; `selecting` makes the fields of the request in the form for its origin.
 pub(crate) async fn find(
     store: &Store,
     places: &Places,
@@ -263,7 +263,7 @@ pub(crate) async fn find(
         });
     }
     let varies = own.iter().chain(&public).any(|kept| kept.fields.contains_key(VARY));
-    // Only then the fields of the request matter.
+    // The fields of the request are relevant only then.
     let request = if varies { selecting() } else { HeaderMap::new() };
     Ok(Found { shelves: Some(shelves), ..Found::new(own, public, request) })
 }

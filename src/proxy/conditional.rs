@@ -1,8 +1,8 @@
-//! A client's own conditions, judged against the answer we have for it (RFC 9110 §13).
+//! A client's own conditions, evaluated against our response (RFC 9110 §13).
 //!
-//! A client's conditions do not go to the origin as they are: the origin would judge them against
-//! the client's copy, and a `304` would leave us with nothing to keep. We ask for what we lack,
-//! and judge the conditions ourselves.
+//! The origin does not get the client's conditions, because it would evaluate them against the
+//! client's copy, and a `304` would leave us with nothing to store. We request the response that we
+//! lack, and evaluate the conditions ourselves.
 
 use hyper::header::{
     ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
@@ -12,16 +12,16 @@ use hyper::{HeaderMap, StatusCode};
 
 use wwwoffle_http::fields::list;
 
-/// The conditions that compare the client's copy with the answer: a `304` says that they agree.
+/// The conditions that compare the client's copy with the response: a `304` says that they agree.
 const OF_THE_CLIENT: [HeaderName; 2] = [IF_NONE_MATCH, IF_MODIFIED_SINCE];
 
-/// The conditions under which only some answer is wanted.
+/// The conditions that restrict which response the client accepts.
 const OF_THE_ANSWER: [HeaderName; 3] = [IF_MATCH, IF_UNMODIFIED_SINCE, IF_RANGE];
 
-/// Takes the conditions out of a request, which then asks for the whole answer.
+/// Removes the conditions from a request, which then asks for the whole response.
 ///
-/// Those on which answer it has to be stay where a range is asked for: a part of another one would be of
-/// no use to the client, and the origin knows best which there is.
+/// The restricting ones stay if a range is requested: a range of another response would be useless
+/// to the client, and only the origin knows its current one.
 pub fn strip(fields: &mut HeaderMap) {
     for name in OF_THE_CLIENT {
         fields.remove(name);
@@ -33,7 +33,7 @@ pub fn strip(fields: &mut HeaderMap) {
     }
 }
 
-/// What a client says of the copy it has already.
+/// The client's description of its own copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     if_none_match: Vec<String>,
@@ -41,8 +41,8 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Reads the conditions of a GET or HEAD that compare the client's copy with ours. Those on
-    /// ranges (`If-Range`) and on changes (`If-Match`) do not matter for a whole answer.
+    /// Parses the conditions of a GET or HEAD that compare the client's copy with ours. Those for
+    /// ranges (`If-Range`) and for changes (`If-Match`) are irrelevant for a whole response.
     #[must_use]
     pub fn of(request: &HeaderMap) -> Self {
         let date = request.get(IF_MODIFIED_SINCE).and_then(|value| value.to_str().ok());
@@ -52,12 +52,12 @@ impl Conditions {
         }
     }
 
-    /// Whether the client's copy is the answer with this `status` and these fields, so that
-    /// `304 (Not Modified)` says enough (RFC 9110 §13.2.2 steps 3 and 4).
+    /// Whether the client's copy is the response with this `status` and these fields, so that `304
+    /// (Not Modified)` is enough (RFC 9110 §13.2.2 steps 3 and 4).
     #[must_use]
     pub fn are_met_by(&self, status: StatusCode, answer: &HeaderMap) -> bool {
         if status != StatusCode::OK {
-            // RFC 9110 §13.2.1: conditions count only where the answer without them is a success.
+            // RFC 9110 §13.2.1: conditions apply only if the response without them is a success.
             return false;
         }
         let field = |name| {
@@ -79,8 +79,8 @@ impl Conditions {
     }
 }
 
-/// The fields of a `304` that stands for an answer (RFC 9110 §15.4.5): all but those that describe
-/// the content itself.
+/// Reduces the fields to those of a `304` (RFC 9110 §15.4.5): all but those that describe the
+/// content itself.
 pub fn not_modified(answer: &mut HeaderMap) {
     use hyper::header::{
         CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, TRAILER,
@@ -128,7 +128,7 @@ mod tests {
             (vec![(&IF_MODIFIED_SINCE, OLD)], vec![(&LAST_MODIFIED, OLD)], true),
             (vec![(&IF_MODIFIED_SINCE, OLD)], vec![(&LAST_MODIFIED, NEW)], false),
             (vec![(&IF_MODIFIED_SINCE, "rubbish")], vec![(&LAST_MODIFIED, OLD)], false),
-            // A tag that differs outweighs a date that agrees.
+            // A different tag takes precedence over an equal date.
             (
                 vec![(&IF_NONE_MATCH, "\"b\""), (&IF_MODIFIED_SINCE, NEW)],
                 vec![(&ETAG, "\"a\""), (&LAST_MODIFIED, OLD)],

@@ -1,4 +1,4 @@
-//! What answering a proxied request needs.
+//! The context of proxied requests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,42 +16,42 @@ use crate::page::context::PageContext;
 use crate::storage::context::StorageContext;
 use crate::tls::Faces;
 
-/// What answering a proxied request needs.
+/// The context of proxied requests.
 #[derive(Debug)]
 pub struct ProxyContext {
-    /// What all rooms share.
+    /// The context that all rooms share.
     pub base: Arc<BaseContext>,
-    /// The way out.
+    /// Connections to origins.
     pub net: Arc<NetContext>,
     /// The spool and its index.
     pub storage: Arc<StorageContext>,
     /// Message pages and form tokens.
     pub pages: Arc<PageContext>,
-    /// Who may use the proxy.
+    /// Access control, and our side of TLS with clients.
     pub clients: ClientSecurity,
-    /// Responses under way, and the last ones.
+    /// The downloads under way, and the last responses.
     pub traffic: Traffic,
     /// Forms that a person has to confirm.
     pub confirmations: Confirmations,
-    /// Works the queue off.
+    /// The worker of the queue.
     pub worker: Arc<dyn QueueWorker>,
 }
 
-/// Who may use the proxy, and our side of TLS with them.
+/// Access control, and our side of TLS with clients.
 #[derive(Debug)]
 pub struct ClientSecurity {
     /// Checks addresses and passwords.
     pub access: Access,
-    /// The certificates that we show.
+    /// The certificates that we present.
     pub faces: Faces,
 }
 
-/// Responses under way, and the last ones.
+/// The downloads under way, and the last responses.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// The downloads under way.
     pub downloads: Downloads,
-    /// What was done with the last requests.
+    /// The actions for the last requests.
     pub last: LastAnswers,
 }
 
@@ -70,11 +70,11 @@ impl Default for Confirmations {
     }
 }
 
-/// Works the queue off, in a room above.
+/// The worker of the queue, which is in a room above.
 pub trait QueueWorker: fmt::Debug + Send + Sync {
-    /// Makes the worker look at the queue now, because something was added or changed.
+    /// Wakes the worker, because the queue has changed.
     fn nudge(&self);
 
-    /// Whether the request of this key is being fetched.
+    /// Whether the request with this key is being fetched.
     fn is_active(&self, key: &Key) -> bool;
 }

@@ -1,89 +1,90 @@
-//! What to do with a request: one function, one table, no side effects.
+//! The decision about a request: one function, one table, no side effects.
 //!
-//! The table is printed for people in `docs/decisions.md`; the test below is the same table.
+//! `docs/decisions.md` has the table for readers; the test below is the same table.
 
 use super::intent::Intent;
 use super::rules::Standing;
 use crate::base::mode::Mode;
 use wwwoffle_http::caching::reuse::Reuse;
 
-/// What is asked, as far as the decision needs it.
+/// The properties of a request on which the decision depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent property of a request")]
 pub struct Asked {
-    /// The method, by what may be kept of it.
+    /// The kind of method, by the storage of its responses.
     pub method: MethodKind,
-    /// Who asks.
+    /// The sender.
     pub intent: Intent,
     /// The client wants a new copy: `Cache-Control: no-cache` or `max-age=0`, `Pragma: no-cache`.
     pub reload: bool,
-    /// The client wants nothing that has to be fetched (RFC 9111 §5.2.1.7).
+    /// The client accepts only a stored copy (RFC 9111 §5.2.1.7).
     pub only_if_cached: bool,
-    /// The answer will be no page: another protocol was asked for.
+    /// The client asks for another protocol, so the response is not a page.
     pub upgrade: bool,
-    /// On the list of what browsers send by themselves.
+    /// The URL is on the list of those that browsers request on their own.
     pub noise: bool,
-    /// The client wants an event stream, which has no end: of no use later.
+    /// The client wants an event stream, which has no end and is useless later.
     pub event_stream: bool,
-    /// Whether answers are kept at all.
+    /// Whether responses are stored at all.
     pub standing: Standing,
-    /// What of it is queued.
+    /// Whether the request may be queued.
     pub queueing: Queueing,
-    /// It may be got because another page refers to it.
+    /// The URL may be fetched because another page refers to it.
     pub recursive: bool,
-    /// It names a moment of which an answer is kept: `Accept-Datetime` (RFC 7089).
+    /// It names a date for which a version is stored: `Accept-Datetime` (RFC 7089).
     pub dated: bool,
-    /// Its URL names the stored answer to a form, which no origin knows.
+    /// The URL names the stored response to a form, which origins do not know.
     pub form_answer: bool,
 }
 
-/// Methods by what may be kept of their answers.
+/// Methods, by the storage of their responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodKind {
     /// GET.
     Get,
-    /// HEAD: answered from a kept GET.
+    /// HEAD: answered from a stored GET.
     Head,
     /// POST with a body small enough to be its own key.
     Post,
-    /// All others, and a GET or HEAD with a body or for a WebSocket: passed on, never kept.
+    /// All others, and a GET or HEAD with a body or for a WebSocket: forwarded, never stored.
     Other,
 }
 
-/// What is queued offline.
+/// Which requests are queued offline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queueing {
-    /// What somebody wants.
+    /// Every request.
     #[default]
     Usual,
-    /// The same, once a person has said so: `confirm-requests`.
+    /// The same, after confirmation by a person: `confirm-requests`.
     Asking,
-    /// Only what is kept already: `dont-request`.
+    /// No request: `dont-request`.
     Never,
 }
 
-/// What the spool has for the request.
+/// The stored copy for the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// Nothing.
+    /// No copy.
     Nothing,
-    /// An answer, but in a coding this client does not take and that cannot be undone for it.
+    /// A copy in a coding that this client does not accept and that cannot be decoded for it.
     Uncoded,
-    /// An answer that can be served, as it is or decoded.
+    /// A copy that can be served, as stored or decoded.
     Whole,
 }
 
-/// What may be done with it while its origin can be asked: [`wwwoffle_http::caching::reuse`] says.
+/// The permitted use of the copy while its origin can be reached, as
+/// [`wwwoffle_http::caching::reuse`] decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Online {
-    /// It answers without asking.
+    /// It may be served without revalidation.
     Fresh,
-    /// It answers, and is asked for anew meanwhile.
+    /// It may be served, and is revalidated in the background.
     Refreshing,
-    /// The origin has to be asked first whether it holds.
+    /// It must be revalidated first.
     #[default]
     Stale,
-    /// It is there to be read offline, and is not used.
+    /// It may be read offline only, and is not used.
     Withheld,
 }
 
@@ -98,56 +99,56 @@ impl From<Reuse> for Online {
     }
 }
 
-/// What to do.
+/// The action for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Serve what is kept.
+    /// Serve the stored copy.
     Serve,
-    /// Serve what was kept at the moment that the request names.
+    /// Serve the version of the date that the request names.
     ServeVersion,
-    /// Serve what is kept, and queue the request so that it is fetched anew.
+    /// Serve the stored copy, and queue the request to fetch a new one.
     ServeAndRefresh,
-    /// Serve what is kept, and ask the origin meanwhile whether it still holds.
+    /// Serve the stored copy, and revalidate it in the background.
     ServeAndRevalidate,
-    /// Ask the origin whether what is kept still holds, keep the answer.
+    /// Revalidate the stored copy, and store the response.
     Revalidate,
-    /// Ask the origin, keep the answer.
+    /// Ask the origin, and store the response.
     Fetch,
-    /// Ask the origin, keep nothing.
+    /// Ask the origin, and store nothing.
     Pass,
-    /// Queue the request, answer with the will-get page.
+    /// Queue the request, and respond with the will-get page.
     QueuePage,
-    /// Queue the request as a part of its page, answer with nothing.
+    /// Queue the request as a sub-resource of its page, and respond with an empty body.
     QueuePart,
     /// Ask the person whether to queue it.
     Confirm,
-    /// Do nothing.
+    /// Refuse the request.
     Refuse(Refusal),
 }
 
-/// Why nothing is done.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Offline, and not worth fetching later.
     Noise,
-    /// Offline, and of no use later: a changing method, an upgrade, a script's POST.
+    /// Offline, and useless later: an unsafe method, an upgrade, a script's POST.
     OnlyOnline,
-    /// `only-if-cached`, and it is not, or would have to be asked about.
+    /// `only-if-cached`, and no copy is stored, or it must be revalidated.
     NotKept,
-    /// Offline, and nothing of it is ever kept.
+    /// Offline, and responses of this URL are never stored.
     NeverKept,
-    /// Offline, and what is not kept is not to be queued.
+    /// Offline, and missing pages must not be queued.
     NotQueued,
-    /// Offline, to be queued when a person says so, and no person asks.
+    /// Offline, and queued only after confirmation, but the request is not of a person.
     Unconfirmed,
-    /// Offline, a part of a page, and not to be got because of that page.
+    /// Offline, and a sub-resource that may not be fetched because of its page.
     LeftToBrowsers,
-    /// The URL names the stored answer to a form, and there is none that answers this request.
+    /// The URL names the stored response to a form, and no stored response matches this request.
     FormAnswer,
 }
 
-/// Decides what is done with a request. Pure: the same arguments give the same decision. `online` counts
-/// where something is kept.
+/// Decides about a request. Pure: the same arguments give the same decision. `online` is used only
+/// if a copy is stored.
 #[must_use]
 pub fn decide(mode: Mode, kept: Kept, online: Online, asked: Asked) -> Decision {
     if asked.form_answer {
@@ -174,8 +175,8 @@ pub fn decide(mode: Mode, kept: Kept, online: Online, asked: Asked) -> Decision 
     }
 }
 
-/// The same for the URL of a stored answer to a form: whatever the mode, nothing but the spool answers it.
-/// A person who reloads it is asked whether to send the form again.
+/// Decides about the URL of a stored response to a form: in every mode only the spool can answer
+/// it. A person who reloads it is asked whether to send the form again.
 fn of_form_answer(kept: Kept, asked: Asked) -> Decision {
     let is_reload = asked.reload && !asked.only_if_cached && asked.intent == Intent::Person;
     match kept {
@@ -189,7 +190,7 @@ fn of_form_answer(kept: Kept, asked: Asked) -> Decision {
 }
 
 impl Asked {
-    /// Whether an answer kept earlier can be this request's answer without asking anybody.
+    /// Whether a stored copy may answer this request without asking the origin.
     fn reads(self) -> bool {
         matches!(self.method, MethodKind::Get | MethodKind::Head)
     }
@@ -197,7 +198,7 @@ impl Asked {
 
 fn with_a_line(kept: Kept, online: Online, asked: Asked) -> Decision {
     if asked.only_if_cached {
-        // RFC 9111 §5.2.1.7: what is stale would have to be asked about.
+        // RFC 9111 §5.2.1.7: a stale copy would have to be revalidated.
         return match (kept, online) {
             (Kept::Whole | Kept::Uncoded, Online::Fresh | Online::Refreshing) if asked.reads() => {
                 Decision::Serve
@@ -225,8 +226,8 @@ fn without_a_line(kept: Kept, asked: Asked) -> Decision {
                 (_, Queueing::Usual | Queueing::Never) => Decision::ServeAndRefresh,
             }
         }
-        // A script or a program that asks for data by POST gets the response to the same body. A form
-        // that a person sends again is never answered as if it had been sent.
+        // A script or a program that requests data by POST gets the response to the same body. A
+        // form that a person sends again never gets a stored response.
         (MethodKind::Post, Kept::Whole | Kept::Uncoded) if asked.intent != Intent::Person => {
             Decision::Serve
         }
@@ -251,7 +252,7 @@ mod tests {
     use super::*;
     use crate::base::mode::Choice;
 
-    /// A row of the table: mode, what is kept, what is asked.
+    /// A row of the table: mode, stored copy, request.
     fn parse(row: &str) -> (Mode, Kept, Online, Asked) {
         let words: Vec<_> = row.split_whitespace().collect();
         let has = |word: &str| words.contains(&word);
@@ -308,7 +309,7 @@ mod tests {
             let Some((given, want)) = row.split_once("->").filter(|_| !row.starts_with('#')) else {
                 continue;
             };
-            // What is kept, in whatever state.
+            // A stored copy, in any state.
             let any = &["fresh", "refreshing", "stale", "withheld"][..];
             let each = if given.contains(" kept ") { any } else { &[""] };
             for state in each {
