@@ -1,14 +1,14 @@
-//! Who may use the proxy, and who may command it.
+//! Access control: which clients may use the proxy, and which may command it.
 //!
 //! ```text
 //! accept ── by address ── strangers: 403 and the end
 //!              └── request ── by password ── proxy: 407, once for each connection that CONNECT opens
-//!                                       └─── own pages: 401; what changes something: control password
+//!                                       └─── own pages: 401; changes: control password
 //! ```
 //!
-//! [`Config::serves`] decides by the address, [`Logins`] checks passwords. A check costs memory and
-//! time on purpose, so few run at once, what they come to is remembered, and a client that guesses
-//! has to wait.
+//! [`Config::serves`] decides by the address, and [`Logins`] checks passwords. A check is
+//! deliberately expensive in memory and time. So only a few run at once, results are cached, and a
+//! client that guesses has to wait.
 
 mod checked;
 pub mod crowd;

@@ -1,23 +1,22 @@
-//! Answers on their way in, shared by all who want them.
+//! Downloads: responses on their way in, shared by all their clients.
 //!
-//! A download runs in a task of its own, so that it does not end with the client that asked first.
-//! Whoever asks for the same thing meanwhile joins it: the same key, the same cookie, the same
-//! credentials, and, once the head is known, the same values of what the answer varies with; and the
-//! same range, if any. With a cookie or credentials it is the same person, too. A form is never joined:
-//! two people who send the same words both want it done. A reload joins nothing that began before it, and
-//! no client joins a download that stands still.
+//! A download runs in a task of its own, so that it survives the client that started it. Another
+//! client joins it if its request has the same key, cookie, credentials and range, and, once the
+//! head is known, the same values of the fields in `Vary`. With a cookie or credentials it must be
+//! the same person, too. A form is never joined: two people who send the same form want two
+//! actions. A reload never joins an earlier download, and no client joins a stalled one.
 //!
-//! A body that breaks off is taken up again where it ended, in the same download: its readers see one
-//! body, however often the line was cut (`resume` says when that may be). What came of one that was
-//! given up is kept aside, never as an answer, and the next request for it begins with that. A body that
-//! has changed meanwhile ends for its readers, for two are never mixed, and begins anew as another download in its
-//! place.
+//! A body that breaks off is resumed in the same download: its readers see one body, however often
+//! the connection broke (`resume` decides when that is allowed). The bytes of an abandoned download
+//! are saved as a segment, never as a response, and the next request resumes from it. A body that
+//! has changed in the meantime ends for its readers, because two versions are never mixed. Another
+//! download then starts in its place.
 //!
 //! ```text
 //! run ── begin ── transfer ── the spool, the feed
-//!          │          └───── resume, leaving: what is to be done when it breaks off, or all have left
-//!          ├── part, when an earlier attempt has left something
-//!          └── another download, when the page has changed
+//!          │          └───── resume, leaving: if it breaks off, or all clients have left
+//!          ├── part, if an earlier attempt has left a segment
+//!          └── another download, if the page has changed
 //! ```
 
 mod allowance;
@@ -72,40 +71,41 @@ use crate::net::upstream::{Answer, Failure, Interim, Origin};
 use crate::storage::store::Identity;
 use wwwoffle_http::caching::vary::Vary;
 
-/// How long whoever joins a download that took the place of a broken one is kept waiting to see whether
-/// the way holds this time. Longer ones are worth joining: they have brought something meanwhile.
+/// How long a client waits before it joins the successor of a broken download, to see whether the
+/// connection is stable this time. Longer downloads are joined because they have progressed.
 const HOLD: Duration = Duration::from_secs(5);
 
-/// Everything a download needs to know.
+/// The input of a download.
 #[derive(Debug)]
 pub struct Job {
-    /// Where the answer may be kept; its head decides.
+    /// The places where the response may be stored; its head decides.
     pub places: Arc<Places>,
-    /// Whom to ask.
+    /// The origin to ask.
     pub origin: Origin,
-    /// The request as it will be sent, without conditions.
+    /// The request as it is sent, without conditions.
     pub head: Request<()>,
     /// The body of a POST.
     pub body: Option<Bytes>,
-    /// The status of what is kept already.
+    /// The status of the stored copy.
     pub kept: Option<StatusCode>,
-    /// What is kept of the answer.
+    /// The rules for storing the response.
     pub keeping: Keeping,
-    /// Where GET looks for its answer, of a POST whose answer may be that too.
+    /// The places where a GET looks for its response, if the response to this POST may serve it
+    /// too.
     pub answers: Option<Arc<Places>>,
-    /// What the origin is asked about.
+    /// The revalidation to ask for.
     pub about: About,
-    /// What becomes of it when no client reads it, or the way to its origin breaks.
+    /// The action if no client reads it, or the connection to its origin breaks.
     pub leaving: Leaving,
-    /// How much of it may come while no client reads it.
+    /// The limits while no client reads it.
     pub allowance: Allowance,
-    /// Where interim answers go.
+    /// The channel for interim responses.
     pub interim: Option<mpsc::Sender<Interim>>,
 }
 
 impl Job {
-    /// Whether its rest may be asked for if it breaks off: to ask twice does no harm (RFC 9110 §9.2.1),
-    /// and all of the page was asked for.
+    /// Whether the rest may be requested if the body breaks off: the request is idempotent (RFC
+    /// 9110 §9.2.1), and it asked for the whole page.
     fn may_resume(&self) -> bool {
         self.head.method() == Method::GET
             && self.body.is_none()
@@ -113,50 +113,50 @@ impl Job {
     }
 }
 
-/// What came of the request, as soon as the head is here.
+/// The result of the request, available once the head has arrived.
 #[derive(Clone, Debug)]
 pub enum Headed {
-    /// An answer that is being kept; its body is in [`Download::feed`].
+    /// A response that is being stored; its body is in [`Download::feed`].
     Keeping(Arc<AnswerHead>),
-    /// `304`: what is kept still holds.
+    /// `304`: the stored copy is still valid.
     Unchanged(Confirmed),
-    /// An answer that is not kept: only the first who asked gets it, from [`Download::take`].
+    /// A response that is not stored: only the first client gets it, from [`Download::take`].
     Passing(NotKept),
-    /// An answer that should be kept and cannot: the spool failed. As with `Passing`.
+    /// A response that cannot be stored, because the spool failed. Delivered as for `Passing`.
     Unkeepable(Arc<wwwoffle_spool::Error>),
-    /// No answer.
+    /// No response.
     Failed(Arc<Failure>),
 }
 
-/// The head of an answer, less the fields of one hop.
+/// The head of a response, without its hop-by-hop fields.
 #[derive(Clone, Debug)]
 pub struct AnswerHead {
     /// Its status.
     pub status: StatusCode,
-    /// The version of HTTP that it came by.
+    /// The HTTP version of the response.
     pub version: Version,
     /// Its fields.
     pub fields: HeaderMap,
-    /// The length of its body in bytes, if the origin told.
+    /// The length of its body in bytes, if the origin declared it.
     pub length: Option<u64>,
-    /// Whether the body begins with what an earlier attempt has left.
+    /// Whether the body starts with the segment of an earlier attempt.
     pub resumed: bool,
-    /// For whom it is kept.
+    /// The owner for whom it is stored.
     pub whose: Whose,
 }
 
-/// Which requests are one.
+/// The key by which requests share a download.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct JoinKey {
     place: Key,
     spelling: Spelling,
     cookie: Vec<HeaderValue>,
     credentials: Vec<HeaderValue>,
-    /// Which part was asked for, and of which answer.
+    /// The requested range, and its condition.
     range: [Vec<HeaderValue>; 4],
-    /// Whose request it is, where that can matter.
+    /// The owner of the request, if that is relevant.
     owner: Option<Key>,
-    /// What the origin is asked about: its `304` is about nothing else.
+    /// The revalidated copies: a `304` of the origin applies to them only.
     about: Vec<Identity>,
 }
 
@@ -176,63 +176,63 @@ impl JoinKey {
     }
 }
 
-/// One answer on its way in.
+/// A response on its way in.
 #[derive(Debug)]
 pub struct Download {
     id: u64,
     key: JoinKey,
     /// The owner's own place.
     own: Place,
-    /// Without credentials.
+    /// The URL, without credentials.
     url: String,
     started: SystemTime,
-    /// The fields of the request, for what the answer may vary with.
+    /// The fields of the request, to compare with `Vary`.
     request: HeaderMap,
-    /// Whether it took the place of one that broke off.
+    /// Whether it replaces a download that broke off.
     succeeds: bool,
     headed: watch::Sender<Option<Headed>>,
     feed: Arc<Feed>,
     progress: Progress,
     passing: Mutex<Option<Answer>>,
     ended: watch::Sender<Option<Last>>,
-    /// Whether a person has ended it.
+    /// Whether a user has stopped it.
     is_stopped: watch::Sender<bool>,
-    /// Since when its answer is no longer valid; set while the downloads are locked.
+    /// When its response became invalid; set while the downloads are locked.
     outdated: OnceLock<SystemTime>,
-    /// Whether a newer download of the same thing has begun.
+    /// Whether a newer download for the same key has started.
     is_replaced: AtomicBool,
 }
 
-/// What became of a download.
+/// The last state of a download.
 #[derive(Clone, Debug)]
 enum Last {
-    /// Its end.
+    /// It has ended.
     Outcome(Outcome),
-    /// The page changed while it came: another download has begun in its place.
+    /// The page changed during the download, and another download has replaced this one.
     Next(Arc<Download>),
 }
 
 /// How a download ended.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The answer is kept whole, or what was kept still holds.
+    /// The response is stored whole, or the stored copy is still valid.
     Kept(StatusCode),
-    /// The answer was passed on and not kept.
+    /// The response was forwarded and not stored.
     NotKept(StatusCode, NotKept),
-    /// The spool could not keep it.
+    /// The spool could not store it.
     Unkeepable(Arc<wwwoffle_spool::Error>),
-    /// No answer, or not all of it.
+    /// No response, or an incomplete one.
     Failed(Arc<Failure>),
 }
 
 impl Download {
-    /// Its number, by which it is known while it runs.
+    /// The number that identifies it while it runs.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Ends it, also for the clients that read it; false where it was told to end before.
+    /// Ends it, also for its readers. Returns false if it was stopped before.
     pub fn stop(&self) -> bool {
         !self.is_stopped.send_replace(true)
     }
@@ -243,46 +243,48 @@ impl Download {
         &self.url
     }
 
-    /// When it began.
+    /// When it started.
     #[must_use]
     pub fn started(&self) -> SystemTime {
         self.started
     }
 
-    /// How far it has come.
+    /// Its progress.
     #[must_use]
     pub fn progress(&self) -> Shown {
         self.progress.shown()
     }
 
-    /// The body, once it comes. A reader taken before the head is here misses nothing.
+    /// The body. A reader that starts before the head has arrived misses nothing.
     #[must_use]
     pub fn feed(&self) -> &Arc<Feed> {
         &self.feed
     }
 
-    /// Waits for the head of the answer. Dropping it is free.
+    /// Waits for the head of the response. Dropping the future has no effect.
     pub async fn head(&self) -> Headed {
         let mut headed = self.headed.subscribe();
         match headed.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(headed)) => headed.clone(),
-            // The sender is in `self`.
+            // Unreachable: the sender is in `self`.
             Ok(None) | Err(_) => Headed::Failed(Arc::new(Failure::HeadTimeout)),
         }
     }
 
-    /// A reader of it for somebody who joins. The page that this one brings may have broken off just
-    /// before, with a body of which others have got a part: then it is given once this one has ended, or
-    /// has come on for `HOLD`, and it is that of the last in its place. `None` when it cannot be joined
-    /// any more, or breaks off meanwhile: whoever asks now is better off asking anew. What has come of
-    /// one that ends broken is kept aside by then, so that it is begun with.
+    /// Waits until a new client may join, and returns its reader.
     ///
-    /// Dropping the future is free.
+    /// If this download replaces one that just broke off, other clients already have a part of that
+    /// body. Then the new client waits until this one ends or has run for `HOLD`, and gets the last
+    /// of the successors. Returns `None` if it can no longer be joined, or breaks off while
+    /// waiting: then a new request is better. The bytes of a broken download are saved before that,
+    /// so that the new request resumes from them.
+    ///
+    /// Dropping the future has no effect.
     pub async fn join(self: Arc<Self>) -> Option<(Arc<Self>, FeedReader)> {
         let until = Instant::now() + HOLD;
         let mut download = self;
         loop {
-            // Taken first: what is whole soon is read from here then.
+            // Taken before waiting: a body that is complete soon is then read from here.
             let reader = download.feed.read();
             let is_here =
                 if reader.is_some() { !download.succeeds } else { !download.feed.is_closed() };
@@ -292,7 +294,7 @@ impl Download {
             let mut ended = download.ended.subscribe();
             let last = tokio::select! {
                 biased;
-                // The sender is in the download.
+                // Unreachable: the sender is in the download.
                 last = ended.wait_for(Option::is_some) => last.ok().and_then(|last| last.clone()),
                 () = download.progress.broke_off(), if reader.is_some() => return None,
                 () = sleep_until(until) => None,
@@ -304,13 +306,13 @@ impl Download {
         }
     }
 
-    /// The answer itself, where it is not kept; the first caller has it.
+    /// The response itself, if it is not stored; only the first caller gets it.
     pub fn take(&self) -> Option<Answer> {
         self.passing.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Waits for the end, and that of the downloads that take its place; the last of them comes with its
-    /// outcome. Dropping it is free.
+    /// Waits for the end of this download and of all its successors. Returns the last of them with
+    /// its outcome. Dropping the future has no effect.
     pub async fn outcome(self: &Arc<Self>) -> (Arc<Self>, Outcome) {
         let mut download = Arc::clone(self);
         loop {
@@ -319,7 +321,7 @@ impl Download {
             match last {
                 Ok(Some(Last::Next(next))) => download = next,
                 Ok(Some(Last::Outcome(outcome))) => return (download, outcome),
-                // The sender is in the download.
+                // Unreachable: the sender is in the download.
                 Ok(None) | Err(_) => {
                     return (download, Outcome::Failed(Arc::new(Failure::HeadTimeout)));
                 }
@@ -327,8 +329,8 @@ impl Download {
         }
     }
 
-    /// Whether a new client should not join it: it has stood still for so long, or it has no head and its
-    /// clients have left.
+    /// Whether new clients should not join it: it has stalled for `limit`, or it has no head and
+    /// its clients have left.
     fn is_stuck(&self, limit: Duration) -> bool {
         let is_left = self.feed.is_left() && !self.is_awaited();
         let has_head = self.headed.borrow().is_some();
@@ -340,26 +342,26 @@ impl Download {
         self.ended.receiver_count() > 0
     }
 
-    /// Whether it was begun for the person that `places` are of.
+    /// Whether the owner of `places` has started it.
     #[must_use]
     pub fn is_of(&self, places: &Places) -> bool {
         self.own.key() == places.own.key()
     }
 
-    /// Where the own answer of the person lies for whom it was begun.
+    /// The own place of the person who started it.
     #[must_use]
     pub fn own(&self) -> &Place {
         &self.own
     }
 
-    /// Whether it is nobody else's business: the request has a cookie or credentials.
+    /// Whether it is personal: the request has a cookie or credentials.
     #[must_use]
     pub fn is_personal(&self) -> bool {
         self.key.owner.is_some()
     }
 
-    /// Whether `request` would have got the same answer, as far as `Vary` tells (RFC 9111 §4.1). Its
-    /// coding does not matter here: each client gets that which it takes.
+    /// Whether `request` would have got the same response, as far as `Vary` shows (RFC 9111 §4.1).
+    /// The coding is ignored, because each client gets one that it accepts.
     #[must_use]
     pub fn serves(&self, request: &HeaderMap, answer: &HeaderMap) -> bool {
         let vary = Vary::of(answer);
@@ -367,8 +369,8 @@ impl Download {
     }
 }
 
-/// Sees to it that a download ends for all who wait for it, also when its task panics: else it
-/// would be joined for ever, and answer nobody.
+/// Ends a download for all its clients when dropped, also if its task panics. Otherwise clients
+/// would join it for ever and never get a response.
 struct Watch<'a> {
     downloads: &'a Downloads,
     download: Arc<Download>,
@@ -396,11 +398,11 @@ impl Download {
         Self::of((id, key), places.own.clone(), request.clone(), now, false)
     }
 
-    /// One for the same request, of which nothing has come.
+    /// A new download for the same request.
     fn after(former: &Self, id: u64) -> Self {
         let (own, request) = (former.own.clone(), former.request.clone());
         let next = Self::of((id, former.key.clone()), own, request, former.started, true);
-        // Its answer may be here already.
+        // Its response may have been sent before.
         Self { outdated: former.outdated.clone(), ..next }
     }
 

@@ -51,7 +51,7 @@ pub(super) fn confirm(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Re
     }
 }
 
-/// The form as it is sent again: with the cookies and the login that the browser has now.
+/// The form for sending again, with the browser's current cookies and login.
 fn outgoing(
     context: &ProxyContext,
     ask: &Ask,

@@ -1,4 +1,4 @@
-//! How far a request may go on: `Max-Forwards`, and what is answered in place of an origin.
+//! The hop limit of a request, `Max-Forwards`, and our response if the limit is reached.
 
 use hyper::header::{ALLOW, HeaderValue, MAX_FORWARDS};
 use hyper::http::request::Parts;
@@ -6,20 +6,20 @@ use hyper::{Method, Response, StatusCode};
 
 use super::body::{self, Body};
 
-/// What `Max-Forwards` says (RFC 9110 §7.6.2).
+/// The evaluation of `Max-Forwards` (RFC 9110 §7.6.2).
 pub(super) enum Forwards {
-    /// It may go on.
+    /// The request may be forwarded.
     More,
-    /// It ends here.
+    /// The request ends here.
     End,
-    /// It is a method that ends here in any case.
+    /// The method is never forwarded.
     Refused,
 }
 
-/// Reads it, and takes one from it.
+/// Evaluates the field, and decrements it.
 pub(super) fn forwards_left(parts: &mut Parts) -> Forwards {
     if parts.method == Method::TRACE {
-        // RFC 9110 §9.3.8: it would send the client's secrets back to whoever can read the answer.
+        // RFC 9110 §9.3.8: TRACE would disclose the client's secrets to readers of the response.
         return Forwards::Refused;
     }
     if parts.method != Method::OPTIONS {
@@ -36,7 +36,7 @@ pub(super) fn forwards_left(parts: &mut Parts) -> Forwards {
     }
 }
 
-/// The answer to `OPTIONS` that is meant for us.
+/// The response to an `OPTIONS` request for the proxy itself.
 pub(super) fn about_us() -> Response<Body> {
     let mut response = Response::new(body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -1,5 +1,5 @@
-//! Writing down what an origin says of what is kept: by a `304` (RFC 9111 §4.3.4), or in the answer
-//! to a HEAD (§4.3.5).
+//! Updates stored copies from later responses of the origin: a `304` (RFC 9111 §4.3.4), or the
+//! response to a HEAD (§4.3.5).
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,27 +19,27 @@ use wwwoffle_http::caching::validate::{HeadComparison, compare_head, merge_field
 use wwwoffle_http::caching::vary::{UNREPEATABLE, fits, variant_text};
 use wwwoffle_http::head;
 
-/// A kept answer of which the origin says that it holds.
+/// A stored copy that the origin has confirmed.
 #[derive(Clone, Debug)]
 pub struct Confirmed {
-    /// The answer.
+    /// The copy.
     pub kept: Arc<Kept>,
-    /// Its fields now. It sets a cookie only where the newer head does: the client may have a newer
-    /// one than that of before, or be somebody else.
+    /// Its updated fields. They set a cookie only if the newer head does: the client may have a
+    /// newer cookie than the stored one, or be another client.
     pub fields: HeaderMap,
 }
 
-/// When the origin was asked, and when its answer came.
+/// When the request was sent to the origin, and when the response arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     /// When the request was sent.
     pub sent: SystemTime,
-    /// When the head of the answer came.
+    /// When the head of the response arrived.
     pub received: SystemTime,
 }
 
-/// Finds the answers that a `304` with the fields `newer` is about, and writes it down. `None` when
-/// it is about none of ours.
+/// Finds the copies to which a `304` with the fields `newer` applies, and updates them. Returns
+/// `None` if it applies to none of our copies.
 pub async fn confirmed(
     store: &Store,
     about: &About,
@@ -59,8 +59,8 @@ pub async fn confirmed(
     Some(Confirmed { kept, fields })
 }
 
-/// Compares what is kept with the answer to a HEAD, and writes down what that says. `personal` says
-/// that the HEAD carries a cookie or credentials.
+/// Compares the stored copies with the response to a HEAD, and records the result. `personal` says
+/// that the HEAD has a cookie or credentials.
 pub async fn headed(
     store: &Store,
     found: &Found,
@@ -73,7 +73,7 @@ pub async fn headed(
     for kept in found.all().iter().filter(could_be_chosen) {
         match compare_head(&kept.fields, kept.entry.body_len(), status, answer) {
             HeadComparison::Nothing => {}
-            // A change may leave length and date as they were; then only asking for the page tells.
+            // A change may keep length and date; only a GET can detect that.
             HeadComparison::Unchanged
                 if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
             HeadComparison::Unchanged => {
@@ -87,11 +87,11 @@ pub async fn headed(
     }
 }
 
-/// Fields that say how long an answer may be used, and nothing about who asked.
+/// Fields about the lifetime of a response, which disclose nothing about the client.
 const OF_CACHES: [HeaderName; 6] = [AGE, CACHE_CONTROL, DATE, EXPIRES, LAST_MODIFIED, VARY];
 
-/// What of a newer head goes into a kept answer. Everyone's gets no cookie that was set for one client,
-/// and from an answer to a person's own request nothing that could be about the person.
+/// The fields of a newer head that update a stored copy. A shared copy gets no cookie that was set
+/// for one client, and from a response to a personal request no field that could be personal.
 fn for_all(kept: &Kept, newer: &HeaderMap, personal: bool) -> HeaderMap {
     let is_everyones = kept.entry.place().owner().is_none();
     let mut fields = newer.clone();
@@ -106,14 +106,14 @@ fn for_all(kept: &Kept, newer: &HeaderMap, personal: bool) -> HeaderMap {
     fields
 }
 
-/// The variant text that an answer to `request` is kept under.
+/// The variant under which a response to `request` is stored.
 #[must_use]
 pub fn variant(answer: &HeaderMap, request: &HeaderMap) -> String {
     variant_text(answer, request).unwrap_or_else(|| UNREPEATABLE.to_owned())
 }
 
-/// Writes down that the origin has confirmed `kept`. What fails is told, and no more: then the origin
-/// is asked again.
+/// Records that the origin has confirmed `kept`. A failure is only logged; then the next request
+/// revalidates again.
 async fn write_down(store: &Store, kept: &Arc<Kept>, newer: &HeaderMap, asked: Asked) {
     let update = Update::Confirmed {
         head: head::write_response(kept.status, &merge_fields(&kept.fields, newer)),
@@ -125,7 +125,7 @@ async fn write_down(store: &Store, kept: &Arc<Kept>, newer: &HeaderMap, asked: A
     }
 }
 
-/// Writes down that `kept` may have changed. What fails is told, and no more.
+/// Records that `kept` may have changed. A failure is only logged.
 pub(super) async fn invalidate(store: &Store, kept: Arc<Kept>, since: SystemTime) {
     let update = Update::Invalid { since: timestamp(since) };
     let url = kept.entry.url().to_owned();

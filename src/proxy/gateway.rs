@@ -1,17 +1,20 @@
-//! The gateway: pages for who cannot set a proxy, at addresses of ours like `/http/www.example.org/path`.
+//! The gateway: pages for clients that cannot set a proxy, at addresses of ours like
+//! `/http/www.example.org/path`.
 //!
 //! ```text
-//! /http/host/path ── the URL it stands for ── asked for as through the proxy ── led inside ── browser
-//! POST ─────────────── the person is asked ── /gateway/send ──┘
+//! /http/host/path ── the URL it stands for ── asked for as through the proxy ── rewritten ── browser
+//! POST ─────────────── the person confirms ── /gateway/send ──┘
 //! ```
 //!
-//! What is decided, kept and queued is the same as through the proxy: it is the same URL, by the same person.
-//! What differs is what the browser gets: an answer whose references lead to addresses of ours
-//! ([`wwwoffle_html::rewrite::gateway`]), and that may do nothing else ([`fields`]). A page of the gateway is of an origin of its own;
-//! what it sends says so, and our own pages do not take it ([`crate::page::guard`]).
+//! Decisions, storage and queue are the same as through the proxy: it is the same URL, by the same
+//! person. Only the response to the browser differs: its references lead to addresses of ours
+//! ([`wwwoffle_html::rewrite::gateway`]), and it may do nothing else ([`fields`]). A page of the
+//! gateway has an opaque origin. Its requests carry that origin, so our own pages refuse them
+//! ([`crate::page::guard`]).
 //!
-//! Any page in the browser can have a form sent here, and nobody could tell that from a form of the page that
-//! the person sees. So a form goes to its origin only when the person has said so on a page of ours.
+//! Any page in the browser can send a form here, and such a form is indistinguishable from one of
+//! the page that the person sees. So a form goes to its origin only after the person has confirmed
+//! it on a page of ours.
 
 pub(super) mod fields;
 mod form;
@@ -50,24 +53,24 @@ use wwwoffle_html::rewrite::gateway::{Gateway, address, url_of};
 use wwwoffle_html::rewrite::{Changes, Known, Rewriter, Standing};
 use wwwoffle_http::fields::has_passed;
 
-/// Bytes of the largest page of ours that is led inside.
+/// Bytes of the largest page of ours that is rewritten for the gateway.
 const MAX_OWN: usize = 4 << 20;
 
-/// What tells the rest of the proxy that an answer goes to a page of the gateway.
+/// Marks a request whose response goes to a page of the gateway.
 #[derive(Clone, Debug)]
 pub(super) struct Gate {
     /// The URL as the browser spelled it.
     pub(super) url: BrowserUrl,
-    /// What pages share, at the address that the browser used.
+    /// The shared values of pages, with the address that the browser used.
     pub(super) shell: Shell,
-    /// How references are led.
+    /// The rules for rewriting references.
     pub(super) gateway: Gateway,
-    /// It is a form of which the person knows nothing yet.
+    /// Whether it is a form that the person has not confirmed.
     is_unasked: bool,
 }
 
 impl Gate {
-    /// What is said in place of what was decided, where that would send a form of which the person knows nothing.
+    /// The response in place of a decision that would send an unconfirmed form.
     pub(super) fn instead(&self, decision: Decision) -> Option<Response<Body>> {
         use Decision::{Confirm, Refuse, Serve, ServeVersion};
         if !self.is_unasked || matches!(decision, Serve | ServeVersion | Confirm | Refuse(_)) {
@@ -79,28 +82,28 @@ impl Gate {
     }
 }
 
-/// Marks that a form was not sent, for the person was not asked.
+/// Marks that a form was not sent, because it was not confirmed.
 #[derive(Clone, Copy, Debug)]
 struct Unasked;
 
-/// Marks an answer that was led inside.
+/// Marks a response that was rewritten for the gateway.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Led;
 
-/// What is asked for through the gateway.
+/// A request through the gateway.
 struct Wanted {
-    /// The URL as it was spelled.
+    /// The URL in its original spelling.
     url: String,
     method: Method,
-    /// The fields that the origin gets.
+    /// The fields for the origin.
     fields: hyper::HeaderMap,
     /// The body of a form.
     form: Option<bytes::Bytes>,
-    /// The form is one of which the person knows nothing yet.
+    /// Whether the form has not been confirmed.
     is_unasked: bool,
 }
 
-/// Who came, and where.
+/// The client, and the address that it used.
 struct Guest {
     context: Arc<ProxyContext>,
     client: Client,
@@ -108,8 +111,8 @@ struct Guest {
     shell: Shell,
 }
 
-/// Whether a request for one of our own names is one for the gateway. That goes by the target as it came: what
-/// begins so is never a page of ours, whatever dots and escapes follow.
+/// Whether a request for one of our own names is for the gateway. Only the original target counts:
+/// a path with this prefix is never a page of ours, whatever dots and escapes follow.
 pub(super) fn is_meant(config: &Config, uri: &Uri) -> bool {
     config.pages.gateway && (url_of(target_of(uri)).is_some() || uri.path() == pages::SEND)
 }
@@ -118,8 +121,8 @@ fn target_of(uri: &Uri) -> &str {
     uri.path_and_query().map_or("", PathAndQuery::as_str)
 }
 
-/// Answers a request for the gateway; `own` is its address. Dropping it does what it does for
-/// [`super::handle`].
+/// Answers a request for the gateway; `own` is its address. Dropping the future has the same effect
+/// as for [`super::handle`].
 pub(super) async fn answer(
     context: &Arc<ProxyContext>,
     mut client: Client,
@@ -132,7 +135,7 @@ pub(super) async fn answer(
     let Ok(origin) = LocalOrigin::parse(scheme, own.host_port()) else {
         return reply::message(context, &reader, &Message::Forbidden(Refusal::ForeignHost));
     };
-    // What an origin says ahead of its answer is not led inside.
+    // Interim responses of an origin are not rewritten.
     client.interims = None;
     let shell = Shell { origin, ..context.pages.shell(&reader) };
     let to_us = Login::take(&mut parts.headers, &AUTHORIZATION);
@@ -146,7 +149,7 @@ pub(super) async fn answer(
 }
 
 impl Guest {
-    /// What is said to who may not.
+    /// The response to clients without permission.
     async fn is_refused(&mut self, parts: &Parts, login: Option<&Login>) -> Option<Response<Body>> {
         if has_passed(&parts.headers, &self.context.base.pseudonym) {
             return Some(self.told(&Message::Loop { url: target_of(&parts.uri) }));
@@ -154,7 +157,7 @@ impl Guest {
         if !fields::is_of_a_page(&parts.headers) {
             return Some(reply::plain(403, "only pages without scripts are read here"));
         }
-        // A browser sends to all our addresses the login with which somebody has commanded at one.
+        // A browser sends a login for the control pages to all our addresses.
         let control = self.context.base.config().startup.password.hash().cloned();
         let visitor = &mut self.client.visitor;
         let admitted = admit::as_user(&self.context, visitor, login, control).await;
@@ -200,7 +203,7 @@ impl Guest {
         }
     }
 
-    /// Asks for it as through the proxy.
+    /// Requests it as through the proxy.
     async fn fetch(&self, mut parts: Parts, wanted: Wanted) -> Response<Body> {
         let (context, mode) = (&self.context, self.reader.mode);
         let local = CanonicalUrl::parse(&wanted.url, &context.base.local);
@@ -233,13 +236,15 @@ impl Guest {
         let is_unsent = response.extensions().get::<Unasked>().is_some();
         let to = if is_unsent { Some(wanted.url) } else { elsewhere(&response) };
         match (again, to) {
-            // A browser would send elsewhere what it has sent to us: the button, not the form.
+            // The origin redirects the form, and a browser would resend our confirmation instead of
+            // the form.
             (Some((fields, form)), Some(url)) => self.question(url, fields, form),
             _ => response,
         }
     }
 
-    /// An answer as the browser gets it. What is not led inside by now is a page or a line of ours.
+    /// Finishes a response for the browser. Any response not yet rewritten is a page or message of
+    /// ours.
     async fn led(&self, response: Response<Body>) -> Response<Body> {
         if response.extensions().get::<Led>().is_some() {
             return response;
@@ -296,7 +301,8 @@ impl Guest {
 #[derive(Clone, Copy, Debug)]
 struct Elsewhere;
 
-/// Where a browser is sent that need not be here, or whose address lacks its slash.
+/// The redirect target for a browser that need not use the gateway, or whose address lacks its
+/// slash.
 fn better(parts: &Parts, url: &str) -> Option<String> {
     // In HTTP/2 every request has a scheme.
     let is_proxied = parts.uri.scheme().is_some() && parts.version < Version::HTTP_2;
@@ -307,7 +313,7 @@ fn better(parts: &Parts, url: &str) -> Option<String> {
     lacks_slash(target_of(&parts.uri)).then_some(whole)
 }
 
-/// Where the same form is to be sent, if the answer says so (RFC 9110 §15.4.8).
+/// The URL to which the response redirects the same form, if it does (RFC 9110 §15.4.8).
 fn elsewhere(response: &Response<Body>) -> Option<String> {
     if !matches!(response.status().as_u16(), 307 | 308) {
         return None;
@@ -316,7 +322,7 @@ fn elsewhere(response: &Response<Body>) -> Option<String> {
     url_of(to)?.ok()
 }
 
-/// Whether nothing stands after the host.
+/// Whether the target ends with the host.
 fn lacks_slash(target: &str) -> bool {
     let rest = target.split('/').nth(2).unwrap_or_default();
     target.matches('/').count() < 3 || rest.contains('?')
@@ -332,7 +338,7 @@ fn see(to: &str) -> Response<Body> {
     response
 }
 
-/// A page of ours; `None` for what is longer than any.
+/// Reads a page of ours whole; `None` if it exceeds the limit.
 async fn whole(mut body: Body) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -344,7 +350,7 @@ async fn whole(mut body: Body) -> Option<Vec<u8>> {
     Some(whole)
 }
 
-/// Of what our own pages name nothing has to be known.
+/// Our own pages need no marks for stored links.
 struct Unknown;
 
 impl Known for Unknown {

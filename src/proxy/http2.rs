@@ -1,5 +1,5 @@
-//! What HTTP/2 says otherwise than HTTP/1.1, put right before a request is looked at and before its
-//! answer is sent. In between nobody needs to know which of them is spoken.
+//! Hides the differences between HTTP/2 and HTTP/1.1: requests are converted on arrival, and
+//! responses before they are sent. The code in between does not depend on the version.
 
 use hyper::body::Body as _;
 use hyper::header::{CONTENT_LENGTH, COOKIE, HeaderValue, PROXY_AUTHENTICATE, TRANSFER_ENCODING};
@@ -8,11 +8,11 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use super::body::{self, Body};
 use wwwoffle_http::fields::strip_one_hop;
 
-/// Stands among the extensions of a request that brings a body of which no field tells.
+/// An extension of a request whose body is not declared by a field.
 #[derive(Clone, Copy, Debug)]
 pub struct Unframed;
 
-/// Makes a request of HTTP/2 one that HTTP/1.1 could have brought.
+/// Converts a request of HTTP/2 to one that HTTP/1.1 could have carried.
 pub(super) fn receive<B: hyper::body::Body>(request: &mut Request<B>) {
     if request.version() != Version::HTTP_2 {
         return;
@@ -26,33 +26,33 @@ pub(super) fn receive<B: hyper::body::Body>(request: &mut Request<B>) {
     }
 }
 
-/// A browser may send each cookie in a line of its own, so that they can be compressed; whoever
-/// does not speak HTTP/2 gets one line (RFC 9113 §8.2.3).
+/// A browser may send each cookie in a field of its own, for better compression. Other versions of
+/// HTTP need a single field (RFC 9113 §8.2.3).
 fn join_cookies(fields: &mut HeaderMap) {
     let crumbs: Vec<&[u8]> = fields.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
     if crumbs.len() < 2 {
         return;
     }
-    // The pieces are values, so the whole is one.
+    // The pieces are valid values, so the joined value is valid too.
     if let Ok(mut whole) = HeaderValue::from_bytes(&crumbs.join(&b"; "[..])) {
         whole.set_sensitive(true);
         fields.insert(COOKIE, whole);
     }
 }
 
-/// Writes the length of a body once, and as a number. HTTP/2 takes the same one twice, with noughts
-/// before it, or empty for none, as long as the body has it; HTTP/1.1 ends a request by it, and two
-/// readers that make different things of it do not agree where the next request begins.
+/// Writes the length of a body once, as a plain number. HTTP/2 accepts it repeated, with leading
+/// zeros, or empty, as long as the body has that length. HTTP/1.1 delimits a request by it: two
+/// parsers that read it differently disagree about the start of the next request.
 fn say_length_once(fields: &mut HeaderMap) {
     let Some(said) = fields.get(CONTENT_LENGTH) else { return };
     let length = said.to_str().ok().and_then(|said| said.parse::<u64>().ok()).unwrap_or_default();
     fields.insert(CONTENT_LENGTH, length.into());
 }
 
-/// Makes an answer one that HTTP/2 may send: no fields of one connection (RFC 9113 §8.2.2), and no
-/// body where HTTP has none, which hyper sees to on HTTP/1.1 alone.
+/// Converts a response to one that HTTP/2 may carry: without connection fields (RFC 9113 §8.2.2),
+/// and without a body where HTTP forbids one, which hyper ensures for HTTP/1.1 only.
 pub(super) fn send(asked: &Method, mut response: Response<Body>) -> Response<Body> {
-    // What asks for a login to this proxy is for this hop; that of another one never comes so far.
+    // A login prompt of this proxy is for this hop; that of another proxy never gets this far.
     let challenge = response.headers_mut().remove(PROXY_AUTHENTICATE);
     strip_one_hop(response.headers_mut());
     if let Some(challenge) = challenge {

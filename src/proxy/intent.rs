@@ -1,35 +1,36 @@
-//! Who wants what: a person a page, a page its parts, or a program something nobody reads.
+//! The intent of a request: a person opens a page, a page loads a sub-resource, or a program works
+//! on its own.
 
 use hyper::header::{ACCEPT, HeaderName, REFERER};
 use hyper::{HeaderMap, Method};
 
 use wwwoffle_http::fields::list;
 
-/// `Sec-Fetch-Dest`: what a browser will do with the answer (Fetch Metadata §2.1).
+/// `Sec-Fetch-Dest`: the browser's use of the response (Fetch Metadata §2.1).
 pub const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// Who is behind a request, as far as its fields tell.
+/// The sender of a request, as far as its fields show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Intent {
-    /// A person asks for a page: the answer is shown in a window.
+    /// A person requests a page, which is shown in a window.
     Person,
-    /// A page asks for one of its parts.
+    /// A page requests one of its sub-resources.
     Part,
-    /// A program asks by itself, on nobody's page: `curl`, a feed reader.
+    /// A program makes a request outside any page: `curl`, a feed reader.
     Program,
 }
 
-/// Destinations that are a page of their own in a window.
+/// Destinations that are shown as a page in a window.
 const WINDOWS: [&str; 1] = ["document"];
 
-/// Tells who is behind a request from `Sec-Fetch-Dest`, else `Accept`, else `Referer`.
+/// Determines the sender of a request from `Sec-Fetch-Dest`, else `Accept`, else `Referer`.
 #[must_use]
 pub fn intent(method: &Method, fields: &HeaderMap) -> Intent {
     if let Some(dest) = fields.get(SEC_FETCH_DEST).and_then(|value| value.to_str().ok()) {
         return if WINDOWS.contains(&dest) { Intent::Person } else { Intent::Part };
     }
-    // Browsers without Fetch Metadata name HTML outright when a person navigates; scripts, images
-    // and command-line programs send `*/*` or their own type.
+    // Browsers without Fetch Metadata name HTML explicitly when a person navigates; requests for
+    // scripts and images, and command-line programs, send `*/*` or their own type.
     let html = |range: &str| {
         let kind = range.split(';').next().unwrap_or_default().trim();
         kind.eq_ignore_ascii_case("text/html") || kind.eq_ignore_ascii_case("application/xhtml+xml")
@@ -43,7 +44,7 @@ pub fn intent(method: &Method, fields: &HeaderMap) -> Intent {
     }
 }
 
-/// Whether the client wants an event stream, as `EventSource` and other readers of one ask for it.
+/// Whether the client wants an event stream, as `EventSource` and similar readers do.
 #[must_use]
 pub fn wants_event_stream(fields: &HeaderMap) -> bool {
     let mut ranges = list(fields, &ACCEPT).map(|range| range.split(';').next().unwrap_or_default());

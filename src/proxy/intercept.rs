@@ -1,4 +1,4 @@
-//! A connection that is answered by us under the name its client asked for.
+//! An intercepted connection: we answer it under the host name that its client requested.
 //!
 //! ```text
 //! CONNECT ── 200 ── first bytes ── no TLS, no HTTP inside ─────────────── tunnel
@@ -27,17 +27,17 @@ use crate::proxy::context::ProxyContext;
 use crate::tls::hello::{self, Opening};
 use crate::tls::rejected::is_rejection;
 
-/// A client that has been told that its connection stands.
+/// A connection whose client has got the 200 of its CONNECT.
 pub(super) struct Intercepted {
     pub(super) context: Arc<ProxyContext>,
     pub(super) visitor: Visitor,
-    /// Where CONNECT named, for what turns out to be a tunnel.
+    /// The target of CONNECT, for connections that turn out to be tunnels.
     pub(super) origin: Origin,
     pub(super) site: Site,
     pub(super) server: Arc<dyn ProxyServer>,
 }
 
-/// What to do once the first bytes are there.
+/// The treatment of a connection, after its first bytes.
 enum Course {
     Answer(Site, Box<Accepted>, Arc<ServerConfig>),
     PassOn,
@@ -45,8 +45,8 @@ enum Course {
 }
 
 impl Intercepted {
-    /// Serves the connection to its end, or to that of the daemon. A future of its own type would
-    /// contain itself: what is served inside may be anything but this.
+    /// Serves the connection until it closes, or the daemon stops. Boxed, because the future would
+    /// otherwise contain itself: requests inside may do anything but intercept again.
     pub(super) fn run(self, upgrade: OnUpgrade) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             match upgrade.await {
@@ -75,8 +75,9 @@ impl Intercepted {
         }
     }
 
-    /// The name in the `ClientHello` is what the client will check: it may be another than that of
-    /// CONNECT, which some clients make from an address. Then it is this name that is planned for.
+    /// The client checks the certificate against the name in its `ClientHello`. It may differ from
+    /// that of CONNECT, which some clients make from an address. So the plan is for the name in the
+    /// `ClientHello`.
     fn course(&self, hello: Accepted) -> Course {
         let site = match hello::name(&hello) {
             Some(name) => Site::of(&name, self.site.port(), &self.context.base.local),
@@ -94,8 +95,8 @@ impl Intercepted {
             debug!(site = site.url().as_str(), "the client speaks no HTTP; a tunnel");
             return Course::PassOn;
         }
-        // The handshake names a host without the dot that ends an absolute name (RFC 6066 §3); the
-        // requests will have it.
+        // The handshake names a host without the final dot of an absolute name (RFC 6066 §3); the
+        // requests have the dot.
         let is_same = self.site.host().strip_suffix('.') == Some(site.host());
         let site = if is_same { self.site.clone() } else { site };
         match self.context.clients.faces.leaves.config(site.host(), clock::now()) {
@@ -130,7 +131,7 @@ impl Intercepted {
         };
         let (visitor, version) = (visitor.at(Arc::new(site)), HttpVersion::inside(&stream));
         if let Err(error) = server.speak(stream, version, visitor).await {
-            // With TLS 1.3 a client may say only now that it does not take the certificate.
+            // With TLS 1.3 a client may reject the certificate as late as here.
             if is_rejection(&error) {
                 rejected(&context, peer.ip(), &host);
             } else {

@@ -1,4 +1,4 @@
-//! Interim answers (1xx) on a client's connection, for which hyper's server has no call.
+//! Interim responses (1xx) on a client's connection, which hyper's server does not support.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use std::task::Waker;
 use bytes::{Buf, Bytes};
 use hyper::{HeaderMap, StatusCode};
 
-/// How many interim answers may wait on one connection; more are left out.
+/// Maximum number of interim responses that wait on a connection; more are dropped.
 pub(crate) const MAX_WAITING_INTERIMS: usize = 16;
 
-/// Sends interim answers on a connection whose final answer is still to come.
+/// Sends interim responses on a connection before the final response.
 #[derive(Clone, Debug, Default)]
 pub struct Interims(Arc<Mutex<InterimQueue>>);
 
@@ -21,8 +21,8 @@ struct InterimQueue {
 }
 
 impl Interims {
-    /// Queues one interim answer. It is written as soon as everything before it has been, which is
-    /// at once as a rule, and in any case before the final answer.
+    /// Queues one interim response. It is written after all earlier bytes, usually at once, and
+    /// always before the final response.
     pub fn send(&self, status: StatusCode, fields: &HeaderMap) {
         let mut queue = self.lock();
         if queue.bytes.len() < MAX_WAITING_INTERIMS {
@@ -33,7 +33,7 @@ impl Interims {
         }
     }
 
-    /// The bytes to write next. If there are none, `waker` is woken when there are.
+    /// The bytes to write next. If there are none yet, `waker` is woken when some arrive.
     #[must_use]
     pub fn next(&self, waker: &Waker) -> Option<Bytes> {
         let mut queue = self.lock();
@@ -44,7 +44,7 @@ impl Interims {
         front
     }
 
-    /// Removes the first `written` bytes of those to write next.
+    /// Removes the first `written` bytes from those to write next.
     pub fn advance(&self, written: usize) {
         let mut queue = self.lock();
         if let Some(front) = queue.bytes.front_mut() {
@@ -56,7 +56,7 @@ impl Interims {
     }
 
     fn lock(&self) -> MutexGuard<'_, InterimQueue> {
-        // A queue of bytes is whole after any panic.
+        // A panic cannot leave the queue inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

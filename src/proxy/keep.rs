@@ -1,4 +1,4 @@
-//! Which answers are kept. Every "no" has its reason.
+//! Which responses are stored, with a reason for each refusal.
 
 use hyper::header::{AUTHORIZATION, CONTENT_LOCATION, CONTENT_TYPE};
 use hyper::{HeaderMap, StatusCode};
@@ -9,29 +9,29 @@ use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::caching::freshness::{Basis, ExchangeTimes, Freshness, Heuristics};
 use wwwoffle_http::caching::storing::{RequestFacts, is_no_store, may_reuse};
 
-/// Why an answer is passed on and not kept.
+/// Why a response is forwarded and not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotKept {
-    /// A part of the whole.
+    /// It is a range of the whole.
     Partial,
-    /// It says something of this request alone: `304`, `401`, `407`, `412`, `429` and their like.
+    /// It applies to this request only: `304`, `401`, `407`, `412`, `429` and similar.
     AboutTheRequest,
-    /// The origin or a gateway had trouble.
+    /// The origin or a gateway failed.
     OriginError,
-    /// It is an error, and a good copy is kept that people need offline.
+    /// It is an error, and would replace a good copy that people need offline.
     WouldReplaceGood,
-    /// A stream of events has no end.
+    /// An event stream has no end.
     Endless,
-    /// It is larger than what is kept (`max-body`).
+    /// It exceeds the storage limit (`max-body`).
     TooLarge,
-    /// It must not be stored, and `no-store = respect` says to heed that.
+    /// It has `no-store`, and `no-store = respect` is set.
     NoStore,
-    /// It is no page, and `keep-cache-if-not-found` says to leave the one that is kept.
+    /// The page was not found, and `keep-cache-if-not-found` preserves the stored copy.
     NoPage,
 }
 
 impl NotKept {
-    /// One word for `Cache-Status` and the log.
+    /// The keyword for `Cache-Status` and the log.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -47,15 +47,15 @@ impl NotKept {
     }
 }
 
-/// What is kept of the answers to a request.
+/// The rules for storing the responses to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keeping {
-    /// Whether we are a shared cache, and what is guessed of lifetimes.
+    /// Whether we are a shared cache, and the heuristics for lifetimes.
     pub cache: (bool, Heuristics),
-    /// What the request says.
+    /// The relevant facts of the request.
     pub requested: RequestFacts,
-    /// Whether trouble of the origin is kept for as long as it is fresh: for who asks now, not for the
-    /// queue.
+    /// Whether errors of the origin are stored for as long as they are fresh: for clients, not for
+    /// the queue.
     pub errors: bool,
     /// `no-store`.
     pub no_store: NoStore,
@@ -64,7 +64,7 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// What the configuration says of a URL, for a request with these fields.
+    /// The configured rules for a URL, for a request with these fields.
     #[must_use]
     pub fn of(config: &Config, url: &UrlParts<'_>, request: &HeaderMap) -> Self {
         let caching = &config.caching;
@@ -85,8 +85,8 @@ impl Keeping {
         }
     }
 
-    /// Whether the answer to a POST may be that to a later GET for `url` too (RFC 9110 §9.3.3): it says
-    /// how long it is fresh, and that it is what `url` names.
+    /// Whether the response to a POST may also serve a later GET for `url` (RFC 9110 §9.3.3): it
+    /// declares its lifetime, and that it is the content of `url`.
     #[must_use]
     pub fn answers_get(
         &self,
@@ -103,7 +103,7 @@ impl Keeping {
             && is_content_of(url, fields)
     }
 
-    /// Whether an answer that has just come may be used again without asking.
+    /// Whether a response that has just arrived may be reused without revalidation.
     fn is_fresh(&self, status: StatusCode, fields: &HeaderMap, exchange: ExchangeTimes) -> bool {
         let (shared, _) = self.cache;
         let control = ResponseControl::of(fields);
@@ -112,7 +112,7 @@ impl Keeping {
     }
 }
 
-/// Whether `Content-Location` says that an answer is what `url` names (RFC 9110 §8.7).
+/// Whether `Content-Location` declares a response to be the content of `url` (RFC 9110 §8.7).
 fn is_content_of(url: &str, fields: &HeaderMap) -> bool {
     let named = fields.get(CONTENT_LOCATION).and_then(|value| value.to_str().ok());
     let canonical = |text: &str| CanonicalUrl::parse(text, &LocalHost::default()).ok();
@@ -126,12 +126,12 @@ fn is_content_of(url: &str, fields: &HeaderMap) -> bool {
     }
 }
 
-/// Decides whether an answer to GET (or a kept POST) is kept; `kept` is the status of what the
-/// spool has already.
+/// Decides whether a response to GET (or a storable POST) is stored; `kept` is the status of the
+/// stored copy.
 ///
 /// # Errors
 ///
-/// The reason why it is not.
+/// The reason why it is not stored.
 pub fn may_keep(
     status: StatusCode,
     fields: &HeaderMap,
@@ -140,7 +140,7 @@ pub fn may_keep(
     exchange: ExchangeTimes,
 ) -> Result<(), NotKept> {
     match status.as_u16() {
-        // With any other status `Content-Range` means nothing (RFC 9110 §14.4).
+        // With any other status `Content-Range` has no meaning (RFC 9110 §14.4).
         206 => return Err(NotKept::Partial),
         304 | 401 | 407 | 408 | 412 | 416 | 417 | 421 | 425 | 428 | 429 | 431 => {
             return Err(NotKept::AboutTheRequest);
@@ -174,7 +174,7 @@ pub fn may_keep(
     if endless { Err(NotKept::Endless) } else { Ok(()) }
 }
 
-/// Whether an answer is one that people need offline, and no error.
+/// Whether a response is useful offline, and not an error.
 pub(super) fn is_good(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
 }

@@ -1,4 +1,4 @@
-//! Serving what is kept.
+//! Serves stored copies.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use wwwoffle_http::caching::reuse::{Reuse, withheld_fields};
 use wwwoffle_http::fields::add_via;
 use wwwoffle_http::head;
 
-/// Answers from the spool; the client's own conditions may make it a `304`.
+/// Serves the stored copy, or a `304` if the client's own conditions allow that.
 pub(super) fn serve(
     context: &ProxyContext,
     ask: &Ask,
@@ -37,24 +37,24 @@ pub(super) fn serve(
     answer(context, ask, kept, fields, &conditions, status)
 }
 
-/// Whether what is kept sets its cookies anew: only a fresh answer of a person's own, online, is as if
-/// its origin had just sent it (RFC 9111 §4, §7.3).
+/// Whether a stored copy sets its cookies again. Only a fresh personal copy does, online: it is
+/// equivalent to a response that its origin has just sent (RFC 9111 §4, §7.3).
 fn replays_cookies(ask: &Ask, kept: &Kept) -> bool {
     let is_fresh = ask.verdict.is_some_and(|verdict| verdict.reuse == Reuse::Fresh);
     let is_own = kept.entry.place().owner().is_some();
     ask.mode == Mode::Online && is_own && is_fresh
 }
 
-/// The fields of what is kept, for an answer that its origin was not asked about. Offline they are all
-/// there, it is the page as it was; but it sets no cookie: the browser may have newer ones by now, and going
-/// back to those of an old page would log a person out. What is everyone's set it for whoever asked first.
+/// The fields of a stored copy that was not revalidated. Offline all of them are sent, because the
+/// copy is the page as it was, except cookies: the browser may have newer ones, and old ones would
+/// log the person out. The cookies of a shared copy belong to its first client.
 pub(super) fn unasked(ask: &Ask, kept: &Kept) -> HeaderMap {
     let mut fields = sent(ask, kept);
     owner::remove_cookies(&mut fields);
     fields
 }
 
-/// The fields of what is kept that may be sent without asking.
+/// The fields of a stored copy that may be sent without revalidation.
 fn sent(ask: &Ask, kept: &Kept) -> HeaderMap {
     let mut fields = kept.fields.clone();
     if ask.mode.may_dial() {
@@ -65,7 +65,7 @@ fn sent(ask: &Ask, kept: &Kept) -> HeaderMap {
     fields
 }
 
-/// Answers from the spool with `fields`, which may be newer than those that were kept.
+/// Serves the stored body with `fields`, which may be newer than the stored ones.
 pub(super) fn answer(
     context: &ProxyContext,
     ask: &Ask,
@@ -98,24 +98,24 @@ fn unmarked(
     if has_no_body(kept.status) {
         return without_body(kept.status, fields);
     }
-    // A decoded body has none.
+    // A decoded body has no ranges.
     if !delivery.is_decoded() {
         if let Some(part) = ranges::serve::ranges(context, ask, kept, &fields) {
             return part;
         }
-        // Online the origin says itself what it has, by HEAD too.
+        // Online the origin itself reports its support for ranges, for HEAD too.
         if kept.status == StatusCode::OK && ask.mode != Mode::Online {
             ranges::serve::accept(&mut fields);
         }
     }
     let trailers = trailers(ask, kept);
     if delivery.is_decoded() {
-        // How long it will be is known at its end.
+        // The decoded length is known only at the end.
         fields.remove(CONTENT_LENGTH);
     } else if trailers.is_none() {
         fields.insert(CONTENT_LENGTH, HeaderValue::from(kept.entry.body_len()));
     } else {
-        // Trailers need the chunked coding, which is instead of a length (RFC 9112 §6.2).
+        // Trailers need the chunked coding, which excludes a length (RFC 9112 §6.2).
         fields.remove(CONTENT_LENGTH);
     }
     if ask.method == Method::HEAD {
@@ -140,7 +140,7 @@ fn trailers(ask: &Ask, kept: &Kept) -> Option<HeaderMap> {
     head::read_lines(lines).ok().filter(|trailers| !trailers.is_empty())
 }
 
-/// Whether an answer of this status ends with its head (RFC 9112 §6.3).
+/// Whether a response with this status ends with its head (RFC 9112 §6.3).
 fn has_no_body(status: StatusCode) -> bool {
     status.is_informational()
         || status == StatusCode::NO_CONTENT

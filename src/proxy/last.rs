@@ -1,6 +1,6 @@
-//! What was done with the last request for a URL, for each person: so that a page can say why.
+//! The action for the last request of each person for a URL, so that a page can explain it.
 //!
-//! It is in memory alone and bounded; of what was asked long ago nothing is known.
+//! The records are in memory only, and bounded: old ones are discarded.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,26 +14,26 @@ use super::ask::Ask;
 use super::status::CacheStatus;
 use crate::base::owner::Owner;
 
-/// So many parts have a lock of their own.
+/// Number of shards, each with its own lock.
 const PARTS: usize = 16;
 
-/// The most that each half of a part holds: 4,096 in all.
+/// Maximum number of records in each half of a shard: 4,096 in all.
 const MAX_HALF: usize = 128;
 
-/// What was done with a request.
+/// The action for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Last {
     /// When it was answered.
     pub at: SystemTime,
-    /// Its method.
+    /// The method of the request.
     pub method: Method,
-    /// The status of the answer.
+    /// The status of the response.
     pub answer: StatusCode,
-    /// What was done.
+    /// The action.
     pub status: CacheStatus,
 }
 
-/// Who asked what.
+/// The owner and the URL of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Asked {
     key: Key,
@@ -41,23 +41,24 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What `ask` is for; a login in it makes no difference.
+    /// The owner and the URL of `ask`; a login in it is ignored.
     #[must_use]
     pub(super) fn of(ask: &Ask) -> Self {
         Self::new(ask.places.public.key(), ask.owner.clone())
     }
 
-    /// That `owner` asked for what has this key.
+    /// A request of `owner` for the URL with this key.
     #[must_use]
     pub fn new(key: Key, owner: Owner) -> Self {
         Self { key, owner }
     }
 }
 
-/// The last answers. Each person finds their own alone.
+/// The last responses. Each person sees only their own.
 ///
-/// A part has two halves: what is noted goes to the young one, and when that is full, it becomes the old one, whose
-/// content is forgotten. So what was asked lately is always there, and nothing has to be put in order.
+/// A shard has two halves. New records go to the young half. If it is full, it becomes the old
+/// half, and the former old half is discarded. So recent records are always present, without any
+/// sorting.
 #[derive(Debug, Default)]
 pub struct LastAnswers {
     parts: [Mutex<Part>; PARTS],
@@ -71,7 +72,7 @@ struct Part {
 }
 
 impl LastAnswers {
-    /// Notes what was done.
+    /// Records an action.
     pub fn note(&self, asked: Asked, last: Last) {
         let mut part = self.part(&asked);
         if part.young.len() >= MAX_HALF && !part.young.contains_key(&asked) {
@@ -80,7 +81,7 @@ impl LastAnswers {
         part.young.insert(asked, last);
     }
 
-    /// What was done the last time, if that is known still.
+    /// The last action, if it is still recorded.
     #[must_use]
     pub fn of(&self, asked: &Asked) -> Option<Last> {
         let part = self.part(asked);
@@ -92,7 +93,7 @@ impl LastAnswers {
         let [first, rest @ ..] = &self.parts;
         let at = (usize::from(byte) % PARTS).checked_sub(1);
         let part = at.and_then(|at| rest.get(at)).unwrap_or(first);
-        // Whatever panicked, what was noted was done.
+        // A panic cannot leave the records inconsistent.
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,11 +1,12 @@
-//! What is kept that is like a page that is not: for a person to choose from.
+//! Stored pages that resemble a missing one, for a person to choose from.
 //!
-//! Which URLs these are is in [`wwwoffle_http::caching::like`]. Only successes count, and a person's own answers are
-//! found for that person alone, as everywhere.
+//! [`wwwoffle_http::caching::like`] defines the resemblance. Only successes count, and a person's
+//! own copies are visible to that person only, as everywhere.
 //!
-//! A message page appears under the name of its site, whose scripts may read it. So it is told there of the very
-//! same host alone ([`of_host`]), by the same scheme: of its own pages a site learns by asking for them. The page of ours under
-//! [`crate::page::ways::MISSING`] tells the rest ([`all`]), for no site can read it.
+//! A message page appears under the name of its site, whose scripts may read it. So it lists only
+//! pages of the very same host and scheme ([`of_host`]), which the site could learn by requesting
+//! them. Our page under [`crate::page::ways::MISSING`] lists the others ([`all`]), because no site
+//! can read it.
 
 use hyper::HeaderMap;
 use wwwoffle_config::UrlParts;
@@ -21,17 +22,17 @@ use crate::storage::lookup::look_up;
 use crate::storage::versions;
 use wwwoffle_http::caching::like::{guess_urls, likeness};
 
-/// How many are told.
+/// Maximum number of listed pages.
 const MAX_LIKE: usize = 8;
 
-/// How many entries of a host are looked at for those that no guess leads to.
+/// Maximum number of entries of a host that are compared, for pages that no guess finds.
 const MAX_LOOKED_AT: usize = 1_000;
 
-/// What is kept of the same host and scheme that is like `url`.
+/// Stored pages of the same host and scheme that resemble `url`.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub(super) async fn of_host(
     context: &ProxyContext,
     owner: &Owner,
@@ -45,11 +46,11 @@ pub(super) async fn of_host(
     stored(context, owner, url, of_host).await
 }
 
-/// What is kept that is like `url`, of its host and that with or without `www.`.
+/// Stored pages that resemble `url`, of its host, with and without `www.`.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub(crate) async fn all(
     context: &ProxyContext,
     owner: &Owner,
@@ -67,7 +68,7 @@ pub(crate) async fn all(
     stored(context, owner, url, guessed(context, url).into_iter().chain(listed)).await
 }
 
-/// Which of the guesses are kept, each once.
+/// The guesses that are stored, without duplicates.
 async fn stored(
     context: &ProxyContext,
     owner: &Owner,
@@ -85,11 +86,11 @@ async fn stored(
     Ok(found)
 }
 
-/// Whether older versions of a page are kept that itself is not: those of who asks, and everyone's.
+/// Whether older versions of a missing page are stored: the client's own, or shared ones.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub(crate) async fn has_versions(context: &ProxyContext, places: &Places) -> Result<bool, Error> {
     let found = versions::of(&context.storage, places).await?;
     Ok(found.is_some_and(|found| found.left_over.is_some() || !found.older.is_empty()))
@@ -104,7 +105,7 @@ fn guessed(context: &ProxyContext, url: &CanonicalUrl) -> Vec<CanonicalUrl> {
     )
 }
 
-/// What is kept at one URL, if it is like the other.
+/// The stored copy of one URL, if it resembles the other.
 async fn at(
     context: &ProxyContext,
     owner: &Owner,
@@ -115,7 +116,7 @@ async fn at(
     let added = config.offline_options.near_arguments.of(&UrlParts::of(asked));
     let Some(likeness) = likeness(asked.as_str(), url.as_str(), added) else { return Ok(None) };
     if config.dont_get.urls.matches(&url).is_some() {
-        // It is not shown.
+        // Such a copy would not be displayed.
         return Ok(None);
     }
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
@@ -127,8 +128,8 @@ async fn at(
     }))
 }
 
-/// The URLs of hosts, each behind its scheme, that are like `url`, as the entries of the spool have them, the newest
-/// first.
+/// The URLs that resemble `url` among the entries of the given hosts, each behind its scheme, the
+/// newest first.
 async fn listed(
     context: &ProxyContext,
     owner: &Owner,
@@ -141,7 +142,7 @@ async fn listed(
     let found = context.storage.store.run(move |spool| {
         let mut found = Vec::new();
         for (scheme, host) in &hosts {
-            // What cannot be read cannot be shown.
+            // Unreadable entries are skipped.
             for summary in spool.list(Some(scheme), Some(host))?.take(MAX_LOOKED_AT).flatten() {
                 let url = summary.place.url();
                 let is_shown = (200..300).contains(&summary.status)
