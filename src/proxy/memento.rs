@@ -1,13 +1,14 @@
-//! Reading an older version under its own URL: Memento (RFC 7089).
+//! Reads an older version under its own URL: Memento (RFC 7089).
 //!
-//! A request that says `Accept-Datetime` gets what the spool had at that moment: of the answer that is
-//! kept and its older versions the last one before, or the first of all (§4.5.3). The page chooses itself,
-//! so its URL stays (§4.1.2, pattern 1.2), and each part that the page loads chooses alike if its request
-//! says the same. Nobody is asked for it, and nothing of it is kept: a version is no answer to a request
-//! that does not say when. The parts of a version that we show at an address of our own ([`crate::site`]) are
-//! chosen by the time in that address.
+//! A request with `Accept-Datetime` gets the version of that date: of the stored copy and its older
+//! versions the last one before it, or the first of all (§4.5.3). The page selects the version
+//! itself, so its URL stays (§4.1.2, pattern 1.2). Each sub-resource selects the same way if its
+//! request has the same field. The origin is not asked, and nothing is stored: a version is not a
+//! response to a request without a date. The sub-resources of a version that we display at an
+//! address of our own ([`crate::site`]) are selected by the date in that address.
 //!
-//! An origin that does this itself, as archives do, is left to it: it varies with the field.
+//! An origin that selects versions itself, as archives do, gets the request: its responses vary
+//! with the field.
 
 use std::sync::Arc;
 
@@ -39,13 +40,13 @@ use wwwoffle_http::fields::has_member;
 const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
 const MEMENTO_DATETIME: HeaderName = HeaderName::from_static("memento-datetime");
 
-/// Versions that are read until one is found that can be served.
+/// Maximum number of versions that are read until one can be served.
 const MAX_READ: usize = 8;
 
-/// Why no version is chosen.
+/// Why no version is selected.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotChosen {
-    /// The field is no date: the answer is 400 (§4.5.3).
+    /// The field is not a date: the response is 400 (§4.5.3).
     #[error("expected a date, as in Accept-Datetime: Fri, 20 Nov 2026 14:25:15 GMT")]
     Malformed,
     /// The spool failed.
@@ -53,8 +54,8 @@ pub(super) enum NotChosen {
     Spool(#[from] Error),
 }
 
-/// What was kept at the moment that a request names. `None` where it names none, where nothing of the page is
-/// kept, and where its origin chooses.
+/// Selects the version of the date that a request names. `None` if it names none, if the page is
+/// not stored, or if its origin selects versions itself.
 pub(super) async fn choose(
     context: &ProxyContext,
     ask: &Ask,
@@ -65,7 +66,7 @@ pub(super) async fn choose(
     if !is_dated || !is_read || ask.asked.standing != Standing::Usual || ask.upgrade.is_some() {
         return Ok(None);
     }
-    // What stands in for another page has no say in what that was.
+    // The copy of another URL has no versions of this page.
     let Some(near) = found.near().filter(|_| ask.near.is_none()) else { return Ok(None) };
     if chooses_itself(&near.fields) {
         return Ok(None);
@@ -75,7 +76,7 @@ pub(super) async fn choose(
         None => moment(&ask.fields).ok_or(NotChosen::Malformed)?,
     };
     let variant = near.entry.place().variant_text();
-    // The person's own and everyone's, of the same variant; a part is no version.
+    // The person's own and the shared versions, of the same variant; a segment is not a version.
     let is_such =
         |kept: &&Arc<Kept>| kept.part.is_none() && kept.entry.place().variant_text() == variant;
     let present: Vec<_> = found.all().iter().filter(is_such).map(Arc::clone).collect();
@@ -94,7 +95,7 @@ pub(super) async fn choose(
         }
     }
     let came: Vec<Timestamp> = states.iter().map(State::came).collect();
-    // Parts come after their page.
+    // Sub-resources are stored after their page.
     let is_part = ask.asked.intent == Intent::Part;
     let order = if is_part { closest(&came, at) } else { nearest(&came, at) };
     for number in order.into_iter().take(MAX_READ) {
@@ -106,10 +107,10 @@ pub(super) async fn choose(
     Ok(None)
 }
 
-/// One state of a page that could be the one.
+/// A candidate for the version of a date.
 enum State {
     Present(Arc<Kept>),
-    /// With when it was stored, and when it came.
+    /// An older version, with the times when it was stored and when it arrived.
     Older(Place, Timestamp, Timestamp),
 }
 
@@ -129,13 +130,13 @@ impl State {
     }
 }
 
-/// Whether what everyone has is an answer to who asks: each version says that for itself.
+/// Whether a shared copy may answer this client: each version decides that from its own fields.
 fn is_theirs(ask: &Ask, kept: &Kept) -> bool {
     let shared = ask.config.caching.shared;
     kept.entry.place().owner().is_some() || ask.places.takes_public(&kept.fields, shared)
 }
 
-/// Whether an answer comes from an origin that chooses among versions itself.
+/// Whether a response comes from an origin that selects among versions itself.
 fn chooses_itself(fields: &HeaderMap) -> bool {
     fields.contains_key(&MEMENTO_DATETIME) || has_member(fields, &VARY, "accept-datetime")
 }
@@ -146,11 +147,12 @@ fn moment(fields: &HeaderMap) -> Option<Timestamp> {
     httpdate::parse_http_date(value.trim()).ok().and_then(|time| time.try_into().ok())
 }
 
-/// Of when the version is that a request is a part of: one that we show under our own name tells it by its
-/// address. That is taken out of the request, for it is nobody else's business.
+/// The date of the version to which the requested sub-resource belongs. If we display the version
+/// under our own name, its address contains the date. The field with that address is removed from
+/// the request, because the origin must not see it.
 pub(super) fn shown_at(fields: &mut HeaderMap, local: &LocalHost) -> Option<Timestamp> {
     let referer = fields.get(REFERER)?.to_str().ok()?;
-    // A glance before it is read: most requests have one.
+    // A quick test before parsing: most requests have a `Referer`.
     if !referer.contains("/history/version/") {
         return None;
     }
@@ -165,10 +167,11 @@ pub(super) fn shown_at(fields: &mut HeaderMap, local: &LocalHost) -> Option<Time
     came
 }
 
-/// Serves a version, and says which one it is.
+/// Serves a version, with its date.
 pub(super) fn serve(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
     let mut asked = ask.fields.clone();
-    // A date says nothing here: a version is older than what the client may have of the page as it is.
+    // A date cannot be compared here: a version is older than the client's copy of the current
+    // page.
     asked.remove(IF_MODIFIED_SINCE);
     let status = CacheStatus::Hit(Why::Memento);
     let (fields, conditions) = (kept::unasked(ask, kept), Conditions::of(&asked));
@@ -186,7 +189,7 @@ pub(super) fn serve(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Resp
     };
     set(MEMENTO_DATETIME, http_date(came));
     if ask.shown_at.is_some() {
-        // The browser did not name the moment, so what comes must not be taken for the page as it is.
+        // The browser did not name the date, so it must not take the version for the current page.
         set(CACHE_CONTROL, "no-store".to_owned());
     }
     if !not_modified {

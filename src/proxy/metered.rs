@@ -1,4 +1,4 @@
-//! A connection to an origin whose bytes go unread, and are counted.
+//! A tunnelled connection to an origin whose bytes are counted, but not interpreted.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::base::statistics::{Account, Outcome};
 
-/// Counts what comes from an origin and goes to a client as it is.
+/// Counts the bytes from an origin that go to a client unchanged.
 #[derive(Debug)]
 pub(super) struct Metered<T> {
     origin: T,
@@ -17,7 +17,7 @@ pub(super) struct Metered<T> {
 }
 
 impl<T> Metered<T> {
-    /// Counts one more tunnel, and its bytes as they come.
+    /// Counts one more tunnel, and its bytes as they arrive.
     pub(super) fn new(origin: T, account: Arc<Account>) -> Self {
         account.count(Outcome::Tunnelled);
         Self { origin, account }

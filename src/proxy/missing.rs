@@ -1,4 +1,4 @@
-//! Offline, and it is not kept: queue it, ask about it, or refuse it.
+//! Handles an offline request without a stored copy: queues it, asks the person, or refuses it.
 
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use wwwoffle_http::head;
 
-/// How many parts of one page may wait: a page that asks for something new every second while one
-/// reads it offline must not fill the queue.
+/// Maximum number of queued sub-resources of one page. A page that requests a new one every second
+/// while it is read offline must not fill the queue.
 const MAX_PARTS_OF_A_PAGE: usize = 1_000;
 
-/// Queues a page somebody asked for, and says so.
+/// Queues a requested page, and responds with the will-get page.
 pub(super) async fn page(context: &ProxyContext, ask: &Ask) -> Response<Body> {
     let outgoing = outgoing(context, ask, RequestKind::Page);
     let key = outgoing.place.key();
@@ -80,14 +80,14 @@ pub(super) async fn page(context: &ProxyContext, ask: &Ask) -> Response<Body> {
     reply::with_status(response, CacheStatus::Queued)
 }
 
-/// Puts a request on the queue. The link may have come back since it began offline: then it goes now.
+/// Adds a request to the queue. If the link is up by now, the request is sent at once.
 async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<Added, SpoolError> {
     let added = context.storage.store.enqueue(outgoing).await;
     context.worker.nudge();
     added
 }
 
-/// What is kept around the page that is not. That it cannot be told is no reason to say nothing.
+/// Stored pages near the missing one. If they cannot be read, the page is shown without them.
 async fn around(context: &ProxyContext, ask: &Ask) -> (Vec<Like>, bool) {
     let untold = |error: &SpoolError| {
         debug!(error = error_chain(error), "what is kept that is like it cannot be looked up");
@@ -97,8 +97,8 @@ async fn around(context: &ProxyContext, ask: &Ask) -> (Vec<Like>, bool) {
     (likes.unwrap_or_default(), versions.unwrap_or_default())
 }
 
-/// The URL of a page that somebody may have fetched from its message page, and the token for that. What
-/// needs a password is fetched from a page of ours alone.
+/// The URL that the message page of a missing page can fetch, and the token for that. A page that
+/// needs a password can be fetched from a local page only.
 pub(super) fn offered(context: &ProxyContext, ask: &Ask) -> (String, Option<String>) {
     let url = ask.bare.as_str().to_owned();
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
@@ -109,7 +109,7 @@ pub(super) fn offered(context: &ProxyContext, ask: &Ask) -> (String, Option<Stri
     (url, token)
 }
 
-/// How much of it is kept in part, and how much it has in all if that is known.
+/// The length of the stored segment, and the total length if it is known.
 async fn kept_in_part(context: &ProxyContext, ask: &Ask) -> Option<(u64, Option<u64>)> {
     for place in [&ask.places.own, &ask.places.public] {
         match context.storage.store.partial(place).await {
@@ -127,7 +127,7 @@ async fn kept_in_part(context: &ProxyContext, ask: &Ask) -> Option<(u64, Option<
     None
 }
 
-/// Queues a part of a page; the answer is empty, for nobody reads it.
+/// Queues a sub-resource; the response is empty, because it would not be displayed.
 pub(super) async fn part(context: &ProxyContext, ask: &Ask) -> Response<Body> {
     let mut outgoing = outgoing(context, ask, RequestKind::Part);
     outgoing.page = ask.page(context).map(|page| page.as_str().to_owned());
@@ -143,7 +143,7 @@ pub(super) async fn part(context: &ProxyContext, ask: &Ask) -> Response<Body> {
     }
 }
 
-/// Serves what is kept and queues the request, so that it is fetched anew.
+/// Serves the stored copy and queues the request to fetch a new one.
 pub(super) async fn refresh(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
     let why = match enqueue(context, outgoing(context, ask, RequestKind::Refresh)).await {
         Ok(_) => Why::RefreshQueued,
@@ -155,7 +155,7 @@ pub(super) async fn refresh(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>)
     kept::serve(context, ask, kept, CacheStatus::Hit(why))
 }
 
-/// Asks the person whether a form shall be sent later, or a page asked for.
+/// Asks the person whether to send a form later, or to request a page.
 pub(super) fn confirm(context: &ProxyContext, ask: &Ask, is_kept: bool) -> Response<Body> {
     let kind = match (ask.method == Method::POST, is_kept) {
         (true, _) => RequestKind::Post,
@@ -167,7 +167,7 @@ pub(super) fn confirm(context: &ProxyContext, ask: &Ask, is_kept: bool) -> Respo
     question(context, ask, outgoing, (&ask.method, content_type), is_kept)
 }
 
-/// The page that asks whether `outgoing` shall be sent.
+/// The page that asks whether to send `outgoing`.
 pub(super) fn question(
     context: &ProxyContext,
     ask: &Ask,
@@ -203,7 +203,7 @@ pub(super) fn question(
     reply::with_status(reply::from_page(&shell, page), CacheStatus::Asking)
 }
 
-/// Does nothing, and says why in the form that fits who asked.
+/// Refuses the request, with the reason in the form that suits its client.
 pub(super) fn refuse(context: &ProxyContext, ask: &Ask, refusal: Refusal) -> Response<Body> {
     let status = CacheStatus::Refused(refusal);
     let url = ask.resource.url.as_str();
@@ -235,7 +235,7 @@ pub(super) fn refuse(context: &ProxyContext, ask: &Ask, refusal: Refusal) -> Res
     }
 }
 
-/// The request as it will be sent when the line is back: nothing in it that was meant for now.
+/// The request in the form for later: without all that applies to this moment only.
 fn outgoing(context: &ProxyContext, ask: &Ask, kind: RequestKind) -> Outgoing {
     let mut request = ask.wire(&context.base.pseudonym);
     if ask.method == Method::HEAD {
@@ -244,7 +244,7 @@ fn outgoing(context: &ProxyContext, ask: &Ask, kind: RequestKind) -> Outgoing {
     to_queue(ask, request, ask.post.as_deref().unwrap_or_default().to_vec(), kind)
 }
 
-/// The same of a `request` with this `body`.
+/// Converts a `request` with this `body` to an outgoing request.
 pub(super) fn to_queue(
     ask: &Ask,
     mut request: Request<()>,
@@ -255,8 +255,8 @@ pub(super) fn to_queue(
     for name in [CACHE_CONTROL, PRAGMA, RANGE, TE, CONNECTION, CONTENT_LENGTH, ACCEPT_RANGES] {
         fields.remove(name);
     }
-    // After the range: without one there is nothing that a condition could be for. Those of a form say
-    // whether it is to be done.
+    // Removed after the range: without a range, a condition has no purpose. The conditions of a
+    // form decide whether it is executed.
     if ask.post.is_none() {
         conditional::strip(fields);
     }
@@ -282,7 +282,7 @@ mod tests {
     use wwwoffle_config::Config;
     use wwwoffle_spool::NewEntry;
 
-    /// A request that has begun offline.
+    /// A request that started offline.
     fn ask(context: &ProxyContext, url: &str) -> Ask {
         let (resource, owner) = (of_url(url, &context.base.local).unwrap(), Owner::Local);
         let request = Request::new(()).into_parts().0;

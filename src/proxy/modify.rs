@@ -1,10 +1,11 @@
-//! Pages that are changed on their way to the browser, as the configuration says of their URLs
+//! Modifies pages on their way to the browser, as configured for their URLs
 //! ([`wwwoffle_html::rewrite`]).
 //!
-//! What is changed is what a person sees: pages in a window and in frames, and images that move. A page in a frame has
-//! no bar and no marks, and what a program or a script asks for stays as it is. The request decides that, before
-//! anything is looked up: such an answer is wanted whole and without any coding. The answer decides the rest, by its
-//! status, its type, and `no-transform` (RFC 9110 §7.7).
+//! Only content that a person sees is modified: pages in a window and in frames, and animated
+//! images. A page in a frame gets no bar and no marks, and responses for programs and scripts stay
+//! unchanged. The request decides that before any lookup: such a response is wanted whole and
+//! without any coding. The response decides the rest, by its status, its type, and `no-transform`
+//! (RFC 9110 §7.7).
 
 mod body;
 mod inside;
@@ -40,10 +41,10 @@ use wwwoffle_html::rewrite::{Bar, Changes, Cut, FirstFrame, Mark, Marks, Mend, R
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::fields::{CACHE_STATUS, has_member};
 
-/// Destinations that are a document (Fetch §2.2.5), besides the window itself.
+/// Destinations that are a document (Fetch §2.2.5), in addition to the window itself.
 const FRAMES: [&str; 4] = ["iframe", "frame", "object", "embed"];
 
-/// Digests of a body that is no longer that one, and what else holds for it alone.
+/// Digests and other fields of the original body, which are invalid for a modified one.
 const OF_THE_BODY: [HeaderName; 9] = [
     CONTENT_LENGTH,
     ETAG,
@@ -56,24 +57,24 @@ const OF_THE_BODY: [HeaderName; 9] = [
     HeaderName::from_static("repr-digest"),
 ];
 
-/// What is changed in the answer to one request, as far as the request tells.
+/// The modifications for one request, as far as the request decides them.
 #[derive(Clone, Debug)]
 pub(super) struct Modification {
-    /// Of a document: what goes by its URL.
+    /// For a document: the changes configured for its URL.
     changes: Option<Changes>,
     /// Whether it may have a bar.
     has_bar: bool,
-    /// Of an image: whether it stands still.
+    /// For an image: whether to stop the animation.
     is_still: bool,
     url: CanonicalUrl,
     owner: Owner,
     config: Arc<Config>,
     reader: PageReader,
-    /// The answer is read in the gateway.
+    /// Set if the response is for the gateway.
     gate: Option<Arc<Gate>>,
 }
 
-/// As what an answer is asked for.
+/// The browser's use of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Window,
@@ -82,7 +83,7 @@ enum Use {
 }
 
 impl Modification {
-    /// What the configuration changes in the answer to a request; `None` when that is nothing.
+    /// The configured modifications for a request; `None` if there are no changes.
     pub(super) fn of(
         config: &Arc<Config>,
         mode: Mode,
@@ -112,12 +113,12 @@ impl Modification {
         is_any.then(|| Self { changes, has_bar, is_still, url, owner, config, reader, gate })
     }
 
-    /// What tells that the answer is read in the gateway.
+    /// The gateway request, if the response is for the gateway.
     pub(super) fn gate(&self) -> Option<&Gate> {
         self.gate.as_deref()
     }
 
-    /// The same for what is read in the gateway, where each answer is changed.
+    /// The modifications for the gateway, which modifies every response.
     pub(super) fn in_gateway(
         configured: Option<Self>,
         gate: &Arc<Gate>,
@@ -141,17 +142,17 @@ impl Modification {
         }
     }
 
-    /// Whether the answer has to be readable, whatever it is.
+    /// Whether the response must be readable, whatever its type.
     pub(super) fn reads_all(&self) -> bool {
         self.gate.is_some()
     }
 
-    /// Whether a document is meant: that is changed by more than its URL.
+    /// Whether the response is a document, whose changes depend on more than its URL.
     pub(super) fn is_of_page(&self) -> bool {
         self.changes.is_some()
     }
 
-    /// Changes an answer; `kept` is when what is kept was confirmed last, if something is.
+    /// Modifies a response; `kept` is when the stored copy was last confirmed, if there is one.
     pub(super) fn apply(
         &self,
         context: &ProxyContext,
@@ -162,7 +163,8 @@ impl Modification {
             return self.inside(context, gate, kept, answer);
         }
         if self.cuts_scripts() && answer.extensions().get::<Foreign>().is_some() {
-            // Whatever it is, and whether it is rewritten or not: an error, an image with scripts in it.
+            // For every type, rewritten or not: also for an error, or an image that contains
+            // scripts.
             let none = HeaderValue::from_static(NO_SCRIPTS);
             answer.headers_mut().append(CONTENT_SECURITY_POLICY, none);
         }
@@ -208,7 +210,7 @@ impl Modification {
     }
 }
 
-/// Makes a path of ours a whole address, for a page of somebody else's.
+/// Makes the path of an image of ours a whole address, for a page of an origin.
 fn own_images(changes: &mut Changes, shell: &Shell) {
     let images = [&mut changes.blocked_images, &mut changes.pixels];
     for image in images.into_iter().flatten().filter(|image| image.starts_with('/')) {
@@ -216,26 +218,26 @@ fn own_images(changes: &mut Changes, shell: &Shell) {
     }
 }
 
-/// Whether an answer is what was kept, and its origin has not confirmed it just now (RFC 9211).
+/// Whether a response is a stored copy that its origin has not confirmed just now (RFC 9211).
 fn is_from_spool(fields: &HeaderMap) -> bool {
     const OF_THE_SPOOL: [&str; 3] = ["; hit", "detail=origin-unreachable", "detail=stale-if-error"];
     let told = fields.get(CACHE_STATUS).and_then(|value| value.to_str().ok()).unwrap_or_default();
     OF_THE_SPOOL.iter().any(|part| told.contains(part))
 }
 
-/// As what an answer is asked for, if it is something that may be changed.
+/// The browser's use of a response, if such a response may be modified.
 fn used_as(fields: &HeaderMap, intent: Intent) -> Option<Use> {
     let dest = fields.get(SEC_FETCH_DEST).map(|value| value.to_str().unwrap_or_default());
     match (dest, intent) {
         (_, Intent::Person) => Some(Use::Window),
         (Some(dest), _) if FRAMES.contains(&dest) => Some(Use::Frame),
-        // Browsers of long ago do not say what for.
+        // Old browsers do not send the destination.
         (Some("image") | None, Intent::Part) => Some(Use::Image),
         _ => None,
     }
 }
 
-/// What is changed in pages of a URL, but for the bar; marks are for what is seen in a window.
+/// The changes to pages of a URL, without the bar; marks are only for pages in a window.
 fn changes(config: &Config, url: &UrlParts<'_>, is_window: bool) -> Changes {
     let options = &config.modify_html;
     let cuts = [
@@ -292,13 +294,13 @@ fn changes(config: &Config, url: &UrlParts<'_>, is_window: bool) -> Changes {
     }
 }
 
-/// The type of an answer, without its parameters.
+/// The type of a response, without its parameters.
 fn essence(content_type: Option<&str>) -> String {
     let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
     essence.trim().to_ascii_lowercase()
 }
 
-/// Whether an answer is one whose body may be changed, and can be.
+/// Whether the body of a response may be modified, and can be.
 fn may_change(answer: &Response<Body>) -> bool {
     answer.extensions().get::<Foreign>().is_some()
         && answer.status() == StatusCode::OK
@@ -306,15 +308,15 @@ fn may_change(answer: &Response<Body>) -> bool {
         && !ResponseControl::of(answer.headers()).no_transform
 }
 
-/// Makes the fields of an answer those of one that is changed: they tell nothing of the body that was, and no
-/// browser keeps it, for it depends on more than its URL.
+/// Adapts the fields of a response to its modified body. They must not describe the original body,
+/// and no browser may cache it, because it depends on more than its URL.
 fn amend(fields: &mut HeaderMap, changes: &Changes) {
     for name in OF_THE_BODY {
         fields.remove(name);
     }
     if !has_member(fields, &CACHE_CONTROL, "no-store") {
         fields.remove(EXPIRES);
-        // It may have been changed for one person: no other proxy keeps it for all.
+        // It may have been modified for one person, so no other proxy may share it.
         fields.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
     if let Some(bar) = &changes.bar {

@@ -1,8 +1,8 @@
-//! Offline, and the very page is not kept: another URL that names the same one may be.
+//! Offline, if the requested URL is not stored: finds another URL that names the same page.
 //!
-//! Which URLs these are is in [`wwwoffle_http::caching::noise`]. Only a success stands in for another: a
-//! redirect would lead back to what was asked for, and an error says nothing of this URL. A person's own
-//! answers are found for that person alone, as everywhere.
+//! [`wwwoffle_http::caching::noise`] defines these URLs. Only a success may replace another page: a
+//! redirect would lead back to the requested URL, and an error does not apply to it. A person's own
+//! copies are visible to that person only, as everywhere.
 
 use std::sync::Arc;
 
@@ -26,27 +26,28 @@ use crate::storage::store::Kept;
 use wwwoffle_html::references::{Finder, Kind, Want};
 use wwwoffle_http::caching::noise::{Nearness, differ_in_noise, index_spellings, near_urls};
 
-/// How many entries of the host are looked at for one that has noise of its own. More cost a person too
-/// long, who waits for a page that most likely is not there.
+/// Maximum number of entries of the host that are searched for one with other noise. More would
+/// delay a person who waits for a page that is most likely not stored.
 const MAX_LOOKED_AT: usize = 1_000;
 
-/// How many of them are looked up, if there are several.
+/// Maximum number of them that are looked up.
 const MAX_NOISY: usize = 3;
 
-/// How much of a page is read for its canonical link, in bytes.
+/// Bytes at the start of a page that are searched for its canonical link.
 const MAX_HEAD: usize = 64 << 10;
 
-/// What the page of a connection that anybody could have changed may do under the name of a secure
-/// site: everything but to be of that site.
+/// The rights of a page from an insecure connection under the name of a secure site: everything
+/// except the origin of that site.
 const SANDBOX: HeaderValue = HeaderValue::from_static(
     "sandbox allow-scripts allow-forms allow-popups allow-modals allow-top-navigation-by-user-activation",
 );
 
-/// What is kept of a URL that may stand in for the one of `ask`, and what is between them.
+/// Finds the stored copy of a URL that may replace the one of `ask`, and the difference between
+/// them.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub(super) async fn find(
     context: &ProxyContext,
     ask: &Ask,
@@ -81,7 +82,7 @@ pub(super) async fn find(
     Ok(None)
 }
 
-/// What is kept of one URL that may stand in.
+/// The stored copy of one URL that may replace the requested one.
 async fn at(
     context: &ProxyContext,
     ask: &Ask,
@@ -89,7 +90,7 @@ async fn at(
     mut url: CanonicalUrl,
 ) -> Result<Option<Kept>, Error> {
     if near == Nearness::Scheme && is_secure(ask) && ask.asked.intent != Intent::Person {
-        // A script or a style has no page of its own that could be kept apart.
+        // A script or a style sheet has no page of its own that could be isolated.
         return Ok(None);
     }
     let places = Places::of(&mut url, &HeaderMap::new(), &ask.owner);
@@ -100,8 +101,8 @@ async fn at(
     Ok(kept.map(|kept| guarded(ask, near, Kept::clone(kept))))
 }
 
-/// The spellings of a directory or its index for which something is stored. The spool itself is asked:
-/// the store would remember each that is missing.
+/// The spellings of a directory or its index for which something is stored. Asks the spool itself,
+/// because the store would remember each missing one.
 async fn index_pages(context: &ProxyContext, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
     let urls = index_spellings(&ask.bare, &context.base.local);
     if urls.is_empty() {
@@ -122,8 +123,8 @@ async fn index_pages(context: &ProxyContext, ask: &Ask) -> Result<Vec<CanonicalU
     stored.await
 }
 
-/// Whether a stored response says that it is the one of `url` too: by `Content-Location` (RFC 9110 §8.7),
-/// or by a canonical link in its head or in the beginning of its page (RFC 6596).
+/// Whether a stored response declares itself to be that of `url` too: by `Content-Location` (RFC
+/// 9110 §8.7), or by a canonical link in its head or at the start of its page (RFC 6596).
 async fn says_it_is(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl) -> bool {
     let Ok(base) = BrowserUrl::parse(kept.entry.url(), None) else { return false };
     let is_it = |text: &str| {
@@ -148,8 +149,8 @@ async fn says_it_is(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl
     finder.finish().canonical.is_some_and(|canonical| is_it(&canonical))
 }
 
-/// The kept URLs of the same host that differ from the one of `ask` in their own noise, the newest first:
-/// their key tells nothing of that, so the entries of the host are looked at.
+/// The stored URLs of the same host that differ from the one of `ask` only in their noise, the
+/// newest first. Keys do not show that, so the entries of the host are searched.
 async fn noisy(context: &ProxyContext, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
     let asked = ask.bare.as_str().to_owned();
     let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare)).clone();
@@ -157,7 +158,7 @@ async fn noisy(context: &ProxyContext, ask: &Ask) -> Result<Vec<CanonicalUrl>, E
         let Some((scheme, rest)) = asked.split_once("://") else { return Ok(Vec::new()) };
         let host = rest.split(['/', '?']).next().unwrap_or_default();
         let mut found = Vec::new();
-        // What cannot be read cannot stand in.
+        // Unreadable entries are skipped.
         for summary in spool.list(Some(scheme), Some(host))?.take(MAX_LOOKED_AT).flatten() {
             let url = summary.place.url();
             if (200..300).contains(&summary.status) && differ_in_noise(&asked, url, &added) {
@@ -169,7 +170,7 @@ async fn noisy(context: &ProxyContext, ask: &Ask) -> Result<Vec<CanonicalUrl>, E
     Ok(newest(context, found.await?, MAX_NOISY))
 }
 
-/// Of what was found, by when it came, the newest URLs, each once.
+/// The newest of the found URLs by their time of arrival, without duplicates.
 pub(super) fn newest(
     context: &ProxyContext,
     mut found: Vec<(Timestamp, String)>,
@@ -185,8 +186,8 @@ fn is_secure(ask: &Ask) -> bool {
     ask.bare.protocol() == "https"
 }
 
-/// Keeps what came by plain HTTP apart from the secure site it stands in for: it could have been
-/// changed on its way, and must not get at what the browser has of that site.
+/// Isolates a copy that came by plain HTTP from the secure site it replaces: it could have been
+/// changed on its way, and must not access the browser's data of that site.
 fn guarded(ask: &Ask, near: Nearness, mut kept: Kept) -> Kept {
     if near == Nearness::Scheme && is_secure(ask) {
         kept.fields.append(CONTENT_SECURITY_POLICY, SANDBOX);

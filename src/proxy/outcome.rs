@@ -1,4 +1,4 @@
-//! The statistics' word for each way in which a request is answered.
+//! The category in the statistics for each way of answering a request.
 
 use super::status::CacheStatus;
 use crate::base::statistics::Outcome;

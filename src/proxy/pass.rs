@@ -1,4 +1,4 @@
-//! Passing a request and its answer through without keeping anything.
+//! Forwards a request and its response without storing anything.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::proxy::context::ProxyContext;
 use wwwoffle_http::caching::coding::Delivery;
 use wwwoffle_http::fields::{add_via, complete_date, strip_one_hop};
 
-/// Sends the request on, streaming its body, and streams the answer back.
+/// Forwards the request with a streamed body, and streams the response back.
 pub(super) async fn pass(
     context: &Arc<ProxyContext>,
     client: &Client,
@@ -46,7 +46,7 @@ pub(super) async fn pass(
     let (interim, mut interims) = mpsc::channel::<Interim>(MAX_INTERIMS);
     let head = ask.wire(&context.base.pseudonym);
     let origin = &ask.resource.origin;
-    // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
+    // RFC 9110 §15.2: HTTP/1.0 does not define interim responses.
     let interim = (ask.version > Version::HTTP_10).then_some(interim);
     let sent = clock::now();
     let mut exchange = std::pin::pin!(context.net.upstream.send(origin, head, body, interim));
@@ -72,11 +72,11 @@ pub(super) async fn pass(
     }
 }
 
-/// Why a request is sent on that is not for the spool.
+/// Why a request is forwarded that is not for the spool.
 fn forward(ask: &Ask) -> Forward {
     let is_usual = ask.asked.standing == Standing::Usual && !ask.asked.upgrade;
     match ask.asked.method {
-        // What is kept would do, were it fresh.
+        // A fresh stored copy would be enough.
         MethodKind::Head if is_usual => Forward::of(ask.verdict.as_ref()),
         MethodKind::Other if is_usual && !matches!(ask.method, Method::GET | Method::HEAD) => {
             Forward::Method
@@ -85,7 +85,7 @@ fn forward(ask: &Ask) -> Forward {
     }
 }
 
-/// Sees what an answer that is passed on says of what is kept.
+/// Updates the stored copies from a forwarded response.
 async fn see(context: &ProxyContext, ask: &Ask, found: &Found, answer: &Answer, asked: Asked) {
     let (status, fields) = (answer.status(), answer.headers());
     if ask.method == Method::HEAD {
@@ -99,9 +99,10 @@ async fn see(context: &ProxyContext, ask: &Ask, found: &Found, answer: &Answer, 
     unsafe_methods::answered(of, sent, (status, fields), asked.received).await;
 }
 
-/// An answer, less its fields of one hop, on its way to the client.
+/// Prepares a response, without its hop-by-hop fields, for the client.
 ///
-/// It is decoded only where we asked for its coding: what its client asked for goes through as it is.
+/// It is decoded only if we asked for its coding: a coding that the client asked for passes
+/// unchanged.
 pub(super) fn respond(
     context: &ProxyContext,
     ask: &Ask,
@@ -119,7 +120,7 @@ pub(super) fn respond(
         Delivery::AsItIs
     };
     delivery.amend(&mut parts.headers);
-    // The version and the extensions are those of the other connection.
+    // The version and the extensions belong to the other connection.
     let mut response = Response::new(recode::body(delivery, body::passing(incoming)));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
@@ -128,7 +129,7 @@ pub(super) fn respond(
     response
 }
 
-/// Both sides change to another protocol: from here on bytes go both ways, unread.
+/// Switches both sides to another protocol: from now on bytes pass both ways, uninterpreted.
 fn switch(
     context: &Arc<ProxyContext>,
     client: &Client,

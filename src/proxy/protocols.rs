@@ -1,5 +1,5 @@
-//! What no request of the web is for: ports of other protocols, and methods that HTTP does not have. With these a
-//! client could speak to a mail server through the proxy.
+//! Ports of other protocols, and unregistered methods. Requests with these are refused, because a
+//! client could use them to speak to a mail server through the proxy.
 
 use hyper::Method;
 use wwwoffle_config::{Config, UrlParts};

@@ -1,8 +1,8 @@
-//! The body of an answer on its way to a client that does not take its coding.
+//! Decodes the body of a response for a client that does not accept its coding.
 //!
-//! It is decoded as it is sent, a piece at a time: a client that is slow or leaves slows the work or
-//! ends it. Between two pieces other tasks go on. A body that is damaged, or ends too early, breaks
-//! off; it never looks whole.
+//! The body is decoded piece by piece as it is sent: a slow client slows the work, and one that
+//! leaves ends it. Other tasks run between two pieces. A body that is damaged or truncated breaks
+//! off; it never looks complete.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,59 +21,59 @@ use crate::storage::decoded;
 use wwwoffle_http::caching::coding::Delivery;
 use wwwoffle_http::decoding::{Fault, MAX_RATIO};
 
-/// What is made of each byte by a body that is nothing to wonder at: it is sent as it is made.
+/// The expansion ratio up to which a body is sent without further checks.
 const USUAL_RATIO: u64 = MAX_RATIO / 5;
 
-/// How long the beginning of a body is waited for that somebody else is getting already.
+/// How long to wait for the start of a body that another client is already downloading.
 const JOINED_WITHIN: Duration = Duration::from_secs(1);
 
-/// How much of a stored body is decoded before the head of its answer is sent, in bytes: a damaged page
-/// gets a page that says so.
+/// Bytes of a stored body that are decoded before the head of the response is sent: for a damaged
+/// page, the client gets a page that reports it.
 const CHECKED_AHEAD: u64 = 1024 * 1024;
 
-/// How much of a body that expands beyond that is made before the head of its answer is sent, in bytes,
-/// so that a bomb is told as what it is, and not broken off in the middle.
+/// Bytes that are decoded before the head is sent, of a body that expands more than usual. So a
+/// decompression bomb gets an error message, and does not break off in the middle.
 const MAX_AHEAD: u64 = 4 * 1024 * 1024;
 
-/// How much of a coded body was used for what was made of it, in bytes. It stands among the extensions of
-/// an answer whose beginning is here, for [`look_ahead`].
+/// Encoded bytes consumed so far. It is an extension of a response whose start is available, for
+/// [`look_ahead`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
     count: Arc<AtomicU64>,
-    /// How long its beginning is waited for, where it may not be here yet.
+    /// How long to wait for the start, if it may not be available yet.
     patience: Option<Duration>,
-    /// Who asks, and for what.
+    /// The audience and the URL of the request.
     asked: Option<Arc<(Audience, String)>>,
 }
 
-/// A body whose fault shows before anything of its answer was sent.
+/// A body whose fault was detected before the head of its response was sent.
 #[derive(Debug)]
 pub(super) struct Undecodable {
     pub(super) fault: Fault,
-    /// Who asks.
+    /// The audience of the response.
     pub(super) audience: Audience,
-    /// For what.
+    /// The requested URL.
     pub(super) url: String,
 }
 
 impl Undecodable {
-    /// Whether another copy may be better: this one is damaged or cut short.
+    /// Whether another copy may be better, because this one is damaged or truncated.
     pub(super) fn is_damaged(&self) -> bool {
         matches!(self.fault, Fault::Damaged(_) | Fault::Truncated(_))
     }
 }
 
-/// The body that a client gets of `body`. Dropped, it ends the work.
+/// The body for a client, decoded from `body` if necessary. Dropping it ends the work.
 pub(crate) fn body(delivery: Delivery, body: Body) -> Body {
     told(delivery, body, Taken::default())
 }
 
-/// Gives a body to an answer that is kept whole.
+/// Gives a stored body to a response.
 pub(super) fn put(response: &mut Response<Body>, ask: &Ask, delivery: Delivery, body: Body) {
     put_told(response, ask, delivery, body, None);
 }
 
-/// Gives a body to an answer that somebody else has been getting for some time.
+/// Gives the body of a download that other clients already read to a response.
 pub(super) fn put_joined(response: &mut Response<Body>, ask: &Ask, delivery: Delivery, body: Body) {
     put_told(response, ask, delivery, body, Some(JOINED_WITHIN));
 }
@@ -94,18 +94,19 @@ fn put_told(
     *response.body_mut() = told(delivery, body, taken);
 }
 
-/// Whether [`look_ahead`] has something to look at.
+/// Whether [`look_ahead`] has work to do.
 pub(super) fn is_put(response: &Response<Body>) -> bool {
     response.extensions().get::<Taken>().is_some()
 }
 
-/// Decodes the beginning of an answer that [`put`] or [`put_joined`] has given a body, before its head is
-/// sent: [`CHECKED_AHEAD`] bytes of a stored body, one piece of a body that is still coming, and more for
-/// as long as it expands as no page does. Dropping the future drops the answer.
+/// Decodes the start of a response with a body from [`put`] or [`put_joined`], before its head is
+/// sent: [`CHECKED_AHEAD`] bytes of a stored body, one piece of a body that is still being
+/// downloaded, and more as long as it expands more than usual. Dropping the future drops the
+/// response.
 ///
 /// # Errors
 ///
-/// The fault that shows meanwhile: nothing was sent yet.
+/// A fault of the body that was detected before anything was sent.
 pub(super) async fn look_ahead(
     mut response: Response<Body>,
 ) -> Result<Response<Body>, Undecodable> {
@@ -116,7 +117,7 @@ pub(super) async fn look_ahead(
     loop {
         let next = match until {
             None => body.frame().await,
-            // Nothing is lost when the time is over: what was begun goes on with the next call.
+            // A timeout loses nothing: the next call continues the work.
             Some(until) => match timeout_at(until, body.frame()).await {
                 Ok(next) => next,
                 Err(_) => break,

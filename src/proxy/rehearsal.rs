@@ -1,5 +1,5 @@
-//! What would be done with a request for a URL, and what its origin would be sent: everything is read, nothing is
-//! done.
+//! Predicts the action for a request and its form for the origin: reads everything, and changes
+//! nothing.
 
 use std::pin::Pin;
 
@@ -19,20 +19,20 @@ use crate::base::owner::Owner;
 use crate::net::upstream::Reach;
 use crate::proxy::context::ProxyContext;
 
-/// What would be done.
+/// The predicted action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Would {
-    /// The browser would be sent to another URL: `[alias]`.
+    /// Redirect the browser to another URL: `[alias]`.
     Move,
-    /// It is never got: `[dont-get]`.
+    /// Block the URL: `[dont-get]`.
     Block,
-    /// It is where this client may not go.
+    /// Deny the request, because the client may not access this network.
     Deny,
-    /// This.
+    /// Act on this decision.
     Do(Decision),
 }
 
-/// A request that nobody has sent.
+/// A hypothetical request.
 #[derive(Debug)]
 pub struct Rehearsal {
     ask: Ask,
@@ -40,7 +40,8 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// A GET by `owner`, who may go as far as `reach`, with these fields. `None` where the URL is none of an origin.
+    /// A GET by `owner` with these fields and this `reach`. `None` if the URL is not one of an
+    /// origin.
     #[must_use]
     pub fn new(
         context: &ProxyContext,
@@ -60,21 +61,22 @@ impl Rehearsal {
         Some(Self { ask, may_reach })
     }
 
-    /// The fields by which a person's request is known.
+    /// The fields that are typical of a person's request.
     #[must_use]
     pub fn of_a_person() -> HeaderMap {
         [(ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8"))].into_iter().collect()
     }
 
-    /// What its origin would be sent, if it was asked.
+    /// The request for its origin.
     #[must_use]
     pub fn wire(&self, context: &ProxyContext) -> Request<()> {
         self.ask.wire(&context.base.pseudonym)
     }
 
-    /// What would be done. `None` where the spool cannot tell.
+    /// Predicts the action. `None` if the spool cannot be read.
     ///
-    /// The future has no type of its own: that of our own pages would have those of all that is served in it.
+    /// The future is boxed, because the future of our own pages would otherwise contain those of
+    /// all requests.
     pub fn would(
         self,
         context: &ProxyContext,

@@ -1,4 +1,4 @@
-//! Whether the same answer may be given again to who asks with the same bytes, and for how long.
+//! Whether a response may be repeated for an identical request, and for how long.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -18,25 +18,26 @@ use wwwoffle_http::caching::control::RequestControl;
 use wwwoffle_http::caching::freshness::current_age;
 use wwwoffle_http::caching::reuse::Reuse;
 
-/// What an answer follows from, besides its request. It is no ground for another one at any other time.
+/// The state on which a response depends, in addition to its request. The response may be repeated
+/// only while that state is the same.
 #[derive(Clone, Debug)]
 pub struct Grounds {
-    /// The configuration it was made under.
+    /// The configuration of the response.
     pub config: Arc<Config>,
-    /// The mode.
+    /// The mode of the response.
     pub mode: Mode,
-    /// Since when there was a line.
+    /// When the link came up.
     pub dials_since: SystemTime,
-    /// Where it was looked for.
+    /// The shelves of the lookup.
     pub shelves: [Arc<Shelf>; 2],
-    /// When it was made.
+    /// When the response was made.
     pub made: SystemTime,
-    /// When its age will be another.
+    /// When its `Age` changes.
     pub until: SystemTime,
 }
 
 impl Grounds {
-    /// Whether they are still those of a request that comes now.
+    /// Whether the state is still the same for a request that arrives now.
     #[must_use]
     pub fn hold(&self, context: &ProxyContext, now: SystemTime) -> bool {
         self.made <= now
@@ -48,7 +49,7 @@ impl Grounds {
     }
 }
 
-/// What the answer to `ask` follows from besides its bytes, if that is little enough to be compared.
+/// The state on which the response to `ask` depends, if it is small enough to be compared.
 pub(super) fn grounds(
     context: &ProxyContext,
     ask: &Ask,
@@ -56,14 +57,14 @@ pub(super) fn grounds(
     found: &Found,
     decision: Decision,
 ) -> Option<Grounds> {
-    // Whoever reads the log wants to see each request in it.
+    // A debug log must contain every request.
     let is_told = tracing::enabled!(Level::DEBUG);
     if decision != Decision::Serve || ask.near.is_some() || is_told {
         return None;
     }
     let (kept, shelves) = (kept?, found.shelves()?);
     let is_anybody = !ask.is_personal() && ask.config.allowed_users.users.is_empty();
-    // A range may be answered from parts, which lie on no shelf.
+    // A range may be served from segments, which are on no shelf.
     let is_plain = !ask.fields.contains_key(RANGE) && ask.control == RequestControl::default();
     if !is_anybody || !is_plain || !lasts(ask, kept) {
         return None;
@@ -79,7 +80,7 @@ pub(super) fn grounds(
     })
 }
 
-/// Whether what is kept may be served for a second more, whatever that second brings.
+/// Whether the stored copy may be served for another second in any case.
 fn lasts(ask: &Ask, kept: &Kept) -> bool {
     if kept.status.is_server_error() {
         return false;
@@ -93,7 +94,7 @@ fn lasts(ask: &Ask, kept: &Kept) -> bool {
     }
 }
 
-/// Until when an answer of this age at `now` has the same age in whole seconds.
+/// Until when a response of this age at `now` has the same age in whole seconds.
 fn same_age_until(age: Duration, now: SystemTime) -> SystemTime {
     let into = Duration::from_nanos(u64::from(age.subsec_nanos()));
     now + Duration::from_secs(1).saturating_sub(into)

@@ -1,4 +1,4 @@
-//! Answers of our own making: pages for people, a line for programs, nothing for parts of pages.
+//! Our own messages: pages for people, a line for programs, an empty body for sub-resources.
 
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -40,7 +40,7 @@ pub fn from_page(shell: &Shell, page: Page) -> Response<Body> {
     response
 }
 
-/// A message page, whoever asked.
+/// A message page, for any audience.
 #[must_use]
 pub fn message(
     context: &ProxyContext,
@@ -51,8 +51,8 @@ pub fn message(
     from_page(&shell, page(&context.pages.templates, &shell, message))
 }
 
-/// A message in place of an answer, in the form that fits who asked: a part of a page never gets a
-/// page.
+/// A message in place of a response, in the form that suits its audience: a sub-resource never gets
+/// a page.
 #[must_use]
 pub fn instead(
     context: &ProxyContext,
@@ -63,7 +63,7 @@ pub fn instead(
     with_status(self::told(context, &ask.reader(), ask.audience, told), status)
 }
 
-/// The same, where there is no more than this of the request.
+/// A message, if only this much of the request is known.
 #[must_use]
 pub fn told(
     context: &ProxyContext,
@@ -78,7 +78,7 @@ pub fn told(
     }
 }
 
-/// A message page, unless that would become a part of a page.
+/// A message page, or an empty body for a sub-resource.
 #[must_use]
 pub fn unless_part(
     context: &ProxyContext,
@@ -93,13 +93,13 @@ pub fn unless_part(
     }
 }
 
-/// A line in place of an answer, which a part of a page does not get either.
+/// A line of text in place of a response, or an empty body for a sub-resource.
 #[must_use]
 pub fn line(audience: Audience, status: u16, line: &str) -> Response<Body> {
     if audience.is_part() { audience.nothing(status) } else { plain(status, line) }
 }
 
-/// One line of text, or nothing at all.
+/// One line of text, or an empty body.
 #[must_use]
 pub fn plain(status: u16, line: &str) -> Response<Body> {
     let text = if line.is_empty() { body::empty() } else { body::whole(format!("{line}\n")) };
@@ -121,7 +121,7 @@ pub fn with_status(mut response: Response<Body>, status: CacheStatus) -> Respons
     response
 }
 
-/// The answer to a request whose origin gave none.
+/// The response to a request whose origin did not respond.
 #[must_use]
 pub fn failed(
     context: &ProxyContext,
@@ -149,7 +149,7 @@ pub fn failed(
     response
 }
 
-/// The same as [`instead`], where the page can be had later.
+/// The same as [`instead`], with an offer to fetch the page later.
 fn with_aid(
     context: &ProxyContext,
     ask: &Ask,
@@ -160,7 +160,7 @@ fn with_aid(
         return instead(context, ask, status, told);
     }
     let can_be_had_later = match told {
-        // Where it may not go now it may not go later, and what is too large does not become smaller.
+        // A forbidden network stays forbidden, and a response that is too large does not shrink.
         Message::OriginFailed { failure, .. } => {
             !matches!(failure, OriginFailure::Inward | OriginFailure::TooLarge(_))
         }
@@ -179,12 +179,12 @@ fn copy<'a>(url: &'a str, kept: &Kept) -> KeptCopy<'a> {
     KeptCopy { url, stored: kept.entry.stored(), came: kept.entry.when() }
 }
 
-/// Marks an answer that says nothing but that the mode went offline meanwhile.
+/// Marks a response that only reports that the mode changed to offline during the request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WentOffline;
 
-/// The answer to a request for what is kept and may not be used unasked, when its origin gave no
-/// answer: the status is that of RFC 9111 §5.2.2.2.
+/// The response if the stored copy must be revalidated and the origin did not respond. Its status
+/// is that of RFC 9111 §5.2.2.2.
 pub(super) fn must_ask(
     context: &ProxyContext,
     ask: &Ask,
@@ -272,7 +272,7 @@ fn bad_certificate(fault: &CertificateFault) -> BadCertificate {
     }
 }
 
-/// The answer when the spool itself fails.
+/// The response if the spool itself fails.
 #[must_use]
 pub fn spool_failed(context: &ProxyContext, ask: &Ask, error: &SpoolError) -> Response<Body> {
     tracing::error!(error = error_chain(error), "the spool failed");

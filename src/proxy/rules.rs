@@ -1,4 +1,4 @@
-//! What the configuration says of a URL, and of who asks for it, before anything else is looked at.
+//! The configured rules for a URL and its client, which apply before any lookup.
 
 use std::sync::Arc;
 
@@ -13,45 +13,45 @@ use super::intent::SEC_FETCH_DEST;
 use super::protocols;
 use crate::net::upstream::Via;
 
-/// `Sec-Fetch-Site`: what the page that asks is to the URL (Fetch Metadata §2.4).
+/// `Sec-Fetch-Site`: the relation of the requesting page to the URL (Fetch Metadata §2.4).
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// What becomes of a request by its URL and who asks, whatever is kept of it.
+/// The ruling for a request by its URL and client, independent of stored copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
-    /// What follows from the mode and from what is kept; with what may be kept.
+    /// The mode and the stored copy decide; with the rule for storing responses.
     Usual(Standing),
-    /// It has become another URL: `[alias]`.
+    /// The URL is replaced by another one: `[alias]`.
     Moved {
-        /// The other one.
+        /// The new URL.
         to: String,
         /// The alias.
         by: Location,
     },
-    /// It is never got: `[dont-get]`.
+    /// The URL is blocked: `[dont-get]`.
     Blocked {
         /// The specification.
         by: Location,
-        /// What is served in its place, a URL or a path of ours.
+        /// The replacement to serve, a URL or a path of ours.
         replacement: Option<String>,
     },
-    /// Its port is one of another protocol.
+    /// The port of the URL belongs to another protocol.
     OtherProtocol,
 }
 
-/// Whether answers are kept at all.
+/// Whether responses are stored at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// They are.
+    /// Responses are stored.
     #[default]
     Usual,
-    /// Never: `[dont-cache]`.
+    /// Never stored: `[dont-cache]`.
     NeverKept,
-    /// Never, and it is asked in every mode: `[local-net]`.
+    /// Never stored, and the origin is asked in every mode: `[local-net]`.
     Nearby,
 }
 
-/// Who asks for a URL, and what for, as far as rules for browsers want to know it.
+/// The context of a request in its browser, for rules of content blockers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asker {
     page: Option<CanonicalUrl>,
@@ -71,8 +71,8 @@ impl Asker {
         }
     }
 
-    /// The same of a request that was recorded: a redirect may have led to another site since a
-    /// browser said what its page is to it, and `page` is what it was before fields were censored.
+    /// The context of a recorded request. A redirect may have led to another site after the browser
+    /// declared the relation of its page. `page` is the page before fields were censored.
     #[must_use]
     pub fn of_recorded(fields: &HeaderMap, page: Option<&str>, local: &LocalHost) -> Self {
         let mut asker = Self { site: None, ..Self::of(fields, local) };
@@ -86,26 +86,26 @@ impl Asker {
         BlockQuery { url, page: self.page.as_ref(), site: self.site, purpose: self.purpose }
     }
 
-    /// Whether it is refused `url`. What is no URL nobody is refused.
+    /// Whether a rule blocks `url` in this context. An invalid URL is not blocked.
     fn is_refused(&self, config: &Config, url: &str) -> bool {
         let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
         let parts = UrlParts::of(&url);
-        // A redirect may make another site of it.
+        // After a redirect the page may be of another site than the URL.
         let sites = [self.site, Some(PageRelation::Cross)];
         let blocks = |site| config.dont_get.urls.blocks(&BlockQuery { site, ..self.asks(&parts) });
         !url.is_local() && sites.into_iter().any(|site| blocks(site).is_some())
     }
 }
 
-/// The page of the web that a request names as its `Referer`.
+/// The page in the `Referer` of a request, if it is a page of the web.
 #[must_use]
 pub fn page(fields: &HeaderMap, local: &LocalHost) -> Option<CanonicalUrl> {
     let page = CanonicalUrl::parse_bytes(fields.get(REFERER)?.as_bytes(), local).ok()?;
     (!page.is_local()).then(|| page.without_credentials())
 }
 
-/// Finds out what is said of `url`. Aliases come first, so that what a URL has become is judged and
-/// not what it was; then what is blocked, which counts for machines nearby too.
+/// Determines the ruling for `url`. Aliases come first, so that blocks apply to the new URL. Blocks
+/// apply to hosts of the local network too.
 #[must_use]
 pub fn ruled(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
     let parts = UrlParts::of(url);
@@ -114,7 +114,7 @@ pub fn ruled(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
     }
     if let Some(by) = config.dont_get.urls.blocks(&asker.asks(&parts)) {
         let replacement = config.dont_get.replacement.of(&parts).url();
-        // One that is blocked itself would lead a browser in a circle.
+        // A blocked replacement would cause a redirect loop.
         let replacement =
             replacement.filter(|with| !asker.is_refused(config, with)).map(str::to_owned);
         return Ruling::Blocked { by: by.location().clone(), replacement };
@@ -135,7 +135,8 @@ fn standing(config: &Config, parts: &UrlParts<'_>, host: &str) -> Standing {
     }
 }
 
-/// The proxy that requests for `url` go through, under our own `pseudonym`; none for hosts nearby.
+/// The parent proxy for requests to `url`, under our own `pseudonym`; `None` for hosts of the local
+/// network.
 #[must_use]
 pub fn parent(config: &Config, url: &CanonicalUrl, pseudonym: &str) -> Option<Arc<Via>> {
     let (parts, options) = (UrlParts::of(url), &config.proxy);
@@ -155,7 +156,7 @@ pub fn parent(config: &Config, url: &CanonicalUrl, pseudonym: &str) -> Option<Ar
     Some(Arc::new(Via { host, port, login, pseudonym }))
 }
 
-/// Whether a URL is one that is never got, whoever asks. What is no URL is none.
+/// Whether a URL is blocked for every client. An invalid URL is not blocked.
 #[must_use]
 pub fn is_blocked(config: &Config, url: &str) -> bool {
     let url = CanonicalUrl::parse(url, &LocalHost::default());
@@ -191,7 +192,8 @@ mod tests {
         }
     }
 
-    /// Its parts: a configuration, URLs alone; another, URLs with who asks for them.
+    /// The sections of the table: a configuration, URLs alone; another one, URLs with their
+    /// contexts.
     fn table() -> [&'static str; 4] {
         let parts: Vec<_> = include_str!("rules.txt").split("\n---\n").collect();
         parts.try_into().unwrap()
@@ -231,7 +233,8 @@ mod tests {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// A browser says what its page is to the URL it asks for, and not to where that leads.
+    /// A browser declares the relation of its page to the requested URL, not to the target of a
+    /// redirect.
     #[test]
     fn what_was_recorded_says_nothing_of_the_site() {
         let local = LocalHost::default();

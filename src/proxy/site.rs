@@ -1,11 +1,11 @@
-//! The host that a client has asked for with CONNECT, and what becomes of its connection.
+//! The host that a client requested with CONNECT, and the course of its connection.
 
 use std::sync::Arc;
 
 use wwwoffle_config::Config;
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
-/// A host and port, as HTTPS knows them.
+/// A host and port of HTTPS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     url: CanonicalUrl,
@@ -13,22 +13,22 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site at this host, as a client spells it, and port.
+    /// The site with this host, in the client's spelling, and port.
     ///
     /// # Errors
     ///
-    /// [`ParseError`] when it is no host.
+    /// [`ParseError`] if the host is invalid.
     pub fn of(host: &str, port: u16, local: &LocalHost) -> Result<Self, ParseError> {
         Ok(Self { url: CanonicalUrl::parse(&format!("https://{host}:{port}/"), local)?, port })
     }
 
-    /// The URL of its first page.
+    /// The URL of its root page.
     #[must_use]
     pub fn url(&self) -> &CanonicalUrl {
         &self.url
     }
 
-    /// Its host: a name, or an address, IPv6 in brackets.
+    /// Its host: a name, or an address; IPv6 in brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         self.url.host()
@@ -49,45 +49,45 @@ impl Site {
     }
 }
 
-/// By which way a client has come in.
+/// The port or connection through which a client has connected.
 #[derive(Clone, Debug)]
 pub enum Door {
     /// Our port.
     Plain,
     /// Our port, over TLS.
     Secured,
-    /// A connection that it opened to this site with CONNECT, and that we answer.
+    /// An intercepted connection, which the client opened to this site with CONNECT.
     Site(Arc<Site>),
 }
 
-/// What becomes of a connection to a site.
+/// The course of a connection to a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// It is answered by us, and what comes is kept.
+    /// We answer it ourselves, and store the responses.
     Intercept,
     /// It leads to this proxy itself.
     Ourselves,
-    /// It passes unread.
+    /// It is tunnelled.
     Tunnel(Why),
     /// It is refused.
     Refuse,
 }
 
-/// Why a connection passes unread.
+/// Why a connection is tunnelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// All HTTPS does.
+    /// Interception is off.
     Off,
-    /// It is on the list of those that do.
+    /// The site is on the list of tunnelled sites.
     Listed,
-    /// Our authority is limited to other domains.
+    /// Our certificate authority is limited to other domains.
     Outside,
     /// This client has rejected our certificate for this host.
     Rejected,
 }
 
-/// Chooses what becomes of a connection to `site`; `cannot` tells why we cannot answer this client in
-/// its place, if so.
+/// Chooses the course of a connection to `site`. `cannot` is the reason why it cannot be
+/// intercepted for this client, if there is one.
 #[must_use]
 pub fn plan(config: &Config, site: &Site, cannot: Option<Why>) -> Plan {
     if config.https.refuse.matches(site.url()).is_some() {

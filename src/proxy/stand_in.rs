@@ -1,4 +1,4 @@
-//! What is answered in place of a URL that has become another one, or that is never got.
+//! The responses for a URL that is replaced by another one, or blocked.
 
 use hyper::header::{HeaderValue, LOCATION};
 use hyper::{Method, Response};
@@ -13,15 +13,15 @@ use super::visitor::Visitor;
 use crate::page::message::{Message, Ruled};
 use crate::proxy::context::ProxyContext;
 
-/// Sends the browser to what the URL has become; a form is sent there as it is.
+/// Redirects the browser to the new URL, including the method and the body of a form.
 pub(super) fn moved(context: &ProxyContext, ask: &Ask, to: &str, by: &Location) -> Response<Body> {
     debug!(url = ask.resource.url.as_str(), to, %by, "an alias");
     let status = if is_safe(&ask.method) { 302 } else { 307 };
     redirect(context, ask, status, to, CacheStatus::Moved)
 }
 
-/// Says that the URL is never got, in the form that fits who asked. `by` is told to this machine
-/// alone: what the owner blocks, and where the file is, is nobody else's business.
+/// Reports that the URL is blocked, in the form that suits the audience. Only clients on this
+/// machine see `by`: the owner's blocks and the path of the file are private.
 pub(super) fn blocked(
     context: &ProxyContext,
     visitor: &Visitor,
@@ -45,7 +45,7 @@ pub(super) fn blocked(
     reply::instead(context, ask, CacheStatus::Blocked, &told)
 }
 
-/// Says that the request is none of the web's.
+/// Refuses a request that is not one of the web.
 pub(super) fn refused(context: &ProxyContext, ask: &Ask, ruled: Ruled) -> Response<Body> {
     let url = ask.resource.url.as_str();
     debug!(url, method = %ask.method, ?ruled, "refused");
@@ -67,7 +67,7 @@ fn redirect(
     reply::with_status(response, told)
 }
 
-/// Methods that ask for nothing but an answer (RFC 9110 §9.2.1).
+/// Safe methods (RFC 9110 §9.2.1).
 fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }

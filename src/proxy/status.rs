@@ -1,4 +1,4 @@
-//! `Cache-Status` (RFC 9211): on every answer, what was done and why.
+//! `Cache-Status` (RFC 9211): on every response, the action and its reason.
 
 use std::fmt;
 
@@ -12,89 +12,89 @@ use wwwoffle_http::caching::noise::Nearness;
 use wwwoffle_http::caching::reuse::{Reuse, RevalidationReason, Verdict};
 use wwwoffle_http::fields::CACHE_STATUS;
 
-/// What was done with a request, in the words of RFC 9211 §2.
+/// The action for a request, in the terms of RFC 9211 §2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheStatus {
-    /// Served from the spool, nobody asked.
+    /// Served from the spool, without asking the origin.
     Hit(Why),
-    /// The origin was asked and its answer is being kept.
+    /// The origin was asked, and its response is being stored.
     Stored {
-        /// Why it was asked.
+        /// Why the origin was asked.
         forward: Forward,
-        /// The answer was on its way to somebody else.
+        /// Whether the download was started by another client.
         collapsed: bool,
-        /// The option without which it would not have been asked, or otherwise.
+        /// The option that caused the origin to be asked, or how.
         by: Option<&'static str>,
     },
-    /// The origin was asked for what is missing of an answer that is kept in part, and it is being kept
-    /// whole.
+    /// The origin was asked for the rest of a segment, and the whole is being stored.
     Resumed {
-        /// The answer was on its way to somebody else.
+        /// Whether the download was started by another client.
         collapsed: bool,
     },
-    /// The origin was asked for a part, and that is being kept.
+    /// The origin was asked for a range, which is being stored as a segment.
     StoredPart,
-    /// The origin was asked, its answer is passed on and not kept.
+    /// The origin was asked, and its response is forwarded and not stored.
     Passed {
-        /// Why it was asked.
+        /// Why the origin was asked.
         forward: Forward,
         /// The origin's status.
         status: StatusCode,
-        /// Why it is not kept.
+        /// Why the response is not stored.
         why: NotStored,
     },
-    /// The origin said that what is kept still holds.
+    /// The origin confirmed the stored copy.
     Validated {
-        /// Why it was asked.
+        /// Why the origin was asked.
         forward: Forward,
-        /// The option without which it would not have been asked, or otherwise.
+        /// The option that caused the origin to be asked, or how.
         by: Option<&'static str>,
     },
-    /// The origin could not be asked, so what is kept is served; by an option, if it forbids that.
+    /// The origin could not be reached, and the stored copy is served, if necessary because of an
+    /// option.
     Unreachable(Option<&'static str>),
-    /// The origin could not be asked, and what is kept says that it must be.
+    /// The origin could not be reached, and the stored copy must be revalidated.
     MustAsk,
-    /// The origin answered with an error, and what is kept is served in its place.
+    /// The origin responded with an error, and the stored copy is served instead.
     InsteadOf(StatusCode),
-    /// Nothing is kept and the origin could not be asked.
+    /// No copy is stored, and the origin could not be reached.
     Failed,
     /// This program could not serve the request, for this reason.
     OwnFault(&'static str),
     /// The stored body cannot be decoded for the client.
     Undecodable,
-    /// Nothing is kept; the request was recorded.
+    /// No copy is stored, and the request was queued.
     Queued,
-    /// Nothing is kept, nothing was done.
+    /// No copy is stored, and the request was refused.
     Refused(Refusal),
-    /// Nothing is kept; a person is asked first.
+    /// No copy is stored, and the person is asked for confirmation.
     Asking,
-    /// The URL has become another one: `[alias]`.
+    /// The URL is replaced by another one: `[alias]`.
     Moved,
-    /// The URL is never got: `[dont-get]`.
+    /// The URL is blocked: `[dont-get]`.
     Blocked,
-    /// The answer leads to a URL that is never got.
+    /// The response redirects to a blocked URL.
     LeadsToBlocked,
 }
 
 /// Why an origin was asked (RFC 9211 §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
-    /// Nothing is kept that may be used.
+    /// No usable copy is stored.
     UriMiss,
-    /// What is kept answers other requests (`Vary`).
+    /// The stored copies are for other requests (`Vary`).
     VaryMiss,
-    /// What is kept may not be used without asking.
+    /// The stored copy must be revalidated.
     Stale,
-    /// What is kept may be used, and the request will not have it.
+    /// The stored copy may be used, but the request does not accept it.
     Request,
-    /// Answers to this method are not kept.
+    /// Responses to this method are not stored.
     Method,
-    /// The request, or the configuration, is not for the spool.
+    /// The request or the configuration excludes the spool.
     Bypass,
 }
 
 impl Forward {
-    /// Why the origin is asked about what is kept.
+    /// Why the stored copy is revalidated.
     #[must_use]
     pub fn of(verdict: Option<&Verdict>) -> Self {
         match verdict.map(|verdict| verdict.reuse) {
@@ -116,43 +116,43 @@ impl Forward {
     }
 }
 
-/// Why the spool answered alone.
+/// Why the stored copy was served without asking the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// HTTP lets it be used without asking, or an option does; with what is left of its lifetime, in
+    /// HTTP or an option permits its use without revalidation; with the rest of its lifetime, in
     /// seconds.
     Reused {
-        /// Below zero where it is stale.
+        /// Negative if it is stale.
         ttl: i64,
-        /// The option, or what of the standard lets something stale be used.
+        /// The option, or the rule of the standard, that permits a stale copy.
         by: Option<&'static str>,
     },
     /// The mode is offline.
     Offline,
     /// The mode is autodial.
     Autodial,
-    /// Offline, and the request was recorded to be fetched anew.
+    /// Offline, and the request was queued to fetch a new copy.
     RefreshQueued,
-    /// Offline, and what is kept is of a URL that names the same page.
+    /// Offline, and the stored copy is of another URL for the same page.
     Near(Nearness),
-    /// The request names a moment, and it was kept then.
+    /// The request names a date, and this version is of that date.
     Memento,
     /// The mode is offline, and the same body was sent to this URL before.
     SameBody,
-    /// The URL names the stored answer to a form.
+    /// The URL names the stored response to a form.
     FormAnswer,
 }
 
-/// Why an answer is not kept.
+/// Why a response is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotStored {
-    /// The method, a range or an upgrade: the answer is no whole page.
+    /// The method, a range or an upgrade: the response is not a whole page.
     Request,
-    /// The configuration says so of the URL.
+    /// The configuration excludes the URL.
     Ruled(Standing),
-    /// The answer itself.
+    /// The response itself.
     Answer(NotKept),
-    /// The spool cannot take it.
+    /// The spool cannot store it.
     Spool,
 }
 
@@ -245,12 +245,12 @@ impl CacheStatus {
     /// The field value.
     #[must_use]
     pub fn value(self) -> HeaderValue {
-        // Every word above is visible ASCII.
+        // All keywords above are visible ASCII.
         HeaderValue::from_str(&self.to_string())
             .unwrap_or_else(|_| HeaderValue::from_static("wwwoffle"))
     }
 
-    /// Says it on an answer, for its client and for who counts.
+    /// Records the status in a response, for its client and for the statistics.
     pub(super) fn mark<T>(self, response: &mut Response<T>) {
         response.headers_mut().insert(CACHE_STATUS, self.value());
         response.extensions_mut().insert(self);

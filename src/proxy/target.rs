@@ -1,4 +1,4 @@
-//! The request line, read: which resource is meant, and by which bytes its origin knows it.
+//! Parses the request line: the requested resource, and its spelling for the origin.
 
 use hyper::header::{HOST, HeaderValue};
 use hyper::http::request::Parts;
@@ -9,7 +9,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 use super::site::Door;
 use crate::net::upstream::{Origin, Scheme as Spoken};
 
-/// What a request is about.
+/// The target of a request.
 #[derive(Debug)]
 pub enum Target {
     /// One of our own pages or calls.
@@ -18,20 +18,20 @@ pub enum Target {
     Tunnel(Origin),
     /// A resource of an origin.
     Resource(Resource),
-    /// `OPTIONS *` to ourselves (RFC 9110 §9.3.7).
+    /// `OPTIONS *` for the proxy itself (RFC 9110 §9.3.7).
     Everything,
 }
 
-/// A resource: its canonical URL, which is a key, and the spelling that its origin gets.
+/// A resource: its canonical URL, which is a key, and its spelling for the origin.
 #[derive(Clone, Debug)]
 pub struct Resource {
     /// The key. Never sent.
     pub url: CanonicalUrl,
-    /// Whom to ask.
+    /// The origin to ask.
     pub origin: Origin,
-    /// The `Host` field for the origin, as the client spelled it.
+    /// The `Host` field for the origin, in the client's spelling.
     pub host: HeaderValue,
-    /// The request target for the origin, as the client spelled it.
+    /// The request target for the origin, in the client's spelling.
     pub path: PathAndQuery,
 }
 
@@ -44,27 +44,27 @@ pub enum BadTarget {
     /// More than one `Host` field (RFC 9112 §3.2).
     #[error("the request has more than one Host field")]
     ManyHosts,
-    /// A `Host` field that is no host (RFC 9110 §7.2).
+    /// An invalid `Host` field (RFC 9110 §7.2).
     #[error("the Host field {0:?} is no host")]
     BadHost(String),
     /// Neither a path nor a URL.
     #[error("the request target {0:?} is neither a path nor a URL")]
     Form(String),
-    /// A port that is no number, or a missing one for CONNECT.
+    /// An invalid port, or a missing one for CONNECT.
     #[error("{0:?} has no port that can be connected to")]
     Port(String),
-    /// One of our own pages where one of an origin is expected.
+    /// One of our own pages, where a page of an origin is expected.
     #[error("it is a page of this proxy itself, which is never stored: open it in a browser")]
     Own,
     /// A protocol this proxy does not speak.
     #[error("the protocol {0:?} is not one this proxy fetches")]
     Protocol(String),
-    /// `Host` and `:authority` name two hosts (RFC 9113 §8.3.1).
+    /// `Host` and `:authority` name different hosts (RFC 9113 §8.3.1).
     #[error("the request names the host {authority:?}, and {host:?} in its Host field")]
     TwoHosts {
-        /// What the target names.
+        /// The host of the target.
         authority: String,
-        /// What the field names.
+        /// The host of the field.
         host: String,
     },
     /// User or password before the host (RFC 9113 §8.3.1); not shown.
@@ -76,22 +76,21 @@ pub enum BadTarget {
     /// CONNECT inside such a connection.
     #[error("a connection inside a connection is not possible")]
     Nested,
-    /// No canonical URL.
+    /// The URL is not valid.
     #[error("the URL cannot be understood")]
     Url(#[source] ParseError),
 }
 
-/// Reads the request line and `Host`.
+/// Parses the request line and `Host`.
 ///
-/// The target's own host wins over the `Host` field (RFC 9112 §3.2.2); with HTTP/2 they must agree.
-/// Inside a connection that was opened for one site, everything is HTTPS and of that site. On our
-/// port over TLS what has no host in its target is of one of our own names.
+/// The target's own host takes precedence over the `Host` field (RFC 9112 §3.2.2); with HTTP/2 they
+/// must agree. Inside a connection that was opened for one site, every request is HTTPS and for
+/// that site. On our port over TLS, a target without a host is for one of our own names.
 ///
 /// # Errors
 ///
-/// [`BadTarget`] tells what is wrong with either; the answer is `400 (Bad Request)`,
-/// `501 (Not Implemented)` for [`BadTarget::Protocol`], or `421 (Misdirected Request)` for
-/// [`BadTarget::Misdirected`].
+/// [`BadTarget`] describes the fault; the response is `400 (Bad Request)`, `501 (Not Implemented)`
+/// for [`BadTarget::Protocol`], or `421 (Misdirected Request)` for [`BadTarget::Misdirected`].
 pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, BadTarget> {
     let host = match request.version {
         Version::HTTP_2 => authority_or_host(request)?,
@@ -113,7 +112,7 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
         return tunnel(authority).map(Target::Tunnel);
     }
     let scheme = if matches!(door, Door::Plain) { Scheme::HTTP } else { Scheme::HTTPS };
-    // HTTP/1.0 has no Host field; the connection tells.
+    // HTTP/1.0 has no Host field; the connection determines the host.
     let host = host.or_else(|| site.map(|site| site.url().host_port()));
     let is_whole = request.uri.authority().is_some();
     let (text, spelled) = match (request.uri.scheme(), request.uri.authority(), host) {
@@ -123,7 +122,7 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
         }
         _ if request.uri.path() == "*" => return Err(form(&request.uri)),
         (Some(scheme), Some(authority), _) => {
-            // Fragments never come this far, and the rest is the client's own spelling.
+            // hyper has removed the fragment, and the rest is the client's own spelling.
             let path = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
             (format!("{}://{authority}{path}", scheme.as_str()), without_user(authority))
         }
@@ -148,8 +147,8 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
     resource(url, spelled, &request.uri).map(Target::Resource)
 }
 
-/// The host of an HTTP/2 request whose target has none. Where both `:authority` and `Host` are
-/// there, they are the same (RFC 9113 §8.3.1), and nobody's name is in them.
+/// The host of an HTTP/2 request whose target has none. If both `:authority` and `Host` are
+/// present, they must be the same (RFC 9113 §8.3.1), and contain no user.
 fn authority_or_host(request: &Parts) -> Result<Option<&str>, BadTarget> {
     let authority = request.uri.authority().map(Authority::as_str);
     let host = match host_field(&request.headers, request.version) {
@@ -166,7 +165,7 @@ fn authority_or_host(request: &Parts) -> Result<Option<&str>, BadTarget> {
     }
 }
 
-/// An authority without user and password, which HTTP/2 does not allow there.
+/// An authority without user and password, which HTTP/2 forbids there.
 fn checked(authority: Option<&str>) -> Result<Option<&str>, BadTarget> {
     match authority {
         Some(named) if named.contains('@') => Err(BadTarget::Credentials),
@@ -174,18 +173,18 @@ fn checked(authority: Option<&str>) -> Result<Option<&str>, BadTarget> {
     }
 }
 
-/// The resource a URL names, for requests of our own.
+/// The resource of a URL, for requests of our own.
 ///
 /// # Errors
 ///
-/// [`BadTarget`] as in [`read`], for a URL that is no absolute one, is one of our own pages, or has
-/// a protocol we do not fetch.
+/// [`BadTarget`] as in [`read`], for a URL that is not absolute, is one of our own pages, or has a
+/// protocol we do not fetch.
 pub fn of_url(text: &str, local: &LocalHost) -> Result<Resource, BadTarget> {
     let url = CanonicalUrl::parse(text, local).map_err(BadTarget::Url)?;
     if url.is_local() {
         return Err(BadTarget::Own);
     }
-    // What is not the name of a protocol would be taken for a host.
+    // An unknown protocol name would be taken for a host.
     if let Some((protocol, _)) = text.split_once("://")
         && !protocol.contains(['/', '?', '#'])
         && !protocol.eq_ignore_ascii_case(url.protocol())
@@ -233,9 +232,9 @@ fn host_field(fields: &HeaderMap, version: Version) -> Result<Option<&str>, BadT
     match host.parse::<Authority>() {
         Ok(_) if host.contains('@') => Err(BadTarget::Credentials),
         Ok(_) => Ok(Some(host)),
-        // What has a host in its target may say that it has none here.
+        // If the target has a host, the field may be empty.
         Err(_) if host.is_empty() => Ok(Some(host)),
-        // With a path in it, it would name one resource to us and another one to its origin.
+        // A path in the field would make our key differ from the resource of the origin.
         Err(_) => Err(bad()),
     }
 }
@@ -243,7 +242,7 @@ fn host_field(fields: &HeaderMap, version: Version) -> Result<Option<&str>, BadT
 fn tunnel(authority: &Authority) -> Result<Origin, BadTarget> {
     match authority.port_u16() {
         Some(port) if port > 0 && !authority.as_str().contains('@') => {
-            // Nobody says what will be spoken inside; only host and port are used.
+            // The protocol inside the tunnel is unknown; only host and port are used.
             Ok(Origin {
                 scheme: Spoken::Https,
                 host: authority.host().to_owned(),
@@ -256,7 +255,7 @@ fn tunnel(authority: &Authority) -> Result<Origin, BadTarget> {
     }
 }
 
-/// The authority less user and password, which are not for the `Host` field (RFC 9110 §7.2).
+/// The authority without user and password, which are not for the `Host` field (RFC 9110 §7.2).
 fn without_user(authority: &Authority) -> &str {
     authority.as_str().rsplit_once('@').map_or(authority.as_str(), |(_, host)| host)
 }
@@ -311,7 +310,7 @@ mod tests {
                 &["h"],
                 "http://h.example/ | h.example:80 | h.example | /",
             ),
-            // Ports default to the scheme's own, and are no part of the key then.
+            // The default port of the scheme is not part of the key.
             (
                 "GET https://Example.ORG/a?b",
                 &["example.org"],
@@ -428,7 +427,7 @@ mod tests {
             ),
             ("GET /x", &["h.example:8443"], "https://h.example:8443/x h.example:8443"),
             ("GET https://h.example:8443/", &["i.example"], differs),
-            // The key would have a path that the origin is not asked for.
+            // The key would have a path that the origin does not get.
             ("GET /x", &["h.example:8443/y"], "! the Host field \"h.example:8443/y\" is no host"),
             (
                 "GET https://h.example:8443/",

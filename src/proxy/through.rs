@@ -1,4 +1,4 @@
-//! Asking the origin and keeping its answer.
+//! Asks the origin and stores its response.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use crate::storage::store::Kept;
 use wwwoffle_http::caching::reuse::{Override, Reuse, Unreachable, is_failure};
 use wwwoffle_http::fields::add_via;
 
-/// Asks the origin, joining whoever asks the same already, and answers with what comes.
+/// Asks the origin, or joins a download of the same resource, and serves the response.
 pub(super) async fn fetch(
     context: &Arc<ProxyContext>,
     client: &Client,
@@ -40,7 +40,8 @@ pub(super) async fn fetch(
     found: &Found,
 ) -> Response<Body> {
     let mut conditions = Conditions::default();
-    // The origin judges our copy, we judge the client's. Those of a form say whether it is to be done.
+    // The origin evaluates our copy, and we the client's. The conditions of a form decide whether
+    // it is executed.
     if ask.post.is_none() {
         conditions = Conditions::of(&ask.fields);
         conditional::strip(&mut ask.fields);
@@ -55,18 +56,18 @@ pub(super) async fn fetch(
             Err(undecodable) => return super::instead_of(context, &ask.reader(), &undecodable),
         }
     }
-    // It came in a coding that this client does not take, and that nobody may change or decode.
+    // The response has a coding that this client does not accept and that may not be decoded.
     ask.codings.ask_as_the_client();
     let turn = Turn { context, client, ask: &ask, found, conditions };
     match turn.lead(turn.alone(), turn.about()).await {
         Some(response) => or_queued(context, &ask, response).await,
-        // Only what we asked for by ourselves is asked for anew.
+        // Only a coding that we asked for causes a second request.
         None => turn.failed(&Failure::Ours),
     }
 }
 
-/// The link went down on the way to the origin, and nothing is kept: what is asked for is queued, as it
-/// would be a moment later.
+/// Queues the request if the link went down on the way to the origin and no copy is stored, as a
+/// request a moment later would be.
 async fn or_queued(context: &ProxyContext, ask: &Ask, response: Response<Body>) -> Response<Body> {
     let went = response.extensions().get::<WentOffline>().is_some();
     if !went || context.base.mode.chosen() != Choice::Auto {
@@ -79,8 +80,8 @@ async fn or_queued(context: &ProxyContext, ask: &Ask, response: Response<Body>) 
     }
 }
 
-/// Asks the origin whether what is kept still holds, and keeps its answer, while nobody waits: the client
-/// has what is kept already (RFC 5861 §3). Only one such request is under way at a time.
+/// Revalidates the stored copy in the background: the client has got the copy already (RFC 5861
+/// §3). Only one such revalidation of a resource runs at a time.
 pub(super) fn revalidate(
     context: &Arc<ProxyContext>,
     client: &Client,
@@ -105,7 +106,7 @@ pub(super) fn revalidate(
     }
 }
 
-/// One client's request for an answer that will be kept.
+/// One client's request for a response that will be stored.
 #[derive(Clone, Copy)]
 struct Turn<'a> {
     context: &'a Arc<ProxyContext>,
@@ -116,8 +117,8 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Joins or starts a download; `None` when what it brings is to be asked for anew as the client
-    /// takes it.
+    /// Joins or starts a download. Returns `None` if the response is unreadable for the client, and
+    /// must be requested again in a coding that it accepts.
     async fn answer(self) -> Option<Response<Body>> {
         let ask = self.ask;
         if ask.post.is_some() {
@@ -133,34 +134,36 @@ impl Turn<'_> {
             ask.asked.reload,
         ) {
             Joined::New(download) => self.lead(download, about).await,
-            // It has broken off, and may never go on: whoever asks now gets what the origin says now.
+            // It has broken off, and may never continue: the client gets the current state of the
+            // origin.
             Joined::Running(download) if download.progress().waiting.is_some() => {
                 self.lead(self.alone(), about).await
             }
             Joined::Running(download) => match self.follow(download).await {
                 Some(response) => Some(response),
-                // What is on its way is not for this client: it gets its own.
+                // The download is not for this client, which gets one of its own.
                 None => self.lead(self.alone(), about).await,
             },
         }
     }
 
-    /// A download that nobody can join.
+    /// A download that other clients cannot join.
     fn alone(self) -> Arc<Download> {
         self.context.traffic.downloads.alone(&self.ask.places, &self.ask.fields, self.ask.now)
     }
 
-    /// Whether the client can read an answer, or nothing better is to be had: it asked for it itself.
+    /// Whether the client can read a response, or there is no better one because it chose the
+    /// coding.
     fn takes(self, status: StatusCode, fields: &HeaderMap) -> bool {
         let codings = &self.ask.codings;
         !codings.asks_ours() || codings.deliver(status, fields).is_readable()
     }
 
-    /// Starts the download and answers with what it brings; `None` as for [`Turn::answer`].
+    /// Starts the download and serves its response; `None` as for [`Turn::answer`].
     async fn lead(self, download: Arc<Download>, about: About) -> Option<Response<Body>> {
         let reader = download.feed().read();
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
-        // RFC 9110 §15.2: a client of HTTP/1.0 knows no interim answers.
+        // RFC 9110 §15.2: HTTP/1.0 does not define interim responses.
         let job = self.job(about, (self.ask.version > Version::HTTP_10).then_some(interim));
         let task = run(Arc::clone(self.context), job, Arc::clone(&download));
         self.context.base.tasks.spawn(task);
@@ -177,7 +180,7 @@ impl Turn<'_> {
         })
     }
 
-    /// Waits for somebody else's download; `None` when its answer is not for this client.
+    /// Waits for another client's download; `None` if its response is not for this client.
     async fn follow(self, download: Arc<Download>) -> Option<Response<Body>> {
         let (download, reader) = download.join().await?;
         match self.headed(&download, None).await {
@@ -188,7 +191,7 @@ impl Turn<'_> {
             {
                 Some(self.keeping(&head, Some(reader), true))
             }
-            // What is asked about is the same, else it would not have been joined.
+            // The revalidated copies are the same, because they are part of the join key.
             Headed::Unchanged(confirmed)
                 if download.serves(&self.ask.fields, &confirmed.fields)
                     && !owner::sets_cookie(&confirmed.fields)
@@ -197,7 +200,7 @@ impl Turn<'_> {
             {
                 Some(self.unchanged(confirmed))
             }
-            // Who asked first may not go there; this client may.
+            // The first client may not access this network; this client may.
             Headed::Failed(failure) if matches!(*failure, Failure::Inward { .. }) => None,
             Headed::Failed(failure) => Some(self.failed(&failure)),
             Headed::Keeping(_)
@@ -207,17 +210,17 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether somebody else's answer may be this client's too. One that sets a cookie is for one
-    /// client alone, even of the same person: two browsers must not share a session.
+    /// Whether another client's response may be used for this client. A response that sets a cookie
+    /// is for one client alone, even of the same person: two browsers must not share a session.
     fn may_share(self, download: &Download, head: &AnswerHead) -> bool {
         let is_ours = head.whose == Whose::Everyone || download.is_of(&self.ask.places);
         is_ours && !owner::sets_cookie(&head.fields)
     }
 
-    /// What to ask the origin about.
+    /// The revalidation to ask for.
     fn about(self) -> About {
         let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
-        // What a form brings about is new each time.
+        // Every submission of a form is a new action.
         let asks = self.ask.post.is_none() && self.asks_conditionally();
         let may_ask = |kept: &Kept| asks && self.reads(kept) && !self.is_withheld(kept);
         let mut about = self.found.about(may_ask, self.ask.is_personal());
@@ -244,13 +247,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether the client can read what is kept. A copy that it cannot is not asked about: many servers
-    /// have one tag for all codings of a page.
+    /// Whether the client can read the stored copy. An unreadable copy is not revalidated: many
+    /// servers use one tag for all codings of a page.
     fn reads(self, kept: &Kept) -> bool {
         super::reads(self.ask, kept)
     }
 
-    /// Waits for the head, passing interim answers on meanwhile.
+    /// Waits for the head, and forwards interim responses while waiting.
     async fn headed(
         self,
         download: &Download,
@@ -285,7 +288,7 @@ impl Turn<'_> {
         };
         let mut response;
         if self.conditions.are_met_by(head.status, &fields) {
-            // The download goes on without this client: the page is kept.
+            // The download continues without this client, and the page is stored.
             conditional::not_modified(&mut fields);
             response = Response::new(body::empty());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -305,10 +308,10 @@ impl Turn<'_> {
         response
     }
 
-    /// What is kept still holds: it is served with the newer fields (RFC 9111 §3.2, §4.3.4).
+    /// Serves the confirmed copy with its newer fields (RFC 9111 §3.2, §4.3.4).
     fn unchanged(self, confirmed: Confirmed) -> Response<Body> {
         let Confirmed { kept, fields } = confirmed;
-        // Checked just now: it has the age that the origin's answer had, if any.
+        // Confirmed just now: it has the age of the origin's response, if any.
         let age = fields.get(AGE).cloned();
         let status = CacheStatus::Validated { forward: self.forward(), by: self.by() };
         let mut response =
@@ -320,7 +323,7 @@ impl Turn<'_> {
         response
     }
 
-    /// A part came: it is passed on as well, and may be kept as one.
+    /// Forwards a range that the origin has sent; it may be stored as a segment.
     async fn part(self, download: &Download) -> Response<Body> {
         match download.take() {
             Some(answer) => {
@@ -340,27 +343,27 @@ impl Turn<'_> {
         }
     }
 
-    /// The option without which it would not be asked, or otherwise.
+    /// The option that causes the origin to be asked, or how.
     fn by(self) -> Option<&'static str> {
         let verdict = self.ask.verdict.and_then(|verdict| verdict.by).map(Override::as_str);
         let is_whole = self.found.own().is_some() && !self.asks_conditionally();
         verdict.or(self.ask.overruled).or(is_whole.then_some("request-conditional"))
     }
 
-    /// Whether the origin is asked only for what has changed: `request-conditional`.
+    /// Whether requests to the origin are conditional: `request-conditional`.
     fn asks_conditionally(self) -> bool {
         let url = UrlParts::of(&self.ask.bare);
         *self.ask.config.online_options.request_conditional.of(&url)
     }
 
-    /// Whether what is kept is there to be read offline alone.
+    /// Whether the stored copy may only be used offline.
     fn is_withheld(self, kept: &Kept) -> bool {
         matches!(verdict(self.context, self.ask, kept).reuse, Reuse::Withheld(_))
     }
 
     fn passing(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
         match (download.take(), self.found.own(), self.ask.verdict) {
-            // RFC 5861 §4; no form is answered as if it had been sent.
+            // RFC 5861 §4; a form never gets a stored response.
             (Some(answer), Some(kept), Some(verdict))
                 if verdict.instead_of_error
                     && is_failure(answer.status())
@@ -376,8 +379,9 @@ impl Turn<'_> {
         }
     }
 
-    /// The origin could not be asked: what is kept is better than nothing, unless it forbids that (RFC
-    /// 9111 §4.2.4). Who went offline meanwhile is served as offline.
+    /// Handles an unreachable origin: the stored copy is better than nothing, unless it forbids
+    /// that (RFC 9111 §4.2.4). If the mode changed to offline during the request, it is served as
+    /// offline.
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin gave no answer");
@@ -397,7 +401,8 @@ impl Turn<'_> {
                 let by = Override::ServeUnreachable.as_str();
                 self.instead(kept, CacheStatus::Unreachable(Some(by)))
             }
-            // What the origin does decides whether we are online: no page is lost for its silence.
+            // In auto mode the origin decides whether we are online: a silent origin must not hide
+            // a stored page.
             Unreachable::Forbidden if self.context.base.mode.chosen() == Choice::Auto => {
                 self.instead(kept, CacheStatus::Unreachable(Some("auto")))
             }
@@ -408,7 +413,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What is kept, in place of an answer of its origin.
+    /// Serves the stored copy in place of a response of its origin.
     fn instead(self, kept: &Arc<Kept>, status: CacheStatus) -> Response<Body> {
         let fields = kept::unasked(self.ask, kept);
         kept::answer(self.context, self.ask, kept, fields, self.conditions, status)

@@ -1,5 +1,5 @@
-//! Forms that a person sent offline and has not confirmed yet. They are in memory alone: what is
-//! not confirmed is not kept.
+//! Forms that a person sent offline and has not confirmed yet. They are in memory only: unconfirmed
+//! forms are not stored.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,21 +12,21 @@ use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::proxy::context::ProxyContext;
 
-/// How many forms may wait for their confirmation. A further one takes the place of the oldest of whoever has
-/// the most: a page that sends many pushes out those of nobody else.
+/// Maximum number of forms that wait for confirmation. A further one replaces the oldest of the
+/// owner with the most: so a page that sends many affects no other owner.
 const MAX_TICKETS: usize = 32;
 
-/// How long a form may be confirmed.
+/// How long a form may wait for confirmation.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
-/// A form that waits for its confirmation.
+/// A form that waits for confirmation.
 #[derive(Debug)]
 pub struct Ticket {
     /// The request that will be queued.
     pub outgoing: Outgoing,
 }
 
-/// All forms that wait, by the random name of their ticket.
+/// All waiting forms, by the random name of their ticket.
 #[derive(Debug)]
 pub struct Tickets<T = Ticket> {
     waiting: Mutex<HashMap<String, Waiting<T>>>,
@@ -46,17 +46,17 @@ impl<T> Default for Tickets<T> {
 }
 
 impl<T> Tickets<T> {
-    /// None.
+    /// Starts without forms.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps a form of `owner` and returns the name under which it is confirmed.
+    /// Records a form of `owner` and returns the name of its ticket.
     ///
     /// # Errors
     ///
-    /// When the system has no randomness.
+    /// If the system cannot provide random numbers.
     pub fn issue(
         &self,
         form: T,
@@ -71,15 +71,16 @@ impl<T> Tickets<T> {
         Ok(name)
     }
 
-    /// Takes the form of a ticket; each works once, and for an hour.
+    /// Takes the form of a ticket. A ticket works once, within an hour.
     pub fn redeem(&self, name: &str, now: SystemTime) -> Option<T> {
         let mut waiting = self.lock();
         forget_old(&mut waiting, now);
         waiting.remove(name).map(|waiting| waiting.form)
     }
 
-    /// Uses the form of a ticket, which works no more then. Where that fails it works again, but not meanwhile: so
-    /// none is used twice. None if there is no such ticket.
+    /// Uses the form of a ticket, which is then void. If the use fails, the ticket is valid again,
+    /// but not during the use: so no ticket is used twice. Returns `None` if there is no such
+    /// ticket.
     pub fn redeem_by<R, E>(
         &self,
         name: &str,
@@ -109,16 +110,16 @@ impl<T> Tickets<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting<T>>> {
-        // Each change of the map is one call.
+        // A panic cannot leave the map inconsistent.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Puts the form of a ticket on the queue. None if there is no such ticket; where the queue or the disk fails it can
-/// be confirmed again.
+/// Puts the form of a ticket on the queue. Returns `None` if there is no such ticket. If the queue
+/// or the disk fails, the form can be confirmed again.
 pub(crate) async fn queue(context: &Arc<ProxyContext>, name: &str) -> Result<Option<Added>, Error> {
     let (own, name) = (Arc::clone(context), name.to_owned());
-    // In one call, which goes on to its end even if whoever asked for it has left.
+    // A single call, which completes even if its caller has left.
     let call = move |spool: &Spool| {
         let add = |ticket: &Ticket| spool.queue().add(&ticket.outgoing);
         own.confirmations.tickets.redeem_by(&name, clock::now(), add).transpose()
@@ -126,7 +127,7 @@ pub(crate) async fn queue(context: &Arc<ProxyContext>, name: &str) -> Result<Opt
     context.storage.store.run(call).await
 }
 
-/// The form that makes room.
+/// The form that is discarded to make room.
 fn least<T>(waiting: &HashMap<String, Waiting<T>>) -> Option<String> {
     let of = |owner: &Owner| waiting.values().filter(|one| one.owner == *owner).count();
     let rank = |one: &Waiting<T>| (Reverse(of(&one.owner)), one.since);

@@ -1,5 +1,5 @@
-//! `CONNECT`: a connection to an allowed port (RFC 9110 §9.3.6). HTTPS is answered by us as a rule;
-//! all else is a tunnel, bytes both ways, nothing kept.
+//! `CONNECT`: a connection to an allowed port (RFC 9110 §9.3.6). HTTPS is normally intercepted; all
+//! else is a tunnel, which passes bytes both ways and stores nothing.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::page::context::PageReader;
 use crate::page::message::{Message, Ruled};
 use crate::proxy::context::ProxyContext;
 
-/// Lets the client through to us or to the origin, or says why not. Both run in a task of their own
-/// until either side ends.
+/// Connects the client to us or to the origin, or refuses. Both run in a task of their own until
+/// either side ends.
 pub(super) async fn open(
     context: &Arc<ProxyContext>,
     client: &Client,
@@ -105,7 +105,7 @@ pub(super) async fn open(
     Response::new(body::empty())
 }
 
-/// Why we cannot answer a client in place of `site`, if so.
+/// Why we cannot intercept connections of a client to `site`, if there is a reason.
 pub(super) fn cannot_answer(
     context: &ProxyContext,
     mode: Mode,
@@ -121,16 +121,17 @@ pub(super) fn cannot_answer(
     }
 }
 
-/// Whether the client has lately rejected our certificate for `site`, and so gets a tunnel. Offline
-/// there is none to get: then ours is offered again, and a browser that trusts us by now has its page.
+/// Whether the client has recently rejected our certificate for `site`, and so gets a tunnel.
+/// Offline no tunnel is possible. Then our certificate is offered again, and a browser that trusts
+/// us by now gets its page.
 fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &Site) -> bool {
     let is_near = || context.base.config().local_net.hosts.contains(site.host());
     (mode.may_dial() || is_near() || context.base.mode.passes(site.host()))
         && context.clients.faces.rejections.has(client.ip(), site.host(), clock::now())
 }
 
-/// Makes a tunnel of a connection whose client has said `first` already, and has been told that it
-/// stands: there is no way left to say why not.
+/// Turns a connection into a tunnel after its client got the 200 and sent `first`: it is too late
+/// for an error response.
 pub(super) async fn pass_on(
     context: &ProxyContext,
     origin: &Origin,
@@ -153,18 +154,18 @@ pub(super) async fn pass_on(
     }
 }
 
-/// Whether bytes of another protocol may follow a request: a tunnel's, or those of an upgrade.
+/// Whether bytes of another protocol may follow a request: those of a tunnel or of an upgrade.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Switch {
     No,
     Tunnel,
     Upgrade,
-    /// The same over HTTP/2, where the connection goes on in any case.
+    /// An upgrade over HTTP/2, where the connection continues in any case.
     WebSocket,
 }
 
 impl Switch {
-    /// What `request` asks for.
+    /// The switch that `request` asks for.
     pub(super) fn asked<B>(request: &Request<B>) -> Self {
         if request.extensions().get::<hyper::ext::Protocol>().is_some() {
             Self::WebSocket
@@ -177,10 +178,10 @@ impl Switch {
         }
     }
 
-    /// Ends the connection with an answer that does not grant what was asked for.
+    /// Closes the connection after a response that does not grant the request.
     ///
-    /// After such a request the gate beneath hyper lets every byte through, as it cannot know what
-    /// the answer will be. So nothing that comes after it may be read as another request.
+    /// After such a request the gate below hyper passes every byte, because it cannot predict the
+    /// response. So no later byte may be parsed as another request.
     pub(super) fn close_unless_granted<B>(self, response: &mut Response<B>) {
         let granted = match self {
             Self::No | Self::WebSocket => true,
@@ -193,8 +194,9 @@ impl Switch {
     }
 }
 
-/// Moves bytes both ways until either side has ended, the mode goes offline or the daemon stops: a
-/// tunnel is a socket outward, and offline there is none, but `to` a host that is reached all the same.
+/// Copies bytes both ways until either side ends, the mode becomes offline or the daemon stops. A
+/// tunnel is an outgoing connection, so offline it closes, unless `to` is a host of the local
+/// network.
 pub(super) async fn splice(
     context: &ProxyContext,
     to: &Origin,
@@ -204,8 +206,8 @@ pub(super) async fn splice(
     splice_after(b"", context, to, client, origin).await;
 }
 
-/// The same when the client has said `first` already. An origin that does not read it holds up
-/// neither the mode nor the stop.
+/// The same after the client has sent `first`. An origin that does not read it delays neither a
+/// change of the mode nor the stop.
 async fn splice_after(
     first: &[u8],
     context: &ProxyContext,
@@ -214,7 +216,7 @@ async fn splice_after(
     origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
     let mut origin = Metered::new(origin, context.storage.statistics.account(&to.host));
-    // A stream of HTTP/2 has no clock of its own for a client that does not read.
+    // A stream of HTTP/2 has no timeout of its own for a client that does not read.
     let mut client = PatientIo::new(client, context.base.config().options.socket_timeout);
     let copy = async {
         origin.write_all(first).await?;

@@ -1,5 +1,5 @@
-//! What an origin was told may have changed what it would answer: what is kept of that is not used
-//! again before the origin has confirmed it (RFC 9111 §4.4). It stays readable offline.
+//! Unsafe requests invalidate the stored copies of the resources that they may have changed: a copy
+//! is not reused before the origin has confirmed it (RFC 9111 §4.4). It stays readable offline.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -17,7 +17,7 @@ use crate::net::upstream::{Origin, Scheme};
 use crate::storage::store::Store;
 use wwwoffle_http::caching::invalidate::{invalidated_urls, is_unsafe};
 
-/// What was sent: its method, its target, and the fields that say whose it was.
+/// The unsafe request: its method, its target, and the fields that identify its owner.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent<'a> {
     /// The method.
@@ -26,24 +26,24 @@ pub struct Sent<'a> {
     pub url: &'a CanonicalUrl,
     /// The fields.
     pub fields: &'a HeaderMap,
-    /// Who sent it.
+    /// The sender.
     pub owner: &'a Owner,
 }
 
-/// Whom that concerns.
+/// The copies and downloads that an unsafe request may invalidate.
 #[derive(Clone, Copy, Debug)]
 pub struct Of<'a> {
-    /// What is kept.
+    /// The stored copies.
     pub store: &'a Store,
     /// The proxy's own names.
     pub local: &'a LocalHost,
-    /// What is under way: it will be kept.
+    /// The downloads under way, whose responses will be stored.
     pub downloads: &'a Downloads,
-    /// But not the download that has brought the answer.
+    /// The download of the response itself, which stays valid.
     pub by: Option<&'a Arc<Download>>,
 }
 
-/// Sees what the answer to a request as it was sent to `origin` changes: see [`answered`].
+/// Invalidates copies after the response to a request in the form for `origin`: see [`answered`].
 pub async fn answered_by(
     of: Of<'_>,
     (origin, request, places): (&Origin, &Parts, &Places),
@@ -64,7 +64,8 @@ pub async fn answered_by(
     answered(of, sent, (status, answer), when).await;
 }
 
-/// Marks what a request makes invalid that was answered so, before the client knows.
+/// Invalidates the copies that a request with this response may have changed, before the client
+/// gets it.
 pub async fn answered(
     of: Of<'_>,
     sent: Sent<'_>,
@@ -75,14 +76,14 @@ pub async fn answered(
     for mut url in invalidated_urls(sent.method, sent.url, status, answer, of.local) {
         debug!(url = url.as_str(), method = %sent.method, "what is kept is no longer valid");
         let none = HeaderMap::new();
-        // Who sent it may have asked for the same without credentials before.
+        // The sender may have requested the same URL without credentials before.
         let plain = Places::of(&mut url.without_credentials(), &none, sent.owner);
         let own = Places::of(&mut url, sent.fields, sent.owner).own;
         let mut places = vec![plain.public, plain.own];
         if !places.contains(&own) {
             places.push(own);
         }
-        // First what comes: what is kept of it meanwhile is found here.
+        // Downloads first: a copy that one of them stores in the meantime is found below.
         of.downloads.outdate(&places, when, of.by);
         for place in &places {
             match store.entries(place).await {
@@ -95,7 +96,7 @@ pub async fn answered(
                     warn!(error = error_chain(&error), "what is kept cannot be marked invalid");
                 }
             }
-            // Parts bear no such mark, and the rest of another page is of no use to them.
+            // Segments cannot be marked, and the rest of a changed page does not fit them.
             if let Err(error) = store.remove_partial(place).await {
                 warn!(error = error_chain(&error), "what is kept in part cannot be removed");
             }

@@ -1,4 +1,4 @@
-//! What HTTP's rules for caches and the options that overrule them say of a kept answer: the one
+//! Evaluates HTTP's cache rules, and the options that overrule them, for a stored copy: the one
 //! place where the spool and the configuration meet [`wwwoffle_http::caching`].
 
 use std::time::SystemTime;
@@ -18,19 +18,19 @@ use wwwoffle_http::caching::reuse::{
 };
 use wwwoffle_http::caching::storing::RequestFacts;
 
-/// What may be done with a kept answer for a request.
+/// The permitted use of a stored copy for a request.
 pub(super) fn verdict(context: &ProxyContext, ask: &Ask, kept: &Kept) -> Verdict {
     let policy = policy(&ask.config, &UrlParts::of(&ask.bare), context.base.mode.dials_since());
     let mut verdict =
         decide_reuse(&stored(kept, ask.has_credentials()), &ask.control, &policy, ask.now);
-    // What is learned of parts is not written down: each client would have them asked about once more.
+    // Revalidations of segments are not recorded: each client would cause another one.
     if kept.part.is_some() && verdict.reuse == Reuse::Refreshing {
         verdict.reuse = Reuse::Validate(RevalidationReason::Stale);
     }
     verdict
 }
 
-/// Whether a kept answer to a request with nothing special about it needs no question to its origin.
+/// Whether a stored copy needs no revalidation for an ordinary request.
 pub(crate) fn is_fresh(
     context: &ProxyContext,
     url: &CanonicalUrl,
@@ -44,13 +44,13 @@ pub(crate) fn is_fresh(
     verdict.reuse == Reuse::Fresh
 }
 
-/// Whether a kept answer can be any answer to a request. Trouble of an origin is kept for as long as
-/// it is fresh, and not to be read later.
+/// Whether a stored copy can answer any request. Errors of an origin are stored only for as long as
+/// they are fresh, not for reading offline.
 pub(super) fn is_of_use(mode: Mode, kept: &Kept, verdict: &Verdict) -> bool {
     !kept.status.is_server_error() || (mode.may_dial() && verdict.reuse == Reuse::Fresh)
 }
 
-/// What the configuration says of a URL. `dials_since` is when the line came up.
+/// The configured policy for a URL. `dials_since` is when the link came up.
 pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTime) -> Policy {
     let (caching, online) = (&config.caching, &config.online_options);
     let ask_again = match online.request_changed.of(url) {
@@ -75,7 +75,7 @@ pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTim
     }
 }
 
-/// When a kept answer, or the last `304` about it, was asked for and came.
+/// When a stored copy, or the last `304` for it, was requested and arrived.
 pub(super) fn exchange(kept: &Kept) -> ExchangeTimes {
     ExchangeTimes { sent: kept.entry.asked().into(), received: kept.entry.responded().into() }
 }
@@ -86,7 +86,7 @@ fn stored(kept: &Kept, credentials: bool) -> StoredResponse<'_> {
         status: kept.status,
         fields: &kept.fields,
         exchange: exchange(kept),
-        // Credentials are part of the key: what is found was asked for with them, or is for all.
+        // Credentials are part of the key: a copy was requested with them, or is shared.
         requested: RequestFacts { no_store, credentials },
         is_invalid: kept.entry.invalid_since().is_some(),
     }

@@ -1,4 +1,4 @@
-//! Whose connection a request came by, and what the server does for the proxy.
+//! The connection of a request, and the server's services for the proxy.
 
 use std::any::Any;
 use std::fmt;
@@ -22,27 +22,27 @@ use crate::base::owner::Owner;
 use crate::net::upstream::Reach;
 use crate::tls::leaf::HTTP_2;
 
-/// Holds a place among all connections or streams until it is dropped.
+/// Occupies a place among all connections or streams until it is dropped.
 pub type HeldPlace = Arc<dyn Any + Send + Sync>;
 
-/// Whose connection it is, and what it is for.
+/// The client at the other end of a connection, and the purpose of the connection.
 #[derive(Clone, Debug)]
 pub struct Visitor {
-    /// The other end.
+    /// The address of the client.
     pub peer: SocketAddr,
-    /// The address of ours that it was opened to.
+    /// The address of ours to which it connected.
     pub ours: IpAddr,
-    /// Who uses it, once a password has told: for a connection that was opened with CONNECT, whoever
-    /// opened it, with the password of that time.
+    /// The user, once identified by a password. On a connection that was opened with CONNECT, it is
+    /// the user who opened it, with the password of that time.
     pub user: Option<User>,
-    /// The way it came in.
+    /// The port or connection through which it came.
     pub door: Door,
     /// Whether it came to our port through a connection that was opened here with CONNECT.
     pub nested: bool,
-    /// Its place among all clients, held for as long as anything of its connection is under way: a
-    /// tunnel counts as much as a request.
+    /// Its place among all clients, occupied while any request or tunnel of its connection is
+    /// active.
     _connected: HeldPlace,
-    /// Its place among all streams, if it is one stream of a connection; held just as long.
+    /// Its place among all streams, if it is a stream of a connection.
     _place: Option<HeldPlace>,
 }
 
@@ -54,13 +54,13 @@ impl Visitor {
         Self { peer, ours, user: None, door, nested, _connected: connected, _place: None }
     }
 
-    /// Whose requests these are.
+    /// The owner of its requests.
     #[must_use]
     pub fn owner(&self) -> Owner {
         Owner::of(self.peer.ip(), self.user.as_ref().map(|user| &user.name))
     }
 
-    /// How far its requests may go.
+    /// The networks that its requests may access.
     #[must_use]
     pub fn reach(&self) -> Reach {
         Reach::of(self.peer.ip())
@@ -78,7 +78,7 @@ impl Visitor {
         Self { nested: true, ..self }
     }
 
-    /// The same client, inside TLS that it speaks with our own port.
+    /// The same client, inside TLS with our own port.
     #[must_use]
     pub fn secured(self) -> Self {
         Self { door: Door::Secured, ..self }
@@ -91,7 +91,7 @@ impl Visitor {
     }
 }
 
-/// The version of HTTP that is spoken on a connection.
+/// The HTTP version of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpVersion {
     /// HTTP/1.0 or HTTP/1.1.
@@ -101,26 +101,26 @@ pub enum HttpVersion {
 }
 
 impl HttpVersion {
-    /// The version that was agreed on in the handshake (RFC 7301).
+    /// The version negotiated in the TLS handshake (RFC 7301).
     #[must_use]
     pub fn inside<T>(stream: &TlsStream<T>) -> Self {
         if stream.get_ref().1.alpn_protocol() == Some(HTTP_2) { Self::Http2 } else { Self::Http1 }
     }
 }
 
-/// Who comes to our own pages.
+/// The client of our own pages.
 #[derive(Debug)]
 pub struct Visit {
-    /// The other end of the connection.
+    /// The address of the client.
     pub peer: SocketAddr,
     /// The login to the proxy, which was removed from the request.
     pub login: Option<Login>,
 }
 
-/// A future of the server, which knows what the proxy must not know.
+/// A future of the server, whose type the proxy must not depend on.
 pub type ServerFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What the server, a room above, does for the proxy.
+/// The services of the server, a room above, for the proxy.
 pub trait ProxyServer: fmt::Debug + Send + Sync {
     /// Answers a request for one of our own pages, at `url`.
     fn own_page(
@@ -131,8 +131,8 @@ pub trait ProxyServer: fmt::Debug + Send + Sync {
         request: Request<Incoming>,
     ) -> ServerFuture<Response<Body>>;
 
-    /// Speaks HTTP inside the TLS of a connection that we answer in place of a site. Its error says
-    /// why it ended, if the client did not end it in good order.
+    /// Serves HTTP inside the TLS of an intercepted connection. Returns an error if the client did
+    /// not close the connection properly.
     fn speak(
         &self,
         stream: TlsStream<TokioIo<Upgraded>>,
@@ -140,6 +140,6 @@ pub trait ProxyServer: fmt::Debug + Send + Sync {
         visitor: Visitor,
     ) -> ServerFuture<hyper::Result<()>>;
 
-    /// Serves a client that has asked us for a connection to ourselves, under the name `host`.
+    /// Serves a client that has requested a connection to the proxy itself, under the name `host`.
     fn open_nested(&self, upgrade: OnUpgrade, visitor: Visitor, host: String) -> ServerFuture<()>;
 }

@@ -1,8 +1,8 @@
-//! WebSocket over HTTP/2 (RFC 8441): an extended CONNECT of the client becomes the request of
-//! HTTP/1.1 that every origin knows (RFC 6455 §4), and `101` becomes `200`.
+//! WebSocket over HTTP/2 (RFC 8441): an extended CONNECT of the client becomes the HTTP/1.1 request
+//! that every origin understands (RFC 6455 §4), and `101` becomes `200`.
 //!
-//! The key that proves to its sender that the other side speaks WebSocket is not part of an
-//! extended CONNECT. So we make one, and check the answer to it.
+//! An extended CONNECT lacks the key that proves that the other side speaks WebSocket. So we make a
+//! key, and check the response to it.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -20,34 +20,34 @@ use super::reply;
 /// The name of the protocol, for `:protocol` and for `Upgrade`.
 const WEBSOCKET: &str = "websocket";
 
-/// What is put after a key before it is hashed (RFC 6455 §1.3).
+/// The suffix of a key before it is hashed (RFC 6455 §1.3).
 const AFTER_KEY: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The only version of the protocol (RFC 6455 §4.1).
 const VERSION: HeaderValue = HeaderValue::from_static("13");
 
-/// An extended CONNECT on its way: what the origin has to answer.
+/// A forwarded extended CONNECT, with the expected response of the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Handshake {
     accept: String,
 }
 
-/// Stands among the extensions of an answer by which the protocol has changed.
+/// An extension of a response that has switched the protocol.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Granted;
 
-/// An extended CONNECT that cannot be passed on.
+/// An extended CONNECT that cannot be forwarded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
-    /// For something else than WebSocket.
+    /// For another protocol than WebSocket.
     #[error("the protocol {0:?} is not one this proxy passes on")]
     Protocol(String),
-    /// The system has no randomness.
+    /// The system cannot provide random numbers.
     #[error("no key can be made")]
     NoKey(#[from] getrandom::Error),
 }
 
-/// Makes a handshake of HTTP/1.1 out of an extended CONNECT; anything else stays as it is.
+/// Makes an HTTP/1.1 handshake from an extended CONNECT; any other request is unchanged.
 pub(super) fn translate<B>(request: &mut Request<B>) -> Result<(), Unfit> {
     if request.method() != Method::CONNECT {
         return Ok(());
@@ -71,27 +71,27 @@ pub(super) fn translate<B>(request: &mut Request<B>) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// Whether `upgrade` is to WebSocket, which no kept page can answer.
+/// Whether `upgrade` is to WebSocket, which no stored page can answer.
 pub(super) fn is_asked(upgrade: Option<&HeaderValue>) -> bool {
     upgrade.is_some_and(|protocol| protocol.as_bytes().eq_ignore_ascii_case(WEBSOCKET.as_bytes()))
 }
 
 impl Handshake {
-    /// Whether the origin has shown that it speaks WebSocket; makes the fields of its answer those
-    /// of an answer to an extended CONNECT then.
+    /// Whether the origin has proved that it speaks WebSocket. If so, converts the fields of its
+    /// response to those for an extended CONNECT.
     pub(super) fn complete(&self, protocol: &HeaderValue, fields: &mut HeaderMap) -> bool {
         let accepted = fields.remove(SEC_WEBSOCKET_ACCEPT);
         is_asked(Some(protocol)) && accepted.is_some_and(|value| value == self.accept.as_str())
     }
 }
 
-/// What the origin answers to `key` (RFC 6455 §4.2.2).
+/// The origin's expected response to `key` (RFC 6455 §4.2.2).
 fn accept(key: &str) -> String {
     BASE64_STANDARD.encode(Sha1::new().chain_update(key).chain_update(AFTER_KEY).finalize())
 }
 
-/// The answer to an extended CONNECT. A success that is not that of the origin's handshake would
-/// tell the client that the protocol has changed.
+/// The response to an extended CONNECT. A success without a complete handshake would tell the
+/// client that the protocol has switched.
 pub(super) fn answer(response: Response<Body>) -> Response<Body> {
     if !response.status().is_success() || response.extensions().get::<Granted>().is_some() {
         return response;

@@ -1,4 +1,4 @@
-//! What is kept for a request, and what follows: reading, and deciding, with nothing done yet.
+//! Looks up the stored copy for a request and decides, without any action.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use wwwoffle_http::caching::noise::Nearness;
 
-/// What a request finds, and what is to be done.
+/// The stored copies for a request, and the decision.
 #[derive(Debug)]
 pub(super) struct Weighed {
-    /// What answers it, or may once its origin was asked.
+    /// The copy that answers it, or may do so after revalidation.
     pub(super) kept: Option<Arc<Kept>>,
-    /// All that was found.
+    /// All copies.
     pub(super) found: Found,
-    /// What is to be done.
+    /// The decision.
     pub(super) decision: Decision,
 }
 
-/// Looks what is kept for `ask` and decides; what the decision is made from is noted in `ask`.
+/// Looks up the stored copy for `ask` and decides. Records the input of the decision in `ask`.
 pub(super) async fn weigh(context: &ProxyContext, ask: &mut Ask) -> Result<Weighed, NotChosen> {
-    // Nobody else can be asked for the answer to a form.
+    // Only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.mode };
     let found = look_up(context, ask).await?;
     let then = memento::choose(context, ask, &found).await?;
@@ -36,12 +36,12 @@ pub(super) async fn weigh(context: &ProxyContext, ask: &mut Ask) -> Result<Weigh
     let kept = kept.filter(|_| ask.verdict.is_some()).map(Arc::clone);
     let online = ask.verdict.map_or_else(Online::default, |verdict| verdict.reuse.into());
     ask.asked.dated = then.is_some();
-    // Of a version nobody asks whether it holds.
+    // A version is never revalidated.
     ask.verdict = ask.verdict.filter(|_| then.is_none());
     let kept = then.or(kept);
     let how = how_kept(ask, kept.as_deref());
     if how == KeptFor::Uncoded {
-        // What can be decoded for nobody is asked for as this client reads it.
+        // A copy that cannot be decoded is requested again in a coding that this client accepts.
         ask.codings.ask_as_the_client();
     }
     let mut asked = ask.asked;
@@ -49,7 +49,7 @@ pub(super) async fn weigh(context: &ProxyContext, ask: &mut Ask) -> Result<Weigh
     Ok(Weighed { kept, found, decision: decide(mode, how, online, asked) })
 }
 
-/// Looks up what is kept. Offline, where that is nothing that can be served, also under near URLs.
+/// Looks up stored copies. Offline, if no copy can be served, also under near URLs.
 async fn look_up(context: &ProxyContext, ask: &mut Ask) -> Result<Found, wwwoffle_spool::Error> {
     let exact = choose::look_up(context, ask).await?;
     if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
@@ -63,7 +63,7 @@ async fn look_up(context: &ProxyContext, ask: &mut Ask) -> Result<Found, wwwoffl
     Ok(Found::instead(kept))
 }
 
-/// Whether the client can read what is kept, as it is or decoded.
+/// Whether the client can read the stored copy, as stored or decoded.
 fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
     match kept {
         None => KeptFor::Nothing,
@@ -72,7 +72,7 @@ fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
     }
 }
 
-/// Whether what is kept is of use to the client. Of a decoded body there are no ranges.
+/// Whether the stored copy is useful for the client. A decoded body has no ranges.
 pub(super) fn reads(ask: &Ask, kept: &Kept) -> bool {
     let delivery = ask.codings.deliver(kept.status, &kept.fields);
     delivery.is_readable() && !(delivery.is_decoded() && ranges::are_asked(ask))
