@@ -80,7 +80,7 @@ pub struct Ask {
     pub asked: Asked,
     /// The difference between its URL and that of the response, if they differ.
     pub near: Option<Nearness>,
-    /// The date of the version of which it requests a sub-resource, if a page of ours shows a
+    /// The date of the version to which the sub-resource belongs, if a page of ours shows a
     /// version.
     pub shown_at: Option<Timestamp>,
     /// The body of a POST that can be stored.
@@ -276,13 +276,13 @@ impl Ask {
         self.fields.contains_key(AUTHORIZATION) || self.resource.url.user().is_some()
     }
 
-    /// The page of which it is a sub-resource: its `Referer`, if that is a page of the web.
+    /// The page that loads the sub-resource: its `Referer`, if that is a page of the web.
     #[must_use]
     pub fn page(&self, context: &ProxyContext) -> Option<CanonicalUrl> {
         rules::page(&self.fields, &context.base.local)
     }
 
-    /// The machine of the client, as it is recorded with a queued request. If it is not known, it
+    /// The machine of the client, which is recorded with a queued request. If it is not known, it
     /// is derived from the owner.
     #[must_use]
     pub fn asked_from(&self) -> AskedFrom {

@@ -82,7 +82,7 @@ pub struct Job {
     pub places: Arc<Places>,
     /// The origin to ask.
     pub origin: Origin,
-    /// The request as it is sent, without conditions.
+    /// The request to send, without conditions.
     pub head: Request<()>,
     /// The body of a POST.
     pub body: Option<Bytes>,

@@ -1,6 +1,6 @@
 //! Decodes the body of a response for a client that does not accept its coding.
 //!
-//! The body is decoded piece by piece as it is sent: a slow client slows the work, and one that
+//! The body is decoded piece by piece while it is sent: a slow client slows the work, and one that
 //! leaves ends it. Other tasks run between two pieces. A body that is damaged or truncated breaks
 //! off; it never looks complete.
 

@@ -1,7 +1,8 @@
-//! What checks of passwords have come to, so that not each request pays for one.
+//! A cache of password checks, so that not every request pays for one.
 //!
-//! The key is a keyed hash of the stored hash and the password that was sent: nothing here tells a
-//! password, and what is remembered of a user ends with a new password in the file.
+//! The key is a keyed hash of the stored hash and the password that was sent. So the cache
+//! discloses no password, and a new password in the file makes the cached results of a user
+//! unreachable.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -10,17 +11,17 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use wwwoffle_config::PasswordHash;
 
-/// How many right and how many wrong passwords are remembered, each.
+/// Maximum number of correct and of wrong passwords in the cache, each.
 const MAX_REMEMBERED: usize = 1024;
 
-/// Bytes of the secret: one block of SHA-256, which HMAC takes as it is (RFC 2104 §3).
+/// Bytes of the secret: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
 const SECRET_BYTES: usize = 64;
 
-/// A password and the hash that it was, or is to be, compared with.
+/// A password and the hash to compare it with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key([u8; 32]);
 
-/// Makes keys that mean nothing outside this daemon.
+/// Makes keys that are meaningless outside this daemon.
 pub(super) struct Keys([u8; SECRET_BYTES]);
 
 impl fmt::Debug for Keys {
@@ -36,10 +37,11 @@ impl Keys {
         Ok(Self(secret))
     }
 
-    /// The key of a password for `hash`, and for who shall be told from its owner by `whom`.
+    /// The key of a password for `hash`. `whom` separates the owner of the hash from users who do
+    /// not exist.
     pub(super) fn key(&self, hash: &PasswordHash, whom: &[u8], password: &[u8]) -> Key {
         let mut mac = Hmac::<Sha256>::new(&self.0.into());
-        // A hash has no zero byte, and lengths tell the rest apart: no two are the same bytes.
+        // A hash contains no zero byte, and lengths separate the rest: the encoding is unambiguous.
         mac.update(hash.as_str().as_bytes());
         mac.update(&[0]);
         mac.update(&u64::try_from(whom.len()).unwrap_or(u64::MAX).to_be_bytes());
@@ -49,7 +51,7 @@ impl Keys {
     }
 }
 
-/// What is remembered. Wrong passwords cannot push right ones out.
+/// The cached results. Wrong passwords cannot evict correct ones.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     right: Latest,
@@ -57,7 +59,7 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    /// Whether the password is the one, if that is known.
+    /// Whether the password is correct, if that is cached.
     pub(super) fn is_right(&self, key: Key) -> Option<bool> {
         if self.right.has(key) { Some(true) } else { self.wrong.has(key).then_some(false) }
     }

@@ -1,7 +1,7 @@
-//! How many connections each client of another machine has.
+//! Limits the number of connections of each client on another machine.
 //!
-//! One that opens them without end would take the places of all others. This machine is left alone: a
-//! proxy on it may bring everybody's requests, and who sits here can stop the daemon anyway.
+//! A client that opens too many would occupy the places of all others. This machine has no limit: a
+//! proxy on it may forward the requests of many people, and its users can stop the daemon anyway.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,17 +13,17 @@ use super::tries::network;
 #[derive(Debug, Default)]
 pub struct Crowd(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
-/// One connection of a client, for as long as it lives.
+/// A connection of a client, counted until it is dropped.
 #[derive(Debug)]
 pub struct Guest {
     crowd: Arc<Mutex<HashMap<IpAddr, usize>>>,
-    /// Whose it is, if it counts.
+    /// The client, if its connections are limited.
     client: Option<IpAddr>,
 }
 
 impl Crowd {
-    /// Counts one more connection of `client`, if it has fewer than `most`. The addresses that one machine
-    /// can choose from count as one.
+    /// Counts one more connection of `client`, if it has fewer than `most`. All addresses that one
+    /// machine can choose from count as one.
     #[must_use]
     pub fn enter(&self, client: IpAddr, most: usize) -> Option<Guest> {
         let client = client.to_canonical();
@@ -52,7 +52,7 @@ impl Drop for Guest {
 }
 
 fn lock(connections: &Mutex<HashMap<IpAddr, usize>>) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-    // Each change of the map is one call.
+    // A panic cannot leave the map inconsistent.
     connections.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! The checking of passwords, bounded in memory, in time and for each client.
+//! Checks passwords, with limits on memory, on time and for each client.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,31 +14,31 @@ use super::checked::{Checked, Key, Keys};
 use super::told::Told;
 use super::tries::Tries;
 
-/// How many passwords are checked at once; each takes the memory that its hash says, 19 MiB as a
-/// rule.
+/// Maximum number of simultaneous checks. Each uses the memory that its hash specifies, normally 19
+/// MiB.
 const MAX_AT_ONCE: usize = 2;
 
-/// How long a request waits for its password to be checked.
+/// How long a request waits for the check of its password.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// What a password is compared with.
+/// The hash to compare a password with.
 #[derive(Clone, Debug)]
 pub enum Candidate {
-    /// A hash that may be its own.
+    /// The hash of a user or of the control password.
     Hash(PasswordHash),
-    /// Any hash, in place of that of a user whom nobody knows, by this name: the answer takes as
-    /// long, and is no.
+    /// Any hash, for an unknown user with this name: the check takes as long as for a known user,
+    /// and always fails.
     StandIn(PasswordHash, Vec<u8>),
 }
 
-/// Why a login was not taken.
+/// Why a login was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The user or the password is wrong.
     Wrong,
-    /// The client has sent too many that were wrong, and has to wait so long.
+    /// The client has sent too many wrong passwords, and must wait for this time.
     TooOften(Duration),
-    /// Too many others are being checked.
+    /// Too many other checks are running.
     Busy,
 }
 
@@ -50,7 +50,7 @@ pub struct Logins {
     told: Told,
 }
 
-/// What is known of passwords and of who guesses.
+/// The cached checks, and the failed attempts.
 #[derive(Debug)]
 struct Known {
     keys: Keys,
@@ -59,7 +59,7 @@ struct Known {
 }
 
 impl Logins {
-    /// Nothing is known yet.
+    /// Starts with an empty cache.
     pub(super) fn new() -> Result<Self, getrandom::Error> {
         let known =
             Known { keys: Keys::new()?, checked: Mutex::default(), tries: Mutex::default() };
@@ -67,14 +67,14 @@ impl Logins {
         Ok(Self { known, places, told: Told::default() })
     }
 
-    /// Finds the first of `candidates` that `password` is the one of; its place is returned.
+    /// Returns the index of the first of `candidates` whose password is `password`.
     ///
-    /// What was checked before costs nothing, and is not counted again. Dropping it leaves a check
-    /// under way to its end, in its place: what it comes to is remembered, though nobody is told.
+    /// Cached checks cost nothing, and are not counted again. If the future is dropped, a running
+    /// check completes, with its place occupied, and its result is cached.
     ///
     /// # Errors
     ///
-    /// [`Refused`] says why there is none.
+    /// [`Refused`] if no candidate matches, or the check was not allowed.
     pub async fn check(
         &self,
         client: IpAddr,
@@ -86,14 +86,15 @@ impl Logins {
         }
         let turn = timeout(LONGEST_WAIT, Arc::clone(&self.places).acquire_owned()).await;
         let Ok(Ok(place)) = turn else { return Err(Refused::Busy) };
-        // A browser sends many requests at once, and the first of them may have been checked.
+        // A browser sends many requests at once, and the first of them may have been checked by
+        // now.
         if let Some(known) = self.known.outcome(password, candidates) {
             return known.ok_or(Refused::Wrong);
         }
         lock(&self.known.tries).begin(client, Instant::now()).map_err(Refused::TooOften)?;
         let (known, password, candidates) =
             (Arc::clone(&self.known), password.to_vec(), candidates.to_vec());
-        // A client that leaves gives back neither the place nor its try.
+        // A client that leaves releases neither its place nor its attempt.
         let checked = spawn_blocking(move || {
             let right = candidates.iter().position(|candidate| known.verify(&password, candidate));
             if right.is_some() {
@@ -107,7 +108,7 @@ impl Logins {
         }
         debug!(%client, "a wrong password");
         if let Some(count) = self.told.count(Instant::now()) {
-            // Not the name: people type passwords there.
+            // Without the user name, because people mistakenly type passwords there.
             info!(%client, count, "wrong passwords are refused");
         }
         Err(Refused::Wrong)
@@ -115,7 +116,7 @@ impl Logins {
 }
 
 impl Known {
-    /// What is remembered: `None` when some candidate is still to be checked.
+    /// The cached result: `None` if a candidate must still be checked.
     #[expect(clippy::option_option, reason = "unknown, known as wrong, known as right")]
     fn outcome(&self, password: &[u8], candidates: &[Candidate]) -> Option<Option<usize>> {
         let mut all_wrong = true;
@@ -132,16 +133,16 @@ impl Known {
     fn key(&self, password: &[u8], candidate: &Candidate) -> Key {
         match candidate {
             Candidate::Hash(hash) => self.keys.key(hash, b"", password),
-            // Right for its owner, wrong for whoever is unknown, and of each name by itself: else
-            // the second unknown name with a password would be refused at once, for nothing, and
-            // so tell the names that are known.
+            // Correct for its owner, but wrong for an unknown user, and cached for each name
+            // separately. Otherwise the second unknown name with a password would be refused at
+            // once, which would disclose the names that exist.
             Candidate::StandIn(hash, name) => {
                 self.keys.key(hash, &[b"?", name.as_slice()].concat(), password)
             }
         }
     }
 
-    /// Checks a password against a candidate, for as long as that takes, and remembers the outcome.
+    /// Checks a password against a candidate, which takes a while, and caches the result.
     fn verify(&self, password: &[u8], candidate: &Candidate) -> bool {
         let is_right = match candidate {
             Candidate::Hash(hash) => hash.verify(password),
@@ -156,7 +157,7 @@ impl Known {
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Counts and keys are whole after any panic.
+    // A panic cannot leave counts or keys inconsistent.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -192,11 +193,11 @@ mod tests {
         assert_eq!(logins.check(CLIENT, b"one", &candidates).await, Ok(0));
         for guess in [b"a", b"b", b"c", b"d", b"e"] {
             for _ in 0..3 {
-                // The same one again is no further guess.
+                // The same password again is not counted as another guess.
                 assert_eq!(logins.check(CLIENT, guess, &candidates).await, Err(Refused::Wrong));
             }
         }
-        // The next ones are not even looked at, or the clock has moved on and the wait is longer.
+        // The next ones are not checked at all, or the clock has advanced and the wait is longer.
         let mut refused = 0;
         for guess in 0..20_u8 {
             let outcome = logins.check(CLIENT, &[guess], &candidates).await;
@@ -235,7 +236,7 @@ mod tests {
         let (logins, candidates) = (Logins::new().unwrap(), candidates());
         let clients = (1..=8_u8).map(|host| IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)));
         for client in clients {
-            // It goes as far as it gets without waiting, and is dropped.
+            // Polled once, which runs it up to its first wait, and dropped.
             let check = Box::pin(logins.check(client, b"two", &candidates));
             assert!(futures_util::FutureExt::now_or_never(check).is_none());
         }

@@ -1,5 +1,5 @@
-//! The addresses of the names in `[allowed-connect-hosts]`, looked up before anyone comes: a client
-//! that knocks makes nobody wait for a name server.
+//! The addresses of the names in `[allowed-connect-hosts]`, resolved in advance, so that an unknown
+//! client causes no wait for a name server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ use wwwoffle_config::ResolvedNames;
 
 use crate::proxy::context::ProxyContext;
 
-/// How long what was found is good.
+/// How long resolved addresses are used.
 const GOOD_FOR: Duration = Duration::from_secs(60);
 
-/// How soon a change of the configuration or of the mode is seen.
+/// Delay before a change of the configuration or of the mode is noticed.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// How many names are looked up; those after them mean nobody.
+/// Maximum number of resolved names; further names match no client.
 const MAX_NAMES: usize = 256;
 
-/// Looks the names up, again and again, until the daemon stops. Offline nothing goes out, and what
-/// was found last stays.
+/// Resolves the names repeatedly until the daemon stops. Offline no queries are sent, and the last
+/// addresses stay in use.
 pub async fn keep(context: Arc<ProxyContext>) {
     let mut tick = tokio::time::interval(LOOK_EVERY);
     let mut last: Option<(Instant, Vec<String>)> = None;

@@ -1,4 +1,4 @@
-//! Clients that may not use the proxy, or not any more at once: told so, with as little work as that takes.
+//! Refuses clients that may not use the proxy, or not with further connections, at minimal cost.
 
 use std::net::IpAddr;
 use std::net::SocketAddr;
@@ -15,17 +15,17 @@ use super::told::Told;
 use crate::base::clock;
 use crate::base::tasks::Tasks;
 
-/// How many are told so at once; the connections of others are closed without a word.
+/// Maximum number of simultaneous refusals; further connections are closed without a response.
 const MAX_AT_ONCE: usize = 32;
 
-/// How long one may take to say what it wants and to leave.
+/// Time limit for a refused client to send its request and to leave.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Bytes that are read of what one wants, unseen: a connection that is closed with unread bytes is
-/// reset, and its client may never see the answer.
+/// Maximum bytes of its request that are read and discarded. A connection that is closed with
+/// unread bytes is reset, and its client may never see the response.
 const MAX_UNREAD: u64 = 64 * 1024;
 
-/// The same for everyone: there is nothing to be known here.
+/// The same response for all clients, which discloses nothing.
 const ANSWER: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
     Content-Type: text/plain; charset=utf-8\r\n\
     Content-Length: 87\r\n\
@@ -34,7 +34,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
     This machine may not use this proxy: see [allowed-connect-hosts] in its \
     configuration.\n";
 
-/// To a client that has as many connections as one may have.
+/// The response to a client with the maximum number of connections.
 const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     Content-Type: text/plain; charset=utf-8\r\n\
     Content-Length: 130\r\n\
@@ -44,17 +44,17 @@ const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     This machine has as many connections to the proxy as one may have: see [startup] \
     max-connections-per-client in its configuration.\n";
 
-/// For how long it is told that clients were sent away.
+/// How long refusals are reported to the administrator.
 const LATELY: Duration = Duration::from_secs(60 * 60);
 
-/// Clients that were sent away of late.
+/// Recently refused clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentAway {
-    /// How many connections, since there was an hour without any.
+    /// Number of connections since the last hour without any.
     pub count: u64,
-    /// The address of the last one.
+    /// The address of the last client.
     pub client: IpAddr,
-    /// When that was.
+    /// When the last client was refused.
     pub at: SystemTime,
 }
 
@@ -64,7 +64,7 @@ impl SentAway {
     }
 }
 
-/// Those that came.
+/// The refused clients.
 #[derive(Debug)]
 pub struct Strangers {
     places: Arc<Semaphore>,
@@ -82,14 +82,14 @@ impl Default for Strangers {
 }
 
 impl Strangers {
-    /// Sends a client away.
+    /// Refuses a client.
     pub fn refuse(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
         self.tell(peer);
         self.count(peer.ip(), clock::now());
         self.send(tasks, stream, ANSWER);
     }
 
-    /// Sends a connection away whose client has as many as it may.
+    /// Refuses a connection of a client with the maximum number of connections.
     pub fn refuse_one_more(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
         debug!(%peer, "the client has as many connections as one may have");
         if let Some(count) = self.told_crowded.count(Instant::now()) {
@@ -98,7 +98,7 @@ impl Strangers {
         self.send(tasks, stream, CROWDED);
     }
 
-    /// Who was sent away within the last hour because of their address.
+    /// The clients that were refused within the last hour because of their address.
     #[must_use]
     pub fn sent_away(&self, now: SystemTime) -> Option<SentAway> {
         let sent_away = self.sent_away.lock().unwrap_or_else(PoisonError::into_inner);

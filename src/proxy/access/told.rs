@@ -1,12 +1,12 @@
-//! Lines of the log that a client could cause without end.
+//! Limits log messages that a client could cause without limit.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the log tells of the same thing.
+/// The interval between two log messages about the same event.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// Counts what happens, for one line a minute.
+/// Counts events, for one log message a minute.
 #[derive(Debug, Default)]
 pub(super) struct Told(Mutex<Count>);
 
@@ -17,7 +17,7 @@ struct Count {
 }
 
 impl Told {
-    /// Counts one more. Gives the number of those since the last line, when it is time for one.
+    /// Counts one more event. Returns the number since the last message if the next message is due.
     pub(super) fn count(&self, now: Instant) -> Option<u64> {
         let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         count.since += 1;

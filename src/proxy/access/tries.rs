@@ -1,23 +1,23 @@
-//! How often a client has guessed, and how long it has to wait for that.
+//! Counts the wrong passwords of each client, and computes its waiting time.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// How many wrong passwords a client may send before it has to wait.
+/// Number of wrong passwords before a client has to wait.
 const FREE: u32 = 5;
 
-/// How long it waits after the first one too many; each further one doubles that.
+/// The wait after the first further one; each next one doubles the wait.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest it waits: so that a person who is mistaken, or sits behind the same address as one
-/// who guesses, is not shut out.
+/// The longest wait. It is short, so that a person who mistypes, or who shares an address with an
+/// attacker, is not locked out.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// After how long without a wrong password all is forgotten.
+/// Time without a wrong password after which the count is reset.
 const FORGET_AFTER: Duration = Duration::from_secs(15 * 60);
 
-/// How many clients are counted; beyond, those that have waited longest are forgotten.
+/// Maximum number of counted clients; beyond it, the least recent ones are discarded.
 const MAX_CLIENTS: usize = 4096;
 
 /// The wrong passwords of each client.
@@ -31,7 +31,7 @@ struct Guesses {
 }
 
 impl Guesses {
-    /// How long the client still has to wait.
+    /// The remaining wait of the client.
     fn wait(self, now: Instant) -> Duration {
         let Some(more) = self.count.checked_sub(FREE) else { return Duration::ZERO };
         let wait = FIRST_WAIT.saturating_mul(1 << more.min(16)).min(LONGEST_WAIT);
@@ -40,8 +40,8 @@ impl Guesses {
 }
 
 impl Tries {
-    /// Counts an attempt as wrong before it is checked: so many at once are not more than as many
-    /// one after the other. Gives the time to wait instead, if the client has to.
+    /// Counts an attempt as wrong before it is checked, so that simultaneous attempts count like
+    /// consecutive ones. Returns the waiting time as an error if the client has to wait.
     pub(super) fn begin(&mut self, client: IpAddr, now: Instant) -> Result<(), Duration> {
         let client = network(client);
         if !self.0.contains_key(&client) && self.0.len() >= MAX_CLIENTS {
@@ -60,8 +60,8 @@ impl Tries {
         }
     }
 
-    /// Takes back an attempt that was right. What was wrong before it stays so: else whoever has a
-    /// password could guess another one's without end.
+    /// Takes back a correct attempt. Earlier wrong ones stay counted: otherwise a client with one
+    /// valid password could guess that of another user without limit.
     pub(super) fn was_right(&mut self, client: IpAddr) {
         let client = network(client);
         if let Some(guesses) = self.0.get_mut(&client) {
@@ -72,7 +72,7 @@ impl Tries {
         }
     }
 
-    /// Whether nobody has guessed.
+    /// Whether no wrong password is counted.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -88,7 +88,7 @@ impl Tries {
     }
 }
 
-/// What one client can choose its address from: with IPv6 that is 64 bits.
+/// The range from which one client can choose its address: with IPv6 that is 64 bits.
 pub(super) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V4(address) => address.into(),

@@ -1,22 +1,22 @@
-//! How much of an answer may come that nobody reads.
+//! The limits on responses that no client reads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::net::upstream::Failure;
 
-/// What a download may bring, for as long as no client reads it.
+/// The limits of a download while no client reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Allowance {
-    /// A body may have so many bytes; `None`: as many as it has.
+    /// Maximum bytes of a body; `None` means no limit.
     pub ceiling: Option<u64>,
-    /// What is shared with others.
+    /// A limit shared with other downloads.
     pub meter: Option<Arc<Meter>>,
-    /// It may have any length, and none need be known: a person has said so.
+    /// Whether any length is permitted, even an unknown one, because a person has confirmed it.
     pub is_unbounded: bool,
 }
 
-/// Counts what many downloads bring together, and says when it is enough.
+/// Counts the bytes of several downloads against a common limit.
 #[derive(Debug)]
 pub struct Meter {
     used: AtomicU64,
@@ -30,38 +30,38 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Says how many bytes may come from now on; `None`: any number.
+    /// Sets how many more bytes may arrive; `None` means no limit.
     pub fn allow(&self, bytes: Option<u64>) {
         self.left.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// How many bytes have come since this was last asked.
+    /// Returns the bytes since the last call.
     pub fn take_used(&self) -> u64 {
         self.used.swap(0, Ordering::Relaxed)
     }
 
-    /// Whether nothing more may come.
+    /// Whether the limit is reached.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// So many bytes have come. Says whether that was the last that may.
+    /// Counts `bytes`. Returns whether the limit is reached.
     pub fn count(&self, bytes: u64) -> bool {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         let less = |left: u64| (left < u64::MAX).then(|| left.saturating_sub(bytes));
-        // Without a limit nothing changes.
+        // Without a limit there is nothing to subtract.
         let _unlimited = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         self.is_empty()
     }
 }
 
 impl Allowance {
-    /// Judges a body that has so many bytes in all, if that is known, before any of it has come.
+    /// Checks a body of `total` bytes, if that is known, before any of it has arrived.
     ///
     /// # Errors
     ///
-    /// Why it may not come.
+    /// The limit that the body exceeds.
     pub(super) fn begins(&self, total: Option<u64>) -> Result<(), Failure> {
         match total {
             Some(total) if self.ceiling.is_some_and(|ceiling| total > ceiling) => {
@@ -71,12 +71,12 @@ impl Allowance {
         }
     }
 
-    /// Judges what has come: `new` bytes of it just now, `here` in all, of a body that has `total`. What
-    /// `is_read` by a client may go on in any case.
+    /// Checks a body of `total` bytes after `new` bytes have arrived, which makes `here` in all. A
+    /// body that `is_read` by a client may continue in any case.
     ///
     /// # Errors
     ///
-    /// Why no more may come.
+    /// The limit that the body exceeds.
     pub(crate) fn comes(
         &self,
         new: u64,

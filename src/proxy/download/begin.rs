@@ -1,4 +1,4 @@
-//! A download from the request to the head of its answer, and once more when the page has changed.
+//! A download from its request to the head of the response, and again if the page has changed.
 
 use std::sync::Arc;
 
@@ -28,21 +28,21 @@ use wwwoffle_http::caching::freshness::ExchangeTimes;
 use wwwoffle_http::fields::{complete_date, strip_one_hop};
 use wwwoffle_http::head;
 
-/// How often one download begins anew because the page has changed. An origin that changes it each
-/// time that it breaks off would else be asked without end.
+/// How often one download restarts because the page has changed. An origin that changes it with
+/// each broken connection would otherwise be asked without limit.
 const MAX_REPLACED: usize = 3;
 
-/// What one download came to.
+/// The end of one attempt.
 pub(super) enum Ended {
-    /// Its end.
+    /// The download has ended.
     Done(Outcome),
-    /// What had come does not go with what comes now: with this answer, or else with that to the same
-    /// request asked once more.
+    /// The earlier bytes do not fit the current body: that of this response, or else that of a
+    /// repeated request.
     Changed(Option<Box<Answer>>),
 }
 
-/// Carries a download out, and those that take its place. The last of them is in the watch, with its
-/// outcome, which is not told yet.
+/// Runs a download and its successors. `watch` then holds the last of them, whose outcome is
+/// returned and not published yet.
 pub(super) async fn carry_out<'a, A: Asks>(
     ground: &Ground<'a, A>,
     mut job: Job,
@@ -57,7 +57,7 @@ pub(super) async fn carry_out<'a, A: Asks>(
         };
         let changed = Arc::new(Failure::Changed);
         let broken = End::Broken(Arc::clone(&changed));
-        // Who read it has left for good, and nobody reads the next one yet.
+        // All readers have left, and no client reads the successor yet.
         if replaced == MAX_REPLACED || !job.leaving.finishes {
             ground.downloads.leave(&watch.download);
             watch.download.feed.finish(broken);
@@ -65,7 +65,8 @@ pub(super) async fn carry_out<'a, A: Asks>(
         }
         replaced += 1;
         debug!(url = watch.download.url(), "the page has changed while it came; it begins anew");
-        // First the next, then the end: who asks again at once joins it.
+        // The successor starts before the end is published, so that a client that retries at once
+        // joins it.
         let next = ground.downloads.succeed(&watch.download);
         let former = std::mem::replace(&mut watch.download, Arc::clone(&next));
         former.feed.finish(broken);
@@ -86,7 +87,7 @@ async fn fetch<A: Asks>(
         return keep(ground, job, download, *answer, asked).await;
     }
     let mut part = None;
-    // What is kept in part is of the canonical spelling.
+    // Segments are stored for the canonical spelling only.
     if job.may_resume() && job.places.spelling.is_canonical() {
         part = Part::look(ground.store, &job.places, told(job) != WhoAsks::Plainly).await;
     }
@@ -96,18 +97,19 @@ async fn fetch<A: Asks>(
             Err(outcome) => return Ended::Done(outcome),
         };
         let Some(begun) = part.take() else {
-            // What was asked about is not needed while the body comes.
+            // The revalidation is not needed while the body arrives.
             (job.about, job.interim) = (About::default(), None);
             return keep(ground, job, download, answer, asked).await;
         };
         match begun.mark.judge(answer.status(), answer.headers(), begun.bytes) {
-            // That goes by the spool: what must not be kept is asked for once more, to be passed on.
+            // A resumed body passes through the spool. A body that must not be stored is requested
+            // again, to be forwarded.
             Rest::Joins { length, .. } if !may_join(job, &begun, &answer, length, asked) => {}
             Rest::Joins { end, length } => {
                 let rest = (answer, end, length);
                 return go_on(ground, job, download, rest, asked, begun).await;
             }
-            // It is asked for once more, as if nothing had been here.
+            // Requested again without the segment.
             Rest::Unfit => begun.remove(ground.store).await,
             Rest::Afresh | Rest::Trouble | Rest::Nothing => {
                 return keep(ground, job, download, answer, asked).await;
@@ -116,12 +118,13 @@ async fn fetch<A: Asks>(
     }
 }
 
-/// Asks the origin, at first about what is kept, and for what follows the part that is here. A `304`
-/// that is about none of what is kept says nothing: then it is asked once more, for the answer itself.
+/// Asks the origin, first to revalidate the stored copies, and for the bytes after the stored
+/// segment. A `304` that applies to none of the copies is useless: then the request is repeated
+/// without conditions.
 ///
 /// # Errors
 ///
-/// What has come of it, where that is no new answer.
+/// The outcome, if there is no new response.
 async fn ask<A: Asks>(
     ground: &Ground<'_, A>,
     job: &mut Job,
@@ -152,7 +155,7 @@ async fn ask<A: Asks>(
             let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
             ground.downloads.leave(download);
             download.set_head(Headed::Unchanged(confirmed));
-            // Who waits for the whole waits still.
+            // Clients that wait for the whole keep waiting.
             let not_kept = || Outcome::NotKept(status, NotKept::Partial);
             return Err(if is_whole { Outcome::Kept(status) } else { not_kept() });
         }
@@ -166,14 +169,14 @@ fn tidy(answer: &mut Answer, asked: Asked) {
     complete_date(answer.headers_mut(), asked.received);
 }
 
-/// Whether the whole may be kept that a part and its rest make.
+/// Whether the whole of a segment and its rest may be stored.
 fn may_join(job: &Job, part: &Part, rest: &Answer, length: Option<u64>, asked: Asked) -> bool {
     let head = part.head(rest.headers(), rest.version(), length);
     let exchange = ExchangeTimes { sent: asked.sent, received: asked.received };
     may_keep(head.status, &head.fields, job.kept, &job.keeping, exchange).is_ok()
 }
 
-/// Serves and keeps what an earlier attempt has left, and the rest behind it.
+/// Serves and stores the segment of an earlier attempt, and the rest after it.
 async fn go_on<A: Asks>(
     ground: &Ground<'_, A>,
     job: &Job,
@@ -185,7 +188,7 @@ async fn go_on<A: Asks>(
     let mut head = part.head(answer.headers(), answer.version(), length);
     let mut mark = part.mark.clone();
     mark.learn(length);
-    // What was begun as somebody's own stays that, whatever the rest says of itself.
+    // A segment that started as personal stays personal, whatever the rest declares.
     if part.place != job.places.own {
         head.whose = whose(job, &head.fields);
     }
@@ -201,7 +204,7 @@ async fn go_on<A: Asks>(
     );
     let (writer, tail) = match begin(ground, new, Some(&mark), length).await {
         Ok(begun) => begun,
-        // A part cannot be passed on as it came: all of it is asked for, and passes by the spool.
+        // A rest cannot be forwarded alone: the whole is requested, and passes through the spool.
         Err(error) => {
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
             let head = job.head.clone();
@@ -227,7 +230,7 @@ async fn go_on<A: Asks>(
     transfer.go_on(part, answer.into_body(), end).await
 }
 
-/// Keeps an answer if it may be kept, or passes it on.
+/// Stores a response if that is permitted, or forwards it.
 async fn keep<A: Asks>(
     ground: &Ground<'_, A>,
     job: &Job,
@@ -270,7 +273,7 @@ async fn keep<A: Asks>(
     download.progress.begins(0, head.length);
     let transfer =
         Transfer::new(ground, job, download, mark, head.length, writer, (whose, asked.received));
-    // The copy would lie with the canonical spelling.
+    // The copy would be stored under the canonical spelling.
     let answers = |get: &&Arc<Places>| {
         get.spelling.is_canonical()
             && job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)
@@ -280,8 +283,8 @@ async fn keep<A: Asks>(
     let body = answer.into_body();
     let head_length = head.length;
     let headed = Headed::Keeping(Arc::new(head));
-    // Without a body the head is all of the answer: like the last of a body it is held back until it
-    // is kept, so that who has had it finds it there.
+    // Without a body the head is the whole response. Like the end of a body it is held back until
+    // the response is stored, so that a client that has got it finds it there.
     let is_empty =
         body.is_end_stream() || head_length == Some(0) || status == StatusCode::NO_CONTENT;
     if !is_empty {
@@ -297,11 +300,12 @@ async fn keep<A: Asks>(
     ended
 }
 
-/// Whether so much as the answer says that it has is kept. What tells no length is seen while it comes.
+/// Whether the declared length may be stored. A response without a length is checked while it
+/// arrives.
 fn is_small_enough<A>(ground: &Ground<'_, A>, job: &Job, answer: &Answer) -> Result<(), NotKept> {
     let length = answer.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let length: Option<u64> = length.and_then(|length| length.parse().ok());
-    // To a HEAD it is the length of what does not come.
+    // For a HEAD it is the length of a body that does not follow.
     let is_larger = length.is_some_and(|length| length > ground.patience.most);
     if is_larger && job.head.method() != Method::HEAD {
         return Err(NotKept::TooLarge);
@@ -309,8 +313,8 @@ fn is_small_enough<A>(ground: &Ground<'_, A>, job: &Job, answer: &Answer) -> Res
     Ok(())
 }
 
-/// The end of a download that is too long to come while nobody reads it. What an earlier attempt has
-/// left stays.
+/// Ends a download that is too long to continue without a reader. The segment of an earlier attempt
+/// stays.
 fn not_allowed<A>(
     ground: &Ground<'_, A>,
     job: &Job,
@@ -324,7 +328,7 @@ fn not_allowed<A>(
     Some(Ended::Done(unanswered(ground, download, failure)))
 }
 
-/// What the request tells of who asks.
+/// The identity of the client, as far as the request shows it.
 fn told(job: &Job) -> WhoAsks {
     match WhoAsks::of(job.head.headers(), job.body.is_some()) {
         WhoAsks::Plainly if job.places.credentials => WhoAsks::WithCredentials,
@@ -332,13 +336,13 @@ fn told(job: &Job) -> WhoAsks {
     }
 }
 
-/// For whom an answer with these fields is kept.
+/// The owner for whom a response with these fields is stored.
 fn whose(job: &Job, answer: &HeaderMap) -> Whose {
     Whose::of_answer(told(job), answer, job.keeping.cache.0)
 }
 
-/// The status of what is kept that an error must not take the place of: the person's own answer and
-/// everyone's count alike, for one would stand before the other.
+/// The status of a stored copy that an error must not replace. The person's own and the shared copy
+/// count alike, because one takes precedence over the other.
 async fn protected(store: &Store, job: &Job, status: StatusCode) -> Option<StatusCode> {
     if is_good(status) {
         return job.kept;
@@ -353,7 +357,7 @@ async fn protected(store: &Store, job: &Job, status: StatusCode) -> Option<Statu
     }
 }
 
-/// Tells those who wait of a failure; whoever asks after that asks anew.
+/// Reports a failure to the waiting clients; later clients start a new request.
 fn unanswered<A>(ground: &Ground<'_, A>, download: &Arc<Download>, failure: Failure) -> Outcome {
     let failure = Arc::new(failure);
     ground.downloads.leave(download);
@@ -361,7 +365,7 @@ fn unanswered<A>(ground: &Ground<'_, A>, download: &Arc<Download>, failure: Fail
     Outcome::Failed(failure)
 }
 
-/// Passes an answer on that the spool does not take.
+/// Forwards a response that the spool cannot store.
 fn unkeepable<A>(
     ground: &Ground<'_, A>,
     download: &Arc<Download>,
@@ -374,7 +378,7 @@ fn unkeepable<A>(
     Outcome::Unkeepable(error)
 }
 
-/// Where an answer is kept, and what is known of it before its body.
+/// The place of a response, and its metadata that are known before its body.
 fn new_entry(
     (spool, job): (&Spool, &Job),
     place: &Place,
@@ -405,7 +409,7 @@ async fn begin<A>(
     mark: Option<&Mark>,
     length: Option<u64>,
 ) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
-    // A part of one of several answers would not be found again: what it varies with is in its head.
+    // A segment of a varying response would not be found again: the `Vary` fields are in its head.
     if let Some(mark) = mark.filter(|_| place.variant_text().is_empty()) {
         let validator = mark.name().to_vec();
         return ground.store.begin_resumable(&place, new, validator, mark.length()).await;

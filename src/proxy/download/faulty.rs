@@ -1,4 +1,4 @@
-//! A disk that a test makes fail, or wait.
+//! A disk that a test can make fail or wait.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use wwwoffle_spool::Timestamp;
 use wwwoffle_spool::fs::{Disk, DiskFile, Lock, Names, Opened, SystemDisk};
 
-/// The machine's own, full whenever it is told to be: nothing is made or written then.
+/// The real disk, which a test can declare full: then nothing is created or written.
 #[derive(Debug, Default)]
 pub(super) struct Faulty {
     is_full: Arc<AtomicBool>,
@@ -22,8 +22,8 @@ impl Faulty {
         self.is_full.store(fails, Ordering::SeqCst);
     }
 
-    /// Has the next file that gets its name wait for it: the first of both tells that it waits, and with
-    /// the second dropped it goes on.
+    /// Makes the next rename wait. The first channel signals that it waits; dropping the second one
+    /// releases it.
     pub(super) fn hold(&self) -> (oneshot::Receiver<()>, SyncSender<()>) {
         let ((waits, told), (free, freed)) = (oneshot::channel(), sync_channel(1));
         *self.gate.lock().unwrap() = Some((waits, freed));

@@ -1,10 +1,10 @@
-//! One body on its way in, read by any number of clients while it is written to the spool.
+//! A body on its way in, read by any number of clients while it is written to the spool.
 //!
-//! The writer appends; each reader has its own position and its own speed. What was written to
-//! disk is read back from there, so a slow reader costs no memory. The last stretch stays in a
-//! window of memory, where readers that keep up find it without touching the disk. When the disk
-//! fails, the window becomes the only way on: it is bounded, and the writer then goes at the pace
-//! of the slowest reader.
+//! The writer appends; each reader has its own position and its own speed. Written bytes are read
+//! back from the disk, so a slow reader costs no memory. The last stretch stays in a window of
+//! memory, so that fast readers need not touch the disk. If the disk fails, all bytes pass through
+//! the window. It is bounded, so the writer is then limited to the speed of the slowest reader
+//! (back-pressure).
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -20,18 +20,18 @@ use crate::net::upstream::Failure;
 use crate::storage::body::BodyError;
 use crate::storage::store::ReadAt;
 
-/// How much one read from the disk brings, in bytes.
+/// Bytes per read from the disk.
 const READ_SIZE: usize = 128 * 1024;
 
-/// How much the window holds at most once the disk has failed, in bytes.
+/// Maximum bytes of the window after the disk has failed.
 const MAX_WINDOW: u64 = 1024 * 1024;
 
-/// How a body ended.
+/// The end of a body.
 #[derive(Clone, Debug)]
 pub enum End {
-    /// It came whole, with these trailers.
+    /// The body is complete, with these trailers.
     Whole(Option<Arc<HeaderMap>>),
-    /// It did not.
+    /// The body broke off.
     Broken(Arc<Failure>),
 }
 
@@ -44,9 +44,9 @@ impl fmt::Debug for Feed {
 /// The shared state of one body.
 pub struct Feed {
     state: Mutex<State>,
-    /// Counts changes, so that a reader misses none between looking and waiting.
+    /// Counts changes, so that a reader misses none between a check and a wait.
     changes: watch::Sender<u64>,
-    /// Told when a reader has moved on.
+    /// Notified when a reader has advanced.
     moved: Notify,
 }
 
@@ -59,7 +59,7 @@ struct State {
     window_start: u64,
     readers: HashMap<u64, u64>,
     next_reader: u64,
-    /// Nobody else may read it: it ends broken, or has.
+    /// Whether new readers are refused, because the body ends broken.
     closed: bool,
     end: Option<End>,
 }
@@ -69,7 +69,7 @@ impl State {
         self.window_start + self.window.iter().map(length).sum::<u64>()
     }
 
-    /// Drops from the window what every reader has had.
+    /// Drops the bytes from the window that every reader has got.
     fn trim(&mut self) {
         let slowest = self.readers.values().min().copied().unwrap_or(u64::MAX);
         while let Some(front) = self.window.front()
@@ -86,7 +86,7 @@ fn length(bytes: &Bytes) -> u64 {
 }
 
 impl Feed {
-    /// A body of which nothing has come.
+    /// An empty body, before its first byte.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
@@ -105,12 +105,12 @@ impl Feed {
         })
     }
 
-    /// Tells where the body will be written.
+    /// Sets the file to which the body is written.
     pub fn set_disk(&self, disk: Arc<dyn ReadAt>) {
         self.lock().disk = Some(disk);
     }
 
-    /// Tells that `stretch` has been written to the disk at the end of the body.
+    /// Records that `stretch` has been appended to the file.
     pub fn written(&self, stretch: Vec<Bytes>) {
         let mut state = self.lock();
         state.window_start = state.on_disk;
@@ -120,15 +120,15 @@ impl Feed {
         self.changed();
     }
 
-    /// Tells that the disk takes no more: from here on the body is in the window alone.
+    /// Records that the disk has failed: from now on the body is in the window only.
     pub fn spill(&self) {
         let mut state = self.lock();
         state.window.clear();
         state.window_start = state.on_disk;
     }
 
-    /// Appends to the window after [`Feed::spill`], waiting for the slowest reader when it is full.
-    /// Returns `false` when nobody reads any more: it is closed then, and the rest of the body nobody's.
+    /// Appends to the window after [`Feed::spill`], and waits for the slowest reader if it is full.
+    /// Returns `false` if there are no readers: then the feed is closed, and the rest is discarded.
     pub async fn push(&self, chunk: Bytes) -> bool {
         loop {
             let moved = self.moved.notified();
@@ -150,7 +150,7 @@ impl Feed {
         true
     }
 
-    /// Tells that the body has ended.
+    /// Records the end of the body.
     pub fn finish(&self, end: End) {
         let mut state = self.lock();
         state.closed |= matches!(end, End::Broken(_));
@@ -159,41 +159,41 @@ impl Feed {
         self.changed();
     }
 
-    /// Lets nobody else read it: it ends broken.
+    /// Refuses new readers, because the body ends broken.
     pub fn close(&self) {
         self.lock().closed = true;
     }
 
-    /// The same if nobody reads it; tells whether it is closed now.
+    /// Closes the feed if it has no readers. Returns whether it is closed now.
     pub fn close_unread(&self) -> bool {
         let mut state = self.lock();
         state.closed |= state.readers.is_empty();
         state.closed
     }
 
-    /// Whether nobody else may read it.
+    /// Whether new readers are refused.
     pub fn is_closed(&self) -> bool {
         self.lock().closed
     }
 
-    /// How many bytes have come.
+    /// Bytes that have arrived.
     pub fn length(&self) -> u64 {
         let state = self.lock();
         state.on_disk.max(state.window_end())
     }
 
-    /// How many clients read it now.
+    /// Number of readers.
     pub fn readers(&self) -> usize {
         self.lock().readers.len()
     }
 
-    /// Whether clients have read it, and none does now.
+    /// Whether it had readers, and has none now.
     pub fn is_left(&self) -> bool {
         let state = self.lock();
         state.next_reader > 0 && state.readers.is_empty()
     }
 
-    /// Resolves when nobody reads.
+    /// Resolves when there are no readers.
     pub async fn abandoned(&self) {
         loop {
             let moved = self.moved.notified();
@@ -204,8 +204,8 @@ impl Feed {
         }
     }
 
-    /// A reader from the first byte on; `None` when it is closed, or some bytes are gone already: the disk
-    /// has failed and all other readers have had them.
+    /// A reader from the first byte on. `None` if the feed is closed, or some bytes are gone
+    /// because the disk has failed and all other readers have got them.
     pub fn read(self: &Arc<Self>) -> Option<FeedReader> {
         let mut state = self.lock();
         if state.closed || state.window_start > state.on_disk {
@@ -246,22 +246,22 @@ impl Feed {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change to the state is made whole before anything that could panic.
+        // A panic cannot leave the state inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One client's place in a body.
+/// The position of a client in a body.
 #[derive(Debug)]
 pub struct FeedReader {
     feed: Arc<Feed>,
     id: u64,
-    /// `None` when the end has been told.
+    /// `None` after the end was delivered.
     position: Option<u64>,
     changes: watch::Receiver<u64>,
 }
 
-/// What a reader finds at its position.
+/// The next event at the position of a reader.
 enum Next {
     Chunk(Bytes),
     Disk(Arc<dyn ReadAt>, usize),
@@ -295,7 +295,7 @@ impl FeedReader {
                     return Some(Err(BodyError::Broken(failure)));
                 }
                 Next::Wait => {
-                    // The sender is in the feed, and the feed is held by this reader.
+                    // Cannot fail: the sender is in the feed, which this reader holds.
                     let _open = self.changes.changed().await;
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! What has come of a body, taken as it comes: never held back for more.
+//! Gathers the available bytes of a body, without waiting for more.
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -7,16 +7,16 @@ use hyper::HeaderMap;
 
 use crate::net::upstream::{AnswerBody, Failure};
 
-/// How much is gathered before it is written, in bytes. What has come is never held back for more.
+/// Maximum bytes gathered for one write. Available bytes are never held back for more.
 const STRETCH: usize = 128 * 1024;
 
-/// What has come: some bytes, and perhaps the end.
+/// The gathered bytes, and perhaps the end of the body.
 pub(super) struct Gathered {
     pub(super) stretch: Vec<Bytes>,
     pub(super) end: Option<Result<Option<HeaderMap>, Failure>>,
 }
 
-/// Waits for bytes, then takes what else is there already, up to [`STRETCH`].
+/// Waits for bytes, then takes all that are available, up to [`STRETCH`].
 pub(super) async fn gather(body: &mut AnswerBody) -> Gathered {
     let mut gathered = Gathered { stretch: Vec::new(), end: None };
     let mut size = 0;
@@ -43,7 +43,7 @@ pub(super) async fn gather(body: &mut AnswerBody) -> Gathered {
     }
 }
 
-/// How many bytes these are.
+/// The total number of bytes.
 pub(super) fn size_of(stretch: &[Bytes]) -> u64 {
     stretch.iter().map(|chunk| wide(chunk.len())).sum()
 }

@@ -1,36 +1,36 @@
-//! What becomes of a download whose readers have all left.
+//! The action for a download whose readers have all left.
 
 use wwwoffle_config::{Config, UrlParts};
 
-/// What is said of a download that nobody reads any more, and of one that breaks off.
+/// The configured rules for a download without readers, and for one that breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaving {
-    /// It goes on to its end in any case: `finish-downloads`, or the queue has asked for it.
+    /// It continues to its end in any case: `finish-downloads`, or the queue has requested it.
     pub finishes: bool,
-    /// What has come is kept aside: `intr-download-keep`.
+    /// Its bytes are saved as a segment: `intr-download-keep`.
     pub keeps: bool,
-    /// With that, one that is smaller in all goes on: `intr-download-size`, in bytes.
+    /// If bytes are saved, a smaller body continues to its end: `intr-download-size`, in bytes.
     pub below: u64,
-    /// With that, so does one of which more has come: `intr-download-percent`.
+    /// If bytes are saved, a body with a larger share continues too: `intr-download-percent`.
     pub above_percent: u8,
-    /// What has come is kept aside when the way to the origin breaks for good:
+    /// Its bytes are saved as a segment if the connection to the origin breaks for the last time:
     /// `timeout-download-keep`.
     pub keeps_broken: bool,
 }
 
-/// What becomes of it.
+/// The action for a download without readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// It goes on.
+    /// It continues.
     GoOn,
-    /// It ends, and what has come is kept aside.
+    /// It ends, and its bytes are saved as a segment.
     Keep,
-    /// It ends.
+    /// It ends, and its bytes are discarded.
     Drop,
 }
 
 impl Leaving {
-    /// What the configuration says of a URL that a client has asked for.
+    /// The configured rules for a URL that a client has requested.
     #[must_use]
     pub fn of(config: &Config, url: &UrlParts<'_>) -> Self {
         let online = &config.online_options;
@@ -43,14 +43,13 @@ impl Leaving {
         }
     }
 
-    /// The same of what the queue has asked for: nobody reads it, and it is wanted whole.
+    /// The rules for a request of the queue: it has no readers, and must complete.
     #[must_use]
     pub fn queued(config: &Config, url: &UrlParts<'_>) -> Self {
         Self { finishes: true, ..Self::of(config, url) }
     }
 
-    /// What becomes of a download when all have left it at so many bytes, of so many in all if that
-    /// is known.
+    /// The action if all readers leave after `bytes`, of `total` in all if that is known.
     #[must_use]
     pub fn then(&self, bytes: u64, total: Option<u64>) -> Then {
         if self.finishes {
@@ -60,7 +59,7 @@ impl Leaving {
             return Then::Drop;
         }
         let is_worth_it = total.is_some_and(|total| {
-            // A hundred times any length that there is fits.
+            // A hundred times any length fits into 128 bits.
             let share = u128::from(bytes) * 100;
             total < self.below || share > u128::from(total) * u128::from(self.above_percent)
         });

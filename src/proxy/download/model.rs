@@ -1,6 +1,6 @@
-//! Downloads against a simple model of them: clients that join and leave, an origin that breaks off,
-//! fails and changes the page, a disk that fails, the mode. What each client has read and what is kept
-//! is compared after each step.
+//! Tests downloads against a simple model: clients join and leave, the origin breaks off, fails and
+//! changes the page, the disk fails, and the mode changes. After each step the bytes of each client
+//! and the stored copies are compared.
 
 mod predicted;
 
@@ -32,17 +32,17 @@ const LONG: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Join,
-    /// The client that came so many places after the first leaves.
+    /// The client this many places after the first leaves.
     Leave(usize),
-    /// So many thousandths of the page come.
+    /// This many thousandths of the page arrive.
     Send(u64),
-    /// The rest comes.
+    /// The rest arrives.
     SendRest,
     BreakOff,
-    /// So long that every attempt is made.
+    /// Waits until every attempt has been made.
     Wait,
     ChangePage,
-    /// How the origin answers from now on.
+    /// The behaviour of the origin from now on.
     OriginIs(Manner),
     DiskFails(bool),
     Switch(Mode),
@@ -85,13 +85,13 @@ fn tag(version: u64) -> String {
 
 type Frames = mpsc::Sender<Result<Frame<Bytes>, Failure>>;
 
-/// The origin: answers as the script says, and hands each body's sending end to the test.
+/// The origin: responds as the script says, and gives the sender of each body to the test.
 struct Script(Mutex<Scene>);
 
 struct Scene {
     version: u64,
     manner: Manner,
-    /// Where the open answer goes, of which version it is and what comes next.
+    /// The sender of the open response, its version and the next byte.
     open: Option<(Frames, u64, u64)>,
 }
 
@@ -134,7 +134,7 @@ impl Asks for Script {
 }
 
 impl World<Script> {
-    /// Sends as much of the open answer, leaving `spare` bytes at least.
+    /// Sends at most `most` bytes of the open response, and leaves at least `spare`.
     async fn send(&self, most: u64, spare: u64) {
         let Some((sender, version, at)) = self.asks.0.lock().unwrap().open.clone() else {
             return;
@@ -149,7 +149,7 @@ impl World<Script> {
         }
     }
 
-    /// What is kept whole: its bytes; and what in part: version and length.
+    /// The bytes of the stored copy, and version and length of the segment.
     async fn kept(&self) -> (Option<Vec<u8>>, Option<(u64, u64)>) {
         let whole = self.store.kept(&self.places.public).await.unwrap();
         let whole = whole.map(|kept| match kept.entry.body() {
@@ -170,14 +170,14 @@ impl World<Script> {
     }
 }
 
-/// What a client has read.
+/// The bytes that a client has read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Read {
     bytes: Vec<u8>,
     end: Option<bool>,
 }
 
-/// Carries a schedule out on both, and compares them after each step.
+/// Runs a schedule on both, and compares them after each step.
 async fn play(leaving: Leaving, steps: &[Step]) {
     let scene = Scene { version: 1, manner: Manner::Well, open: None };
     let world = World::new(Script(Mutex::new(scene)), leaving);
@@ -195,8 +195,8 @@ async fn play(leaving: Leaving, steps: &[Step]) {
     let (mut readers, next) = (BTreeMap::<usize, (FeedReader, Read)>::new(), AtomicUsize::new(0));
     for step in steps {
         match *step {
-            // With a failing disk nothing is kept and nothing joined, and other tests see to that;
-            // offline nothing is asked.
+            // With a failing disk nothing is stored or joined, which other tests cover; offline the
+            // origin is not asked.
             Step::Join if model.disk_fails || !model.is_online => {}
             Step::Join if model.run.as_ref().is_some_and(|run| run.is_spilled) => {}
             Step::Join => {
@@ -271,7 +271,7 @@ async fn compare(
     readers: &mut BTreeMap<usize, (FeedReader, Read)>,
     step: Step,
 ) {
-    // The clock stands still while anything goes on.
+    // The paused clock advances only when all tasks are idle.
     let moment = Duration::from_millis(1);
     sleep(moment).await;
     for (number, (reader, read)) in readers {

@@ -1,5 +1,5 @@
-//! Downloads that were asked for before their origin was told to change something (RFC 9111 §4.4): what
-//! they bring is as invalid as what was kept by then, and nobody is given it who asks after that.
+//! Downloads that were requested before an unsafe request invalidated them (RFC 9111 §4.4): their
+//! responses are as invalid as earlier stored copies, and no later client gets them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,8 +19,8 @@ use crate::storage::store::{Kept, Store, timestamp};
 use wwwoffle_http::caching::vary::fits;
 
 impl Downloads {
-    /// Has what runs now for any of `places` joined no more, and marked when it is kept; but not the
-    /// download of the very answer that says so.
+    /// Invalidates the running downloads for `places`: no client joins them, and their copies are
+    /// marked when they are stored. Excludes the download of the response that caused this.
     pub(in crate::proxy) fn outdate(
         &self,
         places: &[Place],
@@ -32,19 +32,19 @@ impl Downloads {
             let is_meant = keys.contains(&download.key.place) || keys.contains(&download.own.key());
             if is_meant && !but.is_some_and(|but| Arc::ptr_eq(but, download)) {
                 debug!(url = download.url(), "what comes is no longer valid");
-                // The first time is the one that counts.
+                // The earliest time counts.
                 download.outdated.get_or_init(|| since);
             }
         }
     }
 }
 
-/// Keeps an answer that was received then. One that is no longer valid is marked so. Neither that nor the
-/// answer of a replaced download takes the place of a newer one.
+/// Stores a response that was received at `received`. An invalid one is marked. Neither an invalid
+/// response nor that of a replaced download replaces a newer copy.
 ///
 /// # Errors
 ///
-/// When it cannot be kept.
+/// If it cannot be stored.
 pub(super) async fn keep(
     store: &Store,
     download: &Download,
@@ -61,11 +61,11 @@ pub(super) async fn keep(
         return Ok(());
     }
     store.finish(writer, trailers).await?;
-    // Looked at only now: who says that it is outdated says it first, and then marks what is kept.
+    // Checked only now: an unsafe request first sets this mark, and then marks the stored copies.
     let Some(since) = outdated.get() else { return Ok(()) };
     for place in [&places.public, &places.own] {
         for kept in entries(store, place).await {
-            // The spool has microseconds.
+            // The spool stores microseconds.
             let is_this = kept.entry.when().as_microsecond() == received.as_microsecond();
             if is_this || kept.entry.asked() <= timestamp(*since) {
                 invalidate(store, Arc::new(kept), *since).await;
@@ -75,8 +75,9 @@ pub(super) async fn keep(
     Ok(())
 }
 
-/// Removes the owner's own answers that are older than the one to this request received then, as far as `Vary`
-/// tells: this person has got everyone's since, and offline would see the older one for ever.
+/// Removes the owner's own copies that are older than the shared response to this request, as far
+/// as `Vary` shows. The person has got the shared one since, and offline would see the older one
+/// for ever.
 pub(super) async fn supersede(
     store: &Store,
     places: &Places,
@@ -93,7 +94,7 @@ pub(super) async fn supersede(
     }
 }
 
-/// Whether an answer is kept there that was asked for after that.
+/// Whether the copy at `place` was requested after `since`.
 async fn is_overtaken(store: &Store, place: &Place, since: Timestamp) -> bool {
     let is_newer = |kept: &Kept| kept.entry.place() == place && kept.entry.asked() > since;
     entries(store, place).await.iter().any(is_newer)

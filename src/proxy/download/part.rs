@@ -1,4 +1,4 @@
-//! What came of an earlier attempt, and is kept aside.
+//! The segment of an earlier attempt.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::proxy::body::{self, Body, RangeOf};
 use crate::storage::store::Store;
 use wwwoffle_http::head;
 
-/// The beginning of a body, which is served and kept again when its rest joins it.
+/// The start of a body, which is served and stored together with its rest.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) place: Place,
     partial: Arc<Partial>,
-    /// As the whole answer has them.
+    /// The fields of the whole response.
     fields: HeaderMap,
     pub(super) mark: Mark,
-    /// How much of the beginning is of use, in bytes: never all, for it takes an answer of the origin
-    /// to know that it still holds.
+    /// Usable bytes of the segment: never the whole body, because the origin must confirm that it
+    /// is still valid.
     pub(super) bytes: u64,
 }
 
 impl Part {
-    /// What is kept aside for this person, or for everyone where the request is not `personal`, if its
-    /// rest can be asked for.
+    /// Finds the segment of this person, or the shared one unless the request is `personal`, if its
+    /// rest can be requested.
     pub(super) async fn look(store: &Store, places: &Places, personal: bool) -> Option<Self> {
         match Self::at(store, &places.own).await {
             None if !personal => Self::at(store, &places.public).await,
@@ -54,7 +54,7 @@ impl Part {
 
     fn of(place: &Place, partial: Arc<Partial>) -> Option<Self> {
         let length = partial.complete_length();
-        // The newest whole head is best; a `206` that answers an `If-Range` leaves fields out.
+        // The newest complete head is best; a `206` in response to an `If-Range` omits fields.
         let heads = || partial.heads().rev().filter_map(|head| head::read_response(head).ok());
         let (_, mut fields) =
             heads().find(|(status, _)| *status == StatusCode::OK).or_else(|| heads().next())?;
@@ -72,7 +72,7 @@ impl Part {
         })
     }
 
-    /// The head of the whole answer, as the fields that came with its rest have it now (RFC 9110
+    /// The head of the whole response, updated with the fields that came with its rest (RFC 9110
     /// §15.3.7.3, RFC 9111 §3.2).
     pub(super) fn head(
         &self,
@@ -89,18 +89,18 @@ impl Part {
             }
         }
         set_length(&mut fields, length);
-        // Until it is known to be everyone's.
+        // Personal until the response proves to be shareable.
         let whose = Whose::Own;
         AnswerHead { status: StatusCode::OK, version, fields, length, resumed: true, whose }
     }
 
-    /// What is kept from the first byte on. Nothing comes out that was not verified; what is damaged is
-    /// set aside, and breaks it off.
+    /// The bytes of the segment from the first one on. Only verified bytes are delivered; a damaged
+    /// segment is moved to `damaged/`, and breaks the body off.
     pub(super) fn body(&self, store: &Store) -> Body {
         body::range(store, RangeOf::Partial(Arc::clone(&self.partial)), 0..self.bytes)
     }
 
-    /// Forgets it.
+    /// Removes the segment.
     pub(super) async fn remove(self, store: &Store) {
         if let Err(error) = store.remove_partial(&self.place).await {
             let url = self.place.url();

@@ -1,4 +1,4 @@
-//! How far a download has come, for those who look on.
+//! The progress of a download, for its display.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -8,51 +8,51 @@ use tokio::time::Instant;
 
 use crate::base::pace::Pace;
 
-/// How far a download has come.
+/// The progress of a download.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// Bytes of the body that are here.
+    /// Bytes of the body that have arrived.
     pub bytes: u64,
     /// Bytes of the whole body, if that is known.
     pub total: Option<u64>,
-    /// Bytes in a second, of late; `None` before anything can be said of it.
+    /// Recent bytes per second; `None` before the first measurement.
     pub rate: Option<u64>,
-    /// How often it was taken up again after it broke off.
+    /// How often it was resumed.
     pub resumed: u32,
-    /// What it waits for, when the way to its origin is broken.
+    /// The wait for the next attempt, if the connection to its origin is broken.
     pub waiting: Option<Waiting>,
 }
 
 impl Shown {
-    /// How long the rest takes, if it goes on as it has; `None` where that cannot be said.
+    /// The estimated time for the rest at the current speed; `None` if it cannot be estimated.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         let rest = self.total?.saturating_sub(self.bytes);
         let rate = self.rate.filter(|_| self.waiting.is_none())?;
-        // A second more than what is left over needs: never less than it takes.
+        // Rounded up by a second, so that the estimate is never too short.
         rest.checked_div(rate)
             .map(|seconds| Duration::from_secs(seconds.saturating_add(u64::from(rest % rate > 0))))
     }
 }
 
-/// A download between two attempts.
+/// The wait of a download between two attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Since when nothing has come.
+    /// When it stalled.
     pub since: SystemTime,
     /// When the next attempt is or was made.
     pub next: SystemTime,
-    /// How many attempts in a row have brought nothing.
+    /// Number of consecutive attempts without progress.
     pub attempts: u32,
     /// Why it broke off.
     pub error: String,
 }
 
-/// The same while it changes.
+/// The changing progress of a running download.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     state: Mutex<State>,
-    /// Whether it waits between two attempts, for those who have to know at once.
+    /// Whether it waits between two attempts, for tasks that must react at once.
     is_waiting: watch::Sender<bool>,
 }
 
@@ -63,7 +63,7 @@ struct State {
     resumed: u32,
     waiting: Option<Waiting>,
     pace: Pace,
-    /// When something has come last, or it began.
+    /// When it last progressed, or when it started.
     moved: Instant,
 }
 
@@ -81,7 +81,7 @@ impl Default for State {
 }
 
 impl Progress {
-    /// A body of so many bytes begins; some of them may be here from an earlier attempt.
+    /// A body starts with `bytes`, which an earlier attempt may have left.
     pub(super) fn begins(&self, bytes: u64, total: Option<u64>) {
         let mut state = self.lock();
         (state.bytes, state.total) = (bytes, total);
@@ -91,16 +91,16 @@ impl Progress {
         state.begin();
     }
 
-    /// So many bytes are here.
+    /// Sets the number of bytes that have arrived.
     pub(super) fn at(&self, bytes: u64) {
         let mut state = self.lock();
-        // What was here from an earlier attempt passes by once more.
+        // The bytes of an earlier attempt are copied first, and must not count down.
         state.bytes = state.bytes.max(bytes);
         state.moved = Instant::now();
         state.look(Instant::now());
     }
 
-    /// It broke off, and waits.
+    /// The download broke off, and waits for its next attempt.
     pub(super) fn waits(&self, next: SystemTime, now: SystemTime, attempts: usize, error: String) {
         let mut state = self.lock();
         let since = state.waiting.as_ref().map_or(now, |waiting| waiting.since);
@@ -109,20 +109,20 @@ impl Progress {
         self.is_waiting.send_replace(true);
     }
 
-    /// It goes on.
+    /// The download continues.
     pub(super) fn goes_on(&self, total: Option<u64>) {
         let mut state = self.lock();
         state.resumed = state.resumed.saturating_add(1);
         state.total = state.total.or(total);
         state.waiting = None;
         self.is_waiting.send_replace(false);
-        // The time without a line tells nothing of how fast it is.
+        // The time without a connection must not count in the speed.
         state.begin();
     }
 
-    /// Waits until it has broken off. Dropping it is free.
+    /// Waits until the download breaks off. Dropping the future has no effect.
     pub(super) async fn broke_off(&self) {
-        // The sender is in `self`.
+        // Cannot fail: the sender is in `self`.
         let mut is_waiting = self.is_waiting.subscribe();
         let _waits = is_waiting.wait_for(|is_waiting| *is_waiting).await;
     }
@@ -132,12 +132,12 @@ impl Progress {
         self.lock().waiting.is_some()
     }
 
-    /// How long nothing has come.
+    /// How long the download has stalled.
     pub(super) fn still(&self) -> Duration {
         self.lock().moved.elapsed()
     }
 
-    /// How far it has come.
+    /// A snapshot of the progress.
     pub(super) fn shown(&self) -> Shown {
         let mut state = self.lock();
         state.look(Instant::now());
@@ -151,7 +151,7 @@ impl Progress {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Each change is made whole before anything that could panic.
+        // A panic cannot leave the state inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,9 @@
-//! Taking a body up again where it broke off: whether what comes then is the rest of the same body.
+//! Resumes a body that broke off, and checks whether the rest belongs to the same body.
 //!
-//! Two representations are never mixed. What had come is continued only where its origin has given a
-//! strong validator with it and gives the same one with the rest (RFC 9110 §13.1.5, §14.2, §15.3.7),
-//! in the same content coding, from just the first byte that is missing, with the same length in all.
-//! Of anything else a new body is made, or none.
+//! Two representations are never mixed. A body is continued only if its origin has sent a strong
+//! validator with it and sends the same one with the rest (RFC 9110 §13.1.5, §14.2, §15.3.7). The
+//! rest must have the same content coding and total length, and start at the first missing byte. In
+//! any other case the body is requested again from the start, or the download ends.
 
 use std::time::{Duration, SystemTime};
 
@@ -23,45 +23,43 @@ use wwwoffle_http::fields::has_member;
 /// The longest pause between two attempts.
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// What an answer says of its body by which the rest of it is known.
+/// The properties of a response by which the rest of its body is recognized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     validator: HeaderValue,
-    /// That and the coding: there are origins with one tag for all codings of a page.
+    /// The validator and the coding: some origins use one tag for all codings of a page.
     name: String,
-    /// What has to come with the rest just as it came with the beginning.
+    /// The fields that the rest must repeat unchanged.
     tag: Option<HeaderValue>,
     date: Option<HeaderValue>,
     coding: Vec<HeaderValue>,
-    /// The length of the whole body in bytes, once that is known.
+    /// The length of the whole body in bytes, if it is known.
     length: Option<u64>,
 }
 
-/// What an answer is to somebody who has asked for the rest of a body.
+/// The relation of a response to the requested rest of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// The rest, or a part of it: as far as before byte `end` of the body, which has `length` in all.
-    /// Neither is told by an answer that brings all of a body of unknown length.
+    /// The rest, or a piece of it. Both fields are `None` for a whole body of unknown length.
     Joins {
-        /// Where it ends.
+        /// The end of the piece, exclusive.
         end: Option<u64>,
-        /// How long the whole body is.
+        /// The length of the whole body.
         length: Option<u64>,
     },
     /// Another whole body.
     Afresh,
-    /// Of no use to anybody, and it will not be better the next time: it has to be asked for without a
-    /// range.
+    /// Unusable, and a retry would be unusable too: the whole must be requested without a range.
     Unfit,
-    /// The origin has a bad moment.
+    /// A temporary failure of the origin.
     Trouble,
-    /// There is no rest to be had.
+    /// The rest is not available.
     Nothing,
 }
 
 impl Mark {
-    /// What the answer with these fields is known by; `None` when its rest could not be told from
-    /// another body's.
+    /// The validators of a response with these fields; `None` if the rest of its body would be
+    /// indistinguishable from that of another one.
     pub(super) fn of(status: StatusCode, fields: &HeaderMap) -> Option<Self> {
         if status != StatusCode::OK
             || fields.contains_key(CONTENT_RANGE)
@@ -69,7 +67,7 @@ impl Mark {
         {
             return None;
         }
-        // RFC 9110 §13.1.5: a weak tag does not do, and a date only where there is no tag.
+        // RFC 9110 §13.1.5: a weak tag is not sufficient, and a date only if there is no tag.
         let name = if_range::mark(fields).filter(|name| name.len() <= MAX_VALIDATOR)?;
         Some(Self {
             validator: HeaderValue::from_str(if_range::validator(fields)?).ok()?,
@@ -81,7 +79,7 @@ impl Mark {
         })
     }
 
-    /// What a part of the body is kept aside by.
+    /// The name under which a segment of the body is stored.
     pub(super) fn name(&self) -> &[u8] {
         self.name.as_bytes()
     }
@@ -91,8 +89,8 @@ impl Mark {
         self.length
     }
 
-    /// Makes the request one for what follows `from` bytes. It wants a connection of its own: this origin
-    /// breaks off, and nothing that it may have left on another joins what is here.
+    /// Makes the request ask for the bytes after `from`, on a new connection: this origin breaks
+    /// off, and leftover bytes on another connection must not be appended here.
     pub(super) fn ask(&self, request: &mut Request<()>, from: u64) {
         request.extensions_mut().insert(NewConnection);
         let fields = request.headers_mut();
@@ -106,7 +104,7 @@ impl Mark {
         }
     }
 
-    /// Judges the answer to a request for what follows `from` bytes.
+    /// Evaluates the response to a request for the bytes after `from`.
     pub(super) fn judge(&self, status: StatusCode, fields: &HeaderMap, from: u64) -> Rest {
         match status.as_u16() {
             200 if from == 0 && Self::of(status, fields).is_some_and(|other| self.is(&other)) => {
@@ -123,7 +121,7 @@ impl Mark {
         }
     }
 
-    /// Remembers the length that the rest has told.
+    /// Records the length that the rest has declared.
     pub(super) fn learn(&mut self, length: Option<u64>) {
         self.length = self.length.or(length);
     }
@@ -135,7 +133,7 @@ impl Mark {
     }
 
     fn has_same_fields(&self, fields: &HeaderMap) -> bool {
-        // RFC 9110 §15.3.7 lets a `206` leave the date out beside a tag.
+        // RFC 9110 §15.3.7: a `206` may omit the date if it has a tag.
         let date = one(fields, &LAST_MODIFIED);
         one(fields, &ETAG) == self.tag.as_ref()
             && (date == self.date.as_ref() || (date.is_none() && self.tag.is_some()))
@@ -143,7 +141,7 @@ impl Mark {
     }
 
     fn judge_range(&self, fields: &HeaderMap, from: u64) -> Rest {
-        // Without the length in all nobody would know the end of the body.
+        // Without the total length the end of the body would be unknown.
         let range = single(fields, &CONTENT_RANGE).map(ContentRange::parse);
         let Some(Ok(ContentRange::Part { span, complete: Some(length) })) = range else {
             return Rest::Unfit;
@@ -155,7 +153,7 @@ impl Mark {
     }
 }
 
-/// A field that may come once; `None` when it is missing or came more often.
+/// The value of a field that must not repeat; `None` if it is missing or repeated.
 fn one<'fields>(fields: &'fields HeaderMap, name: &HeaderName) -> Option<&'fields HeaderValue> {
     let mut values = fields.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())
@@ -169,19 +167,19 @@ fn number(value: &HeaderValue) -> Option<u64> {
     digits(value.to_str().ok()?)
 }
 
-/// Nothing but digits: no sign, no blank.
+/// Parses a number of digits only: no sign, no space.
 fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Whether the content is that of parts, with what stands between them.
+/// Whether the content is multipart, with delimiters between its parts.
 fn is_multipart(fields: &HeaderMap) -> bool {
     let kind = single(fields, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
     kind.starts_with("multipart/byteranges")
 }
 
-/// Whether a body that ended so may be taken up again: the way to its origin broke, and what had come
-/// by it is sound.
+/// Whether a body that ended with `failure` may be resumed: the connection to its origin broke, and
+/// the bytes so far are sound.
 pub(super) fn may_go_on(failure: &Failure) -> bool {
     matches!(
         failure,
@@ -190,13 +188,13 @@ pub(super) fn may_go_on(failure: &Failure) -> bool {
             | Failure::Silent
             | Failure::Stalled
             | Failure::GivenUp(_)
-            // Over HTTP/2 a body that ends too early is a breach of its rules.
+            // Over HTTP/2 a body that ends too early violates the protocol.
             | Failure::BreaksHttp2(_)
     )
 }
 
-/// Whether what has come of a body that ended so is worth keeping aside: nothing tells that it is not
-/// what its origin has sent.
+/// Whether the bytes of a body that ended with `failure` are worth saving: there is no sign that
+/// they differ from those that its origin sent.
 pub(super) fn leaves_sound(failure: &Failure) -> bool {
     !matches!(
         failure,
@@ -209,15 +207,14 @@ pub(super) fn leaves_sound(failure: &Failure) -> bool {
     )
 }
 
-/// How long to pause before the `attempt`th attempt in a row that has brought nothing: each time twice
-/// as long.
+/// The pause before the `attempt`th consecutive attempt without progress, which doubles each time.
 pub(super) fn pause(first: Duration, attempt: usize) -> Duration {
     let doublings = u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
     let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
     first.saturating_mul(factor).min(MAX_PAUSE)
 }
 
-/// The time so long after `now`.
+/// The time `pause` after `now`.
 pub(super) fn after(now: SystemTime, pause: Duration) -> SystemTime {
     now.checked_add(pause).unwrap_or(now)
 }
@@ -280,7 +277,7 @@ mod tests {
         );
     }
 
-    /// Rows of what came first, what follows, from where, and what that is.
+    /// Rows: first response, its follow-up, first requested byte, expected result.
     #[test]
     fn only_the_rest_of_the_same_body_joins() {
         let first = "ETag: \"a\"\nContent-Length: 10";
@@ -292,7 +289,7 @@ mod tests {
             (first, 206, &tagged("bytes 4-6/10"), 4, joins(7, 10)),
             (first, 206, &tagged("bytes 0-9/10"), 0, joins(10, 10)),
             ("ETag: \"a\"", 206, &tagged("bytes 4-9/10"), 4, joins(10, 10)),
-            // Another start, length, or none that can be read.
+            // Another start or length, or an invalid one.
             (first, 206, &tagged("bytes 3-9/10"), 4, Rest::Unfit),
             (first, 206, &tagged("bytes 5-9/10"), 4, Rest::Unfit),
             (first, 206, &tagged("bytes 4-10/11"), 4, Rest::Unfit),
@@ -306,11 +303,11 @@ mod tests {
             (first, 206, &tagged("bytes 4-9/10\nContent-Range: bytes 4-9/10"), 4, Rest::Unfit),
             (first, 206, &tagged("bytes 4-99999999999999999999/10"), 4, Rest::Unfit),
             (first, 206, "ETag: \"a\"", 4, Rest::Unfit),
-            // Another validator, or none; an origin that does not heed If-Range.
+            // Another validator, or none; an origin that ignores If-Range.
             (first, 206, "ETag: \"b\"\nContent-Range: bytes 4-9/10", 4, Rest::Unfit),
             (first, 206, "ETag: W/\"a\"\nContent-Range: bytes 4-9/10", 4, Rest::Unfit),
             (first, 206, "Content-Range: bytes 4-9/10", 4, Rest::Unfit),
-            // What is between the parts of a multipart is no content.
+            // The delimiters of a multipart are not content.
             (
                 first,
                 206,
@@ -327,14 +324,14 @@ mod tests {
                 Rest::Unfit,
             ),
             ("ETag: \"a\"\nContent-Encoding: gzip", 206, &tagged("bytes 4-9/10"), 4, Rest::Unfit),
-            // A whole body joins only where nothing had come of the same one.
+            // A whole body fits only if no byte of the same one has arrived.
             (first, 200, first, 0, joins(10, 10)),
             (first, 200, "ETag: \"a\"\nContent-Length: 11", 0, Rest::Afresh),
             (first, 200, "ETag: \"b\"\nContent-Length: 10", 0, Rest::Afresh),
             ("ETag: \"a\"", 200, "ETag: \"a\"", 0, Rest::Joins { end: None, length: None }),
             (first, 200, first, 4, Rest::Afresh),
             (first, 200, "", 4, Rest::Afresh),
-            // No bodies of ours.
+            // Not bodies of this resource.
             (first, 416, "Content-Range: bytes */3", 4, Rest::Unfit),
             (first, 503, "", 4, Rest::Trouble),
             (first, 429, "", 4, Rest::Trouble),

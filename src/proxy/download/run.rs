@@ -1,4 +1,4 @@
-//! A download of the daemon, and what it stands on.
+//! Runs a download of the daemon, in its context.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use crate::net::upstream::{Answer, Failure, Interim, Origin, Outbound, Upstream}
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::{Store, timestamp};
 
-/// Whom downloads ask: the way out, or in tests a script.
+/// The client of origins: the network, or a script in tests.
 pub(super) trait Asks: Sync {
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for the head of its response.
     fn ask(
         &self,
         origin: &Origin,
@@ -45,7 +45,7 @@ impl Asks for Arc<Upstream> {
     }
 }
 
-/// What a download stands on.
+/// The context of a download.
 #[derive(Debug)]
 pub(super) struct Ground<'a, A> {
     pub(super) asks: &'a A,
@@ -57,16 +57,16 @@ pub(super) struct Ground<'a, A> {
     pub(super) patience: Patience,
 }
 
-/// How long a download that breaks off is worth trying, and how much of one.
+/// The limits on retries and on stored bytes of a download.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// Attempts in a row that bring nothing.
+    /// Maximum number of consecutive attempts without progress.
     pub(super) attempts: usize,
     /// The pause before the first of them.
     pub(super) pause: Duration,
-    /// How much of a body is kept at most, in bytes.
+    /// Maximum bytes of a stored body.
     pub(super) most: u64,
-    /// What may come while no client reads it.
+    /// The limits while no client reads it.
     pub(super) unread: Bounds,
 }
 
@@ -86,9 +86,9 @@ impl Patience {
     }
 }
 
-/// Fetches what `job` says and serves all who joined `download`. Runs in a task of its own.
+/// Fetches `job` and serves all clients of `download`. Runs in a task of its own.
 ///
-/// Dropped, it leaves an unfinished file, which is discarded, and tells all readers that it broke off.
+/// If it is dropped, its unfinished file is discarded, and its readers see that the body broke off.
 pub async fn run(context: Arc<ProxyContext>, job: Job, download: Arc<Download>) {
     let key = job.places.queued.key();
     let ground = Ground {
@@ -115,17 +115,17 @@ pub async fn run(context: Arc<ProxyContext>, job: Job, download: Arc<Download>) 
     download.end(outcome);
 }
 
-/// Takes a request off the queue whose answer has come by another way: somebody browsed there. What was
-/// asked for after that download had `started` waits still: its answer may be another one.
+/// Removes a request from the queue whose response has arrived through a client's request. A
+/// request that was queued after that download had `started` stays: its response may differ.
 async fn settle(context: &ProxyContext, key: Key, started: Timestamp) {
-    // A form that waits was sent and confirmed for itself: sending it once more is another one. What a
-    // run goes on from is for the queue to look at.
+    // A queued form was confirmed on its own: it is another submission. A request on which a run
+    // depends is handled by the queue.
     let is_answered = move |queued: &OutgoingSummary| {
         queued.kind != RequestKind::Post && queued.wishes.is_empty() && queued.queued <= started
     };
     let queued = context.storage.store.spool().queue().summary(&key);
     if queued.is_some_and(|queued| is_answered(&queued)) && !context.worker.is_active(&key) {
-        // Somebody may ask for it just now.
+        // The queue may be requesting it at this moment.
         let removed =
             context.storage.store.run(move |spool| spool.queue().remove_if(&key, is_answered));
         if let Err(error) = removed.await {

@@ -1,4 +1,4 @@
-//! The downloads that run now.
+//! The running downloads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
@@ -11,14 +11,14 @@ use super::{Download, JoinKey};
 use crate::base::owner::Places;
 use crate::storage::store::Identity;
 
-/// How long a download may stand still until new clients no longer join it.
+/// How long a download may stall before new clients no longer join it.
 pub(super) const JOIN_WITHIN: Duration = Duration::from_secs(5);
 
-/// The downloads that run now.
+/// The running downloads.
 #[derive(Debug)]
 pub struct Downloads {
     pub(super) running: Mutex<Running>,
-    /// How long one of them may stand still until new clients no longer join it.
+    /// How long one of them may stall before new clients no longer join it.
     pub(super) join_within: Duration,
 }
 
@@ -28,28 +28,28 @@ impl Default for Downloads {
     }
 }
 
-/// The same while they are locked.
+/// The running downloads while they are locked.
 #[derive(Debug, Default)]
 pub(super) struct Running {
-    /// All of them, by their numbers.
+    /// All downloads, by their numbers.
     pub(super) all: BTreeMap<u64, Arc<Download>>,
-    /// Those that new clients may join.
+    /// The downloads that new clients may join.
     joinable: HashMap<JoinKey, Arc<Download>>,
-    /// How many were begun.
+    /// Number of downloads started so far.
     begun: u64,
 }
 
-/// A download, and whether it was begun for this caller.
+/// A download, and whether this caller has to run it.
 #[derive(Debug)]
 pub enum Joined {
-    /// It ran already.
+    /// It is running already.
     Running(Arc<Download>),
     /// It is new: the caller must [`run`](super::run) it.
     New(Arc<Download>),
 }
 
 impl Running {
-    /// Registers a download that is made with its number.
+    /// Registers a download, which `make` creates from its number.
     fn add(&mut self, make: impl FnOnce(u64) -> Download) -> Arc<Download> {
         self.begun += 1;
         let download = Arc::new(make(self.begun));
@@ -63,10 +63,10 @@ impl Running {
 }
 
 impl Downloads {
-    /// Joins the download of the same thing, or registers a new one. `about` are the entries of
-    /// which the origin is asked whether they still hold.
+    /// Joins the download for the same key, or registers a new one. `about` are the entries to
+    /// revalidate.
     ///
-    /// A reload never joins. A new download takes the place of the one that was not joined.
+    /// A reload never joins. The new download then replaces the one that was not joined.
     pub fn join(
         &self,
         places: &Places,
@@ -88,14 +88,14 @@ impl Downloads {
         Joined::New(download)
     }
 
-    /// A download that nobody can join.
+    /// A download that other clients cannot join.
     #[must_use]
     pub fn alone(&self, places: &Places, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
         let key = JoinKey::of(places, request, Vec::new());
         self.lock().add(|id| Download::new(id, key, places, request, now))
     }
 
-    /// All that run now, the oldest first.
+    /// All running downloads, the oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<Download>> {
         let mut all: Vec<_> = self.lock().all.values().map(Arc::clone).collect();
@@ -103,7 +103,7 @@ impl Downloads {
         all
     }
 
-    /// Another download in the place of `former`, which nobody can join any more.
+    /// Registers a successor of `former`, which clients then can no longer join.
     pub(super) fn succeed(&self, former: &Arc<Download>) -> Arc<Download> {
         let mut running = self.lock();
         let may_be_joined =
@@ -116,7 +116,7 @@ impl Downloads {
         next
     }
 
-    /// Lets nobody join any more.
+    /// Removes a download from those that clients may join.
     pub(super) fn leave(&self, download: &Arc<Download>) {
         let mut running = self.lock();
         running.all.remove(&download.id);
@@ -126,7 +126,7 @@ impl Downloads {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Running> {
-        // Nothing between the changes of one call can panic.
+        // A panic cannot leave the downloads inconsistent.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Joining downloads, and what becomes of them.
+//! Tests of joining downloads, and of their ends.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -59,7 +59,7 @@ fn an_answer_serves_those_who_ask_alike_in_what_it_varies_with() {
         ("*", false, false),
         ("Accept, *", false, false),
         ("not a name", false, false),
-        // All are asked for with the same codings.
+        // All requests to the origin have the same codings.
         ("Accept-Encoding", true, true),
     ] {
         let answer = fields(&[("vary", vary)]);
@@ -92,7 +92,7 @@ fn begun(downloads: &Downloads) -> Arc<Download> {
     }
 }
 
-/// RFC 9111 §4.4: what was asked for before a form was sent is not what there is after it.
+/// RFC 9111 §4.4: a response requested before a form was sent may be outdated after it.
 #[test]
 fn nobody_joins_what_was_asked_for_before_a_form_was_answered() {
     let downloads = Downloads::default();
@@ -106,12 +106,12 @@ fn nobody_joins_what_was_asked_for_before_a_form_was_answered() {
     downloads.outdate(&places, when, None);
     let second = begun(&downloads);
     assert!(!Arc::ptr_eq(&second, &first) && second.outdated.get().is_none());
-    // What takes the place of the first may have been asked for before, too.
+    // The successor of the first may have been requested before, too.
     let next = downloads.succeed(&first);
     assert!(next.outdated.get().is_some() && Arc::ptr_eq(&begun(&downloads), &second));
 }
 
-/// Stop and reload help where an origin hangs.
+/// Stop and reload help if an origin hangs.
 #[tokio::test(start_paused = true)]
 async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
     let downloads = Downloads::default();
@@ -150,7 +150,7 @@ async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
     assert!(downloads.list().is_empty());
 }
 
-/// Whoever asks again because a body broke off must not be given the next one that does.
+/// A client that retries after a broken body must not get the next broken one.
 #[tokio::test(start_paused = true)]
 async fn who_joins_the_next_after_a_break_waits_to_see_whether_it_holds() {
     let downloads = Downloads::default();
@@ -182,7 +182,7 @@ async fn who_joins_the_next_after_a_break_waits_to_see_whether_it_holds() {
     assert!(Arc::ptr_eq(&found, &third) && reader.next().await.is_none(), "it is whole");
 }
 
-/// An origin that gives these answers, one after the other.
+/// An origin that sends these responses in order.
 struct Answers(Mutex<Vec<Result<Answer, Failure>>>);
 
 impl Asks for Answers {
@@ -197,7 +197,7 @@ impl Asks for Answers {
     }
 }
 
-/// An answer with this body, all of which has come.
+/// A response with this body, which has arrived completely.
 async fn answer(status: u16, body: &'static str) -> Result<Answer, Failure> {
     let (sender, frames) = mpsc::channel(1);
     if !body.is_empty() {
@@ -217,8 +217,8 @@ fn world(answers: Vec<Result<Answer, Failure>>) -> Arc<World<Answers>> {
     World::new(Answers(Mutex::new(answers)), leaving)
 }
 
-/// It is kept before a client has all of it, and the client does not join it a second time: what is not
-/// fresh is asked for anew (RFC 9111 §4).
+/// The response is stored before a client has all of it, so the client does not join it a second
+/// time: a copy that is not fresh is revalidated (RFC 9111 §4).
 #[tokio::test]
 async fn who_has_all_of_an_answer_finds_it_kept_and_asks_anew() {
     for (status, body) in [(302, ""), (204, ""), (200, ""), (200, "hello")] {
@@ -236,7 +236,7 @@ async fn who_has_all_of_an_answer_finds_it_kept_and_asks_anew() {
     }
 }
 
-/// What an outcome is, that [`World::carry_out`] looks at before anybody else.
+/// The outcome, which [`World::carry_out`] returns before it is published.
 #[tokio::test]
 async fn nobody_joins_what_has_failed_or_is_confirmed() {
     let answers =
@@ -256,7 +256,7 @@ async fn nobody_joins_what_has_failed_or_is_confirmed() {
     assert_eq!(world.asks.0.lock().unwrap().len(), 0, "each was asked for");
 }
 
-/// Over HTTP/2 the end may come a moment after all of a body whose length was told.
+/// Over HTTP/2 the end may arrive a moment after the last byte of the declared length.
 #[tokio::test]
 async fn the_end_may_come_a_moment_after_the_last_byte() {
     for (status, body) in [(200, "hello"), (200, ""), (204, "")] {
@@ -285,7 +285,7 @@ async fn the_end_may_come_a_moment_after_the_last_byte() {
     }
 }
 
-/// A browser that reloads closes its connection and asks again at once.
+/// A browser that reloads closes its connection and sends a new request at once.
 #[tokio::test]
 async fn who_asks_while_a_download_is_given_up_begins_with_what_it_has_brought() {
     let (sender, frames) = mpsc::channel(1);

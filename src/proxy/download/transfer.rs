@@ -1,4 +1,4 @@
-//! A body on its way to the spool and to its readers, taken up again where it breaks off.
+//! Transfers a body to the spool and to its readers, and resumes it if it breaks off.
 
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -28,52 +28,53 @@ use crate::proxy::keep::NotKept;
 use crate::storage::store::timestamp;
 use wwwoffle_http::head;
 
-/// How long the end of a body may take that has come as far as it said: what is held back for it is the last
-/// of the body.
+/// Maximum wait for the end of a body after its declared length: the last bytes are held back for
+/// it.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a download that somebody reads goes on when the daemon stops: less than the daemon waits,
-/// so that there is time to keep what has come.
+/// How long a download with readers continues when the daemon stops: less than the daemon waits, to
+/// leave time for saving its bytes.
 const STOP_WITHIN: Duration = Duration::from_secs(8);
 
-/// A body under way.
+/// A transfer of a body.
 pub(super) struct Transfer<'a, A> {
     ground: &'a Ground<'a, A>,
     job: &'a Job,
     download: &'a Arc<Download>,
-    /// By what its rest is known, if it may be taken up again.
+    /// The validators of its rest, if it may be resumed.
     mark: Option<Mark>,
     /// Its length in bytes, if that is known.
     total: Option<u64>,
-    /// Before which byte of it what comes now has to end.
+    /// The byte before which the current response must end.
     end: Option<u64>,
-    /// Where it goes; `None` when the disk has failed.
+    /// The file in the spool; `None` if the disk has failed.
     writer: Option<Writer>,
-    /// The end of the body, which its readers get when the page is kept.
+    /// The last bytes of the body, which its readers get after the page is stored.
     last: Vec<Bytes>,
-    /// Where the answer to a POST lies, and where GET looks for its own, if they are one.
+    /// The place of the response to a POST, and that of the same URL for GET, if they share the
+    /// response.
     answers: Option<(Place, Place)>,
-    /// When it was received.
+    /// When the response was received.
     received: Timestamp,
-    /// It is everyone's: it takes the place of what the owner has of their own.
+    /// Whether it is shared, and so replaces older copies of its owner.
     supersedes: bool,
-    /// Why the disk has failed.
+    /// The failure of the disk.
     lost: Option<wwwoffle_spool::Error>,
-    /// It is larger than what is kept: it goes on for those who read it.
+    /// Whether it exceeds the storage limit: then it continues for its readers only.
     is_too_large: bool,
-    /// Nobody reads it, and it goes on nevertheless.
+    /// Whether it continues without readers.
     goes_on: bool,
-    /// When the last client left it, if none reads it.
+    /// When the last reader left, if there are no readers.
     left: Option<LastRead>,
-    /// Attempts in a row that have brought nothing.
+    /// Consecutive attempts without progress.
     attempts: usize,
-    /// How much was here when it last broke off, in bytes.
+    /// Bytes that had arrived when it last broke off.
     had: u64,
-    /// Until when it goes on, now that the daemon stops.
+    /// The deadline of the transfer after the daemon has begun to stop.
     stops: OnceLock<Instant>,
 }
 
-/// What came of trying to take a body up again.
+/// The result of an attempt to resume a body.
 enum TakenUp {
     Joined(AnswerBody),
     Changed(Option<Box<Answer>>),
@@ -81,8 +82,8 @@ enum TakenUp {
 }
 
 impl<'a, A: Asks> Transfer<'a, A> {
-    /// What came `received`; one that is everyone's takes the place of the owner's own older ones once it
-    /// is kept.
+    /// A transfer of a response `received` at that time. A shared response replaces the owner's own
+    /// older copies once it is stored.
     pub(super) fn new(
         ground: &'a Ground<'a, A>,
         job: &'a Job,
@@ -114,14 +115,14 @@ impl<'a, A: Asks> Transfer<'a, A> {
         }
     }
 
-    /// Has the answer at the first place kept at the second too.
+    /// Stores the response at the first place also at the second.
     pub(super) fn answering(self, places: Option<(Place, Place)>) -> Self {
         Self { answers: places, ..self }
     }
 
-    /// Moves the body to the spool and to its readers until it ends, or nobody wants it any more.
+    /// Transfers the body until it ends, or is no longer wanted.
     ///
-    /// Dropping it discards what has come.
+    /// Dropping the future discards the bytes.
     pub(super) async fn receive(
         mut self,
         mut body: Result<AnswerBody, Failure>,
@@ -144,8 +145,8 @@ impl<'a, A: Asks> Transfer<'a, A> {
         }
     }
 
-    /// The same for a body of which an earlier attempt has left a part, and `rest` is what follows that,
-    /// as far as before byte `end`.
+    /// Transfers the segment of an earlier attempt, and the `rest` after it, which ends before byte
+    /// `end`.
     pub(super) async fn go_on(mut self, part: Part, rest: AnswerBody, end: Option<u64>) -> Ended {
         self.end = Some(part.bytes);
         let refilled = self.refill(&part).await;
@@ -154,7 +155,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         self.receive(refilled.map(|()| rest), StatusCode::OK).await
     }
 
-    /// Moves the part to the new file and to the readers.
+    /// Copies the segment to the new file and to the readers.
     async fn refill(&mut self, part: &Part) -> Result<(), Failure> {
         let mut body = part.body(self.ground.store);
         loop {
@@ -164,7 +165,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 }
                 None if self.feed().length() == part.bytes => return Ok(()),
                 None => return Err(Failure::CutShort("what was kept of it has ended".into())),
-                // It has been set aside.
+                // The damaged segment has been moved to `damaged/`.
                 Some(Err(error)) => return Err(Failure::CutShort(error)),
             }
         }
@@ -174,14 +175,14 @@ impl<'a, A: Asks> Transfer<'a, A> {
         &self.download.feed
     }
 
-    /// Moves what comes until it ends, with its trailers.
+    /// Transfers the current response to its end, and returns its trailers.
     async fn pump(&mut self, body: &mut AnswerBody) -> Result<Option<HeaderMap>, Failure> {
         loop {
             // Dropping it loses nothing: it waits only while it has gathered nothing.
             let mut gathered = self.unless_ended(gather(body)).await?;
             if gathered.end.is_none() && self.is_complete_with(&gathered.stretch) {
-                // The end is a moment away, in an empty frame (RFC 9113 §6.1) for example: with it the last
-                // of the body is known to be that.
+                // The end follows soon, for example in an empty frame (RFC 9113 §6.1). Only with it
+                // are the last bytes known to be the last.
                 let rest = self.unless_ended(timeout(END_WITHIN, gather(body))).await?;
                 if let Ok(Gathered { stretch, end }) = rest {
                     gathered.stretch.extend(stretch);
@@ -189,7 +190,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 }
             }
             let length = self.feed().length().saturating_add(size_of(&gathered.stretch));
-            // A rest may end before the body does, though nothing broke (RFC 9110 §15.3.7.2).
+            // A rest may end before the body does, without a failure (RFC 9110 §15.3.7.2).
             let whole = self.mark.as_ref().and_then(Mark::length);
             let is_whole =
                 matches!(gathered.end, Some(Ok(_))) && whole.is_none_or(|whole| whole == length);
@@ -216,14 +217,15 @@ impl<'a, A: Asks> Transfer<'a, A> {
         }
     }
 
-    /// Whether this is all that is missing of a body whose length is known.
+    /// Whether `stretch` completes a body of known length.
     fn is_complete_with(&self, stretch: &[Bytes]) -> bool {
         let length = self.feed().length().saturating_add(size_of(stretch));
         self.end.is_some_and(|end| end == length)
     }
 
-    /// Hands on what has come: to the disk, or when that has failed to the readers alone. The last of
-    /// it is held back from them until the page is kept: who has had all of it finds it there.
+    /// Delivers bytes: to the disk, or to the readers only if the disk has failed. The last bytes
+    /// are held back until the page is stored, so that a client that has got the whole finds it
+    /// there.
     async fn put(&mut self, stretch: Vec<Bytes>, is_last: bool) -> Result<(), Failure> {
         let feed = self.feed();
         let size = size_of(&stretch);
@@ -263,7 +265,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         Ok(())
     }
 
-    /// Keeps nothing of it any more. Without readers that is its end.
+    /// Stops storing the body, which exceeds the limit. Without readers the transfer ends.
     fn outgrows(&mut self) -> Result<(), Failure> {
         let (url, most) = (self.download.url(), self.ground.patience.most);
         warn!(url, most, "the page is larger than what is kept (max-body)");
@@ -273,7 +275,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         if self.feed().close_unread() { Err(Failure::TooLarge { most }) } else { Ok(()) }
     }
 
-    /// Does what takes time, unless the download ends meanwhile.
+    /// Waits for `work`, unless the download must end first.
     async fn unless_ended<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
         let mut work = pin!(work);
         loop {
@@ -296,7 +298,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         }
     }
 
-    /// Why it ends if no client has read it for too long. Nobody can join one that ends.
+    /// Why it ends, if it had no reader for too long. An ending download cannot be joined.
     fn outstays(&mut self) -> Option<Failure> {
         if self.feed().readers() > 0 {
             self.left = None;
@@ -306,21 +308,21 @@ impl<'a, A: Asks> Transfer<'a, A> {
         let (bounds, is_unbounded) =
             (&self.ground.patience.unread, self.job.allowance.is_unbounded);
         let failure = bounds.judge(self.download, left, self.total, is_unbounded)?;
-        // What stands still may be taken up again.
+        // A stalled body may be resumed.
         let may_end = matches!(failure, Failure::Stalled) || self.feed().close_unread();
         may_end.then_some(failure)
     }
 
-    /// Nobody reads: why it ends, unless it goes on. Nobody can join one that ends.
+    /// Why it ends without readers, unless it continues. An ending download cannot be joined.
     fn ends_unread(&mut self) -> Option<Failure> {
         let then = self.job.leaving.then(self.feed().length(), self.total);
-        // Without a disk there is nothing to go on for.
+        // Without a disk there is no reason to continue.
         let may_go_on = self.lost.is_none() && !self.is_too_large;
         if then == Then::GoOn && may_go_on && !self.ground.downloads.are_too_many_unread() {
             self.goes_on = true;
             return None;
         }
-        // Somebody may have come meanwhile.
+        // A new reader may have joined by now.
         if !self.feed().close_unread() {
             return None;
         }
@@ -328,7 +330,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         Some(if self.is_too_large { Failure::TooLarge { most } } else { Failure::Abandoned })
     }
 
-    /// Resolves when nobody reads, if that matters still.
+    /// Resolves when there are no readers, if that is still relevant.
     async fn left(&self) {
         if self.goes_on && self.lost.is_none() && !self.is_too_large {
             std::future::pending::<()>().await;
@@ -336,7 +338,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         self.feed().abandoned().await;
     }
 
-    /// Resolves when the daemon stops: at once, or a little later for those who read.
+    /// Resolves when the daemon stops: at once, or a little later if there are readers.
     async fn stopped(&self) {
         self.ground.tasks.stopping().await;
         let until = *self.stops.get_or_init(|| Instant::now() + STOP_WITHIN);
@@ -345,7 +347,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         }
     }
 
-    /// Asks for what is missing, again and again, until it comes or there is no hope of it.
+    /// Requests the missing bytes repeatedly, until they arrive or the attempts are used up.
     async fn take_up(&mut self, failure: Failure) -> TakenUp {
         let Some(mark) = self.mark.clone().filter(|_| resume::may_go_on(&failure)) else {
             return TakenUp::Lost(failure);
@@ -362,7 +364,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 return TakenUp::Lost(ended);
             }
             let mut request = self.job.head.clone();
-            // What was kept before is of no concern here: it is asked for the rest of what came.
+            // Earlier copies are irrelevant here: only the rest of this body is requested.
             conditional::strip(request.headers_mut());
             mark.ask(&mut request, from);
             let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
@@ -400,7 +402,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         self.download.progress.goes_on(self.total);
     }
 
-    /// Waits before the next attempt, for as long as the mode allows one.
+    /// Waits before the next attempt, as long as the mode allows one.
     async fn pause(&mut self, failure: &Failure) -> Result<(), Failure> {
         let pause = resume::pause(self.ground.patience.pause, self.attempts);
         let now = clock::now();
@@ -408,7 +410,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         self.download.progress.waits(next, now, self.attempts, failure.chain());
         let mut mode = self.ground.mode.watch();
         let offline = async move {
-            // The switch is in the daemon, so the mode never ends.
+            // Cannot fail: the daemon holds the sender of the mode.
             let _offline = mode.wait_for(|mode| !mode.may_dial()).await;
         };
         let waited = async {
@@ -447,10 +449,10 @@ impl<'a, A: Asks> Transfer<'a, A> {
             let received = (self.received, self.job.head.headers());
             outdated::supersede(self.ground.store, &self.job.places, received).await;
         }
-        // Who has had all of it finds it kept, and is not given this one once more: what is not fresh
-        // is asked for.
+        // A client that has got the whole must find the stored copy, and not join this download: a
+        // copy that is not fresh is revalidated.
         self.ground.downloads.leave(self.download);
-        // The readers have all of it, whatever became of our copy.
+        // The readers get the whole, even if our copy failed.
         if !self.last.is_empty() {
             self.feed().written(std::mem::take(&mut self.last));
         }
@@ -458,7 +460,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         outcome
     }
 
-    /// Keeps the answer to a POST as that to GET too (RFC 9110 §9.3.3). What fails is told, and no more.
+    /// Stores the response to a POST also for GET (RFC 9110 §9.3.3). A failure is only logged.
     async fn answer_get(&self, post: &Place, get: &Place) {
         if let Err(error) = self.ground.store.copy(post, get).await {
             let url = get.url();
@@ -466,9 +468,10 @@ impl<'a, A: Asks> Transfer<'a, A> {
         }
     }
 
-    /// Ends it where it is, and keeps aside what has come.
+    /// Ends the transfer here, and saves its bytes as a segment.
     async fn give_up(mut self, failure: Failure) -> Outcome {
-        // What is left to do takes a moment. Who asks meanwhile would be given what breaks off.
+        // The following steps take a moment. A client that joined now would get a body that breaks
+        // off.
         self.feed().close();
         let bytes = self.feed().length();
         let keeps = match failure {
@@ -476,19 +479,19 @@ impl<'a, A: Asks> Transfer<'a, A> {
             Failure::TooLong(_) | Failure::OverBudget => true,
             _ => self.job.leaving.keeps_broken && resume::leaves_sound(&failure),
         };
-        // Where more of the same is kept aside already, that stays.
+        // A longer segment of the same body stays.
         if let Some(writer) = self.writer.take().filter(|_| keeps)
             && let Err(error) = self.ground.store.finish_short(writer).await
         {
             let url = self.download.url();
             warn!(url, error = error_chain(&error), "what came of the page cannot be kept aside");
         }
-        // Now, and no sooner: who asks again at once begins with that.
+        // Only now: a client that retries at once resumes from the segment.
         self.ground.downloads.leave(self.download);
         let failure = Arc::new(failure);
         self.feed().finish(End::Broken(Arc::clone(&failure)));
         match self.lost.take() {
-            // Nobody has to read along: that it was not kept is what matters.
+            // There are no readers, so the failed storage is the relevant error.
             Some(error) if matches!(*failure, Failure::Abandoned) => {
                 Outcome::Unkeepable(Arc::new(error))
             }

@@ -1,4 +1,4 @@
-//! The bounds of downloads that no client reads.
+//! The limits of downloads that no client reads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,25 +10,25 @@ use super::run::Ground;
 use super::{Download, Downloads};
 use crate::net::upstream::Failure;
 
-/// How often a download that moves slowly is looked at.
+/// The interval between checks of a slow download.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long a download may stand still that nothing waits for.
+/// How long an unawaited download may stall.
 const STILL: Duration = Duration::from_secs(30);
 
-/// How many bytes a second have to come on average of a download that nothing waits for.
+/// Minimum average speed of an unawaited download, in bytes per second.
 const SLOWEST: u64 = 64;
 
 /// How long a download may be slower than that.
 const SLOW: Duration = Duration::from_secs(120);
 
-/// How many downloads go on after their clients have left.
+/// Maximum number of downloads that continue after their clients have left.
 const MOST: usize = 64;
 
-/// How many bytes a second come at most of a body of unknown length that nothing waits for.
+/// Maximum speed of an unawaited body of unknown length, in bytes per second.
 const RATE: u64 = 1_000_000;
 
-/// When the last client left a download, and how many bytes had come by then.
+/// When the last reader left a download, and the bytes that had arrived by then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LastRead {
     since: Instant,
@@ -36,26 +36,26 @@ pub(super) struct LastRead {
 }
 
 impl LastRead {
-    /// The last client of `download` has left now.
+    /// The last reader of `download` has left now.
     pub(super) fn now(download: &Download) -> Self {
         Self { since: Instant::now(), bytes: download.progress.shown().bytes }
     }
 
-    /// Whether too little of `download` has come since then.
+    /// Whether too few bytes of `download` have arrived since then.
     fn is_slow(&self, download: &Download) -> bool {
         let (elapsed, bytes) = (self.since.elapsed(), download.progress.shown().bytes);
         elapsed >= SLOW && bytes.saturating_sub(self.bytes) < SLOWEST * elapsed.as_secs()
     }
 }
 
-/// What may come while no client reads it.
+/// The limits while no client reads it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// Bytes of a body of unknown length: `unread-size`.
+    /// Maximum bytes of a body of unknown length: `unread-size`.
     pub(super) size: u64,
-    /// Time for such a body: `unread-time`.
+    /// Time limit for such a body: `unread-time`.
     pub(super) time: Duration,
-    /// How long a download may stand still that nothing waits for.
+    /// How long an unawaited download may stall.
     pub(super) still: Duration,
 }
 
@@ -68,7 +68,7 @@ impl Bounds {
         Self { size, time: config.options.unread_time, still: STILL }
     }
 
-    /// Why a download ends that no client reads; `total` is the length of its body.
+    /// Why a download without readers ends; `total` is the length of its body.
     pub(super) fn judge(
         &self,
         download: &Download,
@@ -88,8 +88,8 @@ impl Bounds {
     }
 }
 
-/// How long to wait after so many bytes of a download, so that one of unknown length that nothing waits
-/// for leaves the line to others.
+/// How long to wait after `new` bytes of a download. An unawaited one of unknown length thus leaves
+/// bandwidth to others.
 pub(super) fn rest(download: &Download, total: Option<u64>, new: u64) -> Option<Duration> {
     let is_unwanted = download.feed.readers() == 0 && !download.is_awaited();
     let micros = new.saturating_mul(1_000_000).checked_div(RATE).unwrap_or(0);
@@ -97,7 +97,7 @@ pub(super) fn rest(download: &Download, total: Option<u64>, new: u64) -> Option<
 }
 
 impl Downloads {
-    /// Whether too many go on already that neither a client nor the queue waits for.
+    /// Whether too many downloads continue for which neither a client nor the queue waits.
     pub(super) fn are_too_many_unread(&self) -> bool {
         let is_unread =
             |download: &&Arc<Download>| download.feed.is_left() && !download.is_awaited();
@@ -105,13 +105,13 @@ impl Downloads {
     }
 }
 
-/// Resolves with the reason to end a download at once: a person ends it, or the mode is offline and no
-/// client reads it.
+/// Resolves with the reason to end a download at once: a user stops it, or the mode is offline and
+/// no client reads it.
 pub(super) async fn ends<A>(ground: &Ground<'_, A>, download: &Download) -> Failure {
     let mut is_stopped = download.is_stopped.subscribe();
     tokio::select! {
         biased;
-        // The sender is in the download.
+        // Cannot fail: the sender is in the download.
         _ = is_stopped.wait_for(|is_stopped| *is_stopped) => Failure::EndedByHand,
         () = offline(ground, download) => Failure::Offline,
     }
@@ -121,7 +121,7 @@ pub(super) async fn ends<A>(ground: &Ground<'_, A>, download: &Download) -> Fail
 async fn offline<A>(ground: &Ground<'_, A>, download: &Download) {
     let mut mode = ground.mode.watch();
     loop {
-        // The switch is in the daemon, so the mode never ends.
+        // Cannot fail: the daemon holds the sender of the mode.
         drop(mode.wait_for(|mode| !mode.may_dial()).await);
         tokio::select! {
             biased;

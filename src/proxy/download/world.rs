@@ -1,4 +1,4 @@
-//! What a download stands on, made for a test: a script for an origin, a spool, a disk that can fail.
+//! The context of a download in tests: a scripted origin, a spool, and a disk that can fail.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -21,13 +21,13 @@ use crate::proxy::choose::About;
 use crate::proxy::keep::Keeping;
 use crate::storage::store::Store;
 
-/// Attempts in a row that bring nothing.
+/// Maximum number of consecutive attempts without progress.
 pub(super) const ATTEMPTS: usize = 3;
 
 /// The pause before the first of them.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// All that downloads of one page need, with `asks` as its origin.
+/// The context of downloads of one page, with `asks` as its origin.
 pub(super) struct World<A> {
     pub(super) asks: A,
     pub(super) store: Store,
@@ -62,13 +62,13 @@ impl<A: Asks + Send + 'static> World<A> {
         })
     }
 
-    /// What somebody who asks for the page finds.
+    /// Joins or registers a download of the page.
     pub(super) fn ask(&self) -> Joined {
         let (fields, now) = (HeaderMap::new(), SystemTime::UNIX_EPOCH);
         self.downloads.join(&self.places, &fields, Vec::new(), now, false)
     }
 
-    /// A client asks; its way into the body.
+    /// Adds a client, and returns its reader.
     pub(super) fn join(self: &Arc<Self>) -> FeedReader {
         match self.ask() {
             Joined::Running(download) => download.feed().read().unwrap(),
@@ -76,7 +76,7 @@ impl<A: Asks + Send + 'static> World<A> {
         }
     }
 
-    /// Has a download that is new carried out, in a task of its own; a client's way into its body.
+    /// Runs a new download in a task of its own, and returns a reader of its body.
     pub(super) fn begin(self: &Arc<Self>, download: &Arc<Download>) -> FeedReader {
         let reader = download.feed().read().unwrap();
         let (world, download) = (Arc::clone(self), Arc::clone(download));
@@ -86,7 +86,7 @@ impl<A: Asks + Send + 'static> World<A> {
         reader
     }
 
-    /// Carries a download out that asks about what is kept, and tells how it ended.
+    /// Runs a download with a revalidation, and returns its outcome.
     pub(super) async fn carry_out(&self, download: Arc<Download>, about: About) -> Outcome {
         let unread = Bounds { size: u64::MAX, time: Duration::MAX, still: Duration::MAX };
         let patience = Patience { attempts: ATTEMPTS, pause: PAUSE, most: u64::MAX, unread };
@@ -109,7 +109,7 @@ impl<A: Asks + Send + 'static> World<A> {
             interim: None,
         };
         let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
-        // Those who asked have their answer now, and one that asks again must not be given the same.
+        // All clients have their response now, and a repeated request must not get the same one.
         let is_joined = |found: &Arc<Download>| Arc::ptr_eq(found, &watch.download);
         assert!(!downloads.list().iter().any(is_joined), "it can be joined still: {outcome:?}");
         drop(watch.download.take());

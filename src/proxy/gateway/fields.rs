@@ -1,7 +1,9 @@
-//! What of a request and of its answer passes the gateway: a list each, and nothing beside it.
+//! The fields of a request and of its response that pass the gateway: a list for each, and no
+//! others.
 //!
-//! All sites have one origin here, ours. So nothing passes by which a site would tell the browser something of
-//! its origin, or the browser a site something of ours: no cookie and no login, no policy, no service worker.
+//! All sites share one origin here, ours. So no field passes by which a site could give the browser
+//! state for its origin, or the browser could disclose our state to a site: no cookie, no login, no
+//! policy, no service worker.
 
 use encoding_rs::Encoding;
 use hyper::Method;
@@ -18,7 +20,7 @@ use crate::page::LocalOrigin;
 use crate::proxy::intent::SEC_FETCH_DEST;
 use wwwoffle_http::fields::{CACHE_STATUS, list};
 
-/// Fields of a request that its origin gets.
+/// Fields of a request that the origin gets.
 const ASKED: [HeaderName; 14] = [
     ACCEPT,
     ACCEPT_ENCODING,
@@ -36,10 +38,10 @@ const ASKED: [HeaderName; 14] = [
     HeaderName::from_static("sec-gpc"),
 ];
 
-/// Those of a form besides.
+/// Additional fields of a form.
 const POSTED: [HeaderName; 2] = [CONTENT_TYPE, CONTENT_LENGTH];
 
-/// Fields of an answer that the browser gets, besides those that are made for it.
+/// Fields of a response that the browser gets, in addition to those that we generate.
 const ANSWERED: [HeaderName; 13] = [
     CONTENT_LENGTH,
     CONTENT_LANGUAGE,
@@ -56,20 +58,20 @@ const ANSWERED: [HeaderName; 13] = [
     CACHE_STATUS,
 ];
 
-/// For what a page without scripts asks.
+/// The destinations that a page without scripts can request.
 const WITHOUT_SCRIPTS: [&str; 11] = [
     "document", "iframe", "frame", "object", "embed", "image", "style", "font", "audio", "video",
     "track",
 ];
 
-/// Whether it is asked for as a page without scripts would. Whatever else asks is no page of the gateway.
+/// Whether a page without scripts could send the request. All others do not come from the gateway.
 pub(super) fn is_of_a_page(fields: &HeaderMap) -> bool {
     fields
         .get(SEC_FETCH_DEST)
         .is_none_or(|dest| dest.to_str().is_ok_and(|dest| WITHOUT_SCRIPTS.contains(&dest)))
 }
 
-/// The fields that the origin gets.
+/// The fields for the origin.
 pub(super) fn asked(method: &Method, fields: &HeaderMap) -> HeaderMap {
     let mut passed = only(fields, &ASKED);
     if method == Method::POST {
@@ -77,19 +79,20 @@ pub(super) fn asked(method: &Method, fields: &HeaderMap) -> HeaderMap {
     }
     let takes_html = list(fields, &ACCEPT).any(|range| range.starts_with("text/html"));
     if takes_html {
-        // A part of a page could not be read.
+        // A range of a page could not be rewritten.
         passed.remove(RANGE);
         passed.remove(IF_RANGE);
     } else if !fields.contains_key(SEC_FETCH_DEST)
         && let Some(dest) = dest(fields)
     {
-        // To an address without TLS browsers do not say what for, and a page here has no `Referer`.
+        // Browsers send no destination to an address without TLS, and a page here sends no
+        // `Referer`.
         passed.insert(SEC_FETCH_DEST, HeaderValue::from_static(dest));
     }
     passed
 }
 
-/// For what a browser asks that takes no HTML, as far as that tells.
+/// The destination of a request that does not accept HTML, as far as its fields show.
 fn dest(fields: &HeaderMap) -> Option<&'static str> {
     let takes = |begin: &str| list(fields, &ACCEPT).any(|range| range.starts_with(begin));
     if takes("image/") {
@@ -101,7 +104,7 @@ fn dest(fields: &HeaderMap) -> Option<&'static str> {
     } else if takes("audio/") || fields.contains_key(RANGE) && takes("*/*") {
         Some("audio")
     } else if fields.contains_key(ORIGIN) {
-        // Fonts are asked for across origins (CSS Fonts 4 §4.9).
+        // Fonts are requested across origins (CSS Fonts 4 §4.9).
         Some("font")
     } else {
         None
@@ -118,27 +121,27 @@ fn only(fields: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
     passed
 }
 
-/// What becomes of a body, by its type.
+/// The treatment of a body, by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::proxy) enum Shape {
-    /// It is led inside as a page.
+    /// It is rewritten as a page.
     Page,
-    /// As an image that is a document.
+    /// It is rewritten as an image that is a document.
     Svg,
-    /// As a style sheet.
+    /// It is rewritten as a style sheet.
     Sheet,
-    /// It refers to nothing, and goes as it is.
+    /// It contains no references, and passes unchanged.
     AsIs,
-    /// A font, which a page may only load with leave.
+    /// A font, which a page may load only with a CORS permission.
     Font,
-    /// It is shown as what is written there: it would refer to something, or run.
+    /// It is shown as plain text, because it could contain references or scripts.
     Text,
     /// It is not shown, but may be saved.
     Saved,
 }
 
 impl Shape {
-    /// What becomes of a body of this `Content-Type`.
+    /// The treatment of a body with this `Content-Type`.
     pub(in crate::proxy) fn of(content_type: Option<&str>) -> Self {
         let Some((kind, subtype)) = content_type.and_then(essence) else { return Self::Saved };
         match (kind.as_str(), subtype.as_str()) {
@@ -162,12 +165,12 @@ impl Shape {
         }
     }
 
-    /// Whether its bytes have to be read.
+    /// Whether its bytes must be readable.
     pub(in crate::proxy) fn is_read(self) -> bool {
         matches!(self, Self::Page | Self::Svg | Self::Sheet)
     }
 
-    /// The type that is told: written anew, for a browser may read theirs in another way than we do.
+    /// The type for the browser: generated, because a browser may parse the original differently.
     fn content_type(self, theirs: Option<&str>) -> String {
         let theirs = theirs.unwrap_or_default();
         let charset = || {
@@ -184,7 +187,7 @@ impl Shape {
                 let Some((kind, subtype)) = essence(theirs) else {
                     return "application/octet-stream".to_owned();
                 };
-                // Without it the parts of a body could not be told apart.
+                // Without the boundary the parts of the body could not be separated.
                 let boundary = parameter(theirs, "boundary").filter(|value| is_token(value));
                 let boundary = boundary.filter(|_| kind == "multipart");
                 let boundary = boundary.map_or_else(String::new, |it| format!("; boundary={it}"));
@@ -194,8 +197,9 @@ impl Shape {
     }
 }
 
-/// The type and the subtype, in small letters; `None` unless both are tokens. Browsers take the last of
-/// several that commas part (Fetch, *extract a MIME type*), so what has a comma there is no type.
+/// The type and the subtype, in lower case; `None` unless both are tokens. Browsers use the last of
+/// several comma-separated types (Fetch, *extract a MIME type*), so a value with a comma is
+/// invalid.
 fn essence(content_type: &str) -> Option<(String, String)> {
     let essence = content_type.split(';').next()?.trim_matches([' ', '\t']).to_ascii_lowercase();
     let (kind, subtype) = essence.split_once('/')?;
@@ -215,8 +219,8 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_of_token)
 }
 
-/// What is told of whether an answer of this shape is shown, as far as anything is; browsers compare the word
-/// before the first semicolon (RFC 6266 §4.2).
+/// The `Content-Disposition` for a response of this shape, if it needs one; browsers compare the
+/// word before the first semicolon (RFC 6266 §4.2).
 fn disposition(theirs: &HeaderMap, shape: Shape) -> Option<HeaderValue> {
     let is_attachment = |value: &&HeaderValue| {
         let word = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
@@ -231,7 +235,7 @@ fn disposition(theirs: &HeaderMap, shape: Shape) -> Option<HeaderValue> {
     }
 }
 
-/// The fields of an answer of this shape, for a browser that reads it at `origin`.
+/// The fields of a response of this shape, for a browser that loads it from `origin`.
 pub(in crate::proxy) fn answered(
     theirs: &HeaderMap,
     shape: Shape,
@@ -252,14 +256,15 @@ pub(in crate::proxy) fn answered(
     fields.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     fields.insert(X_DNS_PREFETCH_CONTROL, HeaderValue::from_static("off"));
     if shape == Shape::Font {
-        // A page here has no origin that could be named; nothing in a font is secret.
+        // A page here has an opaque origin, which cannot be named; a font is not secret.
         fields.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     }
     fields
 }
 
-/// What a page may do: be shown, with what the gateway has, and lead to what it has. It is of an origin of its
-/// own (HTML §7.1.5), which is neither ours nor any other page's, and runs nothing.
+/// The policy of a page: it may be shown with the resources of the gateway, and link to them. It
+/// has an opaque origin (HTML §7.1.5), which is neither ours nor that of any other page, and runs
+/// no script.
 fn policy(origin: &LocalOrigin) -> String {
     let inside = format!("{origin}/http/ {origin}/https/");
     format!(
@@ -309,7 +314,7 @@ mod tests {
                 "multipart/byteranges; boundary=a1-b",
             ),
             ("rubbish", Shape::Saved, "application/octet-stream"),
-            // A browser takes the last one that a comma parts off.
+            // A browser uses the last of the comma-separated values.
             ("image/png, text/html", Shape::Saved, "application/octet-stream"),
             ("font/x, text/html", Shape::Saved, "application/octet-stream"),
             ("image/png;x=y, text/html", Shape::AsIs, "image/png"),
@@ -382,7 +387,7 @@ mod tests {
             (&["Attachment ;filename=a"], Some("Attachment ;filename=a"), "Attachment ;filename=a"),
             (&["attachment=x"], None, "attachment"),
             (&["attachmentfoo"], None, "attachment"),
-            // What is given twice is read in more than one way.
+            // A repeated field is ambiguous.
             (&["attachment; filename=a", "inline"], Some("attachment"), "attachment"),
             (&["inline", "attachment"], Some("attachment"), "attachment"),
         ] {

@@ -1,4 +1,4 @@
-//! Forms in the gateway: what a page sends, and what the person says to it.
+//! Forms in the gateway: the form of a page, and its confirmation by the person.
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -31,8 +31,9 @@ pub(crate) struct Posted {
 }
 
 impl Guest {
-    /// A form of a page. Offline it goes on, for there the proxy itself asks before anything is queued;
-    /// [`super::Gate::instead`] sees to those for hosts that are reached all the same. Else the answer is the question.
+    /// Handles a form of a page. Offline it is forwarded, because the proxy itself asks before it
+    /// queues a form, and [`super::Gate::instead`] handles forms for hosts of the local network.
+    /// Otherwise the response is the question.
     pub(super) async fn posted(
         &self,
         wanted: Wanted,
@@ -48,7 +49,7 @@ impl Guest {
         Err(self.question(url, fields, body))
     }
 
-    /// The page that asks whether a form is to be sent.
+    /// The page that asks whether to send a form.
     pub(super) fn question(&self, url: String, fields: HeaderMap, body: Bytes) -> Response<Body> {
         let context = &self.context;
         let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -75,7 +76,7 @@ impl Guest {
         reply::from_page(&self.shell, page)
     }
 
-    /// The form that the person confirms, with a button that only a page of ours has.
+    /// Handles the confirmation of a form, by a button that only a page of ours has.
     pub(super) async fn confirmed(
         &self,
         parts: &Parts,
@@ -99,7 +100,7 @@ impl Guest {
         let field = |name: &HeaderName| {
             let mut values = parts.headers.get_all(name).iter();
             let first = values.next()?;
-            // What is given twice is nobody's.
+            // A repeated field is invalid.
             Some(first.to_str().ok().filter(|_| values.next().is_none()).unwrap_or_default())
         };
         let asked = Asked {
@@ -112,7 +113,7 @@ impl Guest {
             our_origin: self.shell.origin.as_str(),
             token,
             scope: Scope::General,
-            // It is for whoever may use the proxy.
+            // Every client that may use the proxy may confirm.
             lacks: None,
         };
         if let Verdict::Refuse(refusal) = guard(&asked) {
@@ -140,5 +141,5 @@ impl Guest {
     }
 }
 
-/// What is said when there is nothing, or no longer anything, to confirm.
+/// The message if there is nothing to confirm, or no longer anything.
 const GONE: &str = "the form was sent already, or asked about too long ago: send it again";

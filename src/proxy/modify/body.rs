@@ -1,4 +1,4 @@
-//! The body of a page that is changed: each piece as soon as it comes.
+//! The body of a modified page: each piece is sent as soon as possible.
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -10,8 +10,8 @@ use crate::proxy::body::Body;
 use crate::storage::store::Store;
 use wwwoffle_html::rewrite::{FirstFrame, Rewriter, Sheet};
 
-/// What a page becomes. It is changed where calls may block: for each link it is looked up whether that is
-/// kept. Dropped, it ends the work.
+/// The modified body of a page. The work runs where calls may block, because each link is looked up
+/// in the spool. Dropping the body ends the work.
 pub(super) fn page(store: Store, body: Body, page: Rewriter) -> Body {
     let changing = Changing { store, body, page: Some(page) };
     let frames = stream::unfold(Some(changing), |changing| async move {
@@ -26,15 +26,15 @@ pub(super) fn page(store: Store, body: Body, page: Rewriter) -> Body {
 struct Changing {
     store: Store,
     body: Body,
-    /// None when it has come to its end.
+    /// `None` after its end.
     page: Option<Rewriter>,
 }
 
 impl Changing {
-    /// The next piece that is sent, and what follows it. What broke off breaks off here too.
+    /// The next piece to send, and the state after it. A broken body breaks off here too.
     async fn next(mut self) -> Result<Option<(Bytes, Self)>, BoxError> {
         while let Some(mut page) = self.page.take() {
-            // Trailers tell of the body that was: nothing is sent for them.
+            // Trailers describe the original body and are discarded.
             let piece = match self.body.frame().await {
                 None => None,
                 Some(frame) => Some(frame?.into_data().unwrap_or_default()),
@@ -56,7 +56,8 @@ impl Changing {
     }
 }
 
-/// What an image becomes. Its rest is read and not sent: to leave off would end its download.
+/// The modified body of an image. Its rest is read and discarded, because stopping would end its
+/// download.
 pub(super) fn image(body: Body, still: FirstFrame) -> Body {
     let frames = stream::unfold(Some((body, still)), |state| async move {
         let (mut body, mut still) = state?;
@@ -76,7 +77,7 @@ pub(super) fn image(body: Body, still: FirstFrame) -> Body {
     StreamBody::new(frames.fuse()).boxed_unsync()
 }
 
-/// What a style sheet becomes in the gateway.
+/// The modified body of a style sheet in the gateway.
 pub(super) fn sheet(body: Body, sheet: Sheet) -> Body {
     let frames = stream::unfold(Some((body, sheet)), |state| async move {
         let (mut body, mut sheet) = state?;

@@ -1,4 +1,4 @@
-//! An answer of an origin as a page of the gateway gets it.
+//! Modifies a response of an origin for a page of the gateway.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::proxy::reply;
 use wwwoffle_html::rewrite::{Changes, Cut, FirstFrame, Rewriter, Sheet};
 use wwwoffle_http::redirect::location;
 
-/// What goes from every page there: it would not run, or would send the browser elsewhere.
+/// Elements removed from every page there: they would not run, or would send the browser elsewhere.
 const CUTS: [Cut; 4] = [Cut::Scripts, Cut::Applets, Cut::Refresh, Cut::SetCookie];
 
 impl Modification {
-    /// Leads an answer inside; what we say ourselves stays as it is.
+    /// Rewrites a response for the gateway; our own messages stay unchanged.
     pub(super) fn inside(
         &self,
         context: &ProxyContext,
@@ -51,7 +51,8 @@ impl Modification {
             (shape == Shape::Page).then(|| self.bar(context, &gate.shell, kept, &answer)).flatten();
         *answer.headers_mut() = answered(answer.headers(), shape, &gate.shell.origin);
         if answer.status() == StatusCode::NOT_MODIFIED {
-            // A browser would apply them to what it has (RFC 9111 §3.2), and they are of a body that is not here.
+            // A browser would apply them to its own copy (RFC 9111 §3.2), and they describe a body
+            // that is absent.
             answer.headers_mut().remove(CONTENT_TYPE);
             answer.headers_mut().remove(CONTENT_DISPOSITION);
         }
@@ -59,7 +60,7 @@ impl Modification {
             answer.headers_mut().insert(LOCATION, to);
         }
         if answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
-            // A browser that has set no proxy takes it for a fault.
+            // A browser without a proxy regards this status as an error.
             *answer.status_mut() = StatusCode::BAD_GATEWAY;
         }
         answer.extensions_mut().insert(Led);
@@ -87,7 +88,7 @@ impl Modification {
     }
 }
 
-/// What is changed in a page besides what the configuration says.
+/// The changes to a page in addition to the configured ones.
 fn led(gate: &Gate, mut changes: Changes) -> Changes {
     changes.cuts.extend(CUTS);
     changes.gateway = Some(gate.gateway.clone());
@@ -95,7 +96,7 @@ fn led(gate: &Gate, mut changes: Changes) -> Changes {
     changes
 }
 
-/// The address inside to which an answer leads; `None` where there is none.
+/// The gateway address of a redirect; `None` if the response does not redirect.
 fn lead_of(gate: &Gate, answer: &Response<Body>) -> Option<String> {
     let to = location(gate.url.as_str(), answer.status(), answer.headers())?;
     gate.gateway.place(&BrowserUrl::parse(&to, None).ok()?)

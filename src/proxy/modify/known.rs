@@ -1,4 +1,4 @@
-//! What the program knows of the URLs that a page names.
+//! The state of the URLs that a page names.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::proxy::context::ProxyContext;
 use crate::proxy::rules::is_blocked;
 use wwwoffle_html::rewrite::{Known, Standing};
 
-/// By the configuration, the spool and the queue, for one of several persons.
+/// Looks in the configuration, the spool and the queue, for one of several persons.
 pub(super) struct SpoolKnown {
     config: Arc<Config>,
     spool: Spool,
@@ -34,12 +34,12 @@ impl Known for SpoolKnown {
 
     fn standing(&self, url: &str) -> Standing {
         let Ok(mut url) = CanonicalUrl::parse(url, &self.local) else { return Standing::Absent };
-        // What needs no line is as good as kept.
+        // A URL that needs no link counts as stored.
         if url.is_local() || self.config.local_net.hosts.contains(url.host()) {
             return Standing::Kept;
         }
         let places = Places::of(&mut url, &HeaderMap::new(), &self.owner);
-        // A mark is not worth an error: what cannot be looked at counts as not there.
+        // A mark must not cause an error: an unreadable entry counts as missing.
         let is_there = |place| self.spool.is_there(place).unwrap_or(false);
         if is_there(&places.own) || is_there(&places.public) {
             Standing::Kept

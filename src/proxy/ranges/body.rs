@@ -1,5 +1,5 @@
-//! Some bytes of what is kept on their way to a client: read from where they are, compared with their
-//! checksums, and never held whole.
+//! Streams ranges of a stored copy to a client: reads them from the disk, verifies their checksums,
+//! and never holds the whole in memory.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -18,10 +18,10 @@ use crate::storage::body::BodyError;
 use crate::storage::store::{Kept, Store};
 use wwwoffle_http::caching::range::{BodyPiece, Span};
 
-/// How much one read brings, in bytes.
+/// Bytes per read.
 const READ_SIZE: u64 = 128 * 1024;
 
-/// The body that is made of `stretches` of what is kept.
+/// A body made of `stretches` of a stored copy.
 pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<BodyPiece>) -> Body {
     let verified = match &kept.part {
         Some(part) => part.partial.verified(),
@@ -43,7 +43,7 @@ struct Reading {
     store: Store,
     kept: Arc<Kept>,
     verified: Verified,
-    /// What has not been sent.
+    /// The pieces that have not been sent.
     left: VecDeque<BodyPiece>,
 }
 
@@ -64,7 +64,7 @@ impl Reading {
         });
         self.verified = read.1;
         match read.0 {
-            // It was there when the head was sent.
+            // It existed when the head was sent.
             Ok(None) => Err(BodyError::Disk(Arc::new(ErrorKind::UnexpectedEof.into()))),
             Ok(Some(bytes)) => {
                 let end = span.start().saturating_add(length(&bytes));
@@ -74,7 +74,7 @@ impl Reading {
                 Ok(Some((bytes, self)))
             }
             Err(error) if error.is_damaged() => {
-                // What is damaged is not found again.
+                // A damaged copy is moved away, so that no lookup finds it again.
                 match &self.kept.part {
                     Some(part) => self.store.mend_partial(part.partial.place()).await,
                     None => self.store.set_aside(self.kept).await,

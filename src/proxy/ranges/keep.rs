@@ -1,7 +1,7 @@
-//! A part of a page on its way from the origin: to the client and to the spool at once.
+//! A range of a page on its way from the origin: to the client and to the spool at once.
 //!
-//! It ends when its client leaves, and what has come is kept: who winds a film asks for all the rest of it
-//! each time, and would else fetch it many times over.
+//! It ends when its client leaves, and its bytes are stored. A person who seeks in a film requests
+//! all the rest each time, and would otherwise download it many times.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,13 +42,13 @@ use wwwoffle_http::caching::storing::{RequestFacts, is_no_store};
 use wwwoffle_http::fields::{add_via, has_member};
 use wwwoffle_http::head;
 
-/// How much is gathered before it is written, in bytes. What has come is never held back for more.
+/// Maximum bytes gathered for one write. Available bytes are never held back for more.
 const STRETCH: usize = 128 * 1024;
 
-/// How long the last bytes of a part are held back for the end of the answer, which says nothing any more.
+/// How long the last bytes of a range are held back to wait for the end of the response.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
-/// Sends an answer with a part of a page on, and keeps the part if it can be told which it is.
+/// Forwards a response with a range of a page, and stores it as a segment if it can be identified.
 pub(in crate::proxy) async fn pass(
     context: &Arc<ProxyContext>,
     ask: &Ask,
@@ -111,7 +111,7 @@ pub(in crate::proxy) async fn pass(
     response
 }
 
-/// Which part an answer brings, or why it is not kept.
+/// The range of a response, or the reason why it is not stored.
 fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<ReceivedRange, String> {
     if status != StatusCode::PARTIAL_CONTENT {
         return Err("it has a part, and is no 206".to_owned());
@@ -125,7 +125,7 @@ fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received
     if must_not_be_stored(ask, fields) {
         return Err("it says no-store, and that is heeded".to_owned());
     }
-    // Its content is not that of the whole, whatever else it says.
+    // A multipart body is not the content of the whole, whatever its other fields.
     let kind = single(fields, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
     if kind.starts_with("multipart/byteranges") {
         return Err("it is a multipart".to_owned());
@@ -135,7 +135,7 @@ fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received
         .map_err(|misfit| misfit.to_string())
 }
 
-/// Whether `no-store` is heeded for the URL, and said (RFC 9111 §5.2.1.5, §5.2.2.5).
+/// Whether `no-store` is honoured for the URL, and present (RFC 9111 §5.2.1.5, §5.2.2.5).
 fn must_not_be_stored(ask: &Ask, fields: &HeaderMap) -> bool {
     let no_store = RequestControl::of(&ask.fields).no_store;
     let requested = RequestFacts { no_store, ..RequestFacts::default() };
@@ -143,8 +143,8 @@ fn must_not_be_stored(ask: &Ask, fields: &HeaderMap) -> bool {
         && is_no_store(StatusCode::OK, &ResponseControl::of(fields), requested)
 }
 
-/// What a part is known by, in an answer to `request`. A tag is that of one variant alone; a date is not
-/// (RFC 9110 §8.8.3), and is told apart by what the answer varies with.
+/// The validator of a segment, from a response to `request`. A tag is unique to one variant; a date
+/// is not (RFC 9110 §8.8.3), so the values of the fields in `Vary` are added.
 fn mark(fields: &HeaderMap, request: &HeaderMap) -> Option<String> {
     let mark = if_range::mark(fields)?;
     let variant = variant(fields, request);
@@ -162,7 +162,7 @@ fn new_segment(
 ) -> Result<NewSegment, getrandom::Error> {
     let fields = answer.headers();
     let request = ask.wire(&context.base.pseudonym).into_parts().0;
-    // A date names no one among the answers to several persons.
+    // A date cannot identify one of the responses to several persons.
     let is_told = fields.contains_key(ETAG) || !ask.is_personal();
     let is_known = is_told && !part.doubtful;
     let mark = mark(fields, &request.headers).filter(|_| is_known);
@@ -186,15 +186,15 @@ fn new_segment(
     })
 }
 
-/// A part being received.
+/// A range that is being received.
 struct Receiving {
     writer: SegmentWriter,
-    /// How many bytes it has to have.
+    /// Its length in bytes.
     expected: u64,
     feed: Arc<Feed>,
 }
 
-/// What has come: some bytes, and perhaps the end.
+/// The gathered bytes, and perhaps the end.
 struct Gathered {
     stretch: Vec<Bytes>,
     end: Option<Result<(), Failure>>,
@@ -232,8 +232,8 @@ impl Receiving {
         }
     }
 
-    /// Waits a moment for the end, where all has come that is to come: a client with the last byte may ask again at once,
-    /// and has to find what it got.
+    /// After all expected bytes, waits a moment for the end: a client with the last byte may send
+    /// its next request at once, and must find the stored segment.
     async fn with_end(&self, mut gathered: Gathered, body: &mut AnswerBody) -> Gathered {
         let came: usize = gathered.stretch.iter().map(Bytes::len).sum();
         let came = self.writer.written().saturating_add(u64::try_from(came).unwrap_or(u64::MAX));
@@ -248,7 +248,8 @@ impl Receiving {
         gathered
     }
 
-    /// Keeps what has come, if it is what it said to be, and hands on the `last` of it.
+    /// Stores the received bytes, if they are those that were declared, and delivers the `last` of
+    /// them.
     async fn end(
         self,
         context: &ProxyContext,
@@ -288,7 +289,7 @@ impl Receiving {
     }
 }
 
-/// Whether a body that ended so is good as far as it came: only the way here has failed.
+/// Whether the received bytes are sound despite `failure`: only the connection has failed.
 fn is_cut(failure: &Failure) -> bool {
     matches!(
         failure,
@@ -301,7 +302,7 @@ fn is_cut(failure: &Failure) -> bool {
     )
 }
 
-/// Makes a whole entry of the parts, where that is what they are (RFC 9111 §3.4).
+/// Combines the segments to a whole entry, if they are complete (RFC 9111 §3.4).
 fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
     let Some(partial) = spool.partial(place)? else { return Ok(()) };
     if !partial.is_complete() || !is_validated(&partial) {
@@ -310,7 +311,7 @@ fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
     let (Some(mut fields), Some(length)) = (fields(&partial), partial.complete_length()) else {
         return Ok(());
     };
-    // Of answers that vary, one lies beside the other; parts do not.
+    // Varying responses are stored side by side; segments are not.
     let request = head::read_request(partial.request(), b"");
     if !request.is_ok_and(|request| variant(&fields, &request.headers).is_empty()) {
         return Ok(());
@@ -319,7 +320,7 @@ fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
     spool.complete(&partial, head::write_response(StatusCode::OK, &fields)).map(drop)
 }
 
-/// Waits for bytes, then takes what else is there already, up to [`STRETCH`].
+/// Waits for bytes, then takes all that are available, up to [`STRETCH`].
 async fn gather(body: &mut AnswerBody) -> Gathered {
     let mut gathered = Gathered { stretch: Vec::new(), end: None };
     let mut size = 0;
@@ -328,7 +329,7 @@ async fn gather(body: &mut AnswerBody) -> Gathered {
         match next {
             None => gathered.end = Some(Ok(())),
             Some(Err(failure)) => gathered.end = Some(Err(failure)),
-            // What follows the whole is not for who has a part.
+            // Trailers of the whole are not for a client with a range.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     size += data.len();
@@ -346,7 +347,7 @@ async fn gather(body: &mut AnswerBody) -> Gathered {
     }
 }
 
-/// The disk has failed: hands the rest of the body to its reader alone.
+/// After a disk failure: delivers the rest of the body to its reader only.
 async fn pass_rest(feed: &Feed, mut gathered: Gathered, mut body: AnswerBody) {
     feed.spill();
     loop {

@@ -1,4 +1,4 @@
-//! What is kept of a page in part, for requests that it has the bytes for.
+//! Segments of a page, for requests whose bytes they contain.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use wwwoffle_http::caching::range::{Ranges, Span, StoredRanges, if_range};
 use wwwoffle_http::fields::list;
 use wwwoffle_http::head;
 
-/// What stands in place of a validator where there is none: with a number of its own, so that no two
-/// parts are ever taken for parts of the same.
+/// The prefix that replaces a missing validator, followed by a unique number: segments without a
+/// validator are never combined.
 pub(super) const NO_VALIDATOR: &str = "none:";
 
-/// The parts that hold what is asked for, where `kept`, which is kept whole, is not there or older. For the
-/// request they are a page that is kept, with the head of the whole.
+/// Finds the segments that contain the requested bytes, if the whole copy `kept` is missing or
+/// older. The request gets them like a stored page, with the head of the whole.
 pub(in crate::proxy) async fn find(
     context: &ProxyContext,
     ask: &Ask,
     kept: Option<&Kept>,
 ) -> Option<Kept> {
-    // Parts are of the canonical spelling.
+    // Segments are stored for the canonical spelling only.
     let ranges = asked(ask).filter(|_| ask.places.spelling.is_canonical())?;
     let own = at(context, ask, &ranges, &ask.places.own).await;
     let is_newer = |part: &Kept| kept.is_none_or(|kept| kept.entry.when() < part.entry.when());
     let has_own = own.is_some() || kept.is_some_and(|kept| kept.entry.place().owner().is_some());
     if ask.mode == Mode::Offline && has_own {
-        // That is what this person saw.
+        // This person has seen that one.
         return own.filter(is_newer);
     }
     let public = at(context, ask, &ranges, &ask.places.public).await;
@@ -44,7 +44,7 @@ pub(in crate::proxy) async fn find(
     newest.filter(is_newer)
 }
 
-/// The parts at `place` that hold what is asked for.
+/// The segments at `place` that contain the requested bytes.
 async fn at(context: &ProxyContext, ask: &Ask, ranges: &Ranges, place: &Place) -> Option<Kept> {
     match context.storage.store.partial(place).await {
         Ok(partial) => parts(ask, ranges, partial?),
@@ -60,7 +60,7 @@ fn parts(ask: &Ask, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
     let satisfied = ranges.within(&StoredRanges::new(spans), partial.complete_length())?;
     let (entry, fields) = (partial.newest()?.clone(), fields(&partial)?);
     let request = head::read_request(partial.request(), b"").ok()?.headers;
-    // Of a decoded body there are no ranges.
+    // A decoded body has no ranges.
     let delivery = ask.codings.deliver(StatusCode::OK, &fields);
     let is_meant = delivery.is_readable()
         && !delivery.is_decoded()
@@ -71,8 +71,8 @@ fn parts(ask: &Ask, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
     is_meant.then_some(Kept { entry, status: StatusCode::OK, fields, request, part })
 }
 
-/// The fields of the whole: those of the newest part, and what older ones have besides (RFC 9110
-/// §15.3.7). `None` where they cannot be read.
+/// The fields of the whole: those of the newest segment, and the additional ones of older segments
+/// (RFC 9110 §15.3.7). `None` if they cannot be read.
 pub(super) fn fields(partial: &Partial) -> Option<HeaderMap> {
     let mut all = HeaderMap::new();
     for head in partial.heads() {
@@ -83,7 +83,7 @@ pub(super) fn fields(partial: &Partial) -> Option<HeaderMap> {
     Some(all)
 }
 
-/// Whether the validator of these parts is one of their origin's.
+/// Whether the validator of these segments is from their origin.
 pub(super) fn is_validated(partial: &Partial) -> bool {
     !partial.validator().starts_with(NO_VALIDATOR.as_bytes())
 }
@@ -98,7 +98,7 @@ fn overwrite(fields: &mut HeaderMap, newer: &HeaderMap) {
     }
 }
 
-/// Whether `request` brings what `stored` has brought, as far as `Vary` tells.
+/// Whether `request` selects the same response as that of `stored`, as far as `Vary` shows.
 fn serves(stored: &HeaderMap, fields: &HeaderMap, request: &HeaderMap) -> bool {
     list(fields, &VARY).all(|name| {
         HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| {

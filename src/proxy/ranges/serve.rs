@@ -1,4 +1,4 @@
-//! Answering with a part of what is kept.
+//! Serves ranges of a stored copy.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use wwwoffle_http::caching::range::{
     BodyPiece, ContentRange, Multipart, RangeSelection, Span, if_range,
 };
 
-/// Answers a request for ranges from what is kept, whole or in part; `fields` are those the whole would
-/// be sent with. `None` where the whole is the answer, because no range is asked for that counts.
+/// Serves a request for ranges from a whole or partial copy; `fields` are those of the whole.
+/// Returns `None` if the whole must be served, because the request has no valid range.
 pub(in crate::proxy) fn ranges(
     context: &ProxyContext,
     ask: &Ask,
@@ -29,7 +29,7 @@ pub(in crate::proxy) fn ranges(
 ) -> Option<Response<Body>> {
     if let Some(KeptPart { partial, satisfied }) = &kept.part {
         let answer = answer(context, kept, fields, satisfied, partial.complete_length());
-        // Several parts cannot be told apart without a boundary, and there is no whole.
+        // Several ranges cannot be separated without a boundary, and the whole is not stored.
         return answer.or_else(|| Some(reply::plain(500, "the parts cannot be told apart")));
     }
     let ranges = super::asked(ask).filter(|_| kept.status == StatusCode::OK)?;
@@ -43,7 +43,8 @@ pub(in crate::proxy) fn ranges(
     answer(context, kept, fields, &ranges.satisfy(length), Some(length))
 }
 
-/// The answer with these bytes of a representation of `complete` bytes; `None` where that is the whole.
+/// The response with these bytes of a representation of `complete` bytes; `None` if they are the
+/// whole.
 fn answer(
     context: &ProxyContext,
     kept: &Arc<Kept>,
@@ -69,7 +70,7 @@ fn answer(
     };
     let mut fields = fields.clone();
     fields.remove(CONTENT_RANGE);
-    // What follows the whole does not follow a part.
+    // Trailers of the whole do not follow a range.
     fields.remove(TRAILER);
     let length = stretches.iter().map(BodyPiece::len).fold(0, u64::saturating_add);
     fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
@@ -87,7 +88,7 @@ fn answer(
     Some(response)
 }
 
-/// Says that ranges may be asked for: of what is kept there are, whatever its origin does.
+/// Announces support for ranges: every stored copy has them, whatever its origin supports.
 pub(in crate::proxy) fn accept(fields: &mut HeaderMap) {
     fields.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
 }
@@ -95,7 +96,7 @@ pub(in crate::proxy) fn accept(fields: &mut HeaderMap) {
 fn several(spans: &[Span], complete: Option<u64>, fields: &HeaderMap) -> Option<Multipart> {
     let mut random = [0; 16];
     if let Err(error) = getrandom::fill(&mut random) {
-        // Without a boundary nobody can know, the whole is the answer.
+        // Without an unpredictable boundary the whole is served.
         warn!(%error, "no boundary can be made");
         return None;
     }
@@ -103,7 +104,7 @@ fn several(spans: &[Span], complete: Option<u64>, fields: &HeaderMap) -> Option<
     Some(Multipart::new(spans, complete, content_type, random))
 }
 
-/// An answer that says something of the request, and has nothing of what is kept.
+/// A response about the request itself, without content of the copy.
 fn bare(status: StatusCode, fields: &HeaderMap, range: Option<ContentRange>) -> Response<Body> {
     let mut response = Response::new(bodies::empty());
     *response.status_mut() = status;
@@ -122,6 +123,6 @@ fn bare(status: StatusCode, fields: &HeaderMap, range: Option<ContentRange>) -> 
 }
 
 fn value(range: ContentRange) -> HeaderValue {
-    // Digits and a few signs.
+    // The text has only digits and a few signs.
     HeaderValue::from_str(&range.to_string()).unwrap_or(HeaderValue::from_static("bytes */*"))
 }

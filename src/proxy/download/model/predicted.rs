@@ -1,21 +1,21 @@
-//! The simple model that downloads are compared with.
+//! The simple model for the test of downloads.
 
 use std::collections::BTreeMap;
 
 use super::super::Leaving;
 use super::super::world::ATTEMPTS;
 
-/// As `MAX_REPLACED` of the downloads has it.
+/// The same as `MAX_REPLACED` of the downloads.
 const MAX_REPLACED: usize = 3;
 
-/// How the origin answers.
+/// The behaviour of the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     Well,
     Down,
-    /// It sends ranges that nobody has asked for.
+    /// It sends ranges that were not requested.
     Odd,
-    /// It knows no ranges.
+    /// It does not support ranges.
     Plain,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Model {
     pub(super) run: Option<Run>,
     pub(super) kept: Option<u64>,
     pub(super) part: Option<(u64, u64)>,
-    /// By number: version, bytes, and how it ended.
+    /// By number: version, bytes, and the end.
     pub(super) clients: BTreeMap<usize, (u64, u64, Option<bool>)>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Model {
 pub(super) struct Run {
     pub(super) version: u64,
     pub(super) here: u64,
-    /// Where it last broke off, and how many attempts in a row have brought nothing.
+    /// Where it last broke off, and the number of consecutive attempts without progress.
     pub(super) had: u64,
     pub(super) attempts: usize,
     pub(super) is_open: bool,
@@ -98,7 +98,7 @@ impl Model {
         self.look_for_readers();
     }
 
-    /// The download may end now that nobody reads.
+    /// Lets the download end if it has no readers.
     pub(super) fn look_for_readers(&mut self) {
         let Some(run) = &self.run else { return };
         let percent = run.here * 100 > length(run.version) * u64::from(self.leaving.above_percent);
@@ -110,7 +110,7 @@ impl Model {
         }
     }
 
-    /// More has come, to `here` in all.
+    /// Bytes arrive, up to `here` in all.
     pub(super) fn comes(&mut self, here: u64) {
         let Some(run) = &mut self.run else { return };
         run.is_spilled |= self.disk_fails && here > run.here;
@@ -148,7 +148,7 @@ impl Model {
                 if !self.leaving.finishes || replaced == MAX_REPLACED {
                     return;
                 }
-                // What is no use as a rest is asked for once more, and so is a part found then.
+                // An unusable rest causes another request, and so does a segment found then.
                 if was_odd {
                     self.part = None;
                 }
