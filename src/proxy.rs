@@ -82,21 +82,21 @@ use self::amend::Amendment;
 use self::ask::Ask;
 use self::audience::Audience;
 use self::body::Body;
-use self::choose::Found;
-use self::decide::{Decision, Refusal};
+use self::choose::CopyLookup;
+use self::decide::{Decision, DecisionRefusal};
 use self::forwards::{Forwards, about_us, forwards_left};
 use self::interims::Interims;
-use self::last::{Asked, Last};
+use self::last::{LastAction, LastKey};
 use self::memento::NotChosen;
 use self::recode::Undecodable;
 use self::rules::Ruling;
 use self::site::Door;
-use self::status::{CacheStatus, Why};
+use self::status::{CacheStatus, HitReason};
 use self::target::{BadTarget, Resource, Target};
 use self::tunnel::Switch;
-use self::visitor::{ProxyServer, Visit, Visitor};
-use self::websocket::Handshake;
-use self::weigh::{Weighed, reads, weigh};
+use self::visitor::{PageVisit, ProxyServer, Visitor};
+use self::websocket::WebSocketHandshake;
+use self::weigh::{RequestPlan, reads, weigh};
 use crate::base::basic::Login;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -197,7 +197,7 @@ async fn answer(
                 return Box::pin(gateway::answer(&context, client, mode, own, request)).await;
             }
             let request = Request::from_parts(parts, incoming);
-            let visit = Visit { peer: client.visitor.peer, login };
+            let visit = PageVisit { peer: client.visitor.peer, login };
             client.server.own_page(mode, url, visit, request).await
         }
         Target::Everything => about_us(),
@@ -245,13 +245,17 @@ async fn resource_of(
     let (post, incoming) = if ask::has_small_body(&parts.method, &parts.headers) {
         match Box::pin(read_whole(incoming, context.base.config().options.socket_timeout)).await {
             Ok(whole) => (Some(whole), None),
-            Err(Unread::Broken) => return reply::plain(400, "the request's body ended early"),
-            Err(Unread::Stalled) => return reply::plain(408, "the request's body did not come"),
+            Err(BodyReadError::Broken) => {
+                return reply::plain(400, "the request's body ended early");
+            }
+            Err(BodyReadError::Stalled) => {
+                return reply::plain(408, "the request's body did not come");
+            }
         }
     } else {
         (None, Some(incoming))
     };
-    let rest = Rest { incoming, upgrade, handshake };
+    let rest = RequestRest { incoming, upgrade, handshake };
     Box::pin(decided(context, client, mode, resource, (parts, post), rest)).await
 }
 
@@ -281,15 +285,15 @@ async fn decided(
     mode: Mode,
     resource: Resource,
     (parts, post): (Parts, Option<Bytes>),
-    rest: Rest,
+    rest: RequestRest,
 ) -> Response<Body> {
     let owner = client.visitor.owner();
     let ask = Ask::new(context, owner, resource, parts, post, mode, clock::now());
     let account = context.storage.statistics.account(ask.bare.host());
-    let (asked, method) = (Asked::of(&ask), ask.method.clone());
+    let (asked, method) = (LastKey::of(&ask), ask.method.clone());
     let mut response = answer_to(context, client, ask, rest).await;
     if let Some(&status) = response.extensions().get::<CacheStatus>() {
-        let last = Last { at: clock::now(), method, answer: response.status(), status };
+        let last = LastAction { at: clock::now(), method, answer: response.status(), status };
         context.traffic.last.note(asked, last);
         let given = Given::begin(account, Outcome::from(status));
         response.extensions_mut().insert(given);
@@ -302,7 +306,7 @@ async fn answer_to(
     context: &Arc<ProxyContext>,
     client: &Client,
     mut ask: Ask,
-    rest: Rest,
+    rest: RequestRest,
 ) -> Response<Body> {
     let mode = ask.mode;
     match &ask.ruling {
@@ -318,7 +322,7 @@ async fn answer_to(
     if !protocols::allows_method(&ask.config, &ask.bare, &ask.method) {
         return stand_in::refused(context, &ask, Ruled::UnknownMethod);
     }
-    let Weighed { kept, found, decision } = match weigh(context, &mut ask).await {
+    let RequestPlan { kept, found, decision } = match weigh(context, &mut ask).await {
         Ok(weighed) => weighed,
         Err(NotChosen::Spool(error)) => return reply::spool_failed(context, &ask, &error),
         Err(error @ NotChosen::Malformed) => {
@@ -370,7 +374,7 @@ fn instead_of(
 }
 
 /// Why a request's body was not read.
-enum Unread {
+enum BodyReadError {
     Broken,
     Stalled,
 }
@@ -382,7 +386,7 @@ const SLOWEST_BODY: u64 = 16;
 
 /// Reads a body whose length is known to be small. `patience` is the time limit for each piece, and
 /// part of the limit for the whole body.
-async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, Unread> {
+async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, BodyReadError> {
     let mut whole = BytesMut::new();
     let length = body.size_hint().upper().unwrap_or(0);
     let until = Instant::now() + patience + Duration::from_secs(length.div_ceil(SLOWEST_BODY));
@@ -395,20 +399,20 @@ async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, Unr
                     whole.extend_from_slice(&data);
                 }
             }
-            Ok(Some(Err(_))) => return Err(Unread::Broken),
-            Err(_) => return Err(Unread::Stalled),
+            Ok(Some(Err(_))) => return Err(BodyReadError::Broken),
+            Err(_) => return Err(BodyReadError::Stalled),
         }
     }
 }
 
 /// The unread rest of a request, which may go to the origin.
-struct Rest {
+struct RequestRest {
     /// The body, if it was not read whole.
     incoming: Option<Incoming>,
     /// The connection, if it may switch to another protocol.
     upgrade: Option<OnUpgrade>,
     /// The expected response of the origin to a WebSocket request that came over HTTP/2.
-    handshake: Option<Handshake>,
+    handshake: Option<WebSocketHandshake>,
 }
 
 /// Takes the upgrade of the connection out of a request.
@@ -421,17 +425,17 @@ async fn act(
     context: &Arc<ProxyContext>,
     client: &Client,
     ask: Ask,
-    (kept, found): (Option<Arc<Kept>>, Found),
+    (kept, found): (Option<Arc<Kept>>, CopyLookup),
     decision: Decision,
-    rest: Rest,
+    rest: RequestRest,
 ) -> Response<Body> {
     match (decision, kept) {
         (Decision::Serve, Some(kept)) => {
             let why = match ask.mode {
-                _ if ask.asked.form_answer => Why::FormAnswer,
-                Mode::Offline if ask.post.is_some() => Why::SameBody,
-                Mode::Offline => ask.near.map_or(Why::Offline, Why::Near),
-                Mode::Autodial => Why::Autodial,
+                _ if ask.asked.form_answer => HitReason::FormAnswer,
+                Mode::Offline if ask.post.is_some() => HitReason::SameBody,
+                Mode::Offline => ask.near.map_or(HitReason::Offline, HitReason::Near),
+                Mode::Autodial => HitReason::Autodial,
                 Mode::Online => reused(&ask),
             };
             let response = kept::serve(context, &ask, &kept, CacheStatus::Hit(why));
@@ -473,7 +477,7 @@ async fn act(
             | Decision::ServeAndRefresh
             | Decision::ServeAndRevalidate,
             None,
-        ) => missing::refuse(context, &ask, Refusal::NotKept),
+        ) => missing::refuse(context, &ask, DecisionRefusal::NotKept),
     }
 }
 
@@ -489,15 +493,15 @@ async fn fetch_again(
         return instead_of(context, &ask.reader(), undecodable);
     }
     if ask.control.only_if_cached {
-        return missing::refuse(context, &ask, Refusal::NotKept);
+        return missing::refuse(context, &ask, DecisionRefusal::NotKept);
     }
     ask.verdict = None;
     ask.codings.ask_as_the_client();
-    Box::pin(through::fetch(context, client, ask, &Found::default())).await
+    Box::pin(through::fetch(context, client, ask, &CopyLookup::default())).await
 }
 
 /// Why the stored copy is served while online.
-fn reused(ask: &Ask) -> Why {
+fn reused(ask: &Ask) -> HitReason {
     let verdict = ask.verdict.as_ref();
     let by = match verdict.map(|verdict| (verdict.reuse, verdict.by)) {
         Some((Reuse::StaleTaken, _)) => Some("max-stale"),
@@ -505,7 +509,7 @@ fn reused(ask: &Ask) -> Why {
         Some((_, Some(option))) => Some(option.as_str()),
         Some((_, None)) | None => ask.overruled,
     };
-    Why::Reused { ttl: verdict.map_or(0, |verdict| verdict.freshness.ttl()), by }
+    HitReason::Reused { ttl: verdict.map_or(0, |verdict| verdict.freshness.ttl()), by }
 }
 
 fn bad_target(

@@ -66,7 +66,7 @@ use self::local_pages::Local;
 use crate::base::mode::Mode;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
-use crate::proxy::visitor::Visit;
+use crate::proxy::visitor::PageVisit;
 use crate::site::context::SiteContext;
 
 /// Answers a request for one of our own pages, or a call of the API, at `url`, which is local.
@@ -77,7 +77,7 @@ pub async fn over_tcp(
     context: Arc<SiteContext>,
     mode: Mode,
     url: &CanonicalUrl,
-    visit: Visit,
+    visit: PageVisit,
     request: Request<Incoming>,
 ) -> Response<Body> {
     let mut response = respond(context, mode, url, visit, request).await;
@@ -89,7 +89,7 @@ async fn respond(
     context: Arc<SiteContext>,
     mode: Mode,
     url: &CanonicalUrl,
-    visit: Visit,
+    visit: PageVisit,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let mut caller = Caller::over_tcp(context, mode, url, &visit, &request);

@@ -11,12 +11,12 @@ use hyper::Request;
 use hyper::http::request::Parts;
 use tempfile::TempDir;
 use wwwoffle::base::mode::Mode;
-use wwwoffle::proxy::decide::{Asked, Kept, MethodKind, Online, Queueing, decide};
+use wwwoffle::proxy::decide::{DecisionInput, CopyState, MethodKind, OnlineUse, Queueing, decide};
 use wwwoffle_http::head;
 use wwwoffle::proxy::intent::Intent;
 use wwwoffle::proxy::rules::Standing;
 use wwwoffle::proxy::site::Door;
-use wwwoffle::proxy::status::{CacheStatus, Why};
+use wwwoffle::proxy::status::{CacheStatus, HitReason};
 use wwwoffle::proxy::target;
 use wwwoffle_bench_serving::{Shape, fill};
 use wwwoffle_spool::{Body, Entry, Options, Place, Spool};
@@ -79,25 +79,25 @@ fn heads(criterion: &mut Criterion) {
     criterion.bench_function("write a head", |bencher| {
         bencher.iter(|| head::write_response(black_box(status), black_box(&fields)));
     });
-    let why = CacheStatus::Hit(Why::Reused { ttl: 86_400, by: None });
+    let why = CacheStatus::Hit(HitReason::Reused { ttl: 86_400, by: None });
     criterion
         .bench_function("write Cache-Status", |bencher| bencher.iter(|| black_box(why).value()));
 }
 
 fn decision(criterion: &mut Criterion) {
-    let asked = Asked {
+    let asked = DecisionInput {
         method: MethodKind::Get,
         intent: Intent::Person,
         reload: false,
         only_if_cached: false,
         upgrade: false,
         noise: false,
-        standing: Standing::Usual,
+        standing: StoragePolicy::Usual,
         queueing: Queueing::Usual,
         recursive: false,
     };
     criterion.bench_function("decide", |bencher| {
-        bencher.iter(|| decide(Mode::Online, Kept::Whole, Online::Fresh, black_box(asked)));
+        bencher.iter(|| decide(Mode::Online, CopyState::Whole, OnlineUse::Fresh, black_box(asked)));
     });
 }
 

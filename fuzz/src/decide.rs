@@ -9,10 +9,10 @@ use hyper::header::{
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle::base::mode::Mode;
 use wwwoffle::proxy::decide::{
-    Asked, Decision, Kept, MethodKind, Online, Queueing, Refusal, decide,
+    CopyState, Decision, DecisionInput, DecisionRefusal, MethodKind, OnlineUse, Queueing, decide,
 };
 use wwwoffle::proxy::intent::Intent;
-use wwwoffle::proxy::rules::Standing;
+use wwwoffle::proxy::rules::StoragePolicy;
 use wwwoffle_http::caching::control::RequestControl;
 use wwwoffle_http::caching::freshness::{ExchangeTimes, Heuristics};
 use wwwoffle_http::caching::reuse::{
@@ -36,16 +36,17 @@ pub fn run(data: &[u8]) {
     case.is_as_the_model_says(&verdict);
     case.forbids_what_is_forbidden(&verdict);
     let control = RequestControl::of(&case.request);
-    let asked = Asked {
+    let asked = DecisionInput {
         reload: control.is_reload(),
         only_if_cached: control.only_if_cached,
         ..asked(&mut input)
     };
-    let kept = input.pick(&[Kept::Whole, Kept::Whole, Kept::Uncoded, Kept::Nothing]);
+    let kept =
+        input.pick(&[CopyState::Whole, CopyState::Whole, CopyState::Uncoded, CopyState::Nothing]);
     for mode in [Mode::Online, Mode::Autodial, Mode::Offline] {
         let decision = decide(mode, kept, verdict.reuse.into(), asked);
         is_sound(mode, kept, verdict.reuse.into(), asked, decision);
-        if mode == Mode::Online && asked.standing == Standing::Usual && !asked.form_answer {
+        if mode == Mode::Online && asked.standing == StoragePolicy::Usual && !asked.form_answer {
             case.is_used_only_if_it_may(&verdict, kept, asked, decision);
         }
     }
@@ -267,8 +268,8 @@ impl Case {
     fn is_used_only_if_it_may(
         &self,
         verdict: &Verdict,
-        kept: Kept,
-        asked: Asked,
+        kept: CopyState,
+        asked: DecisionInput,
         decision: Decision,
     ) {
         let is_used = matches!(decision, Decision::Serve | Decision::ServeAndRevalidate);
@@ -277,10 +278,10 @@ impl Case {
         }
         if is_used {
             assert!(matches!(verdict.reuse, Reuse::Fresh | Reuse::StaleTaken | Reuse::Refreshing));
-            assert!(kept != Kept::Nothing && !asked.reload, "{decision:?}");
+            assert!(kept != CopyState::Nothing && !asked.reload, "{decision:?}");
         }
         let is_get = asked.method == MethodKind::Get && !asked.upgrade && !asked.dated;
-        let is_plain = is_get && kept == Kept::Whole;
+        let is_plain = is_get && kept == CopyState::Whole;
         if is_plain && verdict.reuse == Reuse::Fresh {
             assert_eq!(decision, Decision::Serve);
         }
@@ -372,9 +373,9 @@ fn policy(input: &mut Input<'_>) -> Policy {
     policy
 }
 
-fn asked(input: &mut Input<'_>) -> Asked {
+fn asked(input: &mut Input<'_>) -> DecisionInput {
     use MethodKind::{Get, Head, Other, Post};
-    Asked {
+    DecisionInput {
         method: input.pick(&[Get, Get, Get, Head, Post, Other]),
         intent: input.pick(&[Intent::Person, Intent::Part, Intent::Program]),
         reload: false,
@@ -383,10 +384,10 @@ fn asked(input: &mut Input<'_>) -> Asked {
         noise: input.byte() % 8 == 1,
         event_stream: false,
         standing: input.pick(&[
-            Standing::Usual,
-            Standing::Usual,
-            Standing::NeverKept,
-            Standing::Nearby,
+            StoragePolicy::Usual,
+            StoragePolicy::Usual,
+            StoragePolicy::NeverKept,
+            StoragePolicy::Nearby,
         ]),
         queueing: input.pick(&[Queueing::Usual, Queueing::Asking, Queueing::Never]),
         recursive: input.flag(),
@@ -396,7 +397,13 @@ fn asked(input: &mut Input<'_>) -> Asked {
 }
 
 /// What must never be, whatever the table says.
-fn is_sound(mode: Mode, kept: Kept, online: Online, asked: Asked, decision: Decision) {
+fn is_sound(
+    mode: Mode,
+    kept: CopyState,
+    online: OnlineUse,
+    asked: DecisionInput,
+    decision: Decision,
+) {
     use Decision as D;
     let told = || format!("{mode} {kept:?} {online:?} {asked:?} {decision:?}");
     let dials = matches!(decision, D::Fetch | D::Pass | D::Revalidate | D::ServeAndRevalidate);
@@ -404,21 +411,29 @@ fn is_sound(mode: Mode, kept: Kept, online: Online, asked: Asked, decision: Deci
         matches!(decision, D::Serve | D::ServeVersion | D::ServeAndRefresh | D::ServeAndRevalidate);
     let queues = matches!(decision, D::QueuePage | D::QueuePart | D::ServeAndRefresh);
     if asked.form_answer {
-        let is_refused = decision == D::Refuse(Refusal::FormAnswer);
-        let asks = decision == D::Confirm && kept != Kept::Nothing && asked.reload;
+        let is_refused = decision == D::Refuse(DecisionRefusal::FormAnswer);
+        let asks = decision == D::Confirm && kept != CopyState::Nothing && asked.reload;
         let is_served = matches!(decision, D::Serve | D::ServeVersion);
         assert!(is_refused || asks || is_served, "{}", told());
-        assert!(!(serves && kept == Kept::Nothing), "{}", told());
+        assert!(!(serves && kept == CopyState::Nothing), "{}", told());
         return;
     }
-    assert!(!(mode == Mode::Offline && dials && asked.standing != Standing::Nearby), "{}", told());
+    assert!(
+        !(mode == Mode::Offline && dials && asked.standing != StoragePolicy::Nearby),
+        "{}",
+        told()
+    );
     assert!(!(mode != Mode::Offline && queues), "{}", told());
     assert!(!(asked.only_if_cached && dials), "{}", told());
-    assert!(!(serves && kept == Kept::Nothing), "{}", told());
-    assert!(!(decision == D::Revalidate && kept == Kept::Nothing), "{}", told());
-    assert!(!(asked.standing != Standing::Usual && (serves || queues)), "{}", told());
-    assert!(!(asked.noise && queues && kept == Kept::Nothing), "{}", told());
-    assert!(!(asked.queueing == Queueing::Never && queues && kept == Kept::Nothing), "{}", told());
+    assert!(!(serves && kept == CopyState::Nothing), "{}", told());
+    assert!(!(decision == D::Revalidate && kept == CopyState::Nothing), "{}", told());
+    assert!(!(asked.standing != StoragePolicy::Usual && (serves || queues)), "{}", told());
+    assert!(!(asked.noise && queues && kept == CopyState::Nothing), "{}", told());
+    assert!(
+        !(asked.queueing == Queueing::Never && queues && kept == CopyState::Nothing),
+        "{}",
+        told()
+    );
     assert!(!(asked.upgrade && mode != Mode::Offline && decision == D::Fetch), "{}", told());
     match asked.method {
         MethodKind::Get => {}
@@ -437,10 +452,13 @@ fn is_sound(mode: Mode, kept: Kept, online: Online, asked: Asked, decision: Deci
         }
     }
     let reads = matches!(asked.method, MethodKind::Get | MethodKind::Head);
-    let is_of_then = asked.dated && reads && !asked.upgrade && kept != Kept::Nothing;
-    let may_be = is_of_then && asked.standing == Standing::Usual;
+    let is_of_then = asked.dated && reads && !asked.upgrade && kept != CopyState::Nothing;
+    let may_be = is_of_then && asked.standing == StoragePolicy::Usual;
     assert_eq!(decision == D::ServeVersion, may_be, "{}", told());
-    if mode == Mode::Offline && reads && kept != Kept::Nothing && asked.standing == Standing::Usual
+    if mode == Mode::Offline
+        && reads
+        && kept != CopyState::Nothing
+        && asked.standing == StoragePolicy::Usual
     {
         assert!(serves || decision == D::Confirm, "what is kept can be read: {}", told());
     }

@@ -14,7 +14,7 @@ use wwwoffle::base::basic::Login;
 use wwwoffle::proxy::conditional::{self, Conditions};
 use wwwoffle::proxy::intent::intent;
 use wwwoffle::proxy::rules::Asker;
-use wwwoffle::proxy::site::{Door, Site};
+use wwwoffle::proxy::site::{Door, HttpsSite};
 use wwwoffle::proxy::target::{self, Resource, Target};
 use wwwoffle_http::caching::coding::{AcceptedCodings, CodingTerms};
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
@@ -325,7 +325,7 @@ fn targets(mut input: Input<'_>) {
     let door = match input.byte() % 3 {
         0 => Door::Plain,
         1 => Door::Secured,
-        _ => match Site::of(input.line(), 8443, &LocalHost::default()) {
+        _ => match HttpsSite::of(input.line(), 8443, &LocalHost::default()) {
             Ok(site) => Door::Site(site.into()),
             Err(_) => return,
         },

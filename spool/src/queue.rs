@@ -466,7 +466,8 @@ fn is_repeatable(request: &OutgoingSummary) -> bool {
 pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>> {
     let mut list = Vec::new();
     for key in keys(disk, root)? {
-        if let RequestLookup::Request(request) = read(disk, &request_path(root, &key), &key, None)? {
+        if let RequestLookup::Request(request) = read(disk, &request_path(root, &key), &key, None)?
+        {
             list.push(request.summary());
         }
     }

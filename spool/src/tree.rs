@@ -158,7 +158,8 @@ impl Tree {
     /// The entry at a place, and of one that says no variant the one stored last. What is not whole
     /// is set aside.
     pub(crate) fn entry(&self, place: &Place) -> Result<Lookup> {
-        let which = if place.variant_text().is_empty() { VariantChoice::All } else { VariantChoice::Exact };
+        let which =
+            if place.variant_text().is_empty() { VariantChoice::All } else { VariantChoice::Exact };
         let mut entries = self.lookup(place, which)?;
         if !entries.found.is_empty() {
             self.tell(entries.set_aside.drain(..));
@@ -252,7 +253,11 @@ impl Tree {
     }
 
     /// The same, if what is at its place then is what it may take the place of; false if not.
-    pub(crate) fn admit_over(&self, finished: FinishedFile, over: ReplaceCondition<'_>) -> Result<bool> {
+    pub(crate) fn admit_over(
+        &self,
+        finished: FinishedFile,
+        over: ReplaceCondition<'_>,
+    ) -> Result<bool> {
         if self.root.durability == Durability::Each {
             finished.sync()?;
         }
@@ -273,7 +278,9 @@ impl Tree {
                 ReplaceCondition::Anything => false,
                 ReplaceCondition::Nothing => !now()?.is_empty(),
                 ReplaceCondition::Only(id) => now()?.first().is_none_or(|now| now.id() != id),
-                ReplaceCondition::Seen(seen) => now()?.first().is_none_or(|now| !is_unchanged(now, seen)),
+                ReplaceCondition::Seen(seen) => {
+                    now()?.first().is_none_or(|now| !is_unchanged(now, seen))
+                }
             })
         };
         let _told = self.changing(place);
@@ -410,7 +417,10 @@ impl Tree {
         let expected = ExpectedEntry { place, name: place.variant_name() };
         let read = read::read(&*self.root.disk, &self.root.path, path, Some(expected));
         let Ok(Content::Whole(now)) = read else { return };
-        if !matches!(overlay::read(&*self.root.disk, &overlay, &now), Ok(OverlayLookup::Its(_)) | Err(_)) {
+        if !matches!(
+            overlay::read(&*self.root.disk, &overlay, &now),
+            Ok(OverlayLookup::Its(_)) | Err(_)
+        ) {
             let _ = self.root.disk.remove_file(&overlay);
         }
     }

@@ -26,9 +26,11 @@ use crate::base::owner::{Owner, Places, Whose};
 use crate::base::spelling::Spelling;
 use crate::fetch::context::FetchContext;
 use crate::net::upstream::Failure;
-use crate::proxy::download::{Allowance, Download, Headed, Job, Joined, Leaving, Outcome, run};
-use crate::proxy::keep::Keeping;
-use crate::proxy::rules::{Asker, Ruling, Standing, parent, ruled};
+use crate::proxy::download::{
+    Allowance, Download, DownloadEnd, DownloadJob, HeadOutcome, Joined, LeavingRules, run,
+};
+use crate::proxy::keep::StorageRules;
+use crate::proxy::rules::{Asker, Ruling, StoragePolicy, parent, ruled};
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, choose, verdict};
 use crate::storage::store::Kept;
@@ -54,33 +56,33 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
     }
     let (download, outcome, wait) = carry_out(context, outgoing, &request.headers, job).await;
     match outcome {
-        Outcome::Kept(status) => match download.head().await {
-            Headed::Keeping(head) => {
+        DownloadEnd::Kept(status) => match download.head().await {
+            HeadOutcome::Keeping(head) => {
                 let (fields, known) = (&head.fields, None);
                 let answered =
                     Answered { request: &request, places: &places, status, fields, known };
                 let bytes = download.feed().length();
                 done(context, outgoing, &answered, bytes, Brought::Fetched).await
             }
-            Headed::Unchanged(confirmed) => {
+            HeadOutcome::Unchanged(confirmed) => {
                 let mut answered = known(&request, &places, &confirmed.kept);
                 answered.fields = &confirmed.fields;
                 let bytes = confirmed.kept.entry.body_len();
                 done(context, outgoing, &answered, bytes, Brought::Unchanged).await
             }
-            Headed::Passing(_) | Headed::Unkeepable(_) | Headed::Failed(_) => {
+            HeadOutcome::Passing(_) | HeadOutcome::Unkeepable(_) | HeadOutcome::Failed(_) => {
                 let (led, how) = (Following::default(), Brought::Fetched);
                 Verdict::Done { status, bytes: 0, led, how }
             }
         },
-        Outcome::NotKept(status, reason) => not_kept(status, reason, wait),
-        Outcome::Unkeepable(error) => Verdict::Again {
+        DownloadEnd::NotKept(status, reason) => not_kept(status, reason, wait),
+        DownloadEnd::Unkeepable(error) => Verdict::Again {
             error: error_chain(error.as_ref()),
             status: None,
             acted: true,
             wait: None,
         },
-        Outcome::Failed(failure) => match &*failure {
+        DownloadEnd::Failed(failure) => match &*failure {
             Failure::Offline | Failure::Stopping | Failure::OverBudget => Verdict::Untried,
             Failure::TooLong(bytes) => Verdict::TooLong { bytes: *bytes },
             failure if failure.may_pass() => {
@@ -97,7 +99,7 @@ pub(super) struct Foreseen {
     /// The recorded request with its secrets.
     pub(super) request: Parts,
     /// The download that would run.
-    pub(super) job: Job,
+    pub(super) job: DownloadJob,
     /// The stored copy, if any.
     pub(super) kept: Option<Arc<Kept>>,
     /// How the stored copy arrived, if it answers the request.
@@ -197,8 +199,8 @@ async fn carry_out(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
     fields: &HeaderMap,
-    job: Job,
-) -> (Arc<Download>, Outcome, Option<Duration>) {
+    job: DownloadJob,
+) -> (Arc<Download>, DownloadEnd, Option<Duration>) {
     let downloads = &context.proxy.traffic.downloads;
     if outgoing.kind != RequestKind::Post {
         let about = job.about.identities();
@@ -206,7 +208,7 @@ async fn carry_out(
             Joined::Running(download) => {
                 let (download, outcome) = download.outcome().await;
                 let is_elsewhere = match download.head().await {
-                    Headed::Keeping(head) => {
+                    HeadOutcome::Keeping(head) => {
                         (head.whose == Whose::Own && !download.is_of(&job.places))
                             || !download.serves(fields, &head.fields)
                     }
@@ -214,7 +216,7 @@ async fn carry_out(
                 };
                 let is_left = matches!(
                     &outcome,
-                    Outcome::Failed(failure)
+                    DownloadEnd::Failed(failure)
                         if matches!(**failure, Failure::Abandoned | Failure::Inward { .. })
                 );
                 if !is_elsewhere && !is_left {
@@ -231,9 +233,9 @@ async fn carry_out(
 
 async fn run_ours(
     context: &Arc<FetchContext>,
-    job: Job,
+    job: DownloadJob,
     download: Arc<Download>,
-) -> (Arc<Download>, Outcome, Option<Duration>) {
+) -> (Arc<Download>, DownloadEnd, Option<Duration>) {
     context.base.tasks.spawn(run(Arc::clone(&context.proxy), job, Arc::clone(&download)));
     let (download, outcome) = download.outcome().await;
     // A response that is not stored has no reader here. The response to a client belongs to the
@@ -260,8 +262,8 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Ver
         },
     );
     let to = match ruled(&context.base.config(), &url, &asker) {
-        Ruling::Usual(Standing::Usual) => return None,
-        Ruling::Usual(Standing::NeverKept | Standing::Nearby) => {
+        Ruling::Usual(StoragePolicy::Usual) => return None,
+        Ruling::Usual(StoragePolicy::NeverKept | StoragePolicy::Nearby) => {
             return failed("the configuration says that it is never kept");
         }
         Ruling::Blocked { by, .. } => {
@@ -290,7 +292,7 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Ver
 async fn prepare(
     context: &FetchContext,
     outgoing: &Outgoing,
-) -> Result<(Parts, Job, Option<Arc<Kept>>), String> {
+) -> Result<(Parts, DownloadJob, Option<Arc<Kept>>), String> {
     let request = recorded(outgoing)?;
     // Only its port is used: path and fields are as recorded.
     let mut resource =
@@ -312,17 +314,20 @@ async fn prepare(
     let found = found.map_err(|error| error_chain(&error))?;
     let personal = !matches!(outgoing.secrets, Secrets::None);
     let is_form = outgoing.kind == RequestKind::Post;
-    let job = Job {
+    let job = DownloadJob {
         places,
         origin: resource.origin,
         head: sent,
         body: (!outgoing.body.is_empty() || is_form).then(|| Bytes::from(outgoing.body.clone())),
         kept: found.spelled_alike().map(|kept| kept.status),
         // A queued request waits for a page, so it can wait longer.
-        keeping: Keeping { errors: false, ..Keeping::of(&config, &parts, &request.headers) },
+        keeping: StorageRules {
+            errors: false,
+            ..StorageRules::of(&config, &parts, &request.headers)
+        },
         answers: None,
         about: found.about(|_| !is_form, personal),
-        leaving: Leaving::queued(&config, &UrlParts::of(&url)),
+        leaving: LeavingRules::queued(&config, &UrlParts::of(&url)),
         allowance: allowance(context, outgoing, &parts),
         interim: None,
     };

@@ -13,7 +13,7 @@ use crate::base::owner::Requester;
 use crate::fetch::context::FetchContext;
 use crate::proxy::ask::Ask;
 use crate::proxy::censor::OUR_USER_AGENT;
-use crate::proxy::rules::{Ruling, Standing};
+use crate::proxy::rules::{Ruling, StoragePolicy};
 use crate::proxy::target::{BadTarget, Resource, of_url};
 use crate::storage::lookup::look_up;
 use crate::storage::store::timestamp;
@@ -157,10 +157,10 @@ pub(super) fn follow_aliases(
             Ruling::Moved { to, .. } => to,
             Ruling::Blocked { .. } => return Err(WantError::Blocked(shown())),
             Ruling::OtherProtocol => return Err(WantError::OtherProtocol(shown())),
-            Ruling::Usual(Standing::NeverKept | Standing::Nearby) => {
+            Ruling::Usual(StoragePolicy::NeverKept | StoragePolicy::Nearby) => {
                 return Err(WantError::NeverKept(shown()));
             }
-            Ruling::Usual(Standing::Usual) => return Ok(ask),
+            Ruling::Usual(StoragePolicy::Usual) => return Ok(ask),
         };
         ask = self::ask(context, requester, of_url(to, &context.base.local)?);
     }

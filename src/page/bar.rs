@@ -16,7 +16,7 @@ use wwwoffle_html::rewrite::Bar;
 use wwwoffle_html::rewrite::csp::style_source;
 
 #[derive(Serialize)]
-struct View {
+struct BarView {
     /// When the origin last confirmed the page; `None` if it was fetched just now.
     kept: Option<ShownTime>,
     age: Option<Text>,
@@ -36,7 +36,7 @@ pub fn bar(
     now: Timestamp,
 ) -> Bar {
     let url = ShownUrl::new(url).href.unwrap_or_default();
-    let view = View {
+    let view = BarView {
         kept: kept.map(|kept| ShownTime::new(kept, &shell.zone)),
         age: kept.map(|kept| age(kept, now)),
         refresh: links::fetch(&url),

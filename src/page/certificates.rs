@@ -66,7 +66,7 @@ impl CertificateView {
 
 /// The state of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing<'a> {
+pub enum CertificateState<'a> {
     /// The certificate was refused.
     Refused {
         /// The fault of the certificate, in words.
@@ -82,13 +82,13 @@ pub enum Standing<'a> {
 
 /// The content of the page `/certificate`.
 #[derive(Clone, Copy, Debug)]
-pub struct Site<'a> {
+pub struct CertificatePage<'a> {
     /// Host and port.
     pub site: &'a str,
     /// The requested page, if it is one of this host.
     pub url: Option<&'a str>,
     /// The state of its certificate.
-    pub standing: Standing<'a>,
+    pub standing: CertificateState<'a>,
     /// The certificate and the chain that was sent with it.
     pub chain: Option<&'a Chain>,
     /// The fingerprint, 64 hex digits; empty if there is no certificate.
@@ -100,7 +100,7 @@ pub struct Site<'a> {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct CertificatePageView<'a> {
     site: String,
     state: &'static str,
     fault: Option<String>,
@@ -117,11 +117,13 @@ struct View<'a> {
 
 /// Renders the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, site: &Site<'_>, token: &str) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, site: &CertificatePage<'_>, token: &str) -> Page {
     let (state, fault, differs) = match site.standing {
-        Standing::Refused { fault, differs } => ("refused", Some(shown::text(fault)), differs),
-        Standing::Allowed => ("allowed", None, false),
-        Standing::Unknown => ("unknown", None, false),
+        CertificateState::Refused { fault, differs } => {
+            ("refused", Some(shown::text(fault)), differs)
+        }
+        CertificateState::Allowed => ("allowed", None, false),
+        CertificateState::Unknown => ("unknown", None, false),
     };
     let entry =
         || format!("{{ host = \"{}\", sha256 = \"{}\" }}", shown::text(site.site), site.sha256);
@@ -130,7 +132,7 @@ pub fn page(templates: &Templates, shell: &Shell, site: &Site<'_>, token: &str) 
     // brackets.
     let command = || format!("wwwoffle config add https.allowed-certificates '{}'", entry());
     let url = site.url.map(ShownUrl::new);
-    let view = View {
+    let view = CertificatePageView {
         site: shown::text(site.site),
         state,
         fault,
@@ -166,8 +168,8 @@ pub(crate) mod tests {
         Chain { certificates: vec![one; 8], left_out: 2 }
     }
 
-    fn site<'a>(standing: Standing<'a>, chain: &'a Chain) -> Site<'a> {
-        Site {
+    fn site<'a>(standing: CertificateState<'a>, chain: &'a Chain) -> CertificatePage<'a> {
+        CertificatePage {
             site: "old.example:8443",
             url: Some("https://old.example:8443/p"),
             standing,
@@ -178,7 +180,7 @@ pub(crate) mod tests {
         }
     }
 
-    fn body(site: &Site<'_>) -> String {
+    fn body(site: &CertificatePage<'_>) -> String {
         let page = page(&templates(), &shell(), site, "f00");
         assert_harmless(&page);
         page.body
@@ -187,7 +189,7 @@ pub(crate) mod tests {
     #[test]
     fn a_refused_one_has_the_form_and_its_chain() {
         let chain = chain("CN=a.example");
-        let refused = Standing::Refused { fault: "it is self-signed", differs: true };
+        let refused = CertificateState::Refused { fault: "it is self-signed", differs: true };
         let text = body(&site(refused, &chain));
         for want in [
             "action=\"http://localhost:8080/control/certificate/allow\"",
@@ -204,13 +206,13 @@ pub(crate) mod tests {
         ] {
             assert!(text.contains(want), "{want} in {text}");
         }
-        let without = Site { file: None, ..site(refused, &chain) };
+        let without = CertificatePage { file: None, ..site(refused, &chain) };
         let text = body(&without);
         assert!(!text.contains("<form"), "{text}");
         assert!(
             text.contains("[{ host = &quot;old.example:8443&quot;, sha256 = &quot;abcd&quot; }]")
         );
-        let text = body(&Site { has_button: false, ..site(refused, &chain) });
+        let text = body(&CertificatePage { has_button: false, ..site(refused, &chain) });
         assert!(!text.contains("<form"), "{text}");
         assert!(
             text.contains("wwwoffle config add https.allowed-certificates &#x27;{ host"),
@@ -220,9 +222,10 @@ pub(crate) mod tests {
 
     #[test]
     fn without_a_refusal_there_is_no_form() {
-        for (standing, words) in
-            [(Standing::Allowed, "is allowed for this host"), (Standing::Unknown, "No certificate")]
-        {
+        for (standing, words) in [
+            (CertificateState::Allowed, "is allowed for this host"),
+            (CertificateState::Unknown, "No certificate"),
+        ] {
             let text = body(&site(standing, &Chain::default()));
             assert!(text.contains(words) && !text.contains("<form"), "{text}");
         }
@@ -232,18 +235,18 @@ pub(crate) mod tests {
     fn hostile_values_are_text() {
         for text in hostile() {
             let chain = chain(&text);
-            let site = Site {
+            let site = CertificatePage {
                 site: &text,
                 url: Some(&text),
-                standing: Standing::Refused { fault: &text, differs: false },
+                standing: CertificateState::Refused { fault: &text, differs: false },
                 chain: Some(&chain),
                 sha256: "00",
                 file: Some(&text),
                 has_button: true,
             };
             body(&site);
-            body(&Site { file: None, ..site });
-            body(&Site { has_button: false, ..site });
+            body(&CertificatePage { file: None, ..site });
+            body(&CertificatePage { has_button: false, ..site });
         }
     }
 

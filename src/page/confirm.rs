@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::base::shown::{self, ShownUrl};
-use crate::page::ways::Way;
+use crate::page::ways::PageLink;
 use crate::page::{Page, Shell, Templates};
 
 /// The content of the page. The daemon keeps the body itself under the ticket.
@@ -26,7 +26,7 @@ pub struct Confirm<'a> {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct ConfirmPageView<'a> {
     is_form: bool,
     method: String,
     url: ShownUrl,
@@ -35,7 +35,7 @@ struct View<'a> {
     ticket: &'a str,
     token: &'a str,
     kept: Option<ShownUrl>,
-    ways: Vec<Way>,
+    ways: Vec<PageLink>,
 }
 
 /// Renders the page, with status 504.
@@ -44,9 +44,10 @@ pub fn page(templates: &Templates, shell: &Shell, confirm: &Confirm<'_>) -> Page
     let url = confirm.url;
     let is_form = confirm.method == "POST";
     // A form has no stored pages like it, and its address finds none.
-    let like = [Way::like(url), Way::choices(url)].into_iter().flatten().filter(|_| !is_form);
-    let view = View {
-        ways: like.chain([Way::mode(shell.mode), Way::queue()]).collect(),
+    let like =
+        [PageLink::like(url), PageLink::choices(url)].into_iter().flatten().filter(|_| !is_form);
+    let view = ConfirmPageView {
+        ways: like.chain([PageLink::mode(shell.mode), PageLink::queue()]).collect(),
         is_form,
         method: shown::text(confirm.method),
         url: ShownUrl::new(confirm.url),

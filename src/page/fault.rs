@@ -6,12 +6,12 @@ use crate::base::text::Text;
 
 /// The fault of one field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct FormFault {
     field: &'static str,
     text: Text,
 }
 
-impl Fault {
+impl FormFault {
     /// Makes the fault `text` of the field `field`.
     #[must_use]
     pub const fn new(field: &'static str, text: Text) -> Self {
@@ -28,6 +28,6 @@ impl Fault {
 /// The status of a form that is shown again: its syntax is correct, but its content cannot be
 /// processed (RFC 9110 §15.5.21).
 #[must_use]
-pub const fn status(faults: &[Fault]) -> u16 {
+pub const fn status(faults: &[FormFault]) -> u16 {
     if faults.is_empty() { 200 } else { 422 }
 }

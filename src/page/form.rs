@@ -11,7 +11,7 @@ const MOST_FIELDS: usize = 64;
 
 /// The fields of a form, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Form {
+pub struct SubmittedForm {
     fields: Vec<(String, String)>,
 }
 
@@ -32,7 +32,7 @@ pub enum BadForm {
     NotUtf8,
 }
 
-impl Form {
+impl SubmittedForm {
     /// Parses the body of a form.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ fn decode(field: &[u8]) -> Result<String, BadForm> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadForm, Form, LONGEST_FORM, MOST_FIELDS};
+    use super::{BadForm, LONGEST_FORM, MOST_FIELDS, SubmittedForm};
 
     const TYPE: Option<&str> = Some("Application/X-WWW-form-urlencoded; charset=utf-8");
 
@@ -85,7 +85,7 @@ mod tests {
     fn fields_are_decoded() {
         let body = b"url=http%3A%2F%2Fa%2F%3Fb%3Dc%26d&&token=a+b%2B&empty=&bare\
             &%C3%A9=%c3%A9&p=5%&q=%zz&url=2";
-        let form = Form::parse(TYPE, body).unwrap();
+        let form = SubmittedForm::parse(TYPE, body).unwrap();
         let table = [
             ("url", Some("http://a/?b=c&d")),
             ("token", Some("a b+")),
@@ -99,18 +99,24 @@ mod tests {
         for (name, want) in table {
             assert_eq!(form.value(name), want, "{name}");
         }
-        assert_eq!(Form::parse(TYPE, b""), Ok(Form::default()));
+        assert_eq!(SubmittedForm::parse(TYPE, b""), Ok(SubmittedForm::default()));
     }
 
     #[test]
     fn what_is_no_form_of_ours_is_refused() {
-        assert_eq!(Form::parse(None, b""), Err(BadForm::WrongType));
-        assert_eq!(Form::parse(Some("text/plain"), b"a=b"), Err(BadForm::WrongType));
-        assert_eq!(Form::parse(TYPE, b"a=%ff"), Err(BadForm::NotUtf8));
-        assert_eq!(Form::parse(TYPE, &vec![b'a'; LONGEST_FORM + 1]), Err(BadForm::TooLong));
-        assert!(Form::parse(TYPE, &vec![b'a'; LONGEST_FORM]).is_ok());
+        assert_eq!(SubmittedForm::parse(None, b""), Err(BadForm::WrongType));
+        assert_eq!(SubmittedForm::parse(Some("text/plain"), b"a=b"), Err(BadForm::WrongType));
+        assert_eq!(SubmittedForm::parse(TYPE, b"a=%ff"), Err(BadForm::NotUtf8));
+        assert_eq!(
+            SubmittedForm::parse(TYPE, &vec![b'a'; LONGEST_FORM + 1]),
+            Err(BadForm::TooLong)
+        );
+        assert!(SubmittedForm::parse(TYPE, &vec![b'a'; LONGEST_FORM]).is_ok());
         let many = "a=b&".repeat(MOST_FIELDS);
-        assert!(Form::parse(TYPE, many.as_bytes()).is_ok());
-        assert_eq!(Form::parse(TYPE, (many + "c").as_bytes()), Err(BadForm::TooManyFields));
+        assert!(SubmittedForm::parse(TYPE, many.as_bytes()).is_ok());
+        assert_eq!(
+            SubmittedForm::parse(TYPE, (many + "c").as_bytes()),
+            Err(BadForm::TooManyFields)
+        );
     }
 }

@@ -37,7 +37,7 @@ struct SendView<'a> {
 }
 
 #[derive(Serialize)]
-struct View {
+struct GatewayFormView {
     path: &'static str,
     typed: String,
     refused: Option<String>,
@@ -47,7 +47,7 @@ struct View {
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, typed: Option<(&str, &str)>) -> Page {
     let (typed, refused) = typed.unzip();
-    let view = View {
+    let view = GatewayFormView {
         path: PATH,
         typed: shown::text(typed.unwrap_or_default()),
         refused: refused.map(shown::text),

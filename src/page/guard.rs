@@ -7,7 +7,7 @@
 
 /// The input of the decision, which the caller takes from the request.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct Attempt<'a> {
     /// The way on which the request reached us.
     pub over: Over,
     /// Whether the method promises to change nothing: GET, HEAD or OPTIONS.
@@ -25,9 +25,9 @@ pub struct Asked<'a> {
     /// The validity of the token.
     pub token: Token,
     /// The scope of the action.
-    pub scope: Scope,
+    pub scope: ActionScope,
     /// Why the caller may not do it, regardless of the page that sent it here. `None` if it may.
-    pub lacks: Option<Refusal>,
+    pub lacks: Option<GuardRefusal>,
 }
 
 /// How a request reached us.
@@ -61,7 +61,7 @@ pub enum Token {
 
 /// The scope of the action that the request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum ActionScope {
     /// Any action: it must come from a page of ours, with the general token.
     General,
     /// One action, named by its token: undo one request, confirm one, fetch one page. It comes from
@@ -72,16 +72,16 @@ pub enum Scope {
 
 /// The decision of the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GuardVerdict {
     /// The request may pass.
     Allow,
     /// The request is refused.
-    Refuse(Refusal),
+    Refuse(GuardRefusal),
 }
 
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum GuardRefusal {
     /// `Host` is not a name of ours.
     #[error("the address used is not one of this proxy's own names")]
     ForeignHost,
@@ -113,36 +113,36 @@ pub enum Refusal {
 /// A request with a safe method passes if its `Host` is ours and no other site makes the browser
 /// load it in the background: it changes nothing.
 #[must_use]
-pub fn guard(asked: &Asked<'_>) -> Verdict {
+pub fn guard(asked: &Attempt<'_>) -> GuardVerdict {
     match refusal(asked) {
-        Some(refusal) => Verdict::Refuse(refusal),
-        None => Verdict::Allow,
+        Some(refusal) => GuardVerdict::Refuse(refusal),
+        None => GuardVerdict::Allow,
     }
 }
 
-fn refusal(asked: &Asked<'_>) -> Option<Refusal> {
+fn refusal(asked: &Attempt<'_>) -> Option<GuardRefusal> {
     if asked.over == Over::UnixSocket {
         return None;
     }
     if !asked.host_is_ours {
-        return Some(Refusal::ForeignHost);
+        return Some(GuardRefusal::ForeignHost);
     }
     let is_foreign = |site: &str| !matches!(site, "same-origin" | "none");
     if asked.other_sites == OtherSites::Refused && asked.fetch_site.is_some_and(is_foreign) {
-        return Some(Refusal::CrossSite);
+        return Some(GuardRefusal::CrossSite);
     }
     if asked.safe_method {
         return None;
     }
-    if asked.scope == Scope::General {
+    if asked.scope == ActionScope::General {
         // "none" is a user typing the address, which cannot send a form. Only browsers send the
         // field, so without it the client is a program, or a browser that relies on `Origin`.
         if asked.fetch_site.is_some_and(|site| site != "same-origin") {
-            return Some(Refusal::CrossSite);
+            return Some(GuardRefusal::CrossSite);
         }
         // A sandboxed frame or a page without referrer sends "null", which is not ours either.
         if asked.origin.is_some_and(|origin| !origin.eq_ignore_ascii_case(asked.our_origin)) {
-            return Some(Refusal::ForeignOrigin);
+            return Some(GuardRefusal::ForeignOrigin);
         }
         // Checked after the properties that a foreign page controls. Otherwise that page could make
         // the browser ask for the password.
@@ -152,19 +152,19 @@ fn refusal(asked: &Asked<'_>) -> Option<Refusal> {
     }
     match asked.token {
         Token::Right => None,
-        Token::Absent => Some(Refusal::NoToken),
-        Token::Wrong => Some(Refusal::WrongToken),
+        Token::Absent => Some(GuardRefusal::NoToken),
+        Token::Wrong => Some(GuardRefusal::WrongToken),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, OtherSites, Over, Refusal, Scope, Token, Verdict, guard};
+    use super::{ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Over, Token, guard};
 
     const OURS: &str = "http://localhost:8080";
 
     /// A form of ours, sent by a browser from a page of ours.
-    const FORM: Asked<'static> = Asked {
+    const FORM: Attempt<'static> = Attempt {
         over: Over::Tcp,
         safe_method: false,
         host_is_ours: true,
@@ -173,113 +173,113 @@ mod tests {
         origin: Some(OURS),
         our_origin: OURS,
         token: Token::Right,
-        scope: Scope::General,
+        scope: ActionScope::General,
         lacks: None,
     };
 
     /// The undo button of a message page under a foreign name.
-    const UNDO: Asked<'static> = Asked {
+    const UNDO: Attempt<'static> = Attempt {
         fetch_site: Some("cross-site"),
         other_sites: OtherSites::Allowed,
         origin: Some("null"),
-        scope: Scope::OnePurpose,
+        scope: ActionScope::OnePurpose,
         ..FORM
     };
 
     #[test]
     fn who_may_do_what() {
-        use Refusal::{
+        use GuardRefusal::{
             CrossSite, ForeignHost, ForeignOrigin, NoPassword, NoToken, OtherMachine, WrongToken,
         };
-        let hostile = Asked {
+        let hostile = Attempt {
             host_is_ours: false,
             fetch_site: Some("cross-site"),
             origin: Some("http://evil.example"),
             token: Token::Absent,
             ..FORM
         };
-        let table: &[(&str, Asked<'_>, Option<Refusal>)] = &[
+        let table: &[(&str, Attempt<'_>, Option<GuardRefusal>)] = &[
             ("our form", FORM, None),
-            ("a program with the token", Asked { fetch_site: None, origin: None, ..FORM }, None),
-            ("an old browser", Asked { fetch_site: None, ..FORM }, None),
-            ("origin in capitals", Asked { origin: Some("HTTP://LOCALHOST:8080"), ..FORM }, None),
-            ("rebinding", Asked { host_is_ours: false, ..FORM }, Some(ForeignHost)),
+            ("a program with the token", Attempt { fetch_site: None, origin: None, ..FORM }, None),
+            ("an old browser", Attempt { fetch_site: None, ..FORM }, None),
+            ("origin in capitals", Attempt { origin: Some("HTTP://LOCALHOST:8080"), ..FORM }, None),
+            ("rebinding", Attempt { host_is_ours: false, ..FORM }, Some(ForeignHost)),
             (
                 "rebinding that only reads",
-                Asked { host_is_ours: false, safe_method: true, ..FORM },
+                Attempt { host_is_ours: false, safe_method: true, ..FORM },
                 Some(ForeignHost),
             ),
-            ("a link from elsewhere", Asked { safe_method: true, ..UNDO }, None),
+            ("a link from elsewhere", Attempt { safe_method: true, ..UNDO }, None),
             (
                 "an image from elsewhere",
-                Asked { safe_method: true, other_sites: OtherSites::Refused, ..UNDO },
+                Attempt { safe_method: true, other_sites: OtherSites::Refused, ..UNDO },
                 Some(CrossSite),
             ),
             (
                 "an image from another port",
-                Asked { safe_method: true, fetch_site: Some("same-site"), ..FORM },
+                Attempt { safe_method: true, fetch_site: Some("same-site"), ..FORM },
                 Some(CrossSite),
             ),
             (
                 "an image from nobody knows where",
-                Asked { safe_method: true, fetch_site: Some(""), ..FORM },
+                Attempt { safe_method: true, fetch_site: Some(""), ..FORM },
                 Some(CrossSite),
             ),
-            ("typing", Asked { safe_method: true, fetch_site: Some("none"), ..FORM }, None),
+            ("typing", Attempt { safe_method: true, fetch_site: Some("none"), ..FORM }, None),
             (
                 "undo by a script",
-                Asked { other_sites: OtherSites::Refused, ..UNDO },
+                Attempt { other_sites: OtherSites::Refused, ..UNDO },
                 Some(CrossSite),
             ),
-            ("reading", Asked { safe_method: true, token: Token::Absent, ..FORM }, None),
-            ("cross-site", Asked { fetch_site: Some("cross-site"), ..FORM }, Some(CrossSite)),
-            ("another port", Asked { fetch_site: Some("same-site"), ..FORM }, Some(CrossSite)),
-            ("typed", Asked { fetch_site: Some("none"), ..FORM }, Some(CrossSite)),
-            ("odd site", Asked { fetch_site: Some(""), ..FORM }, Some(CrossSite)),
+            ("reading", Attempt { safe_method: true, token: Token::Absent, ..FORM }, None),
+            ("cross-site", Attempt { fetch_site: Some("cross-site"), ..FORM }, Some(CrossSite)),
+            ("another port", Attempt { fetch_site: Some("same-site"), ..FORM }, Some(CrossSite)),
+            ("typed", Attempt { fetch_site: Some("none"), ..FORM }, Some(CrossSite)),
+            ("odd site", Attempt { fetch_site: Some(""), ..FORM }, Some(CrossSite)),
             (
                 "foreign origin",
-                Asked { fetch_site: None, origin: Some("http://evil.example"), ..FORM },
+                Attempt { fetch_site: None, origin: Some("http://evil.example"), ..FORM },
                 Some(ForeignOrigin),
             ),
             (
                 "another port's origin",
-                Asked { fetch_site: None, origin: Some("http://localhost:80"), ..FORM },
+                Attempt { fetch_site: None, origin: Some("http://localhost:80"), ..FORM },
                 Some(ForeignOrigin),
             ),
             (
                 "sandboxed frame",
-                Asked { fetch_site: None, origin: Some("null"), ..FORM },
+                Attempt { fetch_site: None, origin: Some("null"), ..FORM },
                 Some(ForeignOrigin),
             ),
-            ("no token", Asked { token: Token::Absent, ..FORM }, Some(NoToken)),
-            ("old token", Asked { token: Token::Wrong, ..FORM }, Some(WrongToken)),
-            ("from elsewhere", Asked { lacks: Some(OtherMachine), ..FORM }, Some(OtherMachine)),
-            ("no password", Asked { lacks: Some(NoPassword), ..FORM }, Some(NoPassword)),
+            ("no token", Attempt { token: Token::Absent, ..FORM }, Some(NoToken)),
+            ("old token", Attempt { token: Token::Wrong, ..FORM }, Some(WrongToken)),
+            ("from elsewhere", Attempt { lacks: Some(OtherMachine), ..FORM }, Some(OtherMachine)),
+            ("no password", Attempt { lacks: Some(NoPassword), ..FORM }, Some(NoPassword)),
             (
                 "neither password nor token",
-                Asked { lacks: Some(NoPassword), token: Token::Absent, ..FORM },
+                Attempt { lacks: Some(NoPassword), token: Token::Absent, ..FORM },
                 Some(NoPassword),
             ),
             (
                 "cross-site without password",
-                Asked { lacks: Some(NoPassword), fetch_site: Some("cross-site"), ..FORM },
+                Attempt { lacks: Some(NoPassword), fetch_site: Some("cross-site"), ..FORM },
                 Some(CrossSite),
             ),
             (
                 "reading without password",
-                Asked { lacks: Some(NoPassword), safe_method: true, ..FORM },
+                Attempt { lacks: Some(NoPassword), safe_method: true, ..FORM },
                 None,
             ),
-            ("undo without password", Asked { lacks: Some(NoPassword), ..UNDO }, None),
+            ("undo without password", Attempt { lacks: Some(NoPassword), ..UNDO }, None),
             ("undo", UNDO, None),
-            ("undo without token", Asked { token: Token::Absent, ..UNDO }, Some(NoToken)),
-            ("undo of another", Asked { token: Token::Wrong, ..UNDO }, Some(WrongToken)),
-            ("undo by rebinding", Asked { host_is_ours: false, ..UNDO }, Some(ForeignHost)),
-            ("the socket", Asked { over: Over::UnixSocket, ..hostile }, None),
+            ("undo without token", Attempt { token: Token::Absent, ..UNDO }, Some(NoToken)),
+            ("undo of another", Attempt { token: Token::Wrong, ..UNDO }, Some(WrongToken)),
+            ("undo by rebinding", Attempt { host_is_ours: false, ..UNDO }, Some(ForeignHost)),
+            ("the socket", Attempt { over: Over::UnixSocket, ..hostile }, None),
             ("all at once", hostile, Some(ForeignHost)),
         ];
         for (what, asked, want) in table {
-            let want = want.map_or(Verdict::Allow, Verdict::Refuse);
+            let want = want.map_or(GuardVerdict::Allow, GuardVerdict::Refuse);
             assert_eq!(guard(asked), want, "{what}");
         }
     }
@@ -287,12 +287,12 @@ mod tests {
     /// Over TCP no change passes without its token, even if all else is correct.
     #[test]
     fn nothing_changes_without_its_token() {
-        for scope in [Scope::General, Scope::OnePurpose] {
+        for scope in [ActionScope::General, ActionScope::OnePurpose] {
             for fetch_site in [None, Some("same-origin"), Some("cross-site"), Some("none")] {
                 for origin in [None, Some(OURS), Some("null"), Some("http://evil.example")] {
                     for token in [Token::Absent, Token::Wrong] {
-                        let asked = Asked { fetch_site, origin, token, scope, ..FORM };
-                        assert_ne!(guard(&asked), Verdict::Allow, "{asked:?}");
+                        let asked = Attempt { fetch_site, origin, token, scope, ..FORM };
+                        assert_ne!(guard(&asked), GuardVerdict::Allow, "{asked:?}");
                     }
                 }
             }

@@ -10,7 +10,7 @@ mod ways;
 
 use jiff::Timestamp;
 
-use super::guard::Refusal;
+use super::guard::GuardRefusal;
 use crate::base::shown::{self, ShownUrl};
 use crate::base::text::Text;
 use crate::page::certificates::ShownCertificate;
@@ -46,7 +46,7 @@ pub enum Message<'a> {
         back: &'a str,
     },
     /// A request to our own pages was refused.
-    Forbidden(Refusal),
+    Forbidden(GuardRefusal),
     /// The client has no permission, or has not identified itself.
     Denied(Denied),
     /// A rule of the configuration applies to the URL.
@@ -80,7 +80,7 @@ pub enum Message<'a> {
         /// How it failed.
         failure: OriginFailure<'a>,
         /// The stored copy that the page offers instead.
-        kept: Option<Kept<'a>>,
+        kept: Option<CopyInfo<'a>>,
     },
     /// The stored copy must be revalidated, and the origin cannot be reached.
     MustAsk {
@@ -89,7 +89,7 @@ pub enum Message<'a> {
         /// How the origin failed.
         detail: &'a str,
         /// The stored copy.
-        kept: Kept<'a>,
+        kept: CopyInfo<'a>,
     },
     /// The user requested a reload of the stored copy while offline. The request is queued.
     RefreshQueued {
@@ -167,7 +167,7 @@ pub enum Message<'a> {
 
 /// A copy in the spool.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept<'a> {
+pub struct CopyInfo<'a> {
     /// Its URL.
     pub url: &'a str,
     /// When it was stored.
@@ -233,7 +233,7 @@ pub enum Phase {
 }
 
 /// The texts of the page.
-struct Words {
+struct MessageText {
     status: u16,
     title: Text,
     happened: Text,
@@ -254,7 +254,7 @@ impl Message<'_> {
         self.words().title.to_string()
     }
 
-    fn words(&self) -> Words {
+    fn words(&self) -> MessageText {
         match self {
             Self::OriginFailed { failure, .. } => failure.words(),
             Self::Denied(denied) => denied.words(),
@@ -345,7 +345,7 @@ impl Message<'_> {
         }
     }
 
-    fn kept(&self) -> Option<Kept<'_>> {
+    fn kept(&self) -> Option<CopyInfo<'_>> {
         match self {
             Self::OriginFailed { kept, .. } => *kept,
             Self::MustAsk { kept, .. } => Some(*kept),

@@ -73,7 +73,7 @@ pub struct Templates {
     /// The same, overridden by the user's; `None` if the user has none.
     own: Option<Environment<'static>>,
     /// English first.
-    languages: Vec<Spoken>,
+    languages: Vec<LanguageEntry>,
     /// The user's templates that have failed: each failure is logged once.
     failed: Mutex<BTreeSet<&'static str>>,
 }
@@ -84,15 +84,15 @@ const MOST_STEPS: u64 = 5_000_000;
 
 /// A language, and its templates once a page was rendered in it.
 #[derive(Debug)]
-struct Spoken {
+struct LanguageEntry {
     tag: String,
-    words: Words,
-    templates: OnceLock<Told>,
+    words: CatalogueSource,
+    templates: OnceLock<LanguageTemplates>,
 }
 
 /// The texts of a language.
 #[derive(Debug)]
-enum Words {
+enum CatalogueSource {
     /// English, or a catalogue of the user.
     Read(Arc<Catalogue>),
     /// A catalogue of the program.
@@ -101,7 +101,7 @@ enum Words {
 
 /// The templates in one language.
 #[derive(Debug)]
-struct Told {
+struct LanguageTemplates {
     built_in: Environment<'static>,
     own: Option<Environment<'static>>,
 }
@@ -232,11 +232,11 @@ impl Templates {
     }
 
     /// The templates in a language, whose texts are parsed on first use.
-    fn told<'a>(&self, spoken: &'a Spoken) -> &'a Told {
+    fn told<'a>(&self, spoken: &'a LanguageEntry) -> &'a LanguageTemplates {
         spoken.templates.get_or_init(|| {
             let catalogue = match &spoken.words {
-                Words::Read(catalogue) => catalogue,
-                Words::BuiltIn(language) => language.catalogue(),
+                CatalogueSource::Read(catalogue) => catalogue,
+                CatalogueSource::BuiltIn(language) => language.catalogue(),
             };
             // A clone shares the compiled templates: languages differ only in the functions that
             // they call.
@@ -245,7 +245,10 @@ impl Templates {
                 text::speak(&mut environment, catalogue);
                 environment
             };
-            Told { built_in: speaking(&self.built_in), own: self.own.as_ref().map(speaking) }
+            LanguageTemplates {
+                built_in: speaking(&self.built_in),
+                own: self.own.as_ref().map(speaking),
+            }
         })
     }
 }
@@ -257,32 +260,32 @@ impl Default for Templates {
     }
 }
 
-impl Spoken {
-    fn new(words: Words) -> Self {
+impl LanguageEntry {
+    fn new(words: CatalogueSource) -> Self {
         let tag = match &words {
-            Words::Read(catalogue) => catalogue.tag(),
-            Words::BuiltIn(language) => language.tag(),
+            CatalogueSource::Read(catalogue) => catalogue.tag(),
+            CatalogueSource::BuiltIn(language) => language.tag(),
         };
         Self { tag: tag.to_owned(), words, templates: OnceLock::new() }
     }
 
     fn read(catalogue: Catalogue) -> Self {
-        Self::new(Words::Read(Arc::new(catalogue)))
+        Self::new(CatalogueSource::Read(Arc::new(catalogue)))
     }
 }
 
 /// All languages, English first; the user's texts override the built-in ones.
-fn languages(mut own: Vec<Catalogue>) -> Vec<Spoken> {
+fn languages(mut own: Vec<Catalogue>) -> Vec<LanguageEntry> {
     let mut take = |tag: &str| {
         let at = own.iter().position(|catalogue| catalogue.tag() == tag)?;
         Some(own.remove(at))
     };
-    let mut all = vec![Spoken::read(take("en").unwrap_or_else(Catalogue::english))];
+    let mut all = vec![LanguageEntry::read(take("en").unwrap_or_else(Catalogue::english))];
     all.extend(text::BUILT_IN.iter().map(|built_in| match take(built_in.tag()) {
-        Some(own) => Spoken::read(own.over(built_in)),
-        None => Spoken::new(Words::BuiltIn(built_in)),
+        Some(own) => LanguageEntry::read(own.over(built_in)),
+        None => LanguageEntry::new(CatalogueSource::BuiltIn(built_in)),
     }));
-    all.extend(own.into_iter().map(Spoken::read));
+    all.extend(own.into_iter().map(LanguageEntry::read));
     all
 }
 

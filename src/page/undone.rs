@@ -7,7 +7,7 @@ use crate::base::shown::ShownUrl;
 use crate::page::{Page, Shell, Templates};
 
 #[derive(Serialize)]
-struct View {
+struct UndoneView {
     url: ShownUrl,
     removed: bool,
 }
@@ -33,7 +33,7 @@ pub fn path_of(url: &str, removed: bool) -> String {
 /// may be empty, because it is not recorded.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, url: &str, removed: bool) -> Page {
-    templates.page("undone.html", 200, shell, &View { url: ShownUrl::new(url), removed })
+    templates.page("undone.html", 200, shell, &UndoneView { url: ShownUrl::new(url), removed })
 }
 
 #[cfg(test)]

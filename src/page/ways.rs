@@ -29,13 +29,13 @@ const SAY_NOTHING: [&str; 9] =
 
 /// A link to a page of ours.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Way {
+pub(crate) struct PageLink {
     /// Its address, without our origin.
     path: String,
     label: Text,
 }
 
-impl Way {
+impl PageLink {
     fn to(path: impl Into<String>, label: Text) -> Self {
         Self { path: path.into(), label }
     }
@@ -174,7 +174,7 @@ fn telling(text: &str) -> Vec<String> {
 
 /// A page that can be fetched, with the token for that one purpose.
 #[derive(Clone, Copy, Debug)]
-pub struct Fetch<'a> {
+pub struct FetchOffer<'a> {
     /// Its URL, without credentials.
     pub url: &'a str,
     /// [`Tokens::fetch`](super::token::Tokens::fetch) for that URL, or on a local page the general token.
@@ -183,7 +183,7 @@ pub struct Fetch<'a> {
 
 /// The form that fetches it.
 #[derive(Debug, Serialize)]
-pub(crate) struct FetchView {
+pub(crate) struct FetchOfferView {
     url: String,
     token: String,
     as_configured: &'static str,
@@ -191,9 +191,9 @@ pub(crate) struct FetchView {
     is_offline: bool,
 }
 
-impl FetchView {
+impl FetchOfferView {
     /// Returns `None` if the request is not a URL that a form can send back.
-    pub(crate) fn new(fetch: &Fetch<'_>, shell: &Shell) -> Option<Self> {
+    pub(crate) fn new(fetch: &FetchOffer<'_>, shell: &Shell) -> Option<Self> {
         let url = linkable(fetch.url).filter(|url| url == fetch.url)?;
         Some(Self {
             url,
@@ -206,7 +206,7 @@ impl FetchView {
 
 /// A stored page that resembles the requested one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Like {
+pub struct SimilarPage {
     /// The difference between the two URLs.
     pub likeness: Likeness,
     /// Its URL.
@@ -217,7 +217,7 @@ pub struct Like {
 
 /// The same for a template.
 #[derive(Debug, Serialize)]
-pub(crate) struct LikeView {
+pub(crate) struct SimilarPageView {
     url: ShownUrl,
     how: Text,
     when: ShownTime,
@@ -225,8 +225,8 @@ pub(crate) struct LikeView {
     copy: Option<String>,
 }
 
-impl LikeView {
-    pub(crate) fn new(like: &Like, shell: &Shell) -> Self {
+impl SimilarPageView {
+    pub(crate) fn new(like: &SimilarPage, shell: &Shell) -> Self {
         Self {
             url: ShownUrl::new(&like.url),
             how: how(like.likeness),

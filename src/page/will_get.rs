@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::api::Priority;
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way};
+use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
 use crate::page::{Page, Shell, Templates};
 
 /// The content of the page.
@@ -29,30 +29,30 @@ pub struct WillGet<'a> {
     /// [`Tokens::priority`](crate::page::token::Tokens::priority) for that key.
     pub priority_token: &'a str,
     /// The offer to fetch it with its sub-resources and its links.
-    pub fetch: Option<Fetch<'a>>,
+    pub fetch: Option<FetchOffer<'a>>,
     /// Stored URLs of the same host that resemble it.
-    pub likes: &'a [Like],
+    pub likes: &'a [SimilarPage],
     /// Whether older versions of it are stored.
     pub has_versions: bool,
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct WillGetView<'a> {
     url: ShownUrl,
     key: &'a str,
     undo_token: &'a str,
     recorded: Option<ShownTime>,
     last_error: Option<String>,
-    part: Option<PartView>,
+    part: Option<SegmentView>,
     priority: Priority,
     priority_token: &'a str,
-    fetch: Option<FetchView>,
-    likes: Vec<LikeView>,
-    ways: Vec<Way>,
+    fetch: Option<FetchOfferView>,
+    likes: Vec<SimilarPageView>,
+    ways: Vec<PageLink>,
 }
 
 #[derive(Serialize)]
-struct PartView {
+struct SegmentView {
     here: String,
     total: Option<String>,
 }
@@ -61,30 +61,30 @@ struct PartView {
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, will_get: &WillGet<'_>) -> Page {
     let url = will_get.url;
-    let versions = will_get.has_versions.then(|| Way::versions(url)).flatten();
+    let versions = will_get.has_versions.then(|| PageLink::versions(url)).flatten();
     let ways = [
         versions,
-        Way::like(url),
-        Way::host(url),
-        Way::words(url),
-        Way::choices(url),
-        Some(Way::queue()),
-        Some(Way::mode(shell.mode)),
+        PageLink::like(url),
+        PageLink::host(url),
+        PageLink::words(url),
+        PageLink::choices(url),
+        Some(PageLink::queue()),
+        Some(PageLink::mode(shell.mode)),
     ];
-    let view = View {
+    let view = WillGetView {
         url: ShownUrl::new(will_get.url),
         key: will_get.key,
         undo_token: will_get.undo_token,
         recorded: will_get.recorded.map(|time| ShownTime::new(time, &shell.zone)),
         last_error: will_get.last_error.map(shown::text),
-        part: will_get.part.map(|(here, total)| PartView {
+        part: will_get.part.map(|(here, total)| SegmentView {
             here: shown::bytes(here),
             total: total.map(shown::bytes),
         }),
         priority: will_get.priority,
         priority_token: will_get.priority_token,
-        fetch: will_get.fetch.and_then(|fetch| FetchView::new(&fetch, shell)),
-        likes: will_get.likes.iter().map(|like| LikeView::new(like, shell)).collect(),
+        fetch: will_get.fetch.and_then(|fetch| FetchOfferView::new(&fetch, shell)),
+        likes: will_get.likes.iter().map(|like| SimilarPageView::new(like, shell)).collect(),
         ways: ways.into_iter().flatten().collect(),
     };
     templates.page("will-get.html", 504, shell, &view)
@@ -92,12 +92,12 @@ pub fn page(templates: &Templates, shell: &Shell, will_get: &WillGet<'_>) -> Pag
 
 #[cfg(test)]
 mod tests {
-    use super::{Fetch, Like, Priority, WillGet, page};
+    use super::{FetchOffer, Priority, SimilarPage, WillGet, page};
     use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
     use wwwoffle_http::caching::like::Likeness;
 
-    fn like(url: &str) -> Like {
-        Like { likeness: Likeness::Slash, url: url.to_owned(), version: (time(), time()) }
+    fn like(url: &str) -> SimilarPage {
+        SimilarPage { likeness: Likeness::Slash, url: url.to_owned(), version: (time(), time()) }
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         let likes = [like("http://a.example/p/")];
         let like = WillGet { likes: &likes, has_versions: true, ..new };
         let first = WillGet { priority: Priority::First, ..new };
-        let fetch = Fetch { url: "http://a.example/p", token: "ef56" };
+        let fetch = FetchOffer { url: "http://a.example/p", token: "ef56" };
         let fetch = WillGet { fetch: Some(fetch), ..new };
         let old = WillGet { recorded: Some(time()), last_error: Some("refused"), ..new };
         let part = WillGet { part: Some((1_500, Some(3_000))), ..new };
@@ -186,7 +186,7 @@ mod tests {
                 part: None,
                 priority: Priority::Last,
                 priority_token: key,
-                fetch: Some(Fetch { url: hostile, token: key }),
+                fetch: Some(FetchOffer { url: hostile, token: key }),
                 likes: &[like(hostile)],
                 has_versions: true,
             };

@@ -7,7 +7,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use wwwoffle_config::{Config, PasswordHash, Users};
 
-use super::access::{Candidate, Refused};
+use super::access::{Candidate, LoginRefusal};
 use super::audience::Audience;
 use super::body::Body;
 use super::reply;
@@ -99,12 +99,12 @@ pub(crate) fn candidate(config: &Config, login: &Login) -> Option<Candidate> {
 }
 
 /// The message for a refused login; `again` asks for another login.
-pub(crate) fn denied(refused: Refused, again: Denied) -> Denied {
+pub(crate) fn denied(refused: LoginRefusal, again: Denied) -> Denied {
     match refused {
-        Refused::Wrong => again,
+        LoginRefusal::Wrong => again,
         // Rounded up, so that waiting for this time is enough.
-        Refused::TooOften(wait) => Denied::TooOften { seconds: wait.as_secs() + 1 },
-        Refused::Busy => Denied::Busy,
+        LoginRefusal::TooOften(wait) => Denied::TooOften { seconds: wait.as_secs() + 1 },
+        LoginRefusal::Busy => Denied::Busy,
     }
 }
 

@@ -20,13 +20,13 @@ use wwwoffle_url::CanonicalUrl;
 use super::audience::Audience;
 use super::censor;
 use super::conditional;
-use super::decide::{Asked, MethodKind, Queueing};
+use super::decide::{DecisionInput, MethodKind, Queueing};
 use super::gateway::Gate;
 use super::http2::Unframed;
 use super::intent::{Intent, wants_event_stream};
 use super::memento;
 use super::modify::Modification;
-use super::rules::{self, Asker, Ruling, Standing, parent, ruled};
+use super::rules::{self, Asker, Ruling, StoragePolicy, parent, ruled};
 use super::target::Resource;
 use super::websocket;
 use crate::base::mode::Mode;
@@ -77,7 +77,7 @@ pub struct Ask {
     /// The audience of the response.
     pub audience: Audience,
     /// The input of the decision.
-    pub asked: Asked,
+    pub asked: DecisionInput,
     /// The difference between its URL and that of the response, if they differ.
     pub near: Option<Nearness>,
     /// The date of the version to which the sub-resource belongs, if a page of ours shows a
@@ -142,7 +142,7 @@ impl Ask {
             resource.url = resource.url.with_post(&digest(body));
         }
         let places = places(&mut resource.url);
-        let asked = Asked {
+        let asked = DecisionInput {
             method: kind(&method, post.is_some(), has_body || is_websocket),
             intent,
             reload: control.is_reload(),
@@ -152,10 +152,10 @@ impl Ask {
             event_stream: wants_event_stream(&fields),
             standing: match ruling {
                 // A captive portal needs a login before anything else can be fetched.
-                Ruling::Usual(_) if context.base.mode.passes(bare.host()) => Standing::Nearby,
+                Ruling::Usual(_) if context.base.mode.passes(bare.host()) => StoragePolicy::Nearby,
                 Ruling::Usual(standing) => standing,
                 Ruling::Moved { .. } | Ruling::Blocked { .. } | Ruling::OtherProtocol => {
-                    Standing::Usual
+                    StoragePolicy::Usual
                 }
             },
             queueing: queueing(&config, &parts),
@@ -163,7 +163,7 @@ impl Ask {
             dated: false,
             form_answer: bare.is_form_answer(),
         };
-        let is_for_all = asked.standing == Standing::Usual
+        let is_for_all = asked.standing == StoragePolicy::Usual
             && upgrade.is_none()
             && matches!(asked.method, MethodKind::Get | MethodKind::Head);
         let modification =
@@ -339,23 +339,23 @@ fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
 
 /// The spellings of a reload that are honoured.
 #[derive(Clone, Copy)]
-struct Heeded {
+struct HonouredReloads {
     pragma: bool,
     no_cache: bool,
     age_zero: bool,
 }
 
-fn heeded(config: &Config, mode: Mode, url: &UrlParts<'_>) -> Heeded {
+fn heeded(config: &Config, mode: Mode, url: &UrlParts<'_>) -> HonouredReloads {
     if mode.may_dial() {
         let options = &config.online_options;
-        Heeded {
+        HonouredReloads {
             pragma: *options.pragma_no_cache.of(url),
             no_cache: *options.cache_control_no_cache.of(url),
             age_zero: *options.cache_control_max_age_0.of(url),
         }
     } else {
         let options = &config.offline_options;
-        Heeded {
+        HonouredReloads {
             pragma: *options.pragma_no_cache.of(url),
             no_cache: *options.cache_control_no_cache.of(url),
             age_zero: *options.cache_control_max_age_0.of(url),

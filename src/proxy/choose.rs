@@ -10,7 +10,7 @@ use super::ask::Ask;
 use super::decide::MethodKind;
 use super::keep::is_good;
 use super::ranges::part;
-use super::rules::Standing;
+use super::rules::StoragePolicy;
 use super::verdict::verdict;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
@@ -22,7 +22,7 @@ use wwwoffle_http::caching::vary::{StoredVariant, nearest, select};
 
 /// The stored copies of one key.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct CopyLookup {
     all: Vec<Arc<Kept>>,
     /// The fields of the request in the form for its origin.
     request: HeaderMap,
@@ -36,7 +36,7 @@ pub struct Found {
     shelves: Option<[Arc<Shelf>; 2]>,
 }
 
-impl Found {
+impl CopyLookup {
     /// Chooses among the client's `own` and the shared copies for a request with these fields.
     ///
     /// The newer of both by its `Date` (RFC 9111 §4) is the matching copy. If the origin cannot be
@@ -169,14 +169,14 @@ impl Found {
     /// The revalidation of the copies that the client can read, as `takes` decides. `personal` is
     /// the argument of [`ConditionalRequest::for_stored`].
     #[must_use]
-    pub fn about(&self, takes: impl Fn(&Kept) -> bool, personal: bool) -> About {
+    pub fn about(&self, takes: impl Fn(&Kept) -> bool, personal: bool) -> Revalidation {
         // Conditions apply only if the response without them is a success (RFC 9110 §13.2.1).
         let can_hold = |kept: &&Arc<Kept>| kept.status.is_success() && takes(kept);
         let kept: Vec<_> = self.all.iter().filter(can_hold).map(Arc::clone).collect();
         let is_own = |kept: &Arc<Kept>| self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, kept));
         let question =
             ConditionalRequest::for_stored(&stored(&kept), kept.iter().position(is_own), personal);
-        About { question, kept, request: self.request.clone(), personal }
+        Revalidation { question, kept, request: self.request.clone(), personal }
     }
 }
 
@@ -189,7 +189,7 @@ pub fn is_invalid(kept: Option<&Kept>) -> bool {
 
 /// The revalidation of stored copies.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct Revalidation {
     /// The conditions.
     pub question: ConditionalRequest,
     /// The copies from which the conditions were made.
@@ -200,7 +200,7 @@ pub struct About {
     pub personal: bool,
 }
 
-impl About {
+impl Revalidation {
     /// The identities of the copies.
     #[must_use]
     pub fn identities(&self) -> Vec<Identity> {
@@ -218,10 +218,10 @@ pub fn stored(kept: &[Arc<Kept>]) -> Vec<StoredVariant<'_>> {
 }
 
 /// Looks up stored copies, for the requests that may use them.
-pub(super) async fn look_up(context: &ProxyContext, ask: &Ask) -> Result<Found, Error> {
-    let is_never_kept = ask.asked.standing != Standing::Usual && !ask.asked.form_answer;
+pub(super) async fn look_up(context: &ProxyContext, ask: &Ask) -> Result<CopyLookup, Error> {
+    let is_never_kept = ask.asked.standing != StoragePolicy::Usual && !ask.asked.form_answer;
     if ask.asked.method == MethodKind::Other || is_never_kept {
-        return Ok(Found::default());
+        return Ok(CopyLookup::default());
     }
     let selecting = || ask.wire(&context.base.pseudonym).into_parts().0.headers;
     let found =
@@ -244,7 +244,7 @@ pub(crate) async fn find(
     places: &Places,
     shared: bool,
     selecting: impl FnOnce() -> HeaderMap,
-) -> Result<Found, Error> {
+) -> Result<CopyLookup, Error> {
     let shelves = store.shelves([&places.own, &places.public]).await?;
     let [own, public] = shelves.each_ref().map(|shelf| shelf.all().to_vec());
     let mut public = public;
@@ -253,17 +253,17 @@ pub(crate) async fn find(
     let (own, own_others): (Vec<_>, Vec<_>) = own.into_iter().partition(is_exact);
     let (public, public_others): (Vec<_>, Vec<_>) = public.into_iter().partition(is_exact);
     if own.is_empty() && public.is_empty() {
-        let others = Found::new(own_others, public_others, HeaderMap::new());
+        let others = CopyLookup::new(own_others, public_others, HeaderMap::new());
         let is_respelled = others.near.is_some();
-        return Ok(Found {
+        return Ok(CopyLookup {
             near: others.near,
             is_respelled,
             shelves: Some(shelves),
-            ..Found::default()
+            ..CopyLookup::default()
         });
     }
     let varies = own.iter().chain(&public).any(|kept| kept.fields.contains_key(VARY));
     // The fields of the request are relevant only then.
     let request = if varies { selecting() } else { HeaderMap::new() };
-    Ok(Found { shelves: Some(shelves), ..Found::new(own, public, request) })
+    Ok(CopyLookup { shelves: Some(shelves), ..CopyLookup::new(own, public, request) })
 }

@@ -3,14 +3,14 @@
 //! `docs/decisions.md` has the table for readers; the test below is the same table.
 
 use super::intent::Intent;
-use super::rules::Standing;
+use super::rules::StoragePolicy;
 use crate::base::mode::Mode;
 use wwwoffle_http::caching::reuse::Reuse;
 
 /// The properties of a request on which the decision depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent property of a request")]
-pub struct Asked {
+pub struct DecisionInput {
     /// The kind of method, by the storage of its responses.
     pub method: MethodKind,
     /// The sender.
@@ -26,7 +26,7 @@ pub struct Asked {
     /// The client wants an event stream, which has no end and is useless later.
     pub event_stream: bool,
     /// Whether responses are stored at all.
-    pub standing: Standing,
+    pub standing: StoragePolicy,
     /// Whether the request may be queued.
     pub queueing: Queueing,
     /// The URL may be fetched because another page refers to it.
@@ -64,7 +64,7 @@ pub enum Queueing {
 
 /// The stored copy for the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum CopyState {
     /// No copy.
     Nothing,
     /// A copy in a coding that this client does not accept and that cannot be decoded for it.
@@ -76,7 +76,7 @@ pub enum Kept {
 /// The permitted use of the copy while its origin can be reached, as
 /// [`wwwoffle_http::caching::reuse`] decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Online {
+pub enum OnlineUse {
     /// It may be served without revalidation.
     Fresh,
     /// It may be served, and is revalidated in the background.
@@ -88,13 +88,13 @@ pub enum Online {
     Withheld,
 }
 
-impl From<Reuse> for Online {
+impl From<Reuse> for OnlineUse {
     fn from(reuse: Reuse) -> Self {
         match reuse {
-            Reuse::Fresh | Reuse::StaleTaken => Online::Fresh,
-            Reuse::Refreshing => Online::Refreshing,
-            Reuse::Validate(_) => Online::Stale,
-            Reuse::Withheld(_) => Online::Withheld,
+            Reuse::Fresh | Reuse::StaleTaken => OnlineUse::Fresh,
+            Reuse::Refreshing => OnlineUse::Refreshing,
+            Reuse::Validate(_) => OnlineUse::Stale,
+            Reuse::Withheld(_) => OnlineUse::Withheld,
         }
     }
 }
@@ -123,12 +123,12 @@ pub enum Decision {
     /// Ask the person whether to queue it.
     Confirm,
     /// Refuse the request.
-    Refuse(Refusal),
+    Refuse(DecisionRefusal),
 }
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum DecisionRefusal {
     /// Offline, and not worth fetching later.
     Noise,
     /// Offline, and useless later: an unsafe method, an upgrade, a script's POST.
@@ -150,25 +150,25 @@ pub enum Refusal {
 /// Decides about a request. Pure: the same arguments give the same decision. `online` is used only
 /// if a copy is stored.
 #[must_use]
-pub fn decide(mode: Mode, kept: Kept, online: Online, asked: Asked) -> Decision {
+pub fn decide(mode: Mode, kept: CopyState, online: OnlineUse, asked: DecisionInput) -> Decision {
     if asked.form_answer {
         return of_form_answer(kept, asked);
     }
     match asked.standing {
-        Standing::Usual => {}
-        Standing::NeverKept if mode == Mode::Offline => {
-            return Decision::Refuse(Refusal::NeverKept);
+        StoragePolicy::Usual => {}
+        StoragePolicy::NeverKept if mode == Mode::Offline => {
+            return Decision::Refuse(DecisionRefusal::NeverKept);
         }
-        _ if asked.only_if_cached => return Decision::Refuse(Refusal::NotKept),
-        Standing::NeverKept | Standing::Nearby => return Decision::Pass,
+        _ if asked.only_if_cached => return Decision::Refuse(DecisionRefusal::NotKept),
+        StoragePolicy::NeverKept | StoragePolicy::Nearby => return Decision::Pass,
     }
-    if asked.dated && asked.reads() && !asked.upgrade && kept != Kept::Nothing {
+    if asked.dated && asked.reads() && !asked.upgrade && kept != CopyState::Nothing {
         return Decision::ServeVersion;
     }
     match mode {
         Mode::Online => with_a_line(kept, online, asked),
         Mode::Autodial => match kept {
-            Kept::Whole if !asked.reload && asked.reads() => Decision::Serve,
+            CopyState::Whole if !asked.reload && asked.reads() => Decision::Serve,
             _ => with_a_line(kept, online, asked),
         },
         Mode::Offline => without_a_line(kept, asked),
@@ -177,48 +177,52 @@ pub fn decide(mode: Mode, kept: Kept, online: Online, asked: Asked) -> Decision 
 
 /// Decides about the URL of a stored response to a form: in every mode only the spool can answer
 /// it. A person who reloads it is asked whether to send the form again.
-fn of_form_answer(kept: Kept, asked: Asked) -> Decision {
+fn of_form_answer(kept: CopyState, asked: DecisionInput) -> Decision {
     let is_reload = asked.reload && !asked.only_if_cached && asked.intent == Intent::Person;
     match kept {
-        Kept::Whole | Kept::Uncoded if asked.reads() && asked.dated => Decision::ServeVersion,
-        Kept::Whole | Kept::Uncoded if is_reload && asked.method == MethodKind::Get => {
+        CopyState::Whole | CopyState::Uncoded if asked.reads() && asked.dated => {
+            Decision::ServeVersion
+        }
+        CopyState::Whole | CopyState::Uncoded if is_reload && asked.method == MethodKind::Get => {
             Decision::Confirm
         }
-        Kept::Whole | Kept::Uncoded if asked.reads() => Decision::Serve,
-        _ => Decision::Refuse(Refusal::FormAnswer),
+        CopyState::Whole | CopyState::Uncoded if asked.reads() => Decision::Serve,
+        _ => Decision::Refuse(DecisionRefusal::FormAnswer),
     }
 }
 
-impl Asked {
+impl DecisionInput {
     /// Whether a stored copy may answer this request without asking the origin.
     fn reads(self) -> bool {
         matches!(self.method, MethodKind::Get | MethodKind::Head)
     }
 }
 
-fn with_a_line(kept: Kept, online: Online, asked: Asked) -> Decision {
+fn with_a_line(kept: CopyState, online: OnlineUse, asked: DecisionInput) -> Decision {
     if asked.only_if_cached {
         // RFC 9111 §5.2.1.7: a stale copy would have to be revalidated.
         return match (kept, online) {
-            (Kept::Whole | Kept::Uncoded, Online::Fresh | Online::Refreshing) if asked.reads() => {
+            (CopyState::Whole | CopyState::Uncoded, OnlineUse::Fresh | OnlineUse::Refreshing)
+                if asked.reads() =>
+            {
                 Decision::Serve
             }
-            _ => Decision::Refuse(Refusal::NotKept),
+            _ => Decision::Refuse(DecisionRefusal::NotKept),
         };
     }
     match (asked.method, kept, online) {
         _ if asked.upgrade => Decision::Pass,
-        (MethodKind::Get | MethodKind::Head, Kept::Whole, Online::Fresh) => Decision::Serve,
-        (MethodKind::Get, Kept::Whole, Online::Refreshing) => Decision::ServeAndRevalidate,
-        (MethodKind::Get, Kept::Whole, Online::Stale) => Decision::Revalidate,
+        (MethodKind::Get | MethodKind::Head, CopyState::Whole, OnlineUse::Fresh) => Decision::Serve,
+        (MethodKind::Get, CopyState::Whole, OnlineUse::Refreshing) => Decision::ServeAndRevalidate,
+        (MethodKind::Get, CopyState::Whole, OnlineUse::Stale) => Decision::Revalidate,
         (MethodKind::Get | MethodKind::Post, ..) => Decision::Fetch,
         (MethodKind::Head | MethodKind::Other, ..) => Decision::Pass,
     }
 }
 
-fn without_a_line(kept: Kept, asked: Asked) -> Decision {
+fn without_a_line(kept: CopyState, asked: DecisionInput) -> Decision {
     match (asked.method, kept) {
-        (MethodKind::Get | MethodKind::Head, Kept::Whole | Kept::Uncoded) => {
+        (MethodKind::Get | MethodKind::Head, CopyState::Whole | CopyState::Uncoded) => {
             match (asked.intent, asked.queueing) {
                 _ if !asked.reload || asked.noise || asked.event_stream => Decision::Serve,
                 (Intent::Part, _) | (Intent::Program, Queueing::Asking) => Decision::Serve,
@@ -228,22 +232,26 @@ fn without_a_line(kept: Kept, asked: Asked) -> Decision {
         }
         // A script or a program that requests data by POST gets the response to the same body. A
         // form that a person sends again never gets a stored response.
-        (MethodKind::Post, Kept::Whole | Kept::Uncoded) if asked.intent != Intent::Person => {
+        (MethodKind::Post, CopyState::Whole | CopyState::Uncoded)
+            if asked.intent != Intent::Person =>
+        {
             Decision::Serve
         }
-        _ if asked.noise => Decision::Refuse(Refusal::Noise),
-        _ if asked.only_if_cached => Decision::Refuse(Refusal::NotKept),
-        _ if asked.queueing == Queueing::Never => Decision::Refuse(Refusal::NotQueued),
-        (MethodKind::Get | MethodKind::Head, Kept::Nothing) => match asked.intent {
-            _ if asked.event_stream => Decision::Refuse(Refusal::OnlyOnline),
-            Intent::Part if !asked.recursive => Decision::Refuse(Refusal::LeftToBrowsers),
+        _ if asked.noise => Decision::Refuse(DecisionRefusal::Noise),
+        _ if asked.only_if_cached => Decision::Refuse(DecisionRefusal::NotKept),
+        _ if asked.queueing == Queueing::Never => Decision::Refuse(DecisionRefusal::NotQueued),
+        (MethodKind::Get | MethodKind::Head, CopyState::Nothing) => match asked.intent {
+            _ if asked.event_stream => Decision::Refuse(DecisionRefusal::OnlyOnline),
+            Intent::Part if !asked.recursive => Decision::Refuse(DecisionRefusal::LeftToBrowsers),
             Intent::Person if asked.queueing == Queueing::Asking => Decision::Confirm,
-            _ if asked.queueing == Queueing::Asking => Decision::Refuse(Refusal::Unconfirmed),
+            _ if asked.queueing == Queueing::Asking => {
+                Decision::Refuse(DecisionRefusal::Unconfirmed)
+            }
             Intent::Person | Intent::Program => Decision::QueuePage,
             Intent::Part => Decision::QueuePart,
         },
         (MethodKind::Post, _) if asked.intent == Intent::Person => Decision::Confirm,
-        (MethodKind::Post | MethodKind::Other, _) => Decision::Refuse(Refusal::OnlyOnline),
+        (MethodKind::Post | MethodKind::Other, _) => Decision::Refuse(DecisionRefusal::OnlyOnline),
     }
 }
 
@@ -253,17 +261,17 @@ mod tests {
     use crate::base::mode::Choice;
 
     /// A row of the table: mode, stored copy, request.
-    fn parse(row: &str) -> (Mode, Kept, Online, Asked) {
+    fn parse(row: &str) -> (Mode, CopyState, OnlineUse, DecisionInput) {
         let words: Vec<_> = row.split_whitespace().collect();
         let has = |word: &str| words.contains(&word);
         let mode = words[0].parse::<Choice>().unwrap().mode().unwrap();
         let (kept, online) = match words[1] {
-            "nothing" => (Kept::Nothing, Online::Stale),
-            "uncoded" => (Kept::Uncoded, Online::Stale),
-            "fresh" => (Kept::Whole, Online::Fresh),
-            "refreshing" => (Kept::Whole, Online::Refreshing),
-            "stale" => (Kept::Whole, Online::Stale),
-            "withheld" => (Kept::Whole, Online::Withheld),
+            "nothing" => (CopyState::Nothing, OnlineUse::Stale),
+            "uncoded" => (CopyState::Uncoded, OnlineUse::Stale),
+            "fresh" => (CopyState::Whole, OnlineUse::Fresh),
+            "refreshing" => (CopyState::Whole, OnlineUse::Refreshing),
+            "stale" => (CopyState::Whole, OnlineUse::Stale),
+            "withheld" => (CopyState::Whole, OnlineUse::Withheld),
             other => panic!("{other}"),
         };
         let method = match words[2] {
@@ -277,7 +285,7 @@ mod tests {
             "part" => Intent::Part,
             _ => Intent::Program,
         };
-        let asked = Asked {
+        let asked = DecisionInput {
             method,
             intent,
             reload: has("reload"),
@@ -286,9 +294,9 @@ mod tests {
             noise: has("noise"),
             event_stream: has("event-stream"),
             standing: match () {
-                () if has("dont-cache") => Standing::NeverKept,
-                () if has("local-net") => Standing::Nearby,
-                () => Standing::Usual,
+                () if has("dont-cache") => StoragePolicy::NeverKept,
+                () if has("local-net") => StoragePolicy::Nearby,
+                () => StoragePolicy::Usual,
             },
             queueing: match () {
                 () if has("dont-request") => Queueing::Never,
@@ -326,13 +334,13 @@ mod tests {
 
     #[test]
     fn offline_never_asks_an_origin_and_a_kept_page_is_never_refused() {
-        for kept in [Kept::Nothing, Kept::Uncoded, Kept::Whole] {
+        for kept in [CopyState::Nothing, CopyState::Uncoded, CopyState::Whole] {
             for bits in 0..32_u8 {
                 for method in
                     [MethodKind::Get, MethodKind::Head, MethodKind::Post, MethodKind::Other]
                 {
                     for intent in [Intent::Person, Intent::Part, Intent::Program] {
-                        let asked = Asked {
+                        let asked = DecisionInput {
                             method,
                             intent,
                             reload: bits & 1 != 0,
@@ -340,13 +348,13 @@ mod tests {
                             upgrade: bits & 4 != 0,
                             noise: bits & 8 != 0,
                             event_stream: bits & 8 != 0,
-                            standing: Standing::Usual,
+                            standing: StoragePolicy::Usual,
                             queueing: [Queueing::Usual, Queueing::Never][usize::from(bits >> 4)],
                             recursive: true,
                             dated: false,
                             form_answer: bits & 4 != 0,
                         };
-                        let decision = decide(Mode::Offline, kept, Online::Withheld, asked);
+                        let decision = decide(Mode::Offline, kept, OnlineUse::Withheld, asked);
                         assert!(
                             !matches!(
                                 decision,
@@ -357,7 +365,7 @@ mod tests {
                             ),
                             "{asked:?}"
                         );
-                        if kept != Kept::Nothing && asked.reads() {
+                        if kept != CopyState::Nothing && asked.reads() {
                             let is_served =
                                 matches!(decision, Decision::Serve | Decision::ServeAndRefresh);
                             let is_form = asked.form_answer && decision == Decision::Confirm;

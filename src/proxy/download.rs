@@ -54,17 +54,17 @@ use wwwoffle_spool::Place;
 use wwwoffle_url::Key;
 
 pub use allowance::{Allowance, Meter};
-pub use feed::{End, Feed, FeedReader};
-pub use leaving::{Leaving, Then};
-pub use progress::{Shown, Waiting};
+pub use feed::{BodyEnd, Feed, FeedReader};
+pub use leaving::{LeavingRules, Then};
+pub use progress::{ProgressSnapshot, RetryWait};
 pub use run::run;
 pub use running::{Downloads, Joined};
 
-use progress::Progress;
+use progress::LiveProgress;
 
-use super::choose::About;
+use super::choose::Revalidation;
 use super::freshen::Confirmed;
-use super::keep::{Keeping, NotKept};
+use super::keep::{NotKept, StorageRules};
 use crate::base::owner::{Places, Whose, is_personal};
 use crate::base::spelling::Spelling;
 use crate::net::upstream::{Answer, Failure, Interim, Origin};
@@ -77,7 +77,7 @@ const HOLD: Duration = Duration::from_secs(5);
 
 /// The input of a download.
 #[derive(Debug)]
-pub struct Job {
+pub struct DownloadJob {
     /// The places where the response may be stored; its head decides.
     pub places: Arc<Places>,
     /// The origin to ask.
@@ -89,21 +89,21 @@ pub struct Job {
     /// The status of the stored copy.
     pub kept: Option<StatusCode>,
     /// The rules for storing the response.
-    pub keeping: Keeping,
+    pub keeping: StorageRules,
     /// The places where a GET looks for its response, if the response to this POST may serve it
     /// too.
     pub answers: Option<Arc<Places>>,
     /// The revalidation to ask for.
-    pub about: About,
+    pub about: Revalidation,
     /// The action if no client reads it, or the connection to its origin breaks.
-    pub leaving: Leaving,
+    pub leaving: LeavingRules,
     /// The limits while no client reads it.
     pub allowance: Allowance,
     /// The channel for interim responses.
     pub interim: Option<mpsc::Sender<Interim>>,
 }
 
-impl Job {
+impl DownloadJob {
     /// Whether the rest may be requested if the body breaks off: the request is idempotent (RFC
     /// 9110 §9.2.1), and it asked for the whole page.
     fn may_resume(&self) -> bool {
@@ -115,7 +115,7 @@ impl Job {
 
 /// The result of the request, available once the head has arrived.
 #[derive(Clone, Debug)]
-pub enum Headed {
+pub enum HeadOutcome {
     /// A response that is being stored; its body is in [`Download::feed`].
     Keeping(Arc<AnswerHead>),
     /// `304`: the stored copy is still valid.
@@ -190,11 +190,11 @@ pub struct Download {
     request: HeaderMap,
     /// Whether it replaces a download that broke off.
     succeeds: bool,
-    headed: watch::Sender<Option<Headed>>,
+    headed: watch::Sender<Option<HeadOutcome>>,
     feed: Arc<Feed>,
-    progress: Progress,
+    progress: LiveProgress,
     passing: Mutex<Option<Answer>>,
-    ended: watch::Sender<Option<Last>>,
+    ended: watch::Sender<Option<FinalState>>,
     /// Whether a user has stopped it.
     is_stopped: watch::Sender<bool>,
     /// When its response became invalid; set while the downloads are locked.
@@ -205,16 +205,16 @@ pub struct Download {
 
 /// The last state of a download.
 #[derive(Clone, Debug)]
-enum Last {
+enum FinalState {
     /// It has ended.
-    Outcome(Outcome),
+    Outcome(DownloadEnd),
     /// The page changed during the download, and another download has replaced this one.
     Next(Arc<Download>),
 }
 
 /// How a download ended.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum DownloadEnd {
     /// The response is stored whole, or the stored copy is still valid.
     Kept(StatusCode),
     /// The response was forwarded and not stored.
@@ -251,7 +251,7 @@ impl Download {
 
     /// Its progress.
     #[must_use]
-    pub fn progress(&self) -> Shown {
+    pub fn progress(&self) -> ProgressSnapshot {
         self.progress.shown()
     }
 
@@ -262,12 +262,12 @@ impl Download {
     }
 
     /// Waits for the head of the response. Dropping the future has no effect.
-    pub async fn head(&self) -> Headed {
+    pub async fn head(&self) -> HeadOutcome {
         let mut headed = self.headed.subscribe();
         match headed.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(headed)) => headed.clone(),
             // Unreachable: the sender is in `self`.
-            Ok(None) | Err(_) => Headed::Failed(Arc::new(Failure::HeadTimeout)),
+            Ok(None) | Err(_) => HeadOutcome::Failed(Arc::new(Failure::HeadTimeout)),
         }
     }
 
@@ -300,8 +300,10 @@ impl Download {
                 () = sleep_until(until) => None,
             };
             match last {
-                Some(Last::Next(next)) => download = next,
-                Some(Last::Outcome(_)) | None => return reader.map(|reader| (download, reader)),
+                Some(FinalState::Next(next)) => download = next,
+                Some(FinalState::Outcome(_)) | None => {
+                    return reader.map(|reader| (download, reader));
+                }
             }
         }
     }
@@ -313,17 +315,17 @@ impl Download {
 
     /// Waits for the end of this download and of all its successors. Returns the last of them with
     /// its outcome. Dropping the future has no effect.
-    pub async fn outcome(self: &Arc<Self>) -> (Arc<Self>, Outcome) {
+    pub async fn outcome(self: &Arc<Self>) -> (Arc<Self>, DownloadEnd) {
         let mut download = Arc::clone(self);
         loop {
             let mut ended = download.ended.subscribe();
             let last = ended.wait_for(Option::is_some).await.map(|last| last.clone());
             match last {
-                Ok(Some(Last::Next(next))) => download = next,
-                Ok(Some(Last::Outcome(outcome))) => return (download, outcome),
+                Ok(Some(FinalState::Next(next))) => download = next,
+                Ok(Some(FinalState::Outcome(outcome))) => return (download, outcome),
                 // Unreachable: the sender is in the download.
                 Ok(None) | Err(_) => {
-                    return (download, Outcome::Failed(Arc::new(Failure::HeadTimeout)));
+                    return (download, DownloadEnd::Failed(Arc::new(Failure::HeadTimeout)));
                 }
             }
         }
@@ -383,13 +385,13 @@ impl Drop for Watch<'_> {
             return;
         }
         let failure = Arc::new(Failure::Ours);
-        self.download.feed.finish(End::Broken(Arc::clone(&failure)));
+        self.download.feed.finish(BodyEnd::Broken(Arc::clone(&failure)));
         self.download.headed.send_if_modified(|headed| {
             let is_missing = headed.is_none();
-            headed.get_or_insert_with(|| Headed::Failed(Arc::clone(&failure)));
+            headed.get_or_insert_with(|| HeadOutcome::Failed(Arc::clone(&failure)));
             is_missing
         });
-        self.download.end(Outcome::Failed(failure));
+        self.download.end(DownloadEnd::Failed(failure));
     }
 }
 
@@ -423,7 +425,7 @@ impl Download {
             succeeds,
             headed: watch::Sender::new(None),
             feed: Feed::new(),
-            progress: Progress::default(),
+            progress: LiveProgress::default(),
             passing: Mutex::new(None),
             ended: watch::Sender::new(None),
             is_stopped: watch::Sender::new(false),
@@ -432,21 +434,21 @@ impl Download {
         }
     }
 
-    fn set_head(&self, headed: Headed) {
+    fn set_head(&self, headed: HeadOutcome) {
         self.headed.send_replace(Some(headed));
     }
 
-    fn pass(&self, answer: Answer, headed: Headed) {
+    fn pass(&self, answer: Answer, headed: HeadOutcome) {
         *self.passing.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         self.set_head(headed);
     }
 
-    fn end(&self, outcome: Outcome) {
-        self.ended.send_replace(Some(Last::Outcome(outcome)));
+    fn end(&self, outcome: DownloadEnd) {
+        self.ended.send_replace(Some(FinalState::Outcome(outcome)));
     }
 
     fn end_before(&self, next: Arc<Download>) {
-        self.ended.send_replace(Some(Last::Next(next)));
+        self.ended.send_replace(Some(FinalState::Next(next)));
     }
 }
 

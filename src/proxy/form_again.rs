@@ -14,7 +14,7 @@ use wwwoffle_spool::{Outgoing, RequestKind, Spool};
 
 use super::ask::Ask;
 use super::body::Body;
-use super::status::{CacheStatus, Why};
+use super::status::{CacheStatus, HitReason};
 use super::{kept, missing};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
@@ -47,7 +47,7 @@ pub(super) fn confirm(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Re
             let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
             missing::question(context, ask, outgoing, (&Method::POST, content_type), true)
         }
-        None => kept::serve(context, ask, kept, CacheStatus::Hit(Why::FormAnswer)),
+        None => kept::serve(context, ask, kept, CacheStatus::Hit(HitReason::FormAnswer)),
     }
 }
 

@@ -11,7 +11,7 @@ use hyper::{HeaderMap, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_spool::Update;
 
-use super::choose::{About, Found, stored};
+use super::choose::{CopyLookup, Revalidation, stored};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::remove_cookies;
 use crate::storage::store::{Kept, Store, timestamp};
@@ -31,7 +31,7 @@ pub struct Confirmed {
 
 /// When the request was sent to the origin, and when the response arrived.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct RequestTimes {
     /// When the request was sent.
     pub sent: SystemTime,
     /// When the head of the response arrived.
@@ -42,9 +42,9 @@ pub struct Asked {
 /// `None` if it applies to none of our copies.
 pub async fn confirmed(
     store: &Store,
-    about: &About,
+    about: &Revalidation,
     newer: &HeaderMap,
-    asked: Asked,
+    asked: RequestTimes,
 ) -> Option<Confirmed> {
     let candidates = stored(&about.kept);
     let holding = about.question.match_not_modified(&candidates, &about.request, newer)?;
@@ -63,10 +63,10 @@ pub async fn confirmed(
 /// that the HEAD has a cookie or credentials.
 pub async fn headed(
     store: &Store,
-    found: &Found,
+    found: &CopyLookup,
     personal: bool,
     (status, answer): (StatusCode, &HeaderMap),
-    asked: Asked,
+    asked: RequestTimes,
 ) {
     let could_be_chosen =
         |kept: &&Arc<Kept>| kept.status == StatusCode::OK && fits(&kept.stored(), found.request());
@@ -114,7 +114,7 @@ pub fn variant(answer: &HeaderMap, request: &HeaderMap) -> String {
 
 /// Records that the origin has confirmed `kept`. A failure is only logged; then the next request
 /// revalidates again.
-async fn write_down(store: &Store, kept: &Arc<Kept>, newer: &HeaderMap, asked: Asked) {
+async fn write_down(store: &Store, kept: &Arc<Kept>, newer: &HeaderMap, asked: RequestTimes) {
     let update = Update::Confirmed {
         head: head::write_response(kept.status, &merge_fields(&kept.fields, newer)),
         asked: timestamp(asked.sent),

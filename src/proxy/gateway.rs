@@ -39,13 +39,13 @@ use super::audience::Audience;
 use super::body::{self, Body};
 use super::decide::Decision;
 use super::target::{self, BadTarget};
-use super::{Client, Rest, admit, decided, inward, reply};
+use super::{Client, RequestRest, admit, decided, inward, reply};
 use crate::base::basic::Login;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::page::context::PageReader;
 use crate::page::gateway as pages;
-use crate::page::guard::Refusal;
+use crate::page::guard::GuardRefusal;
 use crate::page::message::{Denied, Message};
 use crate::page::{LocalOrigin, Shell};
 use crate::proxy::context::ProxyContext;
@@ -91,7 +91,7 @@ struct Unasked;
 pub(super) struct Led;
 
 /// A request through the gateway.
-struct Wanted {
+struct GatewayRequest {
     /// The URL in its original spelling.
     url: String,
     method: Method,
@@ -104,7 +104,7 @@ struct Wanted {
 }
 
 /// The client, and the address that it used.
-struct Guest {
+struct GatewayClient {
     context: Arc<ProxyContext>,
     client: Client,
     reader: PageReader,
@@ -133,14 +133,14 @@ pub(super) async fn answer(
     let reader = PageReader::of(mode, &parts.headers);
     let scheme = if own.protocol() == "https" { "https" } else { "http" };
     let Ok(origin) = LocalOrigin::parse(scheme, own.host_port()) else {
-        return reply::message(context, &reader, &Message::Forbidden(Refusal::ForeignHost));
+        return reply::message(context, &reader, &Message::Forbidden(GuardRefusal::ForeignHost));
     };
     // Interim responses of an origin are not rewritten.
     client.interims = None;
     let shell = Shell { origin, ..context.pages.shell(&reader) };
     let to_us = Login::take(&mut parts.headers, &AUTHORIZATION);
     let login = login.or(to_us);
-    let mut guest = Guest { context: Arc::clone(context), client, reader, shell };
+    let mut guest = GatewayClient { context: Arc::clone(context), client, reader, shell };
     let response = match guest.is_refused(&parts, login.as_ref()).await {
         Some(refused) => refused,
         None => guest.serve(parts, incoming).await,
@@ -148,7 +148,7 @@ pub(super) async fn answer(
     guest.led(response).await
 }
 
-impl Guest {
+impl GatewayClient {
     /// The response to clients without permission.
     async fn is_refused(&mut self, parts: &Parts, login: Option<&Login>) -> Option<Response<Body>> {
         if has_passed(&parts.headers, &self.context.base.pseudonym) {
@@ -183,8 +183,13 @@ impl Guest {
             None => return self.told(&Message::NotFound { path: parts.uri.path() }),
         };
         let fields = fields::asked(&parts.method, &parts.headers);
-        let wanted =
-            Wanted { url, method: parts.method.clone(), fields, form: None, is_unasked: false };
+        let wanted = GatewayRequest {
+            url,
+            method: parts.method.clone(),
+            fields,
+            form: None,
+            is_unasked: false,
+        };
         match parts.method {
             Method::GET | Method::HEAD => match better(&parts, &wanted.url) {
                 Some(to) => see(&to),
@@ -204,7 +209,7 @@ impl Guest {
     }
 
     /// Requests it as through the proxy.
-    async fn fetch(&self, mut parts: Parts, wanted: Wanted) -> Response<Body> {
+    async fn fetch(&self, mut parts: Parts, wanted: GatewayRequest) -> Response<Body> {
         let (context, mode) = (&self.context, self.reader.mode);
         let local = CanonicalUrl::parse(&wanted.url, &context.base.local);
         if local.is_ok_and(|url| url.is_local()) {
@@ -229,7 +234,7 @@ impl Guest {
         let gateway = Gateway { local: context.base.local.clone(), is_ours: false, onward };
         let (shell, is_unasked) = (self.shell.clone(), wanted.is_unasked);
         parts.extensions.insert(Arc::new(Gate { url, shell, gateway, is_unasked }));
-        let rest = Rest { incoming: None, upgrade: None, handshake: None };
+        let rest = RequestRest { incoming: None, upgrade: None, handshake: None };
         let form = wanted.form;
         let post = (parts, form);
         let response = Box::pin(decided(context, &self.client, mode, resource, post, rest)).await;

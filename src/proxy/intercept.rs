@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tokio_rustls::{Accept, StartHandshake};
 use tracing::{debug, info, warn};
 
-use super::site::{Plan, Site, plan};
+use super::site::{ConnectionPlan, HttpsSite, plan};
 use super::tunnel;
 use super::visitor::{HttpVersion, ProxyServer, Visitor};
 use crate::base::clock;
@@ -33,13 +33,13 @@ pub(super) struct Intercepted {
     pub(super) visitor: Visitor,
     /// The target of CONNECT, for connections that turn out to be tunnels.
     pub(super) origin: Origin,
-    pub(super) site: Site,
+    pub(super) site: HttpsSite,
     pub(super) server: Arc<dyn ProxyServer>,
 }
 
 /// The treatment of a connection, after its first bytes.
 enum Course {
-    Answer(Site, Box<Accepted>, Arc<ServerConfig>),
+    Answer(HttpsSite, Box<Accepted>, Arc<ServerConfig>),
     PassOn,
     Close,
 }
@@ -80,16 +80,16 @@ impl Intercepted {
     /// `ClientHello`.
     fn course(&self, hello: Accepted) -> Course {
         let site = match hello::name(&hello) {
-            Some(name) => Site::of(&name, self.site.port(), &self.context.base.local),
+            Some(name) => HttpsSite::of(&name, self.site.port(), &self.context.base.local),
             None => Ok(self.site.clone()),
         };
         let Ok(site) = site else { return Course::Close };
         let mode = self.context.base.mode.now();
         let cannot = tunnel::cannot_answer(&self.context, mode, self.visitor.peer, &site);
         match plan(&self.context.base.config(), &site, cannot) {
-            Plan::Intercept => {}
-            Plan::Ourselves | Plan::Tunnel(_) => return Course::PassOn,
-            Plan::Refuse => return Course::Close,
+            ConnectionPlan::Intercept => {}
+            ConnectionPlan::Ourselves | ConnectionPlan::Tunnel(_) => return Course::PassOn,
+            ConnectionPlan::Refuse => return Course::Close,
         }
         if !hello::speaks_http(&hello) {
             debug!(site = site.url().as_str(), "the client speaks no HTTP; a tunnel");
@@ -115,7 +115,7 @@ impl Intercepted {
         }
     }
 
-    async fn answer(self, handshake: Accept<TokioIo<Upgraded>>, site: Site) {
+    async fn answer(self, handshake: Accept<TokioIo<Upgraded>>, site: HttpsSite) {
         let Self { context, visitor, server, .. } = self;
         let (peer, host) = (visitor.peer, site.host().to_owned());
         let patience = context.base.config().options.idle_timeout;

@@ -49,7 +49,7 @@ impl NotKept {
 
 /// The rules for storing the responses to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keeping {
+pub struct StorageRules {
     /// Whether we are a shared cache, and the heuristics for lifetimes.
     pub cache: (bool, Heuristics),
     /// The relevant facts of the request.
@@ -63,7 +63,7 @@ pub struct Keeping {
     pub keeps_pages: bool,
 }
 
-impl Keeping {
+impl StorageRules {
     /// The configured rules for a URL, for a request with these fields.
     #[must_use]
     pub fn of(config: &Config, url: &UrlParts<'_>, request: &HeaderMap) -> Self {
@@ -136,7 +136,7 @@ pub fn may_keep(
     status: StatusCode,
     fields: &HeaderMap,
     kept: Option<StatusCode>,
-    keeping: &Keeping,
+    keeping: &StorageRules,
     exchange: ExchangeTimes,
 ) -> Result<(), NotKept> {
     match status.as_u16() {
@@ -236,10 +236,10 @@ mod tests {
         ExchangeTimes { sent: SystemTime::UNIX_EPOCH, received: SystemTime::UNIX_EPOCH }
     }
 
-    fn keeping(text: &str) -> Keeping {
+    fn keeping(text: &str) -> StorageRules {
         let config = Config::parse(text, std::path::Path::new("w.conf")).unwrap();
         let url = CanonicalUrl::parse("http://h.example/a", &LocalHost::default()).unwrap();
-        Keeping::of(&config, &UrlParts::of(&url), &HeaderMap::new())
+        StorageRules::of(&config, &UrlParts::of(&url), &HeaderMap::new())
     }
 
     fn fields(rows: &[(&'static str, &str)]) -> HeaderMap {
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn trouble_is_kept_while_it_is_fresh_and_what_must_not_be_stored_as_the_option_says() {
         let none = keeping("");
-        let queue = Keeping { errors: false, ..none };
+        let queue = StorageRules { errors: false, ..none };
         let respect = keeping("[caching]\nno-store = \"respect\"");
         let asked = RequestFacts { no_store: true, ..RequestFacts::default() };
         let keeps = keeping("[online-options]\nkeep-cache-if-not-found = true");
@@ -267,8 +267,8 @@ mod tests {
             (200, "no-store", None, none, Ok(())),
             (200, "no-store", None, respect, Err(NotKept::NoStore)),
             (200, "no-store, must-understand", None, respect, Ok(())),
-            (200, "", None, Keeping { requested: asked, ..respect }, Err(NotKept::NoStore)),
-            (200, "", None, Keeping { requested: asked, ..none }, Ok(())),
+            (200, "", None, StorageRules { requested: asked, ..respect }, Err(NotKept::NoStore)),
+            (200, "", None, StorageRules { requested: asked, ..none }, Ok(())),
             (302, "", Some(200), none, Ok(())),
             (302, "", Some(200), keeps, Err(NotKept::NoPage)),
             (302, "", Some(301), keeps, Ok(())),

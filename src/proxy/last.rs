@@ -22,7 +22,7 @@ const MAX_HALF: usize = 128;
 
 /// The action for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Last {
+pub struct LastAction {
     /// When it was answered.
     pub at: SystemTime,
     /// The method of the request.
@@ -35,12 +35,12 @@ pub struct Last {
 
 /// The owner and the URL of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Asked {
+pub struct LastKey {
     key: Key,
     owner: Owner,
 }
 
-impl Asked {
+impl LastKey {
     /// The owner and the URL of `ask`; a login in it is ignored.
     #[must_use]
     pub(super) fn of(ask: &Ask) -> Self {
@@ -61,19 +61,19 @@ impl Asked {
 /// sorting.
 #[derive(Debug, Default)]
 pub struct LastAnswers {
-    parts: [Mutex<Part>; PARTS],
+    parts: [Mutex<LastShard>; PARTS],
     hasher: RandomState,
 }
 
 #[derive(Debug, Default)]
-struct Part {
-    young: HashMap<Asked, Last>,
-    old: HashMap<Asked, Last>,
+struct LastShard {
+    young: HashMap<LastKey, LastAction>,
+    old: HashMap<LastKey, LastAction>,
 }
 
 impl LastAnswers {
     /// Records an action.
-    pub fn note(&self, asked: Asked, last: Last) {
+    pub fn note(&self, asked: LastKey, last: LastAction) {
         let mut part = self.part(&asked);
         if part.young.len() >= MAX_HALF && !part.young.contains_key(&asked) {
             part.old = std::mem::take(&mut part.young);
@@ -83,12 +83,12 @@ impl LastAnswers {
 
     /// The last action, if it is still recorded.
     #[must_use]
-    pub fn of(&self, asked: &Asked) -> Option<Last> {
+    pub fn of(&self, asked: &LastKey) -> Option<LastAction> {
         let part = self.part(asked);
         part.young.get(asked).or_else(|| part.old.get(asked)).cloned()
     }
 
-    fn part(&self, asked: &Asked) -> MutexGuard<'_, Part> {
+    fn part(&self, asked: &LastKey) -> MutexGuard<'_, LastShard> {
         let [byte, ..] = self.hasher.hash_one(asked.key).to_le_bytes();
         let [first, rest @ ..] = &self.parts;
         let at = (usize::from(byte) % PARTS).checked_sub(1);
@@ -102,15 +102,15 @@ impl LastAnswers {
 mod tests {
     use super::*;
 
-    fn asked(at: u32, owner: Owner) -> Asked {
+    fn asked(at: u32, owner: Owner) -> LastKey {
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(&at.to_le_bytes());
-        Asked::new(Key::from_bytes(bytes), owner)
+        LastKey::new(Key::from_bytes(bytes), owner)
     }
 
-    fn last(status: CacheStatus) -> Last {
+    fn last(status: CacheStatus) -> LastAction {
         let at = SystemTime::UNIX_EPOCH;
-        Last { at, method: Method::GET, answer: StatusCode::OK, status }
+        LastAction { at, method: Method::GET, answer: StatusCode::OK, status }
     }
 
     #[test]

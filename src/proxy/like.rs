@@ -16,7 +16,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::near::newest;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places};
-use crate::page::ways::Like;
+use crate::page::ways::SimilarPage;
 use crate::proxy::context::ProxyContext;
 use crate::storage::lookup::look_up;
 use crate::storage::versions;
@@ -37,7 +37,7 @@ pub(super) async fn of_host(
     context: &ProxyContext,
     owner: &Owner,
     url: &CanonicalUrl,
-) -> Result<Vec<Like>, Error> {
+) -> Result<Vec<SimilarPage>, Error> {
     let places = [(url.protocol().to_owned(), url.host_port().to_owned())];
     let listed = listed(context, owner, url, places.into()).await?;
     let guesses = guessed(context, url).into_iter().chain(listed);
@@ -55,7 +55,7 @@ pub(crate) async fn all(
     context: &ProxyContext,
     owner: &Owner,
     url: &CanonicalUrl,
-) -> Result<Vec<Like>, Error> {
+) -> Result<Vec<SimilarPage>, Error> {
     let host = url.host_port().to_owned();
     let other = match host.strip_prefix("www.") {
         Some(bare) => bare.to_owned(),
@@ -74,8 +74,8 @@ async fn stored(
     owner: &Owner,
     url: &CanonicalUrl,
     guesses: impl Iterator<Item = CanonicalUrl> + Send,
-) -> Result<Vec<Like>, Error> {
-    let mut found: Vec<Like> = Vec::new();
+) -> Result<Vec<SimilarPage>, Error> {
+    let mut found: Vec<SimilarPage> = Vec::new();
     for guess in guesses {
         if found.len() >= MAX_LIKE {
             break;
@@ -111,7 +111,7 @@ async fn at(
     owner: &Owner,
     asked: &CanonicalUrl,
     mut url: CanonicalUrl,
-) -> Result<Option<Like>, Error> {
+) -> Result<Option<SimilarPage>, Error> {
     let config = context.base.config();
     let added = config.offline_options.near_arguments.of(&UrlParts::of(asked));
     let Some(likeness) = likeness(asked.as_str(), url.as_str(), added) else { return Ok(None) };
@@ -121,7 +121,7 @@ async fn at(
     }
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
     let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
-    Ok(kept.filter(|kept| kept.status.is_success()).map(|kept| Like {
+    Ok(kept.filter(|kept| kept.status.is_success()).map(|kept| SimilarPage {
         likeness,
         url: places.public.url().to_owned(),
         version: (kept.entry.stored(), kept.entry.when()),

@@ -65,7 +65,7 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding
     };
     match context.net.upstream.probe(&resource.origin, head).await {
         Ok(answer) => {
-            let expected = Expected {
+            let expected = ProbeExpectation {
                 status: config.link.probe_status,
                 phrase: config.link.probe_body.as_str(),
             };
@@ -89,7 +89,7 @@ fn told(error: &str) -> Text {
 }
 
 /// The expected response to a probe.
-struct Expected<'a> {
+struct ProbeExpectation<'a> {
     status: ExpectedStatus,
     phrase: &'a str,
 }
@@ -97,7 +97,7 @@ struct Expected<'a> {
 /// The meaning of a response for the link. `login` is the target of a redirect.
 fn compare(
     url: &CanonicalUrl,
-    expected: &Expected<'_>,
+    expected: &ProbeExpectation<'_>,
     answer: &Response<Bytes>,
     login: Option<String>,
 ) -> Finding {
@@ -203,7 +203,7 @@ mod tests {
         ] {
             let body = Bytes::from_static(body.as_bytes());
             let answer = Response::builder().status(answered).body(body).unwrap();
-            let expected = Expected { status, phrase };
+            let expected = ProbeExpectation { status, phrase };
             let got = match compare(&url, &expected, &answer, login.map(str::to_owned)) {
                 Finding::Good(_) => "good".to_owned(),
                 Finding::Failed(_) => "failed".to_owned(),

@@ -23,13 +23,13 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::ask::Ask;
 use super::body::Body;
-use super::choose::Found;
+use super::choose::CopyLookup;
 use super::conditional::Conditions;
 use super::decide::MethodKind;
 use super::intent::Intent;
 use super::kept;
-use super::rules::Standing;
-use super::status::{CacheStatus, Why};
+use super::rules::StoragePolicy;
+use super::status::{CacheStatus, HitReason};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use crate::storage::versions::at::{closest, nearest};
@@ -59,11 +59,12 @@ pub(super) enum NotChosen {
 pub(super) async fn choose(
     context: &ProxyContext,
     ask: &Ask,
-    found: &Found,
+    found: &CopyLookup,
 ) -> Result<Option<Arc<Kept>>, NotChosen> {
     let is_read = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head);
     let is_dated = ask.fields.contains_key(&ACCEPT_DATETIME) || ask.shown_at.is_some();
-    if !is_dated || !is_read || ask.asked.standing != Standing::Usual || ask.upgrade.is_some() {
+    if !is_dated || !is_read || ask.asked.standing != StoragePolicy::Usual || ask.upgrade.is_some()
+    {
         return Ok(None);
     }
     // The copy of another URL has no versions of this page.
@@ -84,17 +85,17 @@ pub(super) async fn choose(
     let all = move |spool: &wwwoffle_spool::Spool| {
         places.iter().map(|place| spool.versions(place)).collect::<Result<Vec<_>, _>>()
     };
-    let mut states: Vec<State> =
-        present.iter().map(|kept| State::Present(Arc::clone(kept))).collect();
+    let mut states: Vec<VersionCandidate> =
+        present.iter().map(|kept| VersionCandidate::Present(Arc::clone(kept))).collect();
     for older in context.storage.store.run(all).await?.into_iter().flatten() {
         let is_present = present
             .iter()
             .any(|kept| kept.entry.stored() == older.stored && *kept.entry.place() == older.place);
         if !is_present {
-            states.push(State::Older(older.place, older.stored, older.when));
+            states.push(VersionCandidate::Older(older.place, older.stored, older.when));
         }
     }
-    let came: Vec<Timestamp> = states.iter().map(State::came).collect();
+    let came: Vec<Timestamp> = states.iter().map(VersionCandidate::came).collect();
     // Sub-resources are stored after their page.
     let is_part = ask.asked.intent == Intent::Part;
     let order = if is_part { closest(&came, at) } else { nearest(&came, at) };
@@ -108,13 +109,13 @@ pub(super) async fn choose(
 }
 
 /// A candidate for the version of a date.
-enum State {
+enum VersionCandidate {
     Present(Arc<Kept>),
     /// An older version, with the times when it was stored and when it arrived.
     Older(Place, Timestamp, Timestamp),
 }
 
-impl State {
+impl VersionCandidate {
     fn came(&self) -> Timestamp {
         match self {
             Self::Present(kept) => kept.entry.when(),
@@ -173,7 +174,7 @@ pub(super) fn serve(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Resp
     // A date cannot be compared here: a version is older than the client's copy of the current
     // page.
     asked.remove(IF_MODIFIED_SINCE);
-    let status = CacheStatus::Hit(Why::Memento);
+    let status = CacheStatus::Hit(HitReason::Memento);
     let (fields, conditions) = (kept::unasked(ask, kept), Conditions::of(&asked));
     let mut response = kept::answer(context, ask, kept, fields, &conditions, status);
     let entry = &kept.entry;

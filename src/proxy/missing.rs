@@ -13,18 +13,18 @@ use wwwoffle_spool::{Added, Error as SpoolError, Outgoing, RequestKind, Secrets}
 use super::ask::Ask;
 use super::body::Body;
 use super::conditional;
-use super::decide::{MethodKind, Refusal};
+use super::decide::{DecisionRefusal, MethodKind};
 use super::intent::Intent;
 use super::like;
-use super::rules::Standing;
-use super::status::{CacheStatus, Why};
+use super::rules::StoragePolicy;
+use super::status::{CacheStatus, HitReason};
 use super::tickets::Ticket;
 use super::{kept, reply};
 use crate::api::Priority;
 use crate::base::error_chain::error_chain;
 use crate::page::confirm::{self, Confirm};
 use crate::page::message::{Message, Ruled};
-use crate::page::ways::{Fetch, Like};
+use crate::page::ways::{FetchOffer, SimilarPage};
 use crate::page::will_get::{self, WillGet};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
@@ -40,7 +40,9 @@ pub(super) async fn page(context: &ProxyContext, ask: &Ask) -> Response<Body> {
     let key = outgoing.place.key();
     let added = match enqueue(context, outgoing).await {
         Ok(added) => added,
-        Err(error) if error.is_read_only() => return refuse(context, ask, Refusal::OnlyOnline),
+        Err(error) if error.is_read_only() => {
+            return refuse(context, ask, DecisionRefusal::OnlyOnline);
+        }
         Err(error) => return reply::spool_failed(context, ask, &error),
     };
     let part = kept_in_part(context, ask).await;
@@ -64,7 +66,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &Ask) -> Response<Body> {
             part,
             priority,
             priority_token: &priority_token,
-            fetch: fetch_token.as_deref().map(|token| Fetch { url: &url, token }),
+            fetch: fetch_token.as_deref().map(|token| FetchOffer { url: &url, token }),
             likes: &likes,
             has_versions,
         };
@@ -88,7 +90,7 @@ async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<Added, Sp
 }
 
 /// Stored pages near the missing one. If they cannot be read, the page is shown without them.
-async fn around(context: &ProxyContext, ask: &Ask) -> (Vec<Like>, bool) {
+async fn around(context: &ProxyContext, ask: &Ask) -> (Vec<SimilarPage>, bool) {
     let untold = |error: &SpoolError| {
         debug!(error = error_chain(error), "what is kept that is like it cannot be looked up");
     };
@@ -102,7 +104,7 @@ async fn around(context: &ProxyContext, ask: &Ask) -> (Vec<Like>, bool) {
 pub(super) fn offered(context: &ProxyContext, ask: &Ask) -> (String, Option<String>) {
     let url = ask.bare.as_str().to_owned();
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
-        && ask.asked.standing == Standing::Usual
+        && ask.asked.standing == StoragePolicy::Usual
         && !ask.has_credentials()
         && ask.upgrade.is_none();
     let token = may.then(|| context.pages.tokens.fetch(&url));
@@ -134,11 +136,11 @@ pub(super) async fn part(context: &ProxyContext, ask: &Ask) -> Response<Body> {
     let page = outgoing.page.as_deref().unwrap_or_default();
     if context.storage.store.spool().queue().parts_of(page) >= MAX_PARTS_OF_A_PAGE {
         debug!(page, "too many parts of this page wait already");
-        return refuse(context, ask, Refusal::OnlyOnline);
+        return refuse(context, ask, DecisionRefusal::OnlyOnline);
     }
     match enqueue(context, outgoing).await {
         Ok(_) => reply::with_status(ask.audience.nothing(504), CacheStatus::Queued),
-        Err(error) if error.is_read_only() => refuse(context, ask, Refusal::OnlyOnline),
+        Err(error) if error.is_read_only() => refuse(context, ask, DecisionRefusal::OnlyOnline),
         Err(error) => reply::spool_failed(context, ask, &error),
     }
 }
@@ -146,10 +148,10 @@ pub(super) async fn part(context: &ProxyContext, ask: &Ask) -> Response<Body> {
 /// Serves the stored copy and queues the request to fetch a new one.
 pub(super) async fn refresh(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
     let why = match enqueue(context, outgoing(context, ask, RequestKind::Refresh)).await {
-        Ok(_) => Why::RefreshQueued,
+        Ok(_) => HitReason::RefreshQueued,
         Err(error) => {
             tracing::error!(error = error_chain(&error), "the refresh cannot be queued");
-            Why::Offline
+            HitReason::Offline
         }
     };
     kept::serve(context, ask, kept, CacheStatus::Hit(why))
@@ -204,31 +206,37 @@ pub(super) fn question(
 }
 
 /// Refuses the request, with the reason in the form that suits its client.
-pub(super) fn refuse(context: &ProxyContext, ask: &Ask, refusal: Refusal) -> Response<Body> {
+pub(super) fn refuse(
+    context: &ProxyContext,
+    ask: &Ask,
+    refusal: DecisionRefusal,
+) -> Response<Body> {
     let status = CacheStatus::Refused(refusal);
     let url = ask.resource.url.as_str();
     match refusal {
-        Refusal::Noise => reply::with_status(reply::line(ask.audience, 504, ""), status),
-        Refusal::OnlyOnline if ask.method == Method::POST && ask.is_for_a_person() => {
+        DecisionRefusal::Noise => reply::with_status(reply::line(ask.audience, 504, ""), status),
+        DecisionRefusal::OnlyOnline if ask.method == Method::POST && ask.is_for_a_person() => {
             reply::instead(context, ask, status, &Message::TooLargeToQueue { url })
         }
-        Refusal::OnlyOnline => {
+        DecisionRefusal::OnlyOnline => {
             let told = Message::OfflineRefused { method: ask.method.as_str(), url };
             let mut response = reply::instead(context, ask, status, &told);
             *response.status_mut() = hyper::StatusCode::GATEWAY_TIMEOUT;
             response
         }
-        Refusal::FormAnswer => reply::instead(context, ask, status, &Message::FormAnswer { url }),
-        Refusal::NotKept => reply::instead(context, ask, status, &Message::NotKept { url }),
-        Refusal::NeverKept => {
+        DecisionRefusal::FormAnswer => {
+            reply::instead(context, ask, status, &Message::FormAnswer { url })
+        }
+        DecisionRefusal::NotKept => reply::instead(context, ask, status, &Message::NotKept { url }),
+        DecisionRefusal::NeverKept => {
             let told = Message::Ruled { url, ruled: Ruled::NeverKept, place: None };
             reply::instead(context, ask, status, &told)
         }
-        Refusal::NotQueued => {
+        DecisionRefusal::NotQueued => {
             let told = Message::Ruled { url, ruled: Ruled::NotQueued, place: None };
             reply::instead(context, ask, status, &told)
         }
-        Refusal::Unconfirmed | Refusal::LeftToBrowsers => {
+        DecisionRefusal::Unconfirmed | DecisionRefusal::LeftToBrowsers => {
             let line = reply::line(ask.audience, 504, "not kept, and not queued unasked");
             reply::with_status(line, status)
         }

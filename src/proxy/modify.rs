@@ -76,7 +76,7 @@ pub(super) struct Modification {
 
 /// The browser's use of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
+enum BrowserUse {
     Window,
     Frame,
     Image,
@@ -99,11 +99,11 @@ impl Modification {
         }
         let used = used_as(fields, intent)?;
         let changes = match used {
-            Use::Window => Some(changes(config, &parts, true)),
-            Use::Frame => Some(changes(config, &parts, false)),
-            Use::Image => None,
+            BrowserUse::Window => Some(changes(config, &parts, true)),
+            BrowserUse::Frame => Some(changes(config, &parts, false)),
+            BrowserUse::Image => None,
         };
-        let has_bar = used == Use::Window && *options.add_cache_info.of(&parts);
+        let has_bar = used == BrowserUse::Window && *options.add_cache_info.of(&parts);
         let changes = changes.filter(|changes| has_bar || !changes.are_none());
         let is_still = *options.disable_animated_gif.of(&parts);
         let (owner, config) = (owner.clone(), Arc::clone(config));
@@ -226,13 +226,13 @@ fn is_from_spool(fields: &HeaderMap) -> bool {
 }
 
 /// The browser's use of a response, if such a response may be modified.
-fn used_as(fields: &HeaderMap, intent: Intent) -> Option<Use> {
+fn used_as(fields: &HeaderMap, intent: Intent) -> Option<BrowserUse> {
     let dest = fields.get(SEC_FETCH_DEST).map(|value| value.to_str().unwrap_or_default());
     match (dest, intent) {
-        (_, Intent::Person) => Some(Use::Window),
-        (Some(dest), _) if FRAMES.contains(&dest) => Some(Use::Frame),
+        (_, Intent::Person) => Some(BrowserUse::Window),
+        (Some(dest), _) if FRAMES.contains(&dest) => Some(BrowserUse::Frame),
         // Old browsers do not send the destination.
-        (Some("image") | None, Intent::Part) => Some(Use::Image),
+        (Some("image") | None, Intent::Part) => Some(BrowserUse::Image),
         _ => None,
     }
 }

@@ -17,7 +17,7 @@ use super::ask::Ask;
 use super::choose;
 use super::decide::MethodKind;
 use super::intent::Intent;
-use super::rules::Standing;
+use super::rules::StoragePolicy;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::context::ProxyContext;
@@ -53,7 +53,7 @@ pub(super) async fn find(
     ask: &Ask,
 ) -> Result<Option<(Nearness, Kept)>, Error> {
     let may = ask.mode == Mode::Offline
-        && ask.asked.standing == Standing::Usual
+        && ask.asked.standing == StoragePolicy::Usual
         && matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
         && !ask.places.credentials
         && *ask.config.offline_options.near_answers.of(&UrlParts::of(&ask.bare));

@@ -25,9 +25,9 @@ impl From<CacheStatus> for Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proxy::decide::Refusal;
-    use crate::proxy::rules::Standing;
-    use crate::proxy::status::{Forward, NotStored, Why};
+    use crate::proxy::decide::DecisionRefusal;
+    use crate::proxy::rules::StoragePolicy;
+    use crate::proxy::status::{Forward, HitReason, NotStored};
     use hyper::StatusCode;
 
     #[test]
@@ -35,7 +35,7 @@ mod tests {
         let forward = Forward::UriMiss;
         let status = StatusCode::OK;
         for (told, want, saves) in [
-            (CacheStatus::Hit(Why::Offline), Outcome::Hit, true),
+            (CacheStatus::Hit(HitReason::Offline), Outcome::Hit, true),
             (CacheStatus::Validated { forward, by: None }, Outcome::Validated, true),
             (CacheStatus::Unreachable(None), Outcome::Stale, true),
             (CacheStatus::InsteadOf(StatusCode::BAD_GATEWAY), Outcome::Stale, true),
@@ -44,13 +44,17 @@ mod tests {
             (CacheStatus::Resumed { collapsed: false }, Outcome::Stored, false),
             (CacheStatus::StoredPart, Outcome::Stored, false),
             (
-                CacheStatus::Passed { forward, status, why: NotStored::Ruled(Standing::Usual) },
+                CacheStatus::Passed {
+                    forward,
+                    status,
+                    why: NotStored::Ruled(StoragePolicy::Usual),
+                },
                 Outcome::Passed,
                 false,
             ),
             (CacheStatus::Queued, Outcome::Queued, false),
             (CacheStatus::Asking, Outcome::Refused, false),
-            (CacheStatus::Refused(Refusal::NotKept), Outcome::Refused, false),
+            (CacheStatus::Refused(DecisionRefusal::NotKept), Outcome::Refused, false),
             (CacheStatus::Blocked, Outcome::Blocked, false),
             (CacheStatus::LeadsToBlocked, Outcome::Blocked, false),
             (CacheStatus::Moved, Outcome::Moved, false),

@@ -12,15 +12,15 @@ use tracing::debug;
 use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
-use super::choose::Found;
+use super::choose::CopyLookup;
 use super::decide::MethodKind;
-use super::freshen::{self, Asked};
-use super::rules::Standing;
+use super::freshen::{self, RequestTimes};
+use super::rules::StoragePolicy;
 use super::status::{CacheStatus, Forward, NotStored};
 use super::tunnel::splice;
-use super::unsafe_methods::{self, Of, Sent};
-use super::websocket::{Granted, Handshake};
-use super::{Client, MAX_INTERIMS, Rest};
+use super::unsafe_methods::{self, InvalidationTargets, UnsafeRequest};
+use super::websocket::{Granted, WebSocketHandshake};
+use super::{Client, MAX_INTERIMS, RequestRest};
 use super::{recode, reply};
 use crate::base::clock;
 use crate::net::upstream::{Answer, Failure, Interim, Outbound};
@@ -33,8 +33,8 @@ pub(super) async fn pass(
     context: &Arc<ProxyContext>,
     client: &Client,
     ask: &Ask,
-    found: &Found,
-    rest: Rest,
+    found: &CopyLookup,
+    rest: RequestRest,
 ) -> Response<Body> {
     let body = match (&ask.post, rest.incoming) {
         (Some(whole), _) => Outbound::Whole(whole.clone()),
@@ -63,7 +63,7 @@ pub(super) async fn pass(
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
-            let asked = Asked { sent, received: clock::now() };
+            let asked = RequestTimes { sent, received: clock::now() };
             complete_date(answer.headers_mut(), asked.received);
             see(context, ask, found, &answer, asked).await;
             respond(context, ask, answer, forward(ask), NotStored::Ruled(ask.asked.standing))
@@ -74,7 +74,7 @@ pub(super) async fn pass(
 
 /// Why a request is forwarded that is not for the spool.
 fn forward(ask: &Ask) -> Forward {
-    let is_usual = ask.asked.standing == Standing::Usual && !ask.asked.upgrade;
+    let is_usual = ask.asked.standing == StoragePolicy::Usual && !ask.asked.upgrade;
     match ask.asked.method {
         // A fresh stored copy would be enough.
         MethodKind::Head if is_usual => Forward::of(ask.verdict.as_ref()),
@@ -86,16 +86,27 @@ fn forward(ask: &Ask) -> Forward {
 }
 
 /// Updates the stored copies from a forwarded response.
-async fn see(context: &ProxyContext, ask: &Ask, found: &Found, answer: &Answer, asked: Asked) {
+async fn see(
+    context: &ProxyContext,
+    ask: &Ask,
+    found: &CopyLookup,
+    answer: &Answer,
+    asked: RequestTimes,
+) {
     let (status, fields) = (answer.status(), answer.headers());
     if ask.method == Method::HEAD {
         let personal = ask.is_personal();
         freshen::headed(&context.storage.store, found, personal, (status, fields), asked).await;
     }
-    let sent = Sent { method: &ask.method, url: &ask.bare, fields: &ask.fields, owner: &ask.owner };
+    let sent = UnsafeRequest {
+        method: &ask.method,
+        url: &ask.bare,
+        fields: &ask.fields,
+        owner: &ask.owner,
+    };
     let (store, local, downloads) =
         (&context.storage.store, &context.base.local, &context.traffic.downloads);
-    let of = Of { store, local, downloads, by: None };
+    let of = InvalidationTargets { store, local, downloads, by: None };
     unsafe_methods::answered(of, sent, (status, fields), asked.received).await;
 }
 
@@ -135,7 +146,7 @@ fn switch(
     client: &Client,
     ask: &Ask,
     mut answer: Answer,
-    asked: (Option<OnUpgrade>, Option<Handshake>),
+    asked: (Option<OnUpgrade>, Option<WebSocketHandshake>),
 ) -> Response<Body> {
     let (Some(client_side), handshake) = asked else { return unasked(context, ask) };
     let Some(protocol) = answer.headers().get(UPGRADE).cloned() else {

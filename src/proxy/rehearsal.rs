@@ -12,7 +12,7 @@ use super::decide::Decision;
 use super::memento::NotChosen;
 use super::rules::Ruling;
 use super::target;
-use super::weigh::{Weighed, weigh};
+use super::weigh::{RequestPlan, weigh};
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
@@ -21,7 +21,7 @@ use crate::proxy::context::ProxyContext;
 
 /// The predicted action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Would {
+pub enum PredictedAction {
     /// Redirect the browser to another URL: `[alias]`.
     Move,
     /// Block the URL: `[dont-get]`.
@@ -80,21 +80,21 @@ impl Rehearsal {
     pub fn would(
         self,
         context: &ProxyContext,
-    ) -> Pin<Box<dyn Future<Output = Option<Would>> + Send + '_>> {
+    ) -> Pin<Box<dyn Future<Output = Option<PredictedAction>> + Send + '_>> {
         Box::pin(self.weighed(context))
     }
 
-    async fn weighed(mut self, context: &ProxyContext) -> Option<Would> {
+    async fn weighed(mut self, context: &ProxyContext) -> Option<PredictedAction> {
         if !self.may_reach {
-            return Some(Would::Deny);
+            return Some(PredictedAction::Deny);
         }
         match self.ask.ruling {
-            Ruling::Moved { .. } => return Some(Would::Move),
-            Ruling::Blocked { .. } | Ruling::OtherProtocol => return Some(Would::Block),
+            Ruling::Moved { .. } => return Some(PredictedAction::Move),
+            Ruling::Blocked { .. } | Ruling::OtherProtocol => return Some(PredictedAction::Block),
             Ruling::Usual(_) => {}
         }
         match weigh(context, &mut self.ask).await {
-            Ok(Weighed { decision, .. }) => Some(Would::Do(decision)),
+            Ok(RequestPlan { decision, .. }) => Some(PredictedAction::Do(decision)),
             Err(NotChosen::Spool(_) | NotChosen::Malformed) => None,
         }
     }

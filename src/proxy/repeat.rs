@@ -8,7 +8,7 @@ use tracing::Level;
 use wwwoffle_config::Config;
 
 use super::ask::Ask;
-use super::choose::Found;
+use super::choose::CopyLookup;
 use super::decide::Decision;
 use super::verdict::exchange;
 use crate::base::mode::Mode;
@@ -21,7 +21,7 @@ use wwwoffle_http::caching::reuse::Reuse;
 /// The state on which a response depends, in addition to its request. The response may be repeated
 /// only while that state is the same.
 #[derive(Clone, Debug)]
-pub struct Grounds {
+pub struct ReplayConditions {
     /// The configuration of the response.
     pub config: Arc<Config>,
     /// The mode of the response.
@@ -36,7 +36,7 @@ pub struct Grounds {
     pub until: SystemTime,
 }
 
-impl Grounds {
+impl ReplayConditions {
     /// Whether the state is still the same for a request that arrives now.
     #[must_use]
     pub fn hold(&self, context: &ProxyContext, now: SystemTime) -> bool {
@@ -54,9 +54,9 @@ pub(super) fn grounds(
     context: &ProxyContext,
     ask: &Ask,
     kept: Option<&Kept>,
-    found: &Found,
+    found: &CopyLookup,
     decision: Decision,
-) -> Option<Grounds> {
+) -> Option<ReplayConditions> {
     // A debug log must contain every request.
     let is_told = tracing::enabled!(Level::DEBUG);
     if decision != Decision::Serve || ask.near.is_some() || is_told {
@@ -70,7 +70,7 @@ pub(super) fn grounds(
         return None;
     }
     let age = current_age(&kept.fields, exchange(kept), ask.now).at_least;
-    Some(Grounds {
+    Some(ReplayConditions {
         config: ask.config.clone(),
         mode: ask.mode,
         dials_since: context.base.mode.dials_since(),

@@ -17,9 +17,10 @@ use crate::net::upstream::{CertificateFault, Failure, TlsFault};
 use crate::page::certificates::ShownCertificate;
 use crate::page::context::PageReader;
 use crate::page::message::{
-    Aid, BadCertificate, Kept as KeptCopy, Message, NoTls, OriginFailure, Phase, page, page_with,
+    Aid, BadCertificate, CopyInfo as KeptCopy, Message, NoTls, OriginFailure, Phase, page,
+    page_with,
 };
-use crate::page::ways::Fetch;
+use crate::page::ways::FetchOffer;
 use crate::page::{Page, Shell};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
@@ -169,7 +170,7 @@ fn with_aid(
     };
     let (url, token) = missing::offered(context, ask);
     let token = token.filter(|_| can_be_had_later);
-    let fetch = token.as_deref().map(|token| Fetch { url: &url, token });
+    let fetch = token.as_deref().map(|token| FetchOffer { url: &url, token });
     let shell = context.pages.shell(&ask.reader());
     let page = page_with(&context.pages.templates, &shell, told, &Aid { fetch, likes: &[] });
     with_status(from_page(&shell, page), status)

@@ -20,7 +20,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
     /// The mode and the stored copy decide; with the rule for storing responses.
-    Usual(Standing),
+    Usual(StoragePolicy),
     /// The URL is replaced by another one: `[alias]`.
     Moved {
         /// The new URL.
@@ -41,7 +41,7 @@ pub enum Ruling {
 
 /// Whether responses are stored at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum StoragePolicy {
     /// Responses are stored.
     #[default]
     Usual,
@@ -125,13 +125,13 @@ pub fn ruled(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
     Ruling::Usual(standing(config, &parts, url.host()))
 }
 
-fn standing(config: &Config, parts: &UrlParts<'_>, host: &str) -> Standing {
+fn standing(config: &Config, parts: &UrlParts<'_>, host: &str) -> StoragePolicy {
     if config.local_net.hosts.contains(host) {
-        Standing::Nearby
+        StoragePolicy::Nearby
     } else if config.dont_cache.urls.matches_parts(parts).is_some() {
-        Standing::NeverKept
+        StoragePolicy::NeverKept
     } else {
-        Standing::Usual
+        StoragePolicy::Usual
     }
 }
 

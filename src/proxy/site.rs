@@ -7,12 +7,12 @@ use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
 /// A host and port of HTTPS.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct HttpsSite {
     url: CanonicalUrl,
     port: u16,
 }
 
-impl Site {
+impl HttpsSite {
     /// The site with this host, in the client's spelling, and port.
     ///
     /// # Errors
@@ -57,25 +57,25 @@ pub enum Door {
     /// Our port, over TLS.
     Secured,
     /// An intercepted connection, which the client opened to this site with CONNECT.
-    Site(Arc<Site>),
+    Site(Arc<HttpsSite>),
 }
 
 /// The course of a connection to a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum ConnectionPlan {
     /// We answer it ourselves, and store the responses.
     Intercept,
     /// It leads to this proxy itself.
     Ourselves,
     /// It is tunnelled.
-    Tunnel(Why),
+    Tunnel(TunnelReason),
     /// It is refused.
     Refuse,
 }
 
 /// Why a connection is tunnelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum TunnelReason {
     /// Interception is off.
     Off,
     /// The site is on the list of tunnelled sites.
@@ -89,19 +89,19 @@ pub enum Why {
 /// Chooses the course of a connection to `site`. `cannot` is the reason why it cannot be
 /// intercepted for this client, if there is one.
 #[must_use]
-pub fn plan(config: &Config, site: &Site, cannot: Option<Why>) -> Plan {
+pub fn plan(config: &Config, site: &HttpsSite, cannot: Option<TunnelReason>) -> ConnectionPlan {
     if config.https.refuse.matches(site.url()).is_some() {
-        Plan::Refuse
+        ConnectionPlan::Refuse
     } else if site.url().is_local() {
-        Plan::Ourselves
+        ConnectionPlan::Ourselves
     } else if !config.https.intercept {
-        Plan::Tunnel(Why::Off)
+        ConnectionPlan::Tunnel(TunnelReason::Off)
     } else if config.tunnels().matches(site.url()).is_some() {
-        Plan::Tunnel(Why::Listed)
+        ConnectionPlan::Tunnel(TunnelReason::Listed)
     } else if let Some(why) = cannot {
-        Plan::Tunnel(why)
+        ConnectionPlan::Tunnel(why)
     } else {
-        Plan::Intercept
+        ConnectionPlan::Intercept
     }
 }
 
@@ -110,14 +110,15 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn site(host: &str, port: u16) -> Site {
-        Site::of(host, port, &LocalHost::default()).unwrap()
+    fn site(host: &str, port: u16) -> HttpsSite {
+        HttpsSite::of(host, port, &LocalHost::default()).unwrap()
     }
 
     #[test]
     fn a_site_has_what_is_at_its_host_and_port() {
-        let has =
-            |site: &Site, url| site.has(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
+        let has = |site: &HttpsSite, url| {
+            site.has(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
+        };
         let plain = site("WWW.Bücher.example", 443);
         assert_eq!(plain.host(), "www.xn--bcher-kva.example");
         assert!(has(&plain, "https://www.bücher.example/x"));
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!((other.host(), other.port()), ("[::2]", 8443));
         assert!(has(&other, "https://[::2]:8443/"));
         assert!(!has(&other, "https://[::2]/"));
-        assert!(Site::of("a b", 443, &LocalHost::default()).is_err());
+        assert!(HttpsSite::of("a b", 443, &LocalHost::default()).is_err());
     }
 
     #[test]
@@ -143,19 +144,37 @@ mod tests {
                    refuse = [\"*://r.example/*\", \"https://p.example:8443/*\"]";
         let off = "[https]\nintercept = false\nrefuse = [\"*://r.example/*\"]";
         for (text, host, port, cannot, want) in [
-            ("", "www.example.org", 443, None, Plan::Intercept),
-            ("", "www.example.org", 9443, None, Plan::Intercept),
-            ("", "www.example.org", 443, Some(Why::Rejected), Plan::Tunnel(Why::Rejected)),
-            ("", "www.example.org", 443, Some(Why::Outside), Plan::Tunnel(Why::Outside)),
-            ("", "PayPal.com", 443, Some(Why::Rejected), Plan::Tunnel(Why::Listed)),
-            ("", "localhost", 8080, None, Plan::Ourselves),
-            (own, "t.example", 443, None, Plan::Tunnel(Why::Listed)),
-            (own, "paypal.com", 443, None, Plan::Intercept),
-            (own, "r.example", 443, Some(Why::Rejected), Plan::Refuse),
-            (own, "p.example", 8443, None, Plan::Refuse),
-            (own, "p.example", 443, None, Plan::Intercept),
-            (off, "www.example.org", 443, None, Plan::Tunnel(Why::Off)),
-            (off, "r.example", 443, None, Plan::Refuse),
+            ("", "www.example.org", 443, None, ConnectionPlan::Intercept),
+            ("", "www.example.org", 9443, None, ConnectionPlan::Intercept),
+            (
+                "",
+                "www.example.org",
+                443,
+                Some(TunnelReason::Rejected),
+                ConnectionPlan::Tunnel(TunnelReason::Rejected),
+            ),
+            (
+                "",
+                "www.example.org",
+                443,
+                Some(TunnelReason::Outside),
+                ConnectionPlan::Tunnel(TunnelReason::Outside),
+            ),
+            (
+                "",
+                "PayPal.com",
+                443,
+                Some(TunnelReason::Rejected),
+                ConnectionPlan::Tunnel(TunnelReason::Listed),
+            ),
+            ("", "localhost", 8080, None, ConnectionPlan::Ourselves),
+            (own, "t.example", 443, None, ConnectionPlan::Tunnel(TunnelReason::Listed)),
+            (own, "paypal.com", 443, None, ConnectionPlan::Intercept),
+            (own, "r.example", 443, Some(TunnelReason::Rejected), ConnectionPlan::Refuse),
+            (own, "p.example", 8443, None, ConnectionPlan::Refuse),
+            (own, "p.example", 443, None, ConnectionPlan::Intercept),
+            (off, "www.example.org", 443, None, ConnectionPlan::Tunnel(TunnelReason::Off)),
+            (off, "r.example", 443, None, ConnectionPlan::Refuse),
         ] {
             let config = Config::parse(text, Path::new("w.conf")).unwrap();
             assert_eq!(plan(&config, &site(host, port), cannot), want, "{text} {host}:{port}");

@@ -5,9 +5,9 @@ use std::fmt;
 use hyper::header::HeaderValue;
 use hyper::{Response, StatusCode};
 
-use super::decide::Refusal;
+use super::decide::DecisionRefusal;
 use super::keep::NotKept;
-use super::rules::Standing;
+use super::rules::StoragePolicy;
 use wwwoffle_http::caching::noise::Nearness;
 use wwwoffle_http::caching::reuse::{Reuse, RevalidationReason, Verdict};
 use wwwoffle_http::fields::CACHE_STATUS;
@@ -16,7 +16,7 @@ use wwwoffle_http::fields::CACHE_STATUS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheStatus {
     /// Served from the spool, without asking the origin.
-    Hit(Why),
+    Hit(HitReason),
     /// The origin was asked, and its response is being stored.
     Stored {
         /// Why the origin was asked.
@@ -65,7 +65,7 @@ pub enum CacheStatus {
     /// No copy is stored, and the request was queued.
     Queued,
     /// No copy is stored, and the request was refused.
-    Refused(Refusal),
+    Refused(DecisionRefusal),
     /// No copy is stored, and the person is asked for confirmation.
     Asking,
     /// The URL is replaced by another one: `[alias]`.
@@ -118,7 +118,7 @@ impl Forward {
 
 /// Why the stored copy was served without asking the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum HitReason {
     /// HTTP or an option permits its use without revalidation; with the rest of its lifetime, in
     /// seconds.
     Reused {
@@ -149,7 +149,7 @@ pub enum NotStored {
     /// The method, a range or an upgrade: the response is not a whole page.
     Request,
     /// The configuration excludes the URL.
-    Ruled(Standing),
+    Ruled(StoragePolicy),
     /// The response itself.
     Answer(NotKept),
     /// The spool cannot store it.
@@ -160,24 +160,28 @@ impl fmt::Display for CacheStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("wwwoffle; ")?;
         match self {
-            CacheStatus::Hit(Why::Reused { ttl, by }) => {
+            CacheStatus::Hit(HitReason::Reused { ttl, by }) => {
                 write!(f, "hit; ttl={ttl}")?;
                 detail(f, *by)
             }
-            CacheStatus::Hit(Why::Offline) => f.write_str("hit; detail=offline"),
-            CacheStatus::Hit(Why::Autodial) => f.write_str("hit; detail=autodial"),
-            CacheStatus::Hit(Why::RefreshQueued) => {
+            CacheStatus::Hit(HitReason::Offline) => f.write_str("hit; detail=offline"),
+            CacheStatus::Hit(HitReason::Autodial) => f.write_str("hit; detail=autodial"),
+            CacheStatus::Hit(HitReason::RefreshQueued) => {
                 f.write_str("hit; detail=offline-refresh-queued")
             }
-            CacheStatus::Hit(Why::SameBody) => f.write_str("hit; detail=offline-same-body"),
-            CacheStatus::Hit(Why::FormAnswer) => f.write_str("hit; detail=form-answer"),
-            CacheStatus::Hit(Why::Memento) => f.write_str("hit; detail=memento"),
-            CacheStatus::Hit(Why::Near(Nearness::Arguments)) => {
+            CacheStatus::Hit(HitReason::SameBody) => f.write_str("hit; detail=offline-same-body"),
+            CacheStatus::Hit(HitReason::FormAnswer) => f.write_str("hit; detail=form-answer"),
+            CacheStatus::Hit(HitReason::Memento) => f.write_str("hit; detail=memento"),
+            CacheStatus::Hit(HitReason::Near(Nearness::Arguments)) => {
                 f.write_str("hit; detail=near-arguments")
             }
-            CacheStatus::Hit(Why::Near(Nearness::Scheme)) => f.write_str("hit; detail=near-scheme"),
-            CacheStatus::Hit(Why::Near(Nearness::Index)) => f.write_str("hit; detail=near-index"),
-            CacheStatus::Hit(Why::Near(Nearness::Spelling)) => {
+            CacheStatus::Hit(HitReason::Near(Nearness::Scheme)) => {
+                f.write_str("hit; detail=near-scheme")
+            }
+            CacheStatus::Hit(HitReason::Near(Nearness::Index)) => {
+                f.write_str("hit; detail=near-index")
+            }
+            CacheStatus::Hit(HitReason::Near(Nearness::Spelling)) => {
                 f.write_str("hit; detail=near-spelling")
             }
             CacheStatus::Stored { forward, collapsed, by } => {
@@ -193,12 +197,12 @@ impl fmt::Display for CacheStatus {
             CacheStatus::StoredPart => f.write_str("fwd=miss; fwd-status=206; stored"),
             CacheStatus::Passed { forward, status, why } => {
                 let reason = match why {
-                    NotStored::Ruled(Standing::Usual) if *forward != Forward::Bypass => None,
-                    NotStored::Request | NotStored::Ruled(Standing::Usual) => {
+                    NotStored::Ruled(StoragePolicy::Usual) if *forward != Forward::Bypass => None,
+                    NotStored::Request | NotStored::Ruled(StoragePolicy::Usual) => {
                         Some("not-a-whole-page")
                     }
-                    NotStored::Ruled(Standing::NeverKept) => Some("dont-cache"),
-                    NotStored::Ruled(Standing::Nearby) => Some("local-net"),
+                    NotStored::Ruled(StoragePolicy::NeverKept) => Some("dont-cache"),
+                    NotStored::Ruled(StoragePolicy::Nearby) => Some("local-net"),
                     NotStored::Answer(reason) => Some(reason.as_str()),
                     NotStored::Spool => Some("spool-failed"),
                 };
@@ -221,14 +225,18 @@ impl fmt::Display for CacheStatus {
             CacheStatus::Failed => f.write_str("fwd=uri-miss; detail=origin-failed"),
             CacheStatus::OwnFault(reason) => write!(f, "detail={reason}"),
             CacheStatus::Queued => f.write_str("detail=queued"),
-            CacheStatus::Refused(Refusal::Noise) => f.write_str("detail=noise"),
-            CacheStatus::Refused(Refusal::OnlyOnline) => f.write_str("detail=only-online"),
-            CacheStatus::Refused(Refusal::FormAnswer) => f.write_str("detail=form-answer"),
-            CacheStatus::Refused(Refusal::NotKept) => f.write_str("detail=not-kept"),
-            CacheStatus::Refused(Refusal::NeverKept) => f.write_str("detail=dont-cache"),
-            CacheStatus::Refused(Refusal::NotQueued) => f.write_str("detail=dont-request"),
-            CacheStatus::Refused(Refusal::Unconfirmed) => f.write_str("detail=confirm-requests"),
-            CacheStatus::Refused(Refusal::LeftToBrowsers) => f.write_str("detail=get-recursive"),
+            CacheStatus::Refused(DecisionRefusal::Noise) => f.write_str("detail=noise"),
+            CacheStatus::Refused(DecisionRefusal::OnlyOnline) => f.write_str("detail=only-online"),
+            CacheStatus::Refused(DecisionRefusal::FormAnswer) => f.write_str("detail=form-answer"),
+            CacheStatus::Refused(DecisionRefusal::NotKept) => f.write_str("detail=not-kept"),
+            CacheStatus::Refused(DecisionRefusal::NeverKept) => f.write_str("detail=dont-cache"),
+            CacheStatus::Refused(DecisionRefusal::NotQueued) => f.write_str("detail=dont-request"),
+            CacheStatus::Refused(DecisionRefusal::Unconfirmed) => {
+                f.write_str("detail=confirm-requests")
+            }
+            CacheStatus::Refused(DecisionRefusal::LeftToBrowsers) => {
+                f.write_str("detail=get-recursive")
+            }
             CacheStatus::Asking => f.write_str("detail=confirm"),
             CacheStatus::Moved => f.write_str("detail=alias"),
             CacheStatus::Blocked => f.write_str("detail=dont-get"),
@@ -264,12 +272,12 @@ mod tests {
     #[test]
     fn each_is_a_list_member_of_the_standard() {
         for (status, want) in [
-            (CacheStatus::Hit(Why::Offline), "wwwoffle; hit; detail=offline"),
+            (CacheStatus::Hit(HitReason::Offline), "wwwoffle; hit; detail=offline"),
             (
-                CacheStatus::Hit(Why::Reused { ttl: -5, by: Some("max-stale") }),
+                CacheStatus::Hit(HitReason::Reused { ttl: -5, by: Some("max-stale") }),
                 "wwwoffle; hit; ttl=-5; detail=max-stale",
             ),
-            (CacheStatus::Hit(Why::Reused { ttl: 60, by: None }), "wwwoffle; hit; ttl=60"),
+            (CacheStatus::Hit(HitReason::Reused { ttl: 60, by: None }), "wwwoffle; hit; ttl=60"),
             (
                 CacheStatus::Stored { forward: Forward::UriMiss, collapsed: true, by: None },
                 "wwwoffle; fwd=uri-miss; stored; collapsed",
@@ -304,7 +312,7 @@ mod tests {
                 CacheStatus::Resumed { collapsed: false },
                 "wwwoffle; fwd=partial; fwd-status=206; stored; detail=resumed",
             ),
-            (CacheStatus::Refused(Refusal::Noise), "wwwoffle; detail=noise"),
+            (CacheStatus::Refused(DecisionRefusal::Noise), "wwwoffle; detail=noise"),
             (CacheStatus::Failed, "wwwoffle; fwd=uri-miss; detail=origin-failed"),
             (CacheStatus::OwnFault("spool-failed"), "wwwoffle; detail=spool-failed"),
         ] {

@@ -267,7 +267,7 @@ fn form(uri: &Uri) -> BadTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proxy::site::Site;
+    use crate::proxy::site::HttpsSite;
     use hyper::Request;
 
     fn parts(line: &str, hosts: &[&str]) -> Parts {
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn inside_a_connection_everything_is_of_its_site() {
-        let site = Site::of("H.example", 8443, &LocalHost::default()).unwrap();
+        let site = HttpsSite::of("H.example", 8443, &LocalHost::default()).unwrap();
         let door = Door::Site(site.into());
         let shown = |line: &str, hosts: &[&str]| {
             let mut request = parts(line, hosts);
@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn with_http_2_host_and_authority_agree() {
-        let site = Site::of("H.example", 8443, &LocalHost::default()).unwrap();
+        let site = HttpsSite::of("H.example", 8443, &LocalHost::default()).unwrap();
         let inside = Door::Site(site.into());
         let shown = |line: &str, hosts: &[&str], door: &Door| {
             let mut request = parts(line, hosts);

@@ -11,16 +11,17 @@ use wwwoffle_config::UrlParts;
 use super::amend::Foreign;
 use super::ask::Ask;
 use super::body::{self, Body};
-use super::choose::{About, Found};
+use super::choose::{CopyLookup, Revalidation};
 use super::conditional::{self, Conditions};
-use super::decide::{Decision, Kept as KeptFor, Online, decide};
+use super::decide::{CopyState as KeptFor, Decision, OnlineUse, decide};
 use super::download::{
-    Allowance, AnswerHead, Download, FeedReader, Headed, Job, Joined, Leaving, run,
+    Allowance, AnswerHead, Download, DownloadJob, FeedReader, HeadOutcome, Joined, LeavingRules,
+    run,
 };
 use super::freshen::Confirmed;
-use super::keep::{Keeping, NotKept};
+use super::keep::{NotKept, StorageRules};
 use super::reply::WentOffline;
-use super::status::{CacheStatus, Forward, NotStored, Why};
+use super::status::{CacheStatus, Forward, HitReason, NotStored};
 use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
 use super::{kept, missing, pass, ranges, recode, reply};
@@ -37,7 +38,7 @@ pub(super) async fn fetch(
     context: &Arc<ProxyContext>,
     client: &Client,
     mut ask: Ask,
-    found: &Found,
+    found: &CopyLookup,
 ) -> Response<Body> {
     let mut conditions = Conditions::default();
     // The origin evaluates our copy, and we the client's. The conditions of a form decide whether
@@ -46,8 +47,8 @@ pub(super) async fn fetch(
         conditions = Conditions::of(&ask.fields);
         conditional::strip(&mut ask.fields);
     }
-    let (conditions, nothing) = (&conditions, Found::default());
-    let turn = Turn { context, client, ask: &ask, found, conditions };
+    let (conditions, nothing) = (&conditions, CopyLookup::default());
+    let turn = OriginFetch { context, client, ask: &ask, found, conditions };
     let mut found = found;
     if let Some(response) = turn.answer().await {
         match recode::look_ahead(response).await {
@@ -58,7 +59,7 @@ pub(super) async fn fetch(
     }
     // The response has a coding that this client does not accept and that may not be decoded.
     ask.codings.ask_as_the_client();
-    let turn = Turn { context, client, ask: &ask, found, conditions };
+    let turn = OriginFetch { context, client, ask: &ask, found, conditions };
     match turn.lead(turn.alone(), turn.about()).await {
         Some(response) => or_queued(context, &ask, response).await,
         // Only a coding that we asked for causes a second request.
@@ -73,7 +74,7 @@ async fn or_queued(context: &ProxyContext, ask: &Ask, response: Response<Body>) 
     if !went || context.base.mode.chosen() != Choice::Auto {
         return response;
     }
-    match decide(Mode::Offline, KeptFor::Nothing, Online::default(), ask.asked) {
+    match decide(Mode::Offline, KeptFor::Nothing, OnlineUse::default(), ask.asked) {
         Decision::QueuePage => missing::page(context, ask).await,
         Decision::QueuePart => missing::part(context, ask).await,
         _ => response,
@@ -86,10 +87,11 @@ pub(super) fn revalidate(
     context: &Arc<ProxyContext>,
     client: &Client,
     mut ask: Ask,
-    found: &Found,
+    found: &CopyLookup,
 ) {
     conditional::strip(&mut ask.fields);
-    let turn = Turn { context, client, ask: &ask, found, conditions: &Conditions::default() };
+    let turn =
+        OriginFetch { context, client, ask: &ask, found, conditions: &Conditions::default() };
     let about = turn.about();
     let joined = context.traffic.downloads.join(
         &ask.places,
@@ -100,23 +102,23 @@ pub(super) fn revalidate(
     );
     if let Joined::New(download) = joined {
         let job = turn.job(about, None);
-        let leaving = Leaving { finishes: true, ..job.leaving };
-        let job = Job { leaving, ..job };
+        let leaving = LeavingRules { finishes: true, ..job.leaving };
+        let job = DownloadJob { leaving, ..job };
         context.base.tasks.spawn(run(Arc::clone(context), job, download));
     }
 }
 
 /// One client's request for a response that will be stored.
 #[derive(Clone, Copy)]
-struct Turn<'a> {
+struct OriginFetch<'a> {
     context: &'a Arc<ProxyContext>,
     client: &'a Client,
     ask: &'a Ask,
-    found: &'a Found,
+    found: &'a CopyLookup,
     conditions: &'a Conditions,
 }
 
-impl Turn<'_> {
+impl OriginFetch<'_> {
     /// Joins or starts a download. Returns `None` if the response is unreadable for the client, and
     /// must be requested again in a coding that it accepts.
     async fn answer(self) -> Option<Response<Body>> {
@@ -159,8 +161,8 @@ impl Turn<'_> {
         !codings.asks_ours() || codings.deliver(status, fields).is_readable()
     }
 
-    /// Starts the download and serves its response; `None` as for [`Turn::answer`].
-    async fn lead(self, download: Arc<Download>, about: About) -> Option<Response<Body>> {
+    /// Starts the download and serves its response; `None` as for [`OriginFetch::answer`].
+    async fn lead(self, download: Arc<Download>, about: Revalidation) -> Option<Response<Body>> {
         let reader = download.feed().read();
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
         // RFC 9110 §15.2: HTTP/1.0 does not define interim responses.
@@ -168,15 +170,15 @@ impl Turn<'_> {
         let task = run(Arc::clone(self.context), job, Arc::clone(&download));
         self.context.base.tasks.spawn(task);
         Some(match self.headed(&download, Some(interims)).await {
-            Headed::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
-            Headed::Keeping(head) => self.keeping(&head, reader, false),
-            Headed::Unchanged(confirmed) => self.unchanged(confirmed),
-            Headed::Passing(NotKept::Partial) => self.part(&download).await,
-            Headed::Passing(reason) => {
+            HeadOutcome::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
+            HeadOutcome::Keeping(head) => self.keeping(&head, reader, false),
+            HeadOutcome::Unchanged(confirmed) => self.unchanged(confirmed),
+            HeadOutcome::Passing(NotKept::Partial) => self.part(&download).await,
+            HeadOutcome::Passing(reason) => {
                 return self.passing(&download, NotStored::Answer(reason));
             }
-            Headed::Unkeepable(_) => return self.passing(&download, NotStored::Spool),
-            Headed::Failed(failure) => self.failed(&failure),
+            HeadOutcome::Unkeepable(_) => return self.passing(&download, NotStored::Spool),
+            HeadOutcome::Failed(failure) => self.failed(&failure),
         })
     }
 
@@ -184,7 +186,7 @@ impl Turn<'_> {
     async fn follow(self, download: Arc<Download>) -> Option<Response<Body>> {
         let (download, reader) = download.join().await?;
         match self.headed(&download, None).await {
-            Headed::Keeping(head)
+            HeadOutcome::Keeping(head)
                 if download.serves(&self.ask.fields, &head.fields)
                     && self.ask.codings.deliver(head.status, &head.fields).is_readable()
                     && self.may_share(&download, &head) =>
@@ -192,7 +194,7 @@ impl Turn<'_> {
                 Some(self.keeping(&head, Some(reader), true))
             }
             // The revalidated copies are the same, because they are part of the join key.
-            Headed::Unchanged(confirmed)
+            HeadOutcome::Unchanged(confirmed)
                 if download.serves(&self.ask.fields, &confirmed.fields)
                     && !owner::sets_cookie(&confirmed.fields)
                     && self.ask.owner.may_see(confirmed.kept.entry.place())
@@ -201,12 +203,12 @@ impl Turn<'_> {
                 Some(self.unchanged(confirmed))
             }
             // The first client may not access this network; this client may.
-            Headed::Failed(failure) if matches!(*failure, Failure::Inward { .. }) => None,
-            Headed::Failed(failure) => Some(self.failed(&failure)),
-            Headed::Keeping(_)
-            | Headed::Unchanged(_)
-            | Headed::Passing(_)
-            | Headed::Unkeepable(_) => None,
+            HeadOutcome::Failed(failure) if matches!(*failure, Failure::Inward { .. }) => None,
+            HeadOutcome::Failed(failure) => Some(self.failed(&failure)),
+            HeadOutcome::Keeping(_)
+            | HeadOutcome::Unchanged(_)
+            | HeadOutcome::Passing(_)
+            | HeadOutcome::Unkeepable(_) => None,
         }
     }
 
@@ -218,7 +220,7 @@ impl Turn<'_> {
     }
 
     /// The revalidation to ask for.
-    fn about(self) -> About {
+    fn about(self) -> Revalidation {
         let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
         // Every submission of a form is a new action.
         let asks = self.ask.post.is_none() && self.asks_conditionally();
@@ -230,19 +232,19 @@ impl Turn<'_> {
         about
     }
 
-    fn job(self, about: About, interim: Option<mpsc::Sender<Interim>>) -> Job {
+    fn job(self, about: Revalidation, interim: Option<mpsc::Sender<Interim>>) -> DownloadJob {
         let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
-        Job {
+        DownloadJob {
             places: self.ask.places.clone(),
             origin: self.ask.resource.origin.clone(),
             head: self.ask.wire(&self.context.base.pseudonym),
             body: self.ask.post.clone(),
             kept: self.found.spelled_alike().map(|kept| kept.status),
-            keeping: Keeping::of(config, &url, &self.ask.fields),
+            keeping: StorageRules::of(config, &url, &self.ask.fields),
             answers: self.ask.answers.clone(),
             about,
             allowance: Allowance::default(),
-            leaving: Leaving::of(&self.ask.config, &UrlParts::of(&self.ask.bare)),
+            leaving: LeavingRules::of(&self.ask.config, &UrlParts::of(&self.ask.bare)),
             interim,
         }
     }
@@ -258,7 +260,7 @@ impl Turn<'_> {
         self,
         download: &Download,
         interims: Option<mpsc::Receiver<Interim>>,
-    ) -> Headed {
+    ) -> HeadOutcome {
         let Some(mut interims) = interims else { return download.head().await };
         let mut headed = std::pin::pin!(download.head());
         loop {
@@ -394,7 +396,7 @@ impl Turn<'_> {
         };
         match verdict.unreachable {
             _ if matches!(failure, Failure::Offline) => {
-                self.instead(kept, CacheStatus::Hit(Why::Offline))
+                self.instead(kept, CacheStatus::Hit(HitReason::Offline))
             }
             Unreachable::Serve => self.instead(kept, CacheStatus::Unreachable(None)),
             Unreachable::ServeOverruled => {

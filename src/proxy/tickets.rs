@@ -29,11 +29,11 @@ pub struct Ticket {
 /// All waiting forms, by the random name of their ticket.
 #[derive(Debug)]
 pub struct Tickets<T = Ticket> {
-    waiting: Mutex<HashMap<String, Waiting<T>>>,
+    waiting: Mutex<HashMap<String, WaitingForm<T>>>,
 }
 
 #[derive(Debug)]
-struct Waiting<T> {
+struct WaitingForm<T> {
     since: SystemTime,
     owner: Owner,
     form: T,
@@ -67,7 +67,7 @@ impl<T> Tickets<T> {
         getrandom::fill(&mut name)?;
         let name = hex::encode(name);
         forget_old(&mut self.lock(), now);
-        self.keep(name.clone(), Waiting { since: now, owner, form });
+        self.keep(name.clone(), WaitingForm { since: now, owner, form });
         Ok(name)
     }
 
@@ -99,7 +99,7 @@ impl<T> Tickets<T> {
         Some(done)
     }
 
-    fn keep(&self, name: String, form: Waiting<T>) {
+    fn keep(&self, name: String, form: WaitingForm<T>) {
         let mut waiting = self.lock();
         if waiting.len() >= MAX_TICKETS
             && let Some(least) = least(&waiting)
@@ -109,7 +109,7 @@ impl<T> Tickets<T> {
         waiting.insert(name, form);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting<T>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, WaitingForm<T>>> {
         // A panic cannot leave the map inconsistent.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,13 +128,13 @@ pub(crate) async fn queue(context: &Arc<ProxyContext>, name: &str) -> Result<Opt
 }
 
 /// The form that is discarded to make room.
-fn least<T>(waiting: &HashMap<String, Waiting<T>>) -> Option<String> {
+fn least<T>(waiting: &HashMap<String, WaitingForm<T>>) -> Option<String> {
     let of = |owner: &Owner| waiting.values().filter(|one| one.owner == *owner).count();
-    let rank = |one: &Waiting<T>| (Reverse(of(&one.owner)), one.since);
+    let rank = |one: &WaitingForm<T>| (Reverse(of(&one.owner)), one.since);
     waiting.iter().min_by_key(|(_, one)| rank(one)).map(|(name, _)| name.clone())
 }
 
-fn forget_old<T>(waiting: &mut HashMap<String, Waiting<T>>, now: SystemTime) {
+fn forget_old<T>(waiting: &mut HashMap<String, WaitingForm<T>>, now: SystemTime) {
     waiting.retain(|_, one| now.duration_since(one.since).is_ok_and(|age| age < LIFETIME));
 }
 

@@ -17,7 +17,7 @@ use super::intercept::Intercepted;
 use super::metered::Metered;
 use super::reply;
 use super::rules::parent;
-use super::site::{Plan, Site, Why, plan};
+use super::site::{ConnectionPlan, HttpsSite, TunnelReason, plan};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
@@ -42,7 +42,7 @@ pub(super) async fn open(
     let is_open = config.tunnel.ports.contains(origin.port);
     let blocked =
         || reply::message(context, &reader, &Message::PortBlocked { host_port: &host_port });
-    let site = match Site::of(&origin.host, origin.port, &context.base.local) {
+    let site = match HttpsSite::of(&origin.host, origin.port, &context.base.local) {
         Ok(site) => site,
         Err(_) if !is_open => return blocked(),
         Err(error) => {
@@ -56,25 +56,25 @@ pub(super) async fn open(
     let plan = plan(&config, &site, cannot_answer(context, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
-        Plan::Ourselves if visitor.nested => {
+        ConnectionPlan::Ourselves if visitor.nested => {
             let detail = "this connection leads to the proxy already";
             return reply::message(context, &reader, &Message::BadRequest { detail });
         }
-        Plan::Ourselves => {
+        ConnectionPlan::Ourselves => {
             let (upgrade, host) = (hyper::upgrade::on(&mut request), site.host().to_owned());
             context.base.tasks.spawn(client.server.open_nested(upgrade, visitor, host));
             return Response::new(body::empty());
         }
         _ if !is_open => return blocked(),
-        Plan::Intercept => {
+        ConnectionPlan::Intercept => {
             let server = Arc::clone(&client.server);
             let intercepted =
                 Intercepted { context: Arc::clone(context), visitor, origin, site, server };
             context.base.tasks.spawn(intercepted.run(hyper::upgrade::on(&mut request)));
             return Response::new(body::empty());
         }
-        Plan::Tunnel(_) => {}
-        Plan::Refuse => {
+        ConnectionPlan::Tunnel(_) => {}
+        ConnectionPlan::Refuse => {
             return reply::message(
                 context,
                 &reader,
@@ -110,12 +110,12 @@ pub(super) fn cannot_answer(
     context: &ProxyContext,
     mode: Mode,
     client: SocketAddr,
-    site: &Site,
-) -> Option<Why> {
+    site: &HttpsSite,
+) -> Option<TunnelReason> {
     if !context.clients.faces.authority.permits(site.host()) {
-        Some(Why::Outside)
+        Some(TunnelReason::Outside)
     } else if has_rejected(context, mode, client, site) {
-        Some(Why::Rejected)
+        Some(TunnelReason::Rejected)
     } else {
         None
     }
@@ -124,7 +124,7 @@ pub(super) fn cannot_answer(
 /// Whether the client has recently rejected our certificate for `site`, and so gets a tunnel.
 /// Offline no tunnel is possible. Then our certificate is offered again, and a browser that trusts
 /// us by now gets its page.
-fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &Site) -> bool {
+fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &HttpsSite) -> bool {
     let is_near = || context.base.config().local_net.hosts.contains(site.host());
     (mode.may_dial() || is_near() || context.base.mode.passes(site.host()))
         && context.clients.faces.rejections.has(client.ip(), site.host(), clock::now())
@@ -138,7 +138,7 @@ pub(super) async fn pass_on(
     client: impl AsyncRead + AsyncWrite + Unpin,
     first: &[u8],
 ) {
-    let site = Site::of(&origin.host, origin.port, &context.base.local);
+    let site = HttpsSite::of(&origin.host, origin.port, &context.base.local);
     if site.is_ok_and(|site| context.base.config().dont_get.urls.matches(site.url()).is_some()) {
         return debug!(%origin, "blocked");
     }

@@ -19,7 +19,7 @@ use wwwoffle_http::caching::invalidate::{invalidated_urls, is_unsafe};
 
 /// The unsafe request: its method, its target, and the fields that identify its owner.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent<'a> {
+pub struct UnsafeRequest<'a> {
     /// The method.
     pub method: &'a Method,
     /// The target.
@@ -32,7 +32,7 @@ pub struct Sent<'a> {
 
 /// The copies and downloads that an unsafe request may invalidate.
 #[derive(Clone, Copy, Debug)]
-pub struct Of<'a> {
+pub struct InvalidationTargets<'a> {
     /// The stored copies.
     pub store: &'a Store,
     /// The proxy's own names.
@@ -45,7 +45,7 @@ pub struct Of<'a> {
 
 /// Invalidates copies after the response to a request in the form for `origin`: see [`answered`].
 pub async fn answered_by(
-    of: Of<'_>,
+    of: InvalidationTargets<'_>,
     (origin, request, places): (&Origin, &Parts, &Places),
     (status, answer): (StatusCode, &HeaderMap),
     when: SystemTime,
@@ -60,15 +60,20 @@ pub async fn answered_by(
     let text = format!("{scheme}://{origin}{}", request.uri);
     let Ok(url) = CanonicalUrl::parse(&text, of.local) else { return };
     let Some(owner) = places.owner() else { return };
-    let sent = Sent { method: &request.method, url: &url, fields: &request.headers, owner: &owner };
+    let sent = UnsafeRequest {
+        method: &request.method,
+        url: &url,
+        fields: &request.headers,
+        owner: &owner,
+    };
     answered(of, sent, (status, answer), when).await;
 }
 
 /// Invalidates the copies that a request with this response may have changed, before the client
 /// gets it.
 pub async fn answered(
-    of: Of<'_>,
-    sent: Sent<'_>,
+    of: InvalidationTargets<'_>,
+    sent: UnsafeRequest<'_>,
     (status, answer): (StatusCode, &HeaderMap),
     when: SystemTime,
 ) {

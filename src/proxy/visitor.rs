@@ -15,7 +15,7 @@ use wwwoffle_config::User;
 use wwwoffle_url::CanonicalUrl;
 
 use super::body::Body;
-use super::site::{Door, Site};
+use super::site::{Door, HttpsSite};
 use crate::base::basic::Login;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
@@ -68,7 +68,7 @@ impl Visitor {
 
     /// The same client, inside a connection to `site`.
     #[must_use]
-    pub fn at(self, site: Arc<Site>) -> Self {
+    pub fn at(self, site: Arc<HttpsSite>) -> Self {
         Self { door: Door::Site(site), ..self }
     }
 
@@ -110,7 +110,7 @@ impl HttpVersion {
 
 /// The client of our own pages.
 #[derive(Debug)]
-pub struct Visit {
+pub struct PageVisit {
     /// The address of the client.
     pub peer: SocketAddr,
     /// The login to the proxy, which was removed from the request.
@@ -127,7 +127,7 @@ pub trait ProxyServer: fmt::Debug + Send + Sync {
         &self,
         mode: Mode,
         url: CanonicalUrl,
-        visit: Visit,
+        visit: PageVisit,
         request: Request<Incoming>,
     ) -> ServerFuture<Response<Body>>;
 

@@ -28,7 +28,7 @@ const VERSION: HeaderValue = HeaderValue::from_static("13");
 
 /// A forwarded extended CONNECT, with the expected response of the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Handshake {
+pub(super) struct WebSocketHandshake {
     accept: String,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn translate<B>(request: &mut Request<B>) -> Result<(), Unfit> {
     if let Ok(key) = HeaderValue::from_str(&key) {
         fields.insert(SEC_WEBSOCKET_KEY, key);
     }
-    request.extensions_mut().insert(Handshake { accept: accept(&key) });
+    request.extensions_mut().insert(WebSocketHandshake { accept: accept(&key) });
     Ok(())
 }
 
@@ -76,7 +76,7 @@ pub(super) fn is_asked(upgrade: Option<&HeaderValue>) -> bool {
     upgrade.is_some_and(|protocol| protocol.as_bytes().eq_ignore_ascii_case(WEBSOCKET.as_bytes()))
 }
 
-impl Handshake {
+impl WebSocketHandshake {
     /// Whether the origin has proved that it speaks WebSocket. If so, converts the fields of its
     /// response to those for an extended CONNECT.
     pub(super) fn complete(&self, protocol: &HeaderValue, fields: &mut HeaderMap) -> bool {
@@ -124,7 +124,7 @@ mod tests {
         let key = request.headers()[SEC_WEBSOCKET_KEY].to_str().unwrap().to_owned();
         assert_eq!(BASE64_STANDARD.decode(&key).unwrap().len(), 16);
         assert_eq!(request.headers()[SEC_WEBSOCKET_VERSION], "13");
-        let handshake = request.extensions().get::<Handshake>().unwrap();
+        let handshake = request.extensions().get::<WebSocketHandshake>().unwrap();
         let right = accept(&key);
         for (protocol, accept, want) in [
             ("websocket", Some(right.as_str()), true),

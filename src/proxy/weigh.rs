@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::ask::Ask;
-use super::choose::{self, Found, is_invalid};
-use super::decide::{Decision, Kept as KeptFor, Online, decide};
+use super::choose::{self, CopyLookup, is_invalid};
+use super::decide::{CopyState as KeptFor, Decision, OnlineUse, decide};
 use super::memento::{self, NotChosen};
 use super::verdict::is_of_use;
 use super::{near, ranges, verdict};
@@ -15,17 +15,17 @@ use wwwoffle_http::caching::noise::Nearness;
 
 /// The stored copies for a request, and the decision.
 #[derive(Debug)]
-pub(super) struct Weighed {
+pub(super) struct RequestPlan {
     /// The copy that answers it, or may do so after revalidation.
     pub(super) kept: Option<Arc<Kept>>,
     /// All copies.
-    pub(super) found: Found,
+    pub(super) found: CopyLookup,
     /// The decision.
     pub(super) decision: Decision,
 }
 
 /// Looks up the stored copy for `ask` and decides. Records the input of the decision in `ask`.
-pub(super) async fn weigh(context: &ProxyContext, ask: &mut Ask) -> Result<Weighed, NotChosen> {
+pub(super) async fn weigh(context: &ProxyContext, ask: &mut Ask) -> Result<RequestPlan, NotChosen> {
     // Only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.mode };
     let found = look_up(context, ask).await?;
@@ -34,7 +34,7 @@ pub(super) async fn weigh(context: &ProxyContext, ask: &mut Ask) -> Result<Weigh
     let verdict = kept.map(|kept| verdict::verdict(context, ask, kept));
     ask.verdict = verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
     let kept = kept.filter(|_| ask.verdict.is_some()).map(Arc::clone);
-    let online = ask.verdict.map_or_else(Online::default, |verdict| verdict.reuse.into());
+    let online = ask.verdict.map_or_else(OnlineUse::default, |verdict| verdict.reuse.into());
     ask.asked.dated = then.is_some();
     // A version is never revalidated.
     ask.verdict = ask.verdict.filter(|_| then.is_none());
@@ -46,11 +46,14 @@ pub(super) async fn weigh(context: &ProxyContext, ask: &mut Ask) -> Result<Weigh
     }
     let mut asked = ask.asked;
     asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
-    Ok(Weighed { kept, found, decision: decide(mode, how, online, asked) })
+    Ok(RequestPlan { kept, found, decision: decide(mode, how, online, asked) })
 }
 
 /// Looks up stored copies. Offline, if no copy can be served, also under near URLs.
-async fn look_up(context: &ProxyContext, ask: &mut Ask) -> Result<Found, wwwoffle_spool::Error> {
+async fn look_up(
+    context: &ProxyContext,
+    ask: &mut Ask,
+) -> Result<CopyLookup, wwwoffle_spool::Error> {
     let exact = choose::look_up(context, ask).await?;
     if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
         if exact.is_respelled() {
@@ -60,7 +63,7 @@ async fn look_up(context: &ProxyContext, ask: &mut Ask) -> Result<Found, wwwoffl
     }
     let Some((near, kept)) = Box::pin(near::find(context, ask)).await? else { return Ok(exact) };
     ask.near = Some(near);
-    Ok(Found::instead(kept))
+    Ok(CopyLookup::instead(kept))
 }
 
 /// Whether the client can read the stored copy, as stored or decoded.

@@ -18,7 +18,7 @@ use super::repeat::{Counted, Repeater};
 use super::service::Service;
 use super::{front, http2};
 use crate::base::statistics::Given;
-use crate::proxy::access::crowd::Guest;
+use crate::proxy::access::crowd::CountedConnection;
 use crate::proxy::visitor::{HttpVersion, Visitor};
 use crate::proxy::{self, Client};
 use crate::server::context::ServerContext;
@@ -35,7 +35,7 @@ pub(super) async fn serve(
     context: Arc<ServerContext>,
     stream: TcpStream,
     peer: SocketAddr,
-    place: (OwnedSemaphorePermit, Guest),
+    place: (OwnedSemaphorePermit, CountedConnection),
 ) {
     let connected = Arc::new(context.count_connection(place));
     if let Err(error) = stream.set_nodelay(true) {

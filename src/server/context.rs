@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::places::Places;
 use super::repeat::Repeats;
 use crate::base::context::BaseContext;
-use crate::proxy::access::crowd::Guest;
+use crate::proxy::access::crowd::CountedConnection;
 use crate::proxy::context::ProxyContext;
 use crate::site::context::SiteContext;
 use crate::storage::context::StorageContext;
@@ -33,7 +33,7 @@ pub struct ServerContext {
 impl ServerContext {
     /// Counts a client and holds its `place` until the guard is dropped.
     #[must_use]
-    pub fn count_connection(&self, place: (OwnedSemaphorePermit, Guest)) -> Connected {
+    pub fn count_connection(&self, place: (OwnedSemaphorePermit, CountedConnection)) -> Connected {
         let count = Arc::clone(&self.site.connections);
         count.fetch_add(1, Ordering::Relaxed);
         Connected { count, _place: place }
@@ -44,7 +44,7 @@ impl ServerContext {
 #[derive(Debug)]
 pub struct Connected {
     count: Arc<AtomicUsize>,
-    _place: (OwnedSemaphorePermit, Guest),
+    _place: (OwnedSemaphorePermit, CountedConnection),
 }
 
 impl Drop for Connected {

@@ -23,7 +23,7 @@ use tracing::{debug, warn};
 use super::connection::speak;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::proxy::site::Site;
+use crate::proxy::site::HttpsSite;
 use crate::proxy::visitor::{HttpVersion, Visitor};
 use crate::server::context::ServerContext;
 use crate::tls::hello::{self, Opening};
@@ -117,7 +117,7 @@ where
 fn face(context: &ServerContext, hello: &Accepted, host: &str) -> Option<Arc<ServerConfig>> {
     let port = context.base.local.http_port();
     let name = hello::name(hello);
-    let site = Site::of(name.as_deref().unwrap_or(host), port, &context.base.local);
+    let site = HttpsSite::of(name.as_deref().unwrap_or(host), port, &context.base.local);
     let made = match site {
         Ok(site) if name.is_none() || context.base.local.has_name(site.host()) => {
             context.proxy.clients.faces.leaves.config(site.host(), clock::now())

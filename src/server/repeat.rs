@@ -3,7 +3,7 @@
 //!
 //! The response to a request from the spool follows from its bytes, its connection ([`Whence`]),
 //! and the state of the daemon: configuration, mode, stored copies and time
-//! ([`crate::proxy::repeat::Grounds`]). While these are the same, so is the response. The first
+//! ([`crate::proxy::repeat::ReplayConditions`]). While these are the same, so is the response. The first
 //! response is stored as sent ([`Ready`]), at most until its `Age` would change, which is less than
 //! a second. Only requests that do not identify the client are remembered, and only if the proxy
 //! has no users.

@@ -14,7 +14,7 @@ use super::context::ServerContext;
 use super::front;
 use crate::base::mode::Mode;
 use crate::proxy::body::Body;
-use crate::proxy::visitor::{HttpVersion, ProxyServer, ServerFuture, Visit, Visitor};
+use crate::proxy::visitor::{HttpVersion, PageVisit, ProxyServer, ServerFuture, Visitor};
 use crate::site;
 
 /// The server as the proxy sees it.
@@ -26,7 +26,7 @@ impl ProxyServer for Service {
         &self,
         mode: Mode,
         url: CanonicalUrl,
-        visit: Visit,
+        visit: PageVisit,
         request: Request<Incoming>,
     ) -> ServerFuture<Response<Body>> {
         let own_site = Arc::clone(&self.0.site);

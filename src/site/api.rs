@@ -38,7 +38,7 @@ use crate::api::{
 use crate::base::error_chain::error_chain;
 use crate::base::shown;
 use crate::fetch;
-use crate::page::guard::Scope;
+use crate::page::guard::ActionScope;
 use crate::page::message::{Denied, Message};
 use crate::page::token::Purpose;
 use crate::proxy::admit::with_challenge;
@@ -284,7 +284,7 @@ async fn carry_out(
     let token = caller.worth(Purpose::General, token);
     let reads = is_read(&parts.method);
     let needed = if reads { Permission::Read } else { call.needs() };
-    caller.check(needed, Scope::General, token)?;
+    caller.check(needed, ActionScope::General, token)?;
     let call_body = CallBody { caller, parts, incoming };
     let context = &caller.context;
     Ok(match call {

@@ -19,7 +19,9 @@ use crate::base::owner::{Owner, Requester};
 use crate::base::shown;
 use crate::net::upstream;
 use crate::page::context::PageReader;
-use crate::page::guard::{Asked, OtherSites, Over, Refusal, Scope, Token, Verdict, guard};
+use crate::page::guard::{
+    ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Over, Token, guard,
+};
 use crate::page::message::{self, Denied, Message};
 use crate::page::token::Purpose;
 use crate::page::{LocalOrigin, Page, Shell};
@@ -28,7 +30,7 @@ use crate::proxy::audience::Audience;
 use crate::proxy::body::{self, Body};
 use crate::proxy::intent::SEC_FETCH_DEST;
 use crate::proxy::reply;
-use crate::proxy::visitor::Visit;
+use crate::proxy::visitor::PageVisit;
 use crate::site::context::SiteContext;
 use crate::site::pages::address::{self, About};
 
@@ -72,7 +74,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    fn of<B>(request: &Request<B>, visit: &Visit) -> Self {
+    fn of<B>(request: &Request<B>, visit: &PageVisit) -> Self {
         let (method, uri, version) = (request.method(), request.uri(), request.version());
         Self {
             line: shown::text(&format!("{method} {uri} {version:?}")),
@@ -114,7 +116,7 @@ impl Caller {
         context: Arc<SiteContext>,
         mode: Mode,
         url: &CanonicalUrl,
-        visit: &Visit,
+        visit: &PageVisit,
         request: &Request<B>,
     ) -> Self {
         let mut shell = context.pages.shell(&PageReader::of(mode, request.headers()));
@@ -203,15 +205,15 @@ impl Caller {
     }
 
     /// Why they may not do what needs `needed`, if they may not.
-    fn lacks(&self, needed: Permission) -> Option<Refusal> {
+    fn lacks(&self, needed: Permission) -> Option<GuardRefusal> {
         if self.permission >= needed {
             None
         } else if self.context.base.config().startup.password.hash().is_some() {
-            Some(Refusal::NoPassword)
+            Some(GuardRefusal::NoPassword)
         } else if self.is_here() {
-            Some(Refusal::NotAdministrator)
+            Some(GuardRefusal::NotAdministrator)
         } else {
-            Some(Refusal::OtherMachine)
+            Some(GuardRefusal::OtherMachine)
         }
     }
 
@@ -257,10 +259,10 @@ impl Caller {
     pub(super) fn check(
         &self,
         needed: Permission,
-        scope: Scope,
+        scope: ActionScope,
         token: Token,
-    ) -> Result<(), Refusal> {
-        let verdict = guard(&Asked {
+    ) -> Result<(), GuardRefusal> {
+        let verdict = guard(&Attempt {
             over: self.over,
             safe_method: needed == Permission::Read,
             host_is_ours: self.host_is_ours,
@@ -273,15 +275,15 @@ impl Caller {
             lacks: self.lacks(needed),
         });
         match verdict {
-            Verdict::Allow => Ok(()),
-            Verdict::Refuse(refusal) => Err(refusal),
+            GuardVerdict::Allow => Ok(()),
+            GuardVerdict::Refuse(refusal) => Err(refusal),
         }
     }
 
     /// Whether the request may be answered at all: the name that was used is ours, and no other site makes
     /// the browser load the response unseen.
-    pub(super) fn check_origin(&self) -> Result<(), Refusal> {
-        self.check(Permission::Read, Scope::General, Token::Absent)
+    pub(super) fn check_origin(&self) -> Result<(), GuardRefusal> {
+        self.check(Permission::Read, ActionScope::General, Token::Absent)
     }
 
     /// The token in the forms of pages that are for them.
@@ -355,9 +357,9 @@ impl Caller {
     }
 
     /// The message page for a request that was refused.
-    pub(super) fn refused(&self, refusal: Refusal) -> Response<Body> {
+    pub(super) fn refused(&self, refusal: GuardRefusal) -> Response<Body> {
         match refusal {
-            Refusal::NoPassword => self.denied(Denied::Control),
+            GuardRefusal::NoPassword => self.denied(Denied::Control),
             refusal => self.message(&Message::Forbidden(refusal)),
         }
     }

@@ -13,15 +13,15 @@ use wwwoffle_url::CanonicalUrl;
 use super::caller::Caller;
 use crate::base::live::Change;
 use crate::net::upstream::{Origin, Scheme};
-use crate::page::certificates::{self, Site, Standing};
-use crate::page::form::Form;
+use crate::page::certificates::{self, CertificatePage, CertificateState};
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 
 /// Shows the page for the arguments `site`, host and port, and `url`, where to go on.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
     let arguments = arguments.unwrap_or_default().as_bytes();
-    let form = match Form::parse(Some("application/x-www-form-urlencoded"), arguments) {
+    let form = match SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments) {
         Ok(form) => form,
         Err(error) => return caller.bad_address(&error.to_string()),
     };
@@ -37,18 +37,18 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let config = context.base.config();
     let mut allowed = config.https.allowed_certificates.at(&origin.host, origin.port);
     let standing = match (&refused, &fault, sha256) {
-        (_, _, Some(sha256)) if allowed.any(|one| *one == sha256) => Standing::Allowed,
+        (_, _, Some(sha256)) if allowed.any(|one| *one == sha256) => CertificateState::Allowed,
         (Some(refused), Some(fault), Some(_)) => {
-            Standing::Refused { fault, differs: refused.differs }
+            CertificateState::Refused { fault, differs: refused.differs }
         }
-        _ => Standing::Unknown,
+        _ => CertificateState::Unknown,
     };
     let file = context.base.live.file();
     let file = file.path();
     let page = certificates::page(
         &context.pages.templates,
         &caller.shell,
-        &Site {
+        &CertificatePage {
             site: &site,
             url: url.as_ref().map(CanonicalUrl::as_str),
             standing,
@@ -73,7 +73,7 @@ pub(super) enum NotAllowed {
 
 /// Adds the certificate that `form` names to the configuration, which is in force then. Gives the
 /// address of the page that says so.
-pub(super) async fn allow(caller: &Caller, form: &Form) -> Result<String, NotAllowed> {
+pub(super) async fn allow(caller: &Caller, form: &SubmittedForm) -> Result<String, NotAllowed> {
     let context = &caller.context;
     let origin = form.value("site").and_then(origin);
     let origin = origin.ok_or(NotAllowed::Unseen("expected the host of a certificate"))?;

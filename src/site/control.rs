@@ -7,7 +7,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::caller::Caller;
 use super::{forms, monitor, purge, refresh, status};
 use crate::api::QueueCounts;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::pages::control as page;
 use crate::site::pages::control::Action;
@@ -63,7 +63,7 @@ pub(super) async fn confirm(
         return caller.page(page::confirm(&context.pages.templates, &caller.shell, action, &token));
     }
     let text = arguments.unwrap_or_default().replace(';', "&");
-    let form = Form::parse(Some("application/x-www-form-urlencoded"), text.as_bytes());
+    let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), text.as_bytes());
     let form = form.unwrap_or_default();
     match path {
         "/refresh-request/" => refresh::by_link(caller, &form, &text),
@@ -101,7 +101,7 @@ fn all_requests(caller: &Caller) -> Response<Body> {
 }
 
 /// The request of the argument `key` or `url`; without one, or where it is not there, the queue.
-fn request(caller: &Caller, form: &Form) -> Response<Body> {
+fn request(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     let key = match (form.value("key"), form.value("url")) {
         (Some(key), _) => key.parse().ok(),
         (None, Some(url)) => forms::key_of(caller, url).ok(),
@@ -119,7 +119,7 @@ fn request(caller: &Caller, form: &Form) -> Response<Body> {
 }
 
 /// The monitored page of the argument `key` or `url`; without one, or where it is not monitored, the list.
-fn monitored(caller: &Caller, form: &Form) -> Response<Body> {
+fn monitored(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     let key = match (form.value("key"), form.value("url")) {
         (Some(key), _) => Some(key.to_owned()),
         (None, Some(url)) => monitor::key_of(caller, url).ok().map(|key| key.to_string()),
@@ -133,7 +133,7 @@ fn monitored(caller: &Caller, form: &Form) -> Response<Body> {
 }
 
 /// What is kept of the argument `url`; without one the lists.
-fn entry(caller: &Caller, form: &Form) -> Response<Body> {
+fn entry(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     let url = form.value("url").unwrap_or_default().trim();
     match CanonicalUrl::parse(url, &caller.context.base.local) {
         Ok(known) if !known.is_local() => ask(caller, &Doomed::Entry { url }),

@@ -27,7 +27,7 @@ use crate::base::owner::Owner;
 use crate::page::message::Denied;
 use crate::proxy::access::Candidate;
 use crate::proxy::admit::{candidate, denied};
-use crate::proxy::visitor::Visit;
+use crate::proxy::visitor::PageVisit;
 use crate::site::pages::authority;
 
 /// What a request has to show.
@@ -93,7 +93,7 @@ pub(super) fn sets_up(path: &str) -> bool {
 pub(super) async fn admit<B>(
     caller: &mut Caller,
     path: &str,
-    visit: &Visit,
+    visit: &PageVisit,
     request: &mut Request<B>,
 ) -> Result<(), Denied> {
     let config = caller.context.base.config();

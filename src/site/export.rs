@@ -30,7 +30,7 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::net::upstream::BoxError;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::{self, Body};
 use crate::site::exchange::title;
 use crate::storage::lists;
@@ -95,7 +95,7 @@ struct Chosen {
 pub(super) async fn send(
     caller: &Caller,
     format: Format,
-    form: &Form,
+    form: &SubmittedForm,
 ) -> Result<Response<Body>, NotDone> {
     let (context, mut places) = (&caller.context, Vec::new());
     for (_, text) in form.fields().filter(|(name, _)| *name == "url") {

@@ -25,8 +25,8 @@ use crate::base::mode::Choice;
 use crate::base::owner::Places;
 use crate::fetch::recurse::NotBegun;
 use crate::fetch::{self, WantError};
-use crate::page::form::{Form, LONGEST_FORM};
-use crate::page::guard::{Refusal, Scope, Token};
+use crate::page::form::{LONGEST_FORM, SubmittedForm};
+use crate::page::guard::{ActionScope, GuardRefusal, Token};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
 use crate::page::undone;
@@ -90,7 +90,7 @@ pub(super) enum Act {
 /// Why a form did nothing.
 #[derive(Debug)]
 enum Undone {
-    Refused(Refusal),
+    Refused(GuardRefusal),
     Bad(String),
     Busy(String),
     NoRoom(String),
@@ -101,8 +101,8 @@ enum Undone {
     Config(ChangeError),
 }
 
-impl From<Refusal> for Undone {
-    fn from(refusal: Refusal) -> Self {
+impl From<GuardRefusal> for Undone {
+    fn from(refusal: GuardRefusal) -> Self {
         Self::Refused(refusal)
     }
 }
@@ -290,7 +290,7 @@ pub(super) async fn submit(
         Ok(whole) => whole,
         Err(error) => return caller.bad_form(error.status(), &error.to_string()),
     };
-    let form = match Form::parse(content_type, &whole) {
+    let form = match SubmittedForm::parse(content_type, &whole) {
         Ok(form) => form,
         Err(error) => return caller.bad_form(StatusCode::BAD_REQUEST, &error.to_string()),
     };
@@ -329,7 +329,11 @@ const BUSY_FOR: HeaderValue = HeaderValue::from_static("30");
 const NO_TICKET: &str =
     "the form was confirmed already, or asked about too long ago: send it again";
 
-async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Body>, Undone> {
+async fn carry_out(
+    caller: &Caller,
+    act: Act,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, Undone> {
     let has_own_token = has_own_token(caller, act, form)?;
     if !has_own_token {
         from_our_page(caller, act.needs(), form)?;
@@ -394,20 +398,20 @@ async fn carry_out(caller: &Caller, act: Act, form: &Form) -> Result<Response<Bo
 pub(super) fn from_our_page(
     caller: &Caller,
     needed: Permission,
-    form: &Form,
-) -> Result<(), Refusal> {
+    form: &SubmittedForm,
+) -> Result<(), GuardRefusal> {
     let token = caller.worth(Purpose::General, form.value("token"));
-    caller.check(needed, Scope::General, token)
+    caller.check(needed, ActionScope::General, token)
 }
 
 /// Whether a form comes from the message page about just this request, with a token for it.
-fn has_own_token(caller: &Caller, act: Act, form: &Form) -> Result<bool, Refusal> {
+fn has_own_token(caller: &Caller, act: Act, form: &SubmittedForm) -> Result<bool, GuardRefusal> {
     let presented = form.value("token");
     let token = match (act, form.value("ticket")) {
         (Act::Confirm, Some(ticket)) => {
             // No other token confirms it.
             let token = caller.worth(Purpose::Confirm(ticket), presented);
-            caller.check(Permission::Request, Scope::OnePurpose, token)?;
+            caller.check(Permission::Request, ActionScope::OnePurpose, token)?;
             token
         }
         (Act::Confirm, None) => {
@@ -422,12 +426,12 @@ fn has_own_token(caller: &Caller, act: Act, form: &Form) -> Result<bool, Refusal
     if token != Token::Right {
         return Ok(false);
     }
-    caller.check(Permission::Request, Scope::OnePurpose, token)?;
+    caller.check(Permission::Request, ActionScope::OnePurpose, token)?;
     Ok(true)
 }
 
 /// The one queued request that a form names.
-fn only_chosen(form: &Form) -> Option<&str> {
+fn only_chosen(form: &SubmittedForm) -> Option<&str> {
     let mut named = form.fields().filter(|(name, _)| matches!(*name, "chosen" | "url"));
     match (named.next(), named.next()) {
         (Some(("chosen", key)), None) => Some(key),
@@ -436,7 +440,7 @@ fn only_chosen(form: &Form) -> Option<&str> {
 }
 
 /// The key of the queued request that a form takes off the queue.
-fn key_to_delete(caller: &Caller, form: &Form) -> Result<Key, Undone> {
+fn key_to_delete(caller: &Caller, form: &SubmittedForm) -> Result<Key, Undone> {
     match (form.value("key"), form.value("url")) {
         (Some(text), _) => key(text),
         (None, Some(url)) => key_of(caller, url).map_err(|error| Undone::Bad(error_chain(&error))),
@@ -447,7 +451,7 @@ fn key_to_delete(caller: &Caller, form: &Form) -> Result<Key, Undone> {
 /// Takes one request off the queue, for a page of ours or for the message page about it.
 async fn delete(
     caller: &Caller,
-    form: &Form,
+    form: &SubmittedForm,
     is_of_message: bool,
 ) -> Result<Response<Body>, Undone> {
     let key = key_to_delete(caller, form)?;
@@ -469,7 +473,7 @@ pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
 }
 
 /// Puts a form that was sent offline on the queue, now that the person has said so.
-async fn confirm(caller: &Caller, form: &Form) -> Result<Response<Body>, Undone> {
+async fn confirm(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, Undone> {
     let context = &caller.context;
     let name = form.value("ticket").unwrap_or_default();
     tickets::queue(&context.proxy, name).await?.ok_or(Undone::Gone)?;

@@ -4,7 +4,7 @@ use hyper::Response;
 use wwwoffle_url::{BrowserError, BrowserUrl};
 
 use super::caller::Caller;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::page::gateway;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
@@ -27,7 +27,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     if !context.base.config().pages.gateway {
         return caller.message(&Message::NotFound { path: gateway::PATH });
     }
-    let form = Form::parse(
+    let form = SubmittedForm::parse(
         Some("application/x-www-form-urlencoded"),
         arguments.unwrap_or_default().as_bytes(),
     );

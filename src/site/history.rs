@@ -17,7 +17,7 @@ use super::versions::{Asked, NotTold, not_told};
 use super::{base_element, version_list};
 use crate::api::History;
 use crate::base::owner::{Owner, Places};
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::{self, Body};
 use crate::proxy::recode;
@@ -285,7 +285,7 @@ pub(super) enum Button {
 pub(super) async fn press(
     caller: &Caller,
     button: Button,
-    form: &Form,
+    form: &SubmittedForm,
 ) -> Result<Response<Body>, NotDone> {
     let url = form.value("url").unwrap_or_default().trim();
     let at = form.value("at").and_then(|text| text.trim().parse().ok()).ok_or(NotDone::Time)?;

@@ -13,7 +13,7 @@ use super::status;
 use crate::api::{IndexItem, IndexPage, Listed};
 use crate::base::clock;
 use crate::base::owner::Owner;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::pages::welcome::{self, Home, Recent, Refused, Space};
 use crate::storage::lists::found;
@@ -35,7 +35,8 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let (total, recent) = kept.unwrap_or_default();
     let standing = context.base.config_standing().await;
     let asked = arguments.unwrap_or_default().as_bytes();
-    let asked = Form::parse(Some("application/x-www-form-urlencoded"), asked).unwrap_or_default();
+    let asked =
+        SubmittedForm::parse(Some("application/x-www-form-urlencoded"), asked).unwrap_or_default();
     let home = Home {
         status: status::own_status(caller),
         link: status::link_shown(context),

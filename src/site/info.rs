@@ -15,7 +15,7 @@ use crate::base::owner::{Owner, Places};
 use crate::fetch::recurse::complete;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
-use crate::proxy::last::Asked;
+use crate::proxy::last::LastKey;
 use crate::proxy::rehearsal::Rehearsal;
 use crate::site::context::SiteContext;
 use crate::site::pages::address::About;
@@ -117,7 +117,7 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> More {
     let queued = Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued;
     let queued = context.storage.store.spool().queue().summary(&queued.key()).is_some();
     let key = url.without_credentials().key();
-    let last = context.proxy.traffic.last.of(&Asked::new(key, caller.owner.clone()));
+    let last = context.proxy.traffic.last.of(&LastKey::new(key, caller.owner.clone()));
     let who = (caller.owner.clone(), caller.reaches());
     let fields = Rehearsal::of_a_person();
     let would = match Rehearsal::new(&context.proxy, who, caller.mode(), &url, fields) {

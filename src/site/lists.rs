@@ -15,7 +15,7 @@ use crate::api::IndexPage;
 use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
 use crate::fetch;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::Body;
 use crate::site::pages::lists as pages;
@@ -133,10 +133,12 @@ fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Box<Sho
     let path = String::from_utf8_lossy(&path).into_owned();
     let mut shown = Shown { path, ..Shown::default() };
     let arguments = arguments.unwrap_or_default().replace(';', "&");
-    let form = match Form::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes()) {
-        Ok(form) => form,
-        Err(error) => return Err((Box::new(shown), pages::untold(&error.to_string()))),
-    };
+    let form =
+        match SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes())
+        {
+            Ok(form) => form,
+            Err(error) => return Err((Box::new(shown), pages::untold(&error.to_string()))),
+        };
     let (what, site) = what(&shown.path);
     let flag = |name: &str| form.fields().any(|(field, value)| field == name && value.is_empty());
     let all = if flag("all") { "1" } else { form.value("all").unwrap_or_default() };
@@ -221,7 +223,7 @@ pub(super) enum NotDone {
 pub(super) async fn submit(
     caller: &Caller,
     chosen: Chosen,
-    form: &Form,
+    form: &SubmittedForm,
 ) -> Result<Response<Body>, NotDone> {
     if let Chosen::Export(format) = chosen {
         return export::send(caller, format, form).await;

@@ -15,8 +15,8 @@ use crate::base::owner::Places;
 use crate::base::text::say;
 use crate::fetch::WantError;
 use crate::fetch::monitor::{self, Wish};
-use crate::page::fault::Fault;
-use crate::page::form::Form;
+use crate::page::fault::FormFault;
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::proxy::like;
 use crate::proxy::target;
@@ -102,19 +102,22 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
 }
 
 /// The form of 2.9 as a link: it is shown for the page that the link names.
-pub(super) async fn by_link(caller: &Caller, form: &Form) -> Response<Body> {
+pub(super) async fn by_link(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     let url = form.value("url").unwrap_or_default();
     options(caller, Some(&url_encode_form_args(url.as_bytes()))).await
 }
 
 /// Monitors the page that a form names; a form that cannot be done is shown again.
-pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, WantError> {
+pub(super) async fn set(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, WantError> {
     let wish = match wish(form) {
         Ok(wish) => wish,
         Err(mut faults) => {
             let url = form.value("url").unwrap_or_default().trim();
             if target::of_url(url, &caller.context.base.local).is_err() {
-                faults.push(Fault::new("url", no_url()));
+                faults.push(FormFault::new("url", no_url()));
             }
             return Ok(again(caller, form, &faults));
         }
@@ -122,34 +125,34 @@ pub(super) async fn set(caller: &Caller, form: &Form) -> Result<Response<Body>, 
     match monitor::set(&caller.context.fetch, &caller.requester(), wish).await {
         Ok(_) => Ok(caller.see_other("/monitor/")),
         Err(error) => match not_wanted(&error) {
-            Some(text) => Ok(again(caller, form, &[Fault::new("url", text)])),
+            Some(text) => Ok(again(caller, form, &[FormFault::new("url", text)])),
             None => Err(error),
         },
     }
 }
 
-fn again(caller: &Caller, form: &Form, faults: &[Fault]) -> Response<Body> {
+fn again(caller: &Caller, form: &SubmittedForm, faults: &[FormFault]) -> Response<Body> {
     let (context, token) = (&caller.context, caller.token());
     let given = (monitor::MAX_VERSIONS, token.as_str());
     caller.page(pages::options_again(&context.pages.templates, &caller.shell, form, faults, given))
 }
 
 /// What the form says, or what is wrong with its fields but for the URL.
-fn wish(form: &Form) -> Result<Wish, Vec<Fault>> {
+fn wish(form: &SubmittedForm) -> Result<Wish, Vec<FormFault>> {
     let mut faults = Vec::new();
     let mut number = |field: &'static str, most: u16| {
         let text = form.value(field).map(str::trim).filter(|text| !text.is_empty());
         let number = text.map_or(Some(0), |text| text.parse().ok()).filter(|it| *it <= most);
         if number.is_none() {
             let text = say("This takes a number from 0 to {most}.").with("most", most.to_string());
-            faults.push(Fault::new(field, text));
+            faults.push(FormFault::new(field, text));
         }
         number.unwrap_or_default()
     };
     let (versions, depth) = (number("versions", monitor::MAX_VERSIONS), number("depth", MAX_DEPTH));
     let scope = form.value("method").map_or(Ok(Scope::default()), Scope::parse);
     if scope.is_err() {
-        faults.push(Fault::new("method", say("Choose one of these.")));
+        faults.push(FormFault::new("method", say("Choose one of these.")));
     }
     let url = form.value("url").map(str::trim).filter(|url| !url.is_empty());
     match (schedule(form), url) {
@@ -179,12 +182,12 @@ pub(super) async fn daily(caller: &Caller, url: &str) -> Result<(), WantError> {
 
 /// When: a line of cron in the field `cron`, else as 2.9 has it. No month and no day of the week means
 /// all of them.
-fn schedule(form: &Form) -> Result<Schedule, Vec<Fault>> {
+fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
     let text = |name: &str| form.value(name).map(str::trim).filter(|text| !text.is_empty());
     if let Some(line) = text("cron") {
         let fault = || {
             let text = say("This takes five fields with blanks between them, such as {example}.");
-            vec![Fault::new("cron", text.with("example", "30 6 * * 1-5"))]
+            vec![FormFault::new("cron", text.with("example", "30 6 * * 1-5"))]
         };
         return line.parse().map_err(|_: BadSchedule| fault());
     }
@@ -199,14 +202,14 @@ fn schedule(form: &Form) -> Result<Schedule, Vec<Fault>> {
         let mut faults = Vec::new();
         if Schedule::of_sets("*", days, "*", "*").is_err() {
             let text = say("This takes days from 1 to 31, such as {example}.");
-            faults.push(Fault::new("dofm", text.with("example", "1,3,5-10")));
+            faults.push(FormFault::new("dofm", text.with("example", "1,3,5-10")));
         }
         if Schedule::of_sets("*", "*", "*", hours).is_err() {
             let text = say("This takes hours from 0 to 23, such as {example}.");
-            faults.push(Fault::new("hofd", text.with("example", "6,18-20")));
+            faults.push(FormFault::new("hofd", text.with("example", "6,18-20")));
         }
         if faults.is_empty() {
-            faults.push(Fault::new("dofm", say("None of these days is in any of the months.")));
+            faults.push(FormFault::new("dofm", say("None of these days is in any of the months.")));
         }
         faults
     })
@@ -215,7 +218,7 @@ fn schedule(form: &Form) -> Result<Schedule, Vec<Fault>> {
 /// Monitors the page no longer that a form names by its key or its URL.
 pub(super) async fn delete(
     caller: &Caller,
-    form: &Form,
+    form: &SubmittedForm,
 ) -> Result<Response<Body>, wwwoffle_spool::Error> {
     let key = match (form.value("key"), form.value("url")) {
         (Some(text), _) => text.parse().ok(),
@@ -254,7 +257,8 @@ mod tests {
             ("cron=30+6+*+*+mon-fri&hofd=7", "30 6 * * 1-5"),
             ("cron=@weekly", "0 0 * * 0"),
         ] {
-            let form = Form::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());
+            let form =
+                SubmittedForm::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());
             assert_eq!(schedule(&form.unwrap()).unwrap().to_string(), want, "{fields}");
         }
         for (fields, wrong) in [
@@ -264,9 +268,10 @@ mod tests {
             ("mofy2=Y&dofm=30", &["dofm"]),
             ("cron=x&hofd=24", &["cron"]),
         ] {
-            let form = Form::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());
+            let form =
+                SubmittedForm::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());
             let faults = schedule(&form.unwrap()).unwrap_err();
-            let fields_of: Vec<_> = faults.iter().map(Fault::field).collect();
+            let fields_of: Vec<_> = faults.iter().map(FormFault::field).collect();
             assert_eq!(fields_of, wrong, "{fields}");
         }
     }

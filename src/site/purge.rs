@@ -11,7 +11,7 @@ use wwwoffle_spool::Error;
 use super::caller::Caller;
 use crate::api::Purging;
 use crate::base::clock;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
 use crate::site::pages::purge as pages;
@@ -78,7 +78,11 @@ pub(super) fn submit(caller: &Caller) -> Result<Response<Body>, NotPurged> {
 }
 
 /// Pins the page of the field `url`, or unpins it.
-pub(super) async fn pin(caller: &Caller, form: &Form, pinned: bool) -> Result<Response<Body>, Pin> {
+pub(super) async fn pin(
+    caller: &Caller,
+    form: &SubmittedForm,
+    pinned: bool,
+) -> Result<Response<Body>, Pin> {
     let context = &caller.context;
     let url = purge::pinned_url(form.value("url").unwrap_or_default().trim(), &context.base.local);
     let url = url.map_err(Pin::Url)?;

@@ -17,7 +17,7 @@ use crate::base::clock;
 use crate::base::owner::Places;
 use crate::fetch;
 use crate::fetch::held::Holder;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::pages::queue as page;
 use crate::site::pages::queue::{Asked, PATH, ROWS, Shown};
@@ -139,7 +139,7 @@ pub(super) enum NotDone {
 pub(super) async fn submit(
     caller: &Caller,
     chosen: Chosen,
-    form: &Form,
+    form: &SubmittedForm,
 ) -> Result<Response<Body>, NotDone> {
     let mut keys = Vec::new();
     for (name, value) in form.fields() {
@@ -174,7 +174,7 @@ pub(super) async fn submit(
 }
 
 /// Where a form says that it came from, if that is the queue.
-pub(super) fn back(form: &Form) -> String {
+pub(super) fn back(form: &SubmittedForm) -> String {
     let back = form.value("back").and_then(|back| back.strip_prefix(PATH));
     Asked::parse(back.and_then(|rest| rest.strip_prefix('?'))).address()
 }

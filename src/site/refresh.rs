@@ -22,8 +22,8 @@ use crate::fetch::recurse::choose::{Wanted, is_usual};
 use crate::fetch::recurse::runs::MAX_RUNS;
 use crate::fetch::recurse::{NotBegun, begin};
 use crate::fetch::{self, WantError};
-use crate::page::fault::Fault;
-use crate::page::form::Form;
+use crate::page::fault::FormFault;
+use crate::page::form::SubmittedForm;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
 use crate::proxy::target::{self, BadTarget};
@@ -81,7 +81,7 @@ pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body
 }
 
 /// The form of 2.9 as a link: it is shown with what the link says, as far as that can be read.
-pub(super) fn by_link(caller: &Caller, form: &Form, arguments: &str) -> Response<Body> {
+pub(super) fn by_link(caller: &Caller, form: &SubmittedForm, arguments: &str) -> Response<Body> {
     let pairs = pairs(arguments);
     let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let asked = Asked::read(pairs).unwrap_or_else(|_| {
@@ -134,7 +134,10 @@ pub(super) fn list(caller: &Caller) -> Response<Body> {
 }
 
 /// Begins what the form says; a form that cannot be done is shown again.
-pub(super) async fn submit(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
+pub(super) async fn submit(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, NotDone> {
     let done = match asked(form) {
         Ok(asked) => start(caller, &asked).await,
         Err(error) => Err(error.into()),
@@ -147,7 +150,7 @@ pub(super) async fn submit(caller: &Caller, form: &Form) -> Result<Response<Body
 /// so many fetches that a person may soon need what places are left. `url` is the one that the form's token is for.
 pub(super) async fn submit_for_site(
     caller: &Caller,
-    form: &Form,
+    form: &SubmittedForm,
     url: &str,
 ) -> Result<Response<Body>, NotDone> {
     let mut asked = asked(form)?;
@@ -175,7 +178,7 @@ pub(super) async fn submit_for_site(
 }
 
 /// Tells what that would bring.
-pub(super) async fn plan(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
+pub(super) async fn plan(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, NotDone> {
     let planned = async {
         let asked = asked(form)?;
         target::of_url(&asked.url, &caller.context.base.local)?;
@@ -188,23 +191,23 @@ pub(super) async fn plan(caller: &Caller, form: &Form) -> Result<Response<Body>,
 }
 
 /// What the form says. The token is for us, and says nothing of what is fetched.
-fn told(form: &Form) -> Vec<(&str, &str)> {
+fn told(form: &SubmittedForm) -> Vec<(&str, &str)> {
     form.fields().filter(|(name, _)| *name != "token").collect()
 }
 
-fn asked(form: &Form) -> Result<Asked, BadAim> {
+fn asked(form: &SubmittedForm) -> Result<Asked, BadAim> {
     Asked::read(told(form))
 }
 
 /// Ends the fetch of the field `id`.
-pub(super) async fn stop(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
+pub(super) async fn stop(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, NotDone> {
     let id: RunId = form.value("id").and_then(|id| id.parse().ok()).ok_or(NotDone::NoRun)?;
     stop_for(caller, id).await?.ok_or(NotDone::NoRun)?;
     Ok(caller.see_other(LIST))
 }
 
 /// Ends the download of the field `id`; one that has ended meanwhile is no mistake.
-pub(super) fn end_download(caller: &Caller, form: &Form) -> Response<Body> {
+pub(super) fn end_download(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     if let Some(id) = form.value("id").and_then(|id| id.parse().ok()) {
         let _ended = status::end_download(caller, id);
     }
@@ -274,7 +277,7 @@ fn show_again(
     if let NotDone::Aim(BadAim::Depth(_)) = error
         && target::of_url(&asked.url, &caller.context.base.local).is_err()
     {
-        faults.push(Fault::new("url", no_url()));
+        faults.push(FormFault::new("url", no_url()));
     }
     let (context, token) = (&caller.context, caller.token());
     let depth = depth.map_or_else(|| asked.aim.depth.to_string(), str::to_owned);
@@ -283,16 +286,16 @@ fn show_again(
 }
 
 /// Which field of the form is to be put right, where it is one.
-fn fault(error: &NotDone) -> Option<Fault> {
+fn fault(error: &NotDone) -> Option<FormFault> {
     Some(match error {
         NotDone::Aim(BadAim::Depth(_)) => {
             let text = say("This takes a number from 0 to {most}.");
-            Fault::new("depth", text.with("most", MAX_DEPTH.to_string()))
+            FormFault::new("depth", text.with("most", MAX_DEPTH.to_string()))
         }
-        NotDone::Aim(BadAim::Scope(_)) => Fault::new("method", say("Choose one of these.")),
-        NotDone::Aim(BadAim::NoUrl) | NotDone::Url(_) => Fault::new("url", no_url()),
+        NotDone::Aim(BadAim::Scope(_)) => FormFault::new("method", say("Choose one of these.")),
+        NotDone::Aim(BadAim::NoUrl) | NotDone::Url(_) => FormFault::new("url", no_url()),
         NotDone::Want(error) | NotDone::NotBegun(NotBegun::Page(error)) => {
-            Fault::new("url", not_wanted(error)?)
+            FormFault::new("url", not_wanted(error)?)
         }
         _ => return None,
     })

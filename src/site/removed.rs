@@ -8,7 +8,7 @@ use super::caller::Caller;
 use super::lists::back;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::pages::lists::{BACK, Back, with};
 use crate::storage::lists;
@@ -51,7 +51,7 @@ pub(super) async fn resting(caller: &Caller) -> Vec<Resting> {
 }
 
 /// Brings back what the field `removal` names, if the caller has deleted it, and leads to where the form came from.
-pub(super) async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>, Error> {
+pub(super) async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, Error> {
     let named = form.value("removal").and_then(|text| text.parse::<Removal>().ok());
     let named = named.filter(|removal| removal.is_by(&caller.owner.to_string()));
     let mut told = Back::default();

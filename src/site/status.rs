@@ -14,7 +14,7 @@ use crate::api::{
 use crate::base::clock;
 use crate::fetch::held::Holder;
 use crate::net::link::Class;
-use crate::proxy::download::{self, Shown};
+use crate::proxy::download::{self, ProgressSnapshot};
 use crate::site::context::SiteContext;
 use crate::site::pages::link::Link;
 use crate::storage::store::timestamp;
@@ -147,7 +147,7 @@ fn may_see(caller: &Caller, download: &download::Download) -> bool {
     !download.is_personal() || caller.may_see(download.own())
 }
 
-fn shown(id: u64, url: &str, progress: Shown) -> Download {
+fn shown(id: u64, url: &str, progress: ProgressSnapshot) -> Download {
     let seconds_left = progress.time_left().map(|time| time.as_secs());
     let waiting = progress.waiting.map(|waiting| DownloadWaiting {
         since: timestamp(waiting.since),

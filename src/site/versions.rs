@@ -13,7 +13,7 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places};
 use crate::fetch::monitor;
-use crate::page::form::{BadForm, Form};
+use crate::page::form::{BadForm, SubmittedForm};
 use crate::proxy::body::{self, Body};
 use crate::site::pages::{history, monitor as pages};
 use crate::storage::store::timestamp;
@@ -29,7 +29,7 @@ const ATOM: &str = "application/atom+xml; charset=utf-8";
 pub(super) enum NotTold {
     /// The arguments are no form.
     #[error(transparent)]
-    Form(#[from] BadForm),
+    SubmittedForm(#[from] BadForm),
     /// There is no URL among them.
     #[error("expected a URL, as in /history/?https://www.example.org/")]
     NoUrl,
@@ -65,8 +65,10 @@ impl Asked {
         let names = ["url=", "from=", "to=", "at="];
         let is_form = names.iter().any(|name| arguments.starts_with(name));
         let asked = if is_form {
-            let form =
-                Form::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes())?;
+            let form = SubmittedForm::parse(
+                Some("application/x-www-form-urlencoded"),
+                arguments.as_bytes(),
+            )?;
             let time = |name| {
                 let text = form.value(name).filter(|text| !text.is_empty());
                 text.map(|text| text.parse().map_err(|_| NotTold::Time(name))).transpose()

@@ -206,7 +206,8 @@ fn noted(bytes: &[u8]) -> Vec<RecentFile> {
         let is_ours = scheme.is_some() && (3..=4).contains(&parts.count());
         let is_entry = path.extension().is_some_and(|extension| extension == "warc");
         let is_short = path.as_os_str().len() <= MAX_LINE;
-        (is_plain && is_ours && is_entry && is_short).then(|| RecentFile { at, path: path.to_owned() })
+        (is_plain && is_ours && is_entry && is_short)
+            .then(|| RecentFile { at, path: path.to_owned() })
     };
     // What was cut off has no end.
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);

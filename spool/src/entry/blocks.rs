@@ -95,7 +95,11 @@ pub(crate) struct BlockSummer {
 
 impl BlockSummer {
     pub(crate) fn new() -> BlockSummer {
-        BlockSummer { blocks: Blocks { len: BLOCK, sums: Vec::new() }, now: Hasher::new(), filled: 0 }
+        BlockSummer {
+            blocks: Blocks { len: BLOCK, sums: Vec::new() },
+            now: Hasher::new(),
+            filled: 0,
+        }
     }
 
     /// Takes the next bytes.

@@ -14,5 +14,5 @@ mod table;
 
 pub use bounds::{Bounds, Rewritten};
 pub(crate) use inflate::{BROKEN, reason_of};
-pub(crate) use open::{OpenLookup, OpenEntry, bad, fault, open, read_back};
+pub(crate) use open::{OpenEntry, OpenLookup, bad, fault, open, read_back};
 pub(crate) use pack::{DISK_BLOCK, PackOutcome, may_shrink, pack};

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 
 use super::Entry;
 use super::body::Body;
-use super::layout::{self, TailContent, FIRST_READ, FinalFields, EntryStart, MAX_HEAD, StartWriter, EntryState};
+use super::layout::{
+    self, EntryStart, EntryState, FIRST_READ, FinalFields, MAX_HEAD, StartWriter, TailContent,
+};
 use super::place::{EXTENSION, Place};
 use super::read::{self, Content};
 use super::summary::beginning;
@@ -39,7 +41,11 @@ pub(crate) struct BodyReference {
 
 impl BodyReference {
     pub(crate) fn to(holder: &Entry) -> BodyReference {
-        BodyReference { id: holder.id().to_owned(), url: holder.url().to_owned(), when: holder.when() }
+        BodyReference {
+            id: holder.id().to_owned(),
+            url: holder.url().to_owned(),
+            when: holder.when(),
+        }
     }
 }
 
@@ -96,7 +102,11 @@ pub(crate) fn path_of(name: Key) -> PathBuf {
 }
 
 /// The body of an entry whose file refers to a holder.
-pub(crate) fn body_of(disk: &dyn Disk, root: &Path, first: &EntryStart) -> Result<Result<Body, Reason>> {
+pub(crate) fn body_of(
+    disk: &dyn Disk,
+    root: &Path,
+    first: &EntryStart,
+) -> Result<Result<Body, Reason>> {
     let held = holder(disk, root, first.digest, &first.place)?;
     Ok(match held {
         Content::Whole(holder) if holder.body_len() == first.body_len => Ok(holder.body),

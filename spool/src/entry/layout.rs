@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use crate::entry::blocks::{Blocks, MAX_BLOCKS_TEXT};
 use crate::entry::holder::BodyReference;
 use crate::entry::part::{MAX_PART_TEXT, Part};
-use crate::entry::place::{MAX_OWNER, MAX_VARIANT, KeyOrigin, Place};
+use crate::entry::place::{KeyOrigin, MAX_OWNER, MAX_VARIANT, Place};
 use crate::entry::warc::{
     BLOCK_END, FIELDS, Header, LINE_END, REQUEST, RESPONSE, Reason, Record, VERSION_LINE, escape,
     parse_record, push_field, time_text, unescape,

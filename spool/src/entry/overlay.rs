@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::entry::head::status_of;
-use crate::entry::layout::{MAX_HEAD, MAX_URL, EntryState};
+use crate::entry::layout::{EntryState, MAX_HEAD, MAX_URL};
 use crate::entry::place::{MAX_OWNER, MAX_VARIANT};
 use crate::entry::warc::{RESPONSE, Reason, Record, parse_record, time_text};
 use crate::entry::{Entry, layout, place, warc};

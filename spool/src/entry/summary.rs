@@ -5,9 +5,9 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::Entry;
-use super::gzip::{self, OpenLookup, OpenEntry};
+use super::gzip::{self, OpenEntry, OpenLookup};
 use super::head::status_of;
-use super::layout::{FIRST_READ, EntryStart};
+use super::layout::{EntryStart, FIRST_READ};
 use super::place::Place;
 use crate::error::Result;
 use crate::fs::{Disk, Stamp};
@@ -48,7 +48,10 @@ pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
 
 /// What an entry is of which this is the beginning, with what its file was when it was opened, if that is
 /// known; `None` when it is none.
-pub(crate) fn summary_of(first: EntryStart, opening: &OpenEntry) -> Option<(Summary, Option<Stamp>)> {
+pub(crate) fn summary_of(
+    first: EntryStart,
+    opening: &OpenEntry,
+) -> Option<(Summary, Option<Stamp>)> {
     if first.is_part {
         return None;
     }

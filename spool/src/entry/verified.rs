@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::entry::blocks::{BLOCK, Blocks, BlockSummer, joined};
+use crate::entry::blocks::{BLOCK, BlockSummer, Blocks, joined};
 use crate::entry::{Body, BodyFile, Entry, Whole};
 use crate::error::Result;
 use crate::fs::size::{narrow, wide};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::bodies::BodyIndex;
 use super::finding::{Fault, Remedy};
-use super::name::{self, NameVerdict, NameKind};
+use super::name::{self, NameKind, NameVerdict};
 use crate::durability::{MONITOR, OUTGOING};
 use crate::entry::blocks::BlockSummer;
 use crate::entry::overlay::OverlayLookup;
@@ -319,7 +319,9 @@ impl Judge<'_> {
         let bytes = match self.bytes(path, most)? {
             FileBytes::Missing => return Ok(None),
             FileBytes::NotAFile => return Ok(Some(Fault::set_aside("it is not a plain file"))),
-            FileBytes::TooMany => return Ok(Some(Fault::set_aside("it is longer than any request"))),
+            FileBytes::TooMany => {
+                return Ok(Some(Fault::set_aside("it is longer than any request")));
+            }
             FileBytes::All(bytes) => bytes,
         };
         let vault = self.vault.as_ref();

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::finding::{Fault, Remedy, Verdict};
-use super::judge::{Judge, FileRole};
+use super::judge::{FileRole, Judge};
 use crate::durability::DAMAGED;
 use crate::entry::layout::EntryState;
 use crate::entry::overlay::overlay_path;
@@ -183,8 +183,11 @@ fn unhide(tree: &Tree, judge: &Judge<'_>, path: &Path) -> Result<UnhideOutcome> 
 fn distrust(tree: &Tree, path: &Path, reason: &str) -> Result<()> {
     let entry = whole(tree, &super::name::entry_of(path))?;
     link_aside(tree, path, reason)?;
-    let state =
-        EntryState { invalid: Some(entry.stored()), updated: Some(tree.root.stamp()), ..*entry.state() };
+    let state = EntryState {
+        invalid: Some(entry.stored()),
+        updated: Some(tree.root.stamp()),
+        ..*entry.state()
+    };
     let bytes = overlay::encode(&entry, entry.head(), &state)?;
     tree.root.replace_file(path, &bytes)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::How;
 use super::finding::{Fault, Finding, Remedy, Sums, Verdict};
-use super::judge::{Judge, FileRole, unreadable};
+use super::judge::{FileRole, Judge, unreadable};
 use super::mend::mend;
 use super::name::{self, NameKind};
 use crate::durability::{DAMAGED, MONITOR, OUTGOING, PARTIAL, RUNS, TMP, aside, recent, reserve};

@@ -34,7 +34,7 @@ pub use crate::tree::Sum;
 
 pub use self::planner::{Needs, Planner};
 pub use self::way::age;
-use self::way::{ExpiryMark, Expiry, as_long_as, way};
+use self::way::{Expiry, ExpiryMark, as_long_as, way};
 use crate::entry::holder::Held;
 
 /// What was used or stored within this time stays.
@@ -181,7 +181,12 @@ struct NeedMark {
 
 /// The way of an entry for the sake of others, and whether it is known that they need it. `sites` are its own and
 /// all.
-fn life(own: ExpiryMark, is_part: bool, need: NeedMark, (site, overall): (Site, Site)) -> (Expiry, bool) {
+fn life(
+    own: ExpiryMark,
+    is_part: bool,
+    need: NeedMark,
+    (site, overall): (Site, Site),
+) -> (Expiry, bool) {
     let Some(own) = own.way() else { return (Expiry::Never(Because::Recent), true) };
     let perhaps = match (is_part, need.is_known) {
         (false, _) => ExpiryMark::NONE,

@@ -2,7 +2,7 @@
 
 use wwwoffle_url::Key;
 
-use super::{RequestLookup, Queue};
+use super::{Queue, RequestLookup};
 use crate::durability::outbox::request_path;
 use crate::entry::warc::Reason;
 use crate::error::{Error, Result};

@@ -338,7 +338,9 @@ fn read(disk: &dyn Disk, root: &Path, key: &Key, vault: Option<&Vault>) -> Resul
     };
     let bytes = read_exactly(&*file, len, 0).map_err(|error| Error::disk("read", &path, error))?;
     Ok(match Monitor::decode(&bytes, vault) {
-        Ok(monitor) if monitor.request.place.key() == *key => MonitorLookup::Monitor(Box::new(monitor)),
+        Ok(monitor) if monitor.request.place.key() == *key => {
+            MonitorLookup::Monitor(Box::new(monitor))
+        }
         Ok(_) => MonitorLookup::Bad("it belongs to another place"),
         Err(reason) => MonitorLookup::Bad(reason),
     })

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
-use super::{RequestLookup, Queue};
+use super::{Queue, RequestLookup};
 use crate::error::Result;
 use crate::fs::parallel::lock;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};

@@ -54,7 +54,8 @@ impl Reader {
     ///
     /// When the disk fails.
     pub fn entry(&self, place: &Place) -> Result<Lookup> {
-        let which = if place.variant_text().is_empty() { VariantChoice::All } else { VariantChoice::Exact };
+        let which =
+            if place.variant_text().is_empty() { VariantChoice::All } else { VariantChoice::Exact };
         Ok(self.look(place, which)?.into())
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Reader, Spool};
 use crate::entry::layout::Purpose;
-use crate::entry::part::{WholeBody, Part};
+use crate::entry::part::{Part, WholeBody};
 use crate::entry::place::Place;
 use crate::error::{Damage, Result};
 use crate::tree::segments::{self, NewSegment, Partial, PartialList, SegmentWriter, files};

@@ -154,7 +154,8 @@ impl Tree {
         let place = entry.place();
         let _told = self.changing(place);
         let _commit = lock(&self.commit);
-        let is_pending = matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some();
+        let is_pending =
+            matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some();
         let now = self.stored_at(path, place)?;
         if is_pending || !now.is_some_and(|now| now.is_same_file(entry)) {
             return Ok(Rewritten::Overtaken);

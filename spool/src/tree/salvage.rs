@@ -28,7 +28,7 @@ use crate::entry::blocks::joined;
 use crate::entry::layout::{
     ASKED, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, PLACE_FIELDS, place_fields,
 };
-use crate::entry::part::{MAX_PART_TEXT, WholeBody, Part};
+use crate::entry::part::{MAX_PART_TEXT, Part, WholeBody};
 use crate::entry::place::Place;
 use crate::entry::warc::{FIELDS, Reason, Record, parse_record, time_text};
 use crate::entry::{layout, warc};
@@ -450,7 +450,12 @@ fn clear(tree: &Tree, path: &Path) {
 }
 
 /// Writes what is good of an unfinished file as a segment.
-fn keep_good(session: &Arc<Session>, read: CheckpointFile, file: &dyn DiskFile, path: &Path) -> Result<()> {
+fn keep_good(
+    session: &Arc<Session>,
+    read: CheckpointFile,
+    file: &dyn DiskFile,
+    path: &Path,
+) -> Result<()> {
     let fail = |error| Error::disk("read", path, error);
     let (good, sum) = read.good(file).map_err(fail)?;
     if good == 0 {

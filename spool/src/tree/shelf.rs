@@ -81,7 +81,8 @@ impl KeyLookup {
         let single = Place::SINGLE;
         if !taken.contains(&single) {
             let path = root.join(place.single_path());
-            let content = read::read_updated(disk, root, &path, ExpectedEntry { place, name: single })?;
+            let content =
+                read::read_updated(disk, root, &path, ExpectedEntry { place, name: single })?;
             let is_hidden = matches!(content, Content::Whole(_)) && !is_wanted(single);
             if is_hidden || look.take(&path, content) {
                 return Ok(look);

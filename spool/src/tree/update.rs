@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::durability::Durability;
 use crate::entry::head::{check_head, status_of};
-use crate::entry::layout::{FinalFields, Purpose, StartWriter, EntryState};
+use crate::entry::layout::{EntryState, FinalFields, Purpose, StartWriter};
 use crate::entry::overlay::overlay_path;
 use crate::entry::{Body, Entry, holder, overlay};
 use crate::error::{Error, Result};
@@ -51,7 +51,11 @@ impl Update {
     }
 
     /// Head and state of an entry when this has happened to it; `stamp` is later than all before.
-    pub(crate) fn applied<'a>(&'a self, entry: &'a Entry, stamp: Timestamp) -> (&'a [u8], EntryState) {
+    pub(crate) fn applied<'a>(
+        &'a self,
+        entry: &'a Entry,
+        stamp: Timestamp,
+    ) -> (&'a [u8], EntryState) {
         let updated = Some(stamp);
         match self {
             Update::Confirmed { head, asked, responded } => {

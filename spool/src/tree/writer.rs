@@ -174,7 +174,8 @@ impl Writer {
         let ids = warc::record_ids()?;
         let [response, _] = &ids;
         let mut buffer = Vec::with_capacity(new.head.len() + (4 << 10));
-        let start = StartWriter::write(&mut buffer, place, response, new.when, state, &new.head, purpose);
+        let start =
+            StartWriter::write(&mut buffer, place, response, new.when, state, &new.head, purpose);
         let about = part.as_ref().map(|part| CheckpointHeader {
             body_offset: start.body_offset(),
             asked: new.asked,

@@ -16,7 +16,7 @@ use crate::base::owner::Places;
 use crate::fetch::want;
 use crate::net::upstream::Origin;
 use crate::proxy::ask::Ask;
-use crate::proxy::rules::{Ruling, Standing};
+use crate::proxy::rules::{Ruling, StoragePolicy};
 use crate::proxy::target::{Resource, of_url};
 use wwwoffle_html::references::Class;
 
@@ -49,7 +49,7 @@ impl Sub {
         let (owner, resource) = (document.owner.clone(), self.resource.clone());
         let (parts, mode) = (self.parts(document, class), context.base.mode.now());
         let ask = Ask::new(&context.proxy, owner, resource, parts, None, mode, clock::now());
-        let is_usual = ask.ruling == Ruling::Usual(Standing::Usual)
+        let is_usual = ask.ruling == Ruling::Usual(StoragePolicy::Usual)
             || matches!(ask.ruling, Ruling::Moved { .. });
         let may = *document.config.dont_get.get_recursive.of(&UrlParts::of(&ask.bare));
         let kind = kind(document.outgoing.kind, class);

@@ -1,6 +1,6 @@
 //! Texts for clients without permission.
 
-use super::Words;
+use super::MessageText;
 use crate::base::text::{Text, say};
 
 /// Why a client has no permission.
@@ -41,9 +41,9 @@ impl Denied {
         self.words().status
     }
 
-    pub(super) fn words(self) -> Words {
+    pub(super) fn words(self) -> MessageText {
         match self {
-            Self::Machine => Words {
+            Self::Machine => MessageText {
                 status: 403,
                 title: say("This machine may not use the proxy"),
                 happened: say(
@@ -54,19 +54,19 @@ impl Denied {
                     "Ask whoever runs the proxy to add it to [allowed-connect-hosts] hosts.",
                 )],
             },
-            Self::ProxyLogin => Words {
+            Self::ProxyLogin => MessageText {
                 status: 407,
                 title: say("The proxy needs a user and password"),
                 happened: say("The proxy serves its users only. Nothing was passed on."),
                 advice: again(),
             },
-            Self::Login => Words {
+            Self::Login => MessageText {
                 status: 401,
                 title: say("These pages need a user and password"),
                 happened: say("The proxy shows what it keeps to its users only."),
                 advice: again(),
             },
-            Self::Control => Words {
+            Self::Control => MessageText {
                 status: 401,
                 title: say("This needs the control password"),
                 happened: say(
@@ -81,7 +81,7 @@ impl Denied {
                     say("On the machine itself the command line needs none."),
                 ],
             },
-            Self::ControlPage => Words {
+            Self::ControlPage => MessageText {
                 status: 401,
                 title: say("This page needs the control password"),
                 happened: say(
@@ -92,7 +92,7 @@ impl Denied {
                     "Load the page again, and give the control password; the user name is of no matter.",
                 )],
             },
-            Self::WrongControl => Words {
+            Self::WrongControl => MessageText {
                 status: 401,
                 title: say("The control password is wrong"),
                 happened: say(
@@ -104,7 +104,7 @@ impl Denied {
                     say("On the machine itself the command line needs none."),
                 ],
             },
-            Self::TooOften { seconds } => Words {
+            Self::TooOften { seconds } => MessageText {
                 status: 429,
                 title: say("Too many wrong passwords"),
                 happened: say(
@@ -116,7 +116,7 @@ impl Denied {
                         .with("seconds", seconds.to_string()),
                 ],
             },
-            Self::Busy => Words {
+            Self::Busy => MessageText {
                 status: 503,
                 title: say("Too many logins at once"),
                 happened: say(

@@ -1,6 +1,6 @@
 //! Texts about origins that did not respond.
 
-use super::{OriginFailure, Phase, Words};
+use super::{MessageText, OriginFailure, Phase};
 use crate::base::shown;
 use crate::base::text::{Text, say};
 
@@ -13,7 +13,7 @@ fn line() -> Text {
 }
 
 impl OriginFailure<'_> {
-    pub(super) fn words(&self) -> Words {
+    pub(super) fn words(&self) -> MessageText {
         let (status, title, happened, advice) = match self {
             Self::Certificate { fault, .. } => return fault.words(),
             Self::Tls { fault, .. } => return fault.words(),
@@ -65,11 +65,11 @@ impl OriginFailure<'_> {
                 ],
             ),
         };
-        Words { status, title, happened, advice }
+        MessageText { status, title, happened, advice }
     }
 
     /// The same for origins that did respond.
-    fn of_answer(&self) -> Words {
+    fn of_answer(&self) -> MessageText {
         let (title, happened, advice) = match self {
             Self::HeadTooLarge => (
                 say("The head of the answer is too large"),
@@ -94,7 +94,7 @@ impl OriginFailure<'_> {
                 vec![say("Look whether the address should begin with https."), again()],
             ),
         };
-        Words { status: 502, title, happened, advice }
+        MessageText { status: 502, title, happened, advice }
     }
 }
 

@@ -1,14 +1,14 @@
 //! Texts about requests that we refuse, or that fail here.
 
-use super::Words;
+use super::MessageText;
 use crate::base::text::{Text, say};
-use crate::page::guard::Refusal;
+use crate::page::guard::GuardRefusal;
 
-fn words(status: u16, title: Text, happened: Text, advice: Vec<Text>) -> Words {
-    Words { status, title, happened, advice }
+fn words(status: u16, title: Text, happened: Text, advice: Vec<Text>) -> MessageText {
+    MessageText { status, title, happened, advice }
 }
 
-pub(super) fn bad_request() -> Words {
+pub(super) fn bad_request() -> MessageText {
     words(
         400,
         say("The request cannot be understood"),
@@ -20,7 +20,7 @@ pub(super) fn bad_request() -> Words {
     )
 }
 
-pub(super) fn bad_address() -> Words {
+pub(super) fn bad_address() -> MessageText {
     words(
         400,
         say("This address of the proxy is not understood"),
@@ -32,7 +32,7 @@ pub(super) fn bad_address() -> Words {
     )
 }
 
-pub(super) fn bad_form(status: u16) -> Words {
+pub(super) fn bad_form(status: u16) -> MessageText {
     words(
         status,
         say("This cannot be done"),
@@ -41,7 +41,7 @@ pub(super) fn bad_form(status: u16) -> Words {
     )
 }
 
-pub(super) fn nothing_chosen() -> Words {
+pub(super) fn nothing_chosen() -> MessageText {
     words(
         422,
         say("Nothing was chosen"),
@@ -53,53 +53,53 @@ pub(super) fn nothing_chosen() -> Words {
     )
 }
 
-pub(super) fn forbidden(refusal: Refusal) -> Words {
+pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
     let names = say("If the proxy is reached under another name, add that name to its names.");
     let anew = say("Open the page of the proxy anew, and press the button again.");
     let at_the_machine =
         say("Use the command line on the machine of the proxy, or set a control password with \
          `wwwoffle passwd`.");
     let (happened, advice) = match refusal {
-        Refusal::ForeignHost => (
+        GuardRefusal::ForeignHost => (
             say(
                 "The address that was used is not one of this proxy's own names, and under others its \
                  pages are not shown. Nothing was changed.",
             ),
             names,
         ),
-        Refusal::CrossSite => (
+        GuardRefusal::CrossSite => (
             say(
                 "Another site had the browser send this request. The proxy does only what its own \
                  pages ask for, so that other sites cannot command it. Nothing was changed.",
             ),
             anew,
         ),
-        Refusal::ForeignOrigin => (
+        GuardRefusal::ForeignOrigin => (
             say(
                 "The form was sent by a page of another origin. The proxy does only what its own pages \
                  ask for, so that other sites cannot command it. Nothing was changed.",
             ),
             anew,
         ),
-        Refusal::NoPassword => (
+        GuardRefusal::NoPassword => (
             say("The request needs the control password, and came without. Nothing was changed."),
             anew,
         ),
-        Refusal::OtherMachine => (
+        GuardRefusal::OtherMachine => (
             say(
                 "This proxy has no control password, so other machines may read and request pages, and \
                  nothing else. Nothing was changed.",
             ),
             at_the_machine,
         ),
-        Refusal::NotAdministrator => (
+        GuardRefusal::NotAdministrator => (
             say(
                 "This decides what the proxy may do or what is stored for a site, and it needs the \
                  control password. None is set. Nothing was changed.",
             ),
             at_the_machine,
         ),
-        Refusal::NoToken | Refusal::WrongToken => (
+        GuardRefusal::NoToken | GuardRefusal::WrongToken => (
             say(
                 "The request does not carry the mark that pages of this proxy give to their buttons, or \
                  one from before the last start of the proxy. Nothing was changed.",
@@ -110,7 +110,7 @@ pub(super) fn forbidden(refusal: Refusal) -> Words {
     words(403, say("Refused for safety"), happened, vec![advice])
 }
 
-pub(super) fn not_found(path: &str) -> Words {
+pub(super) fn not_found(path: &str) -> MessageText {
     let why = if path.starts_with("/local/") {
         say(
             "Files of your own are shown at such addresses, from the directory `local` of the spool, and there is \
@@ -122,7 +122,7 @@ pub(super) fn not_found(path: &str) -> Words {
     words(404, say("There is no such page"), why, vec![])
 }
 
-pub(super) fn no_longer() -> Words {
+pub(super) fn no_longer() -> MessageText {
     words(
         501,
         say("Not supported any more"),
@@ -134,7 +134,7 @@ pub(super) fn no_longer() -> Words {
     )
 }
 
-pub(super) fn refresh_queued() -> Words {
+pub(super) fn refresh_queued() -> MessageText {
     words(
         202,
         say("It will be fetched anew"),
@@ -146,7 +146,7 @@ pub(super) fn refresh_queued() -> Words {
     )
 }
 
-pub(super) fn method_not_allowed() -> Words {
+pub(super) fn method_not_allowed() -> MessageText {
     words(
         405,
         say("Not with this method"),
@@ -158,7 +158,7 @@ pub(super) fn method_not_allowed() -> Words {
     )
 }
 
-pub(super) fn must_ask() -> Words {
+pub(super) fn must_ask() -> MessageText {
     words(
         504,
         say("Kept, and not to be shown unasked"),
@@ -170,7 +170,7 @@ pub(super) fn must_ask() -> Words {
     )
 }
 
-pub(super) fn not_kept() -> Words {
+pub(super) fn not_kept() -> MessageText {
     words(
         504,
         say("Not kept"),
@@ -182,7 +182,7 @@ pub(super) fn not_kept() -> Words {
     )
 }
 
-pub(super) fn form_answer() -> Words {
+pub(super) fn form_answer() -> MessageText {
     words(
         404,
         say("No stored answer to this form"),
@@ -194,7 +194,7 @@ pub(super) fn form_answer() -> Words {
     )
 }
 
-pub(super) fn nothing_kept() -> Words {
+pub(super) fn nothing_kept() -> MessageText {
     words(
         404,
         say("Nothing of this address is kept"),
@@ -203,7 +203,7 @@ pub(super) fn nothing_kept() -> Words {
     )
 }
 
-pub(super) fn offline_refused() -> Words {
+pub(super) fn offline_refused() -> MessageText {
     words(
         504,
         say("Not possible while offline"),
@@ -215,7 +215,7 @@ pub(super) fn offline_refused() -> Words {
     )
 }
 
-pub(super) fn port_blocked() -> Words {
+pub(super) fn port_blocked() -> MessageText {
     words(
         403,
         say("A tunnel to this port is not allowed"),
@@ -227,7 +227,7 @@ pub(super) fn port_blocked() -> Words {
     )
 }
 
-pub(super) fn host_refused() -> Words {
+pub(super) fn host_refused() -> MessageText {
     words(
         403,
         say("This host is refused"),
@@ -236,7 +236,7 @@ pub(super) fn host_refused() -> Words {
     )
 }
 
-pub(super) fn tunnel_offline() -> Words {
+pub(super) fn tunnel_offline() -> MessageText {
     words(
         504,
         say("Not kept, and not possible while offline"),
@@ -248,7 +248,7 @@ pub(super) fn tunnel_offline() -> Words {
     )
 }
 
-pub(super) fn circle() -> Words {
+pub(super) fn circle() -> MessageText {
     words(
         508,
         say("The request goes in a circle"),
@@ -263,7 +263,7 @@ pub(super) fn circle() -> Words {
     )
 }
 
-pub(super) fn undecodable() -> Words {
+pub(super) fn undecodable() -> MessageText {
     words(
         502,
         say("The stored copy cannot be decoded"),
@@ -275,7 +275,7 @@ pub(super) fn undecodable() -> Words {
     )
 }
 
-pub(super) fn spool_full() -> Words {
+pub(super) fn spool_full() -> MessageText {
     words(
         507,
         say("The disk is full"),
@@ -287,7 +287,7 @@ pub(super) fn spool_full() -> Words {
     )
 }
 
-pub(super) fn queue_full() -> Words {
+pub(super) fn queue_full() -> MessageText {
     words(
         507,
         say("The queue is full"),
@@ -299,7 +299,7 @@ pub(super) fn queue_full() -> Words {
     )
 }
 
-pub(super) fn share_used_up() -> Words {
+pub(super) fn share_used_up() -> MessageText {
     words(
         507,
         say("Your share of the queue is used up"),
@@ -313,7 +313,7 @@ pub(super) fn share_used_up() -> Words {
     )
 }
 
-pub(super) fn too_large_to_queue() -> Words {
+pub(super) fn too_large_to_queue() -> MessageText {
     words(
         413,
         say("Too large to be sent later"),
@@ -322,7 +322,7 @@ pub(super) fn too_large_to_queue() -> Words {
     )
 }
 
-pub(super) fn spool_failed() -> Words {
+pub(super) fn spool_failed() -> MessageText {
     words(
         500,
         say("The spool cannot be used"),
@@ -334,7 +334,7 @@ pub(super) fn spool_failed() -> Words {
     )
 }
 
-pub(super) fn internal() -> Words {
+pub(super) fn internal() -> MessageText {
     words(
         500,
         say("The proxy made a mistake"),

@@ -1,6 +1,6 @@
 //! Texts about URLs to which a rule of the configuration applies.
 
-use super::Words;
+use super::MessageText;
 use crate::base::text::say;
 
 /// The rule that applies to a URL.
@@ -21,9 +21,9 @@ pub enum Ruled {
 }
 
 impl Ruled {
-    pub(super) fn words(self) -> Words {
+    pub(super) fn words(self) -> MessageText {
         match self {
-            Self::Blocked => Words {
+            Self::Blocked => MessageText {
                 status: 403,
                 title: say("Blocked"),
                 happened: say(
@@ -35,7 +35,7 @@ impl Ruled {
                      before it.",
                 )],
             },
-            Self::OtherProtocol => Words {
+            Self::OtherProtocol => MessageText {
                 status: 403,
                 title: say("This port is refused"),
                 happened: say(
@@ -44,7 +44,7 @@ impl Ruled {
                 ),
                 advice: vec![say("If a website is there, allow the port in the configuration.")],
             },
-            Self::UnknownMethod => Words {
+            Self::UnknownMethod => MessageText {
                 status: 501,
                 title: say("This method is refused"),
                 happened: say(
@@ -53,7 +53,7 @@ impl Ruled {
                 ),
                 advice: vec![say("If the site needs it, allow the method in the configuration.")],
             },
-            Self::LeadsToBlocked => Words {
+            Self::LeadsToBlocked => MessageText {
                 status: 404,
                 title: say("The page leads to a blocked address"),
                 happened: say(
@@ -62,7 +62,7 @@ impl Ruled {
                 ),
                 advice: vec![say("If you need the page, take the rule out of the configuration.")],
             },
-            Self::NeverKept => Words {
+            Self::NeverKept => MessageText {
                 status: 504,
                 title: say("Never kept, and not possible while offline"),
                 happened: say(
@@ -71,7 +71,7 @@ impl Ruled {
                 ),
                 advice: vec![say("Go online, then try again.")],
             },
-            Self::NotQueued => Words {
+            Self::NotQueued => MessageText {
                 status: 504,
                 title: say("Not kept, and not queued"),
                 happened: say(

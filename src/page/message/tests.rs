@@ -1,18 +1,19 @@
 use super::{
-    Aid, BadCertificate, Denied, Kept, Message, NoTls, OriginFailure, Phase, Ruled, page, page_with,
+    Aid, BadCertificate, CopyInfo, Denied, Message, NoTls, OriginFailure, Phase, Ruled, page,
+    page_with,
 };
 use crate::api::{Chain, Mode};
 use crate::page::Shell;
 use crate::page::certificates::{self, ShownCertificate};
-use crate::page::guard::Refusal;
+use crate::page::guard::GuardRefusal;
 use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
-use crate::page::ways::{Fetch, Like};
+use crate::page::ways::{FetchOffer, SimilarPage};
 use wwwoffle_http::caching::like::Likeness;
 
 /// Every message, with its status.
 pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
     let failed = |failure| Message::OriginFailed { url: text, failure, kept: None };
-    let kept = Some(Kept { url: text, stored: time(), came: time() });
+    let kept = Some(CopyInfo { url: text, stored: time(), came: time() });
     let shown = ShownCertificate { site: text, chain, may_be_allowed: true, now: time() };
     let ruled = |ruled| Message::Ruled { url: text, ruled, place: Some(text) };
     let certificate = |fault| failed(OriginFailure::Certificate { fault, detail: text, shown });
@@ -21,7 +22,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (400, Message::BadAddress { detail: text }),
         (409, Message::BadForm { status: 409, detail: text }),
         (422, Message::NothingChosen { back: "/queue/" }),
-        (403, Message::Forbidden(Refusal::WrongToken)),
+        (403, Message::Forbidden(GuardRefusal::WrongToken)),
         (403, Message::Denied(Denied::Machine)),
         (407, Message::Denied(Denied::ProxyLogin)),
         (401, Message::Denied(Denied::Login)),
@@ -71,7 +72,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
             Message::MustAsk {
                 url: text,
                 detail: text,
-                kept: Kept { url: text, stored: time(), came: time() },
+                kept: CopyInfo { url: text, stored: time(), came: time() },
             },
         ),
         (502, Message::Undecodable { url: text, detail: text }),
@@ -110,7 +111,7 @@ fn a_kept_copy_is_offered() {
     let message = Message::OriginFailed {
         url: "http://a.example/p",
         failure: OriginFailure::Refused,
-        kept: Some(Kept { url: "http://a.example/p", stored: time(), came: time() }),
+        kept: Some(CopyInfo { url: "http://a.example/p", stored: time(), came: time() }),
     };
     let body = page(&templates(), &shell(), &message).body;
     let when = "kept on <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00";
@@ -169,12 +170,12 @@ fn each_leads_to_what_does_the_thing() {
 fn what_can_be_had_later_has_a_button_and_what_is_like_it_is_told() {
     let url = "http://a.example/p";
     let message = Message::OriginFailed { url, failure: OriginFailure::Refused, kept: None };
-    let likes = [Like {
+    let likes = [SimilarPage {
         likeness: Likeness::Www,
         url: "http://www.a.example/p".to_owned(),
         version: (time(), time()),
     }];
-    let aid = Aid { fetch: Some(Fetch { url, token: "ab12" }), likes: &likes };
+    let aid = Aid { fetch: Some(FetchOffer { url, token: "ab12" }), likes: &likes };
     for mode in [Mode::Online, Mode::Offline] {
         let shell = Shell { mode, ..shell() };
         let page = page_with(&templates(), &shell, &message, &aid);
@@ -214,12 +215,12 @@ fn hostile_values_are_text() {
     for hostile in &hostile() {
         let chain = certificates::tests::chain(hostile);
         for (_, message) in all(hostile, &chain) {
-            let likes = [Like {
+            let likes = [SimilarPage {
                 likeness: Likeness::Several,
                 url: hostile.clone(),
                 version: (time(), time()),
             }];
-            let fetch = Some(Fetch { url: hostile, token: "ab12" });
+            let fetch = Some(FetchOffer { url: hostile, token: "ab12" });
             let aid = Aid { fetch, likes: &likes };
             for mode in [Mode::Online, Mode::Offline] {
                 let shell = Shell { mode, ..shell() };

@@ -1,6 +1,6 @@
 //! Texts about origins that cannot prove their identity, or that do not support TLS.
 
-use super::Words;
+use super::MessageText;
 use crate::base::text::{Text, say};
 
 /// The fault of an origin's certificate.
@@ -72,7 +72,7 @@ impl BadCertificate {
         matches!(self, Self::Expired | Self::NotYetValid)
     }
 
-    pub(super) fn words(self) -> Words {
+    pub(super) fn words(self) -> MessageText {
         let (title, happened, advice): (Text, Text, Vec<Text>) = match self {
             Self::Expired => (
                 say("The certificate of the host has expired"),
@@ -148,12 +148,12 @@ impl BadCertificate {
                 vec![owner(), again()],
             ),
         };
-        Words { status: 502, title, happened, advice }
+        MessageText { status: 502, title, happened, advice }
     }
 }
 
 impl NoTls {
-    pub(super) fn words(self) -> Words {
+    pub(super) fn words(self) -> MessageText {
         let (title, happened, advice): (Text, Text, Vec<Text>) = match self {
             Self::NotSpoken => (
                 say("The host does not speak HTTPS here"),
@@ -188,6 +188,6 @@ impl NoTls {
                 ],
             ),
         };
-        Words { status: 502, title, happened, advice }
+        MessageText { status: 502, title, happened, advice }
     }
 }

@@ -3,35 +3,37 @@
 use crate::page::links;
 use serde::Serialize;
 
-use super::{Message, OriginFailure, Words};
+use super::{Message, MessageText, OriginFailure};
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::base::text::Text;
 use crate::page::certificates::ChainView;
-use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way, copy_of};
+use crate::page::ways::{
+    FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView, copy_of,
+};
 use crate::page::{Page, Shell, Templates};
 
 /// Additional offers of a page, which depend on the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aid<'a> {
     /// The request can be fetched later.
-    pub fetch: Option<Fetch<'a>>,
+    pub fetch: Option<FetchOffer<'a>>,
     /// Stored URLs of the same host that resemble the requested one.
-    pub likes: &'a [Like],
+    pub likes: &'a [SimilarPage],
 }
 
 #[derive(Serialize)]
-struct View {
+struct MessageView {
     status: u16,
     title: Text,
     happened: Text,
     detail: Option<String>,
     rule: Option<String>,
     advice: Vec<Text>,
-    ways: Vec<Way>,
+    ways: Vec<PageLink>,
     url: Option<ShownUrl>,
-    kept: Option<KeptView>,
-    fetch: Option<FetchView>,
-    likes: Vec<LikeView>,
+    kept: Option<StoredCopyView>,
+    fetch: Option<FetchOfferView>,
+    likes: Vec<SimilarPageView>,
     /// The clock of this machine, if it may be wrong.
     clock: Option<ShownTime>,
     chain: Option<ChainView>,
@@ -40,7 +42,7 @@ struct View {
 }
 
 #[derive(Serialize)]
-struct KeptView {
+struct StoredCopyView {
     url: ShownUrl,
     /// Our page about the copy, and the page that shows the version itself, without our origin.
     about: String,
@@ -62,7 +64,7 @@ pub fn page_with(
     message: &Message<'_>,
     aid: &Aid<'_>,
 ) -> Page {
-    let Words { status, title, happened, advice } = message.words();
+    let MessageText { status, title, happened, advice } = message.words();
     let certificate = match message {
         Message::OriginFailed {
             url,
@@ -71,7 +73,7 @@ pub fn page_with(
         } => Some((url, fault, shown)),
         _ => None,
     };
-    let view = View {
+    let view = MessageView {
         clock: certificate
             .filter(|(_, fault, _)| fault.is_about_time())
             .map(|(_, _, shown)| ShownTime::new(shown.now, &shell.zone)),
@@ -87,14 +89,14 @@ pub fn page_with(
         advice,
         ways: message.ways(shell.mode),
         url: message.url(),
-        kept: message.kept().map(|kept| KeptView {
+        kept: message.kept().map(|kept| StoredCopyView {
             url: ShownUrl::new(kept.url),
             about: links::info(kept.url),
             copy: copy_of(kept.url, (kept.stored, kept.came)),
             stored: ShownTime::new(kept.stored, &shell.zone),
         }),
-        fetch: aid.fetch.and_then(|fetch| FetchView::new(&fetch, shell)),
-        likes: aid.likes.iter().map(|like| LikeView::new(like, shell)).collect(),
+        fetch: aid.fetch.and_then(|fetch| FetchOfferView::new(&fetch, shell)),
+        likes: aid.likes.iter().map(|like| SimilarPageView::new(like, shell)).collect(),
     };
     templates.page("message.html", status, shell, &view)
 }

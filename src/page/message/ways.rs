@@ -2,69 +2,79 @@
 
 use super::{Message, OriginFailure, Ruled};
 use crate::api::Mode;
-use crate::page::ways::Way;
+use crate::page::ways::PageLink;
 
 impl Message<'_> {
     /// The links of the page, the most useful first. They disclose nothing, because the scripts of
     /// the site whose place the page takes may read it.
-    pub(super) fn ways(&self, mode: Mode) -> Vec<Way> {
+    pub(super) fn ways(&self, mode: Mode) -> Vec<PageLink> {
         let url = self.asked().unwrap_or_default();
         match self {
             Self::OriginFailed { failure: OriginFailure::Inward, .. } => {
-                vec![Way::option("allowed-connect-hosts", "inside", None)]
+                vec![PageLink::option("allowed-connect-hosts", "inside", None)]
             }
             Self::OriginFailed { failure, .. } => {
                 let parent = matches!(failure, OriginFailure::Parent(_))
-                    .then(|| Way::option("proxy", "proxy", Some(url)));
+                    .then(|| PageLink::option("proxy", "proxy", Some(url)));
                 let too_large = matches!(failure, OriginFailure::TooLarge(_))
-                    .then(|| Way::option("options", "max-body", None));
-                let rest = [Way::like(url), Way::choices(url), Some(Way::mode(mode))];
+                    .then(|| PageLink::option("options", "max-body", None));
+                let rest =
+                    [PageLink::like(url), PageLink::choices(url), Some(PageLink::mode(mode))];
                 [parent, too_large].into_iter().chain(rest).flatten().collect()
             }
             Self::MustAsk { .. } => {
-                let shown = Way::option("caching", "serve-unreachable", Some(url));
-                vec![Way::mode(mode), shown]
+                let shown = PageLink::option("caching", "serve-unreachable", Some(url));
+                vec![PageLink::mode(mode), shown]
             }
             Self::Ruled { ruled, .. } => by_rule(*ruled, url, mode),
             Self::NotKept { .. } | Self::NothingKept { .. } => {
-                [Way::like(url), Way::choices(url)].into_iter().flatten().collect()
+                [PageLink::like(url), PageLink::choices(url)].into_iter().flatten().collect()
             }
             Self::Undecodable { .. }
             | Self::OfflineRefused { .. }
-            | Self::TooLargeToQueue { .. } => vec![Way::mode(mode)],
+            | Self::TooLargeToQueue { .. } => vec![PageLink::mode(mode)],
             Self::TunnelOffline { .. } => {
-                vec![Way::mode(mode), Way::option("https", "tunnel", None), Way::authority()]
+                vec![
+                    PageLink::mode(mode),
+                    PageLink::option("https", "tunnel", None),
+                    PageLink::authority(),
+                ]
             }
-            Self::PortBlocked { .. } => vec![Way::option("tunnel", "ports", None)],
-            Self::HostRefused { .. } => vec![Way::option("https", "refuse", None)],
+            Self::PortBlocked { .. } => vec![PageLink::option("tunnel", "ports", None)],
+            Self::HostRefused { .. } => vec![PageLink::option("https", "refuse", None)],
             Self::Loop { .. } => {
-                vec![Way::option("local-host", "names", None), Way::option("proxy", "proxy", None)]
+                vec![
+                    PageLink::option("local-host", "names", None),
+                    PageLink::option("proxy", "proxy", None),
+                ]
             }
-            Self::Forbidden(_) => vec![Way::start(), Way::option("local-host", "names", None)],
-            Self::QueueFull | Self::ShareUsedUp => vec![Way::queue(), Way::mode(mode)],
-            Self::SpoolFull => vec![Way::purge(), Way::queue()],
+            Self::Forbidden(_) => {
+                vec![PageLink::start(), PageLink::option("local-host", "names", None)]
+            }
+            Self::QueueFull | Self::ShareUsedUp => vec![PageLink::queue(), PageLink::mode(mode)],
+            Self::SpoolFull => vec![PageLink::purge(), PageLink::queue()],
             Self::RefreshQueued { .. } => {
-                let rest = [Some(Way::queue()), Some(Way::mode(mode))];
-                [Way::about(url)].into_iter().chain(rest).flatten().collect()
+                let rest = [Some(PageLink::queue()), Some(PageLink::mode(mode))];
+                [PageLink::about(url)].into_iter().chain(rest).flatten().collect()
             }
             Self::FormAnswer { .. } | Self::NotFound { .. } | Self::NoLonger { .. } => {
-                vec![Way::start(), Way::lists()]
+                vec![PageLink::start(), PageLink::lists()]
             }
-            Self::NothingChosen { back } => vec![Way::back(back)],
+            Self::NothingChosen { back } => vec![PageLink::back(back)],
             Self::BadRequest { .. }
             | Self::BadAddress { .. }
             | Self::BadForm { .. }
             | Self::MethodNotAllowed { .. }
             | Self::SpoolFailed { .. }
-            | Self::Internal => vec![Way::start()],
+            | Self::Internal => vec![PageLink::start()],
             // A client without permission could not open any page of ours.
             Self::Denied(_) => Vec::new(),
         }
     }
 }
 
-fn by_rule(ruled: Ruled, url: &str, mode: Mode) -> Vec<Way> {
-    let option = |section, key| Way::option(section, key, Some(url));
+fn by_rule(ruled: Ruled, url: &str, mode: Mode) -> Vec<PageLink> {
+    let option = |section, key| PageLink::option(section, key, Some(url));
     let ways = match ruled {
         Ruled::Blocked => vec![Some(option("dont-get", "urls"))],
         Ruled::OtherProtocol => vec![Some(option("dont-get", "allowed-ports"))],
@@ -72,12 +82,12 @@ fn by_rule(ruled: Ruled, url: &str, mode: Mode) -> Vec<Way> {
         Ruled::LeadsToBlocked => {
             vec![Some(option("dont-get", "urls")), Some(option("dont-get", "location-error"))]
         }
-        Ruled::NeverKept => vec![Some(Way::mode(mode)), Some(option("dont-cache", "urls"))],
+        Ruled::NeverKept => vec![Some(PageLink::mode(mode)), Some(option("dont-cache", "urls"))],
         Ruled::NotQueued => vec![
-            Way::like(url),
-            Some(Way::mode(mode)),
+            PageLink::like(url),
+            Some(PageLink::mode(mode)),
             Some(option("offline-options", "dont-request")),
         ],
     };
-    ways.into_iter().chain([Way::rules(url)]).flatten().collect()
+    ways.into_iter().chain([PageLink::rules(url)]).flatten().collect()
 }

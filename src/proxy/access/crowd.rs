@@ -15,7 +15,7 @@ pub struct Crowd(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
 /// A connection of a client, counted until it is dropped.
 #[derive(Debug)]
-pub struct Guest {
+pub struct CountedConnection {
     crowd: Arc<Mutex<HashMap<IpAddr, usize>>>,
     /// The client, if its connections are limited.
     client: Option<IpAddr>,
@@ -25,7 +25,7 @@ impl Crowd {
     /// Counts one more connection of `client`, if it has fewer than `most`. All addresses that one
     /// machine can choose from count as one.
     #[must_use]
-    pub fn enter(&self, client: IpAddr, most: usize) -> Option<Guest> {
+    pub fn enter(&self, client: IpAddr, most: usize) -> Option<CountedConnection> {
         let client = client.to_canonical();
         let client = (!client.is_loopback()).then(|| network(client));
         if let Some(client) = client {
@@ -36,11 +36,11 @@ impl Crowd {
             }
             connections.insert(client, count + 1);
         }
-        Some(Guest { crowd: Arc::clone(&self.0), client })
+        Some(CountedConnection { crowd: Arc::clone(&self.0), client })
     }
 }
 
-impl Drop for Guest {
+impl Drop for CountedConnection {
     fn drop(&mut self) {
         let Some(client) = self.client else { return };
         let mut connections = lock(&self.crowd);

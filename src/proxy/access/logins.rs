@@ -11,8 +11,8 @@ use tracing::{debug, info};
 use wwwoffle_config::PasswordHash;
 
 use super::checked::{Checked, Key, Keys};
-use super::told::Told;
-use super::tries::Tries;
+use super::told::LogThrottle;
+use super::tries::GuessCounter;
 
 /// Maximum number of simultaneous checks. Each uses the memory that its hash specifies, normally 19
 /// MiB.
@@ -33,7 +33,7 @@ pub enum Candidate {
 
 /// Why a login was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum LoginRefusal {
     /// The user or the password is wrong.
     Wrong,
     /// The client has sent too many wrong passwords, and must wait for this time.
@@ -45,26 +45,26 @@ pub enum Refused {
 /// Checks logins.
 #[derive(Debug)]
 pub struct Logins {
-    known: Arc<Known>,
+    known: Arc<LoginCache>,
     places: Arc<Semaphore>,
-    told: Told,
+    told: LogThrottle,
 }
 
 /// The cached checks, and the failed attempts.
 #[derive(Debug)]
-struct Known {
+struct LoginCache {
     keys: Keys,
     checked: Mutex<Checked>,
-    tries: Mutex<Tries>,
+    tries: Mutex<GuessCounter>,
 }
 
 impl Logins {
     /// Starts with an empty cache.
     pub(super) fn new() -> Result<Self, getrandom::Error> {
         let known =
-            Known { keys: Keys::new()?, checked: Mutex::default(), tries: Mutex::default() };
+            LoginCache { keys: Keys::new()?, checked: Mutex::default(), tries: Mutex::default() };
         let (known, places) = (Arc::new(known), Arc::new(Semaphore::new(MAX_AT_ONCE)));
-        Ok(Self { known, places, told: Told::default() })
+        Ok(Self { known, places, told: LogThrottle::default() })
     }
 
     /// Returns the index of the first of `candidates` whose password is `password`.
@@ -74,24 +74,24 @@ impl Logins {
     ///
     /// # Errors
     ///
-    /// [`Refused`] if no candidate matches, or the check was not allowed.
+    /// [`LoginRefusal`] if no candidate matches, or the check was not allowed.
     pub async fn check(
         &self,
         client: IpAddr,
         password: &[u8],
         candidates: &[Candidate],
-    ) -> Result<usize, Refused> {
+    ) -> Result<usize, LoginRefusal> {
         if let Some(known) = self.known.outcome(password, candidates) {
-            return known.ok_or(Refused::Wrong);
+            return known.ok_or(LoginRefusal::Wrong);
         }
         let turn = timeout(LONGEST_WAIT, Arc::clone(&self.places).acquire_owned()).await;
-        let Ok(Ok(place)) = turn else { return Err(Refused::Busy) };
+        let Ok(Ok(place)) = turn else { return Err(LoginRefusal::Busy) };
         // A browser sends many requests at once, and the first of them may have been checked by
         // now.
         if let Some(known) = self.known.outcome(password, candidates) {
-            return known.ok_or(Refused::Wrong);
+            return known.ok_or(LoginRefusal::Wrong);
         }
-        lock(&self.known.tries).begin(client, Instant::now()).map_err(Refused::TooOften)?;
+        lock(&self.known.tries).begin(client, Instant::now()).map_err(LoginRefusal::TooOften)?;
         let (known, password, candidates) =
             (Arc::clone(&self.known), password.to_vec(), candidates.to_vec());
         // A client that leaves releases neither its place nor its attempt.
@@ -103,7 +103,7 @@ impl Logins {
             drop(place);
             right
         });
-        if let Some(right) = checked.await.map_err(|_| Refused::Busy)? {
+        if let Some(right) = checked.await.map_err(|_| LoginRefusal::Busy)? {
             return Ok(right);
         }
         debug!(%client, "a wrong password");
@@ -111,11 +111,11 @@ impl Logins {
             // Without the user name, because people mistakenly type passwords there.
             info!(%client, count, "wrong passwords are refused");
         }
-        Err(Refused::Wrong)
+        Err(LoginRefusal::Wrong)
     }
 }
 
-impl Known {
+impl LoginCache {
     /// The cached result: `None` if a candidate must still be checked.
     #[expect(clippy::option_option, reason = "unknown, known as wrong, known as right")]
     fn outcome(&self, password: &[u8], candidates: &[Candidate]) -> Option<Option<usize>> {
@@ -178,12 +178,12 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(logins.check(CLIENT, b"one", &candidates).await, Ok(0));
             assert_eq!(logins.check(CLIENT, b"two", &candidates).await, Ok(1));
-            assert_eq!(logins.check(CLIENT, b"", &candidates).await, Err(Refused::Wrong));
+            assert_eq!(logins.check(CLIENT, b"", &candidates).await, Err(LoginRefusal::Wrong));
         }
         let [Candidate::Hash(one), _] = candidates else { panic!("they are hashes") };
         let stand_in = [Candidate::StandIn(one, b"eve".to_vec())];
-        assert_eq!(logins.check(CLIENT, b"one", &stand_in).await, Err(Refused::Wrong));
-        assert_eq!(logins.check(CLIENT, b"one", &[]).await, Err(Refused::Wrong));
+        assert_eq!(logins.check(CLIENT, b"one", &stand_in).await, Err(LoginRefusal::Wrong));
+        assert_eq!(logins.check(CLIENT, b"one", &[]).await, Err(LoginRefusal::Wrong));
     }
 
     #[tokio::test]
@@ -194,19 +194,22 @@ mod tests {
         for guess in [b"a", b"b", b"c", b"d", b"e"] {
             for _ in 0..3 {
                 // The same password again is not counted as another guess.
-                assert_eq!(logins.check(CLIENT, guess, &candidates).await, Err(Refused::Wrong));
+                assert_eq!(
+                    logins.check(CLIENT, guess, &candidates).await,
+                    Err(LoginRefusal::Wrong)
+                );
             }
         }
         // The next ones are not checked at all, or the clock has advanced and the wait is longer.
         let mut refused = 0;
         for guess in 0..20_u8 {
             let outcome = logins.check(CLIENT, &[guess], &candidates).await;
-            refused += u32::from(matches!(outcome, Err(Refused::TooOften(_))));
+            refused += u32::from(matches!(outcome, Err(LoginRefusal::TooOften(_))));
         }
         assert!(refused >= 10, "{refused}");
         assert_eq!(logins.check(CLIENT, b"one", &candidates).await, Ok(0));
         let elsewhere = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
-        assert_eq!(logins.check(elsewhere, b"f", &candidates).await, Err(Refused::Wrong));
+        assert_eq!(logins.check(elsewhere, b"f", &candidates).await, Err(LoginRefusal::Wrong));
     }
 
     #[tokio::test]
@@ -226,7 +229,7 @@ mod tests {
         for name in 0..40_u8 {
             let stand_in = [Candidate::StandIn(hash.clone(), vec![name])];
             let outcome = logins.check(CLIENT, b"same", &stand_in).await;
-            refused += u32::from(matches!(outcome, Err(Refused::TooOften(_))));
+            refused += u32::from(matches!(outcome, Err(LoginRefusal::TooOften(_))));
         }
         assert!(refused >= 10, "{refused}");
     }

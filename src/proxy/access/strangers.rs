@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use super::told::Told;
+use super::told::LogThrottle;
 use crate::base::clock;
 use crate::base::tasks::Tasks;
 
@@ -68,8 +68,8 @@ impl SentAway {
 #[derive(Debug)]
 pub struct Strangers {
     places: Arc<Semaphore>,
-    told: Told,
-    told_crowded: Told,
+    told: LogThrottle,
+    told_crowded: LogThrottle,
     sent_away: Mutex<Option<SentAway>>,
 }
 

@@ -8,7 +8,7 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// Counts events, for one log message a minute.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<Count>);
+pub(super) struct LogThrottle(Mutex<Count>);
 
 #[derive(Debug, Default)]
 struct Count {
@@ -16,7 +16,7 @@ struct Count {
     since: u64,
 }
 
-impl Told {
+impl LogThrottle {
     /// Counts one more event. Returns the number since the last message if the next message is due.
     pub(super) fn count(&self, now: Instant) -> Option<u64> {
         let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn the_log_tells_of_many_in_one_line() {
-        let (told, now) = (Told::default(), Instant::now());
+        let (told, now) = (LogThrottle::default(), Instant::now());
         assert_eq!(told.count(now), Some(1));
         for _ in 0..1000 {
             assert_eq!(told.count(now + Duration::from_secs(59)), None);

@@ -22,7 +22,7 @@ const MAX_CLIENTS: usize = 4096;
 
 /// The wrong passwords of each client.
 #[derive(Debug, Default)]
-pub(super) struct Tries(HashMap<IpAddr, Guesses>);
+pub(super) struct GuessCounter(HashMap<IpAddr, Guesses>);
 
 #[derive(Clone, Copy, Debug)]
 struct Guesses {
@@ -39,7 +39,7 @@ impl Guesses {
     }
 }
 
-impl Tries {
+impl GuessCounter {
     /// Counts an attempt as wrong before it is checked, so that simultaneous attempts count like
     /// consecutive ones. Returns the waiting time as an error if the client has to wait.
     pub(super) fn begin(&mut self, client: IpAddr, now: Instant) -> Result<(), Duration> {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_sixth_wrong_password_and_each_after_it_waits() {
-        let (mut tries, mut now) = (Tries::default(), Instant::now());
+        let (mut tries, mut now) = (GuessCounter::default(), Instant::now());
         for _ in 0..5 {
             assert_eq!(tries.begin(ip("10.0.0.1"), now), Ok(()));
         }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_right_password_forgives_only_itself() {
-        let (mut tries, now) = (Tries::default(), Instant::now());
+        let (mut tries, now) = (GuessCounter::default(), Instant::now());
         for _ in 0..20 {
             assert_eq!(tries.begin(ip("::1"), now), Ok(()));
             tries.was_right(ip("::1"));
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_network_of_ipv6_is_one_client() {
-        let (mut tries, now) = (Tries::default(), Instant::now());
+        let (mut tries, now) = (GuessCounter::default(), Instant::now());
         for host in 1..=5 {
             assert_eq!(tries.begin(ip(&format!("2001:db8::{host}")), now), Ok(()));
         }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn clients_without_number_take_no_memory_without_bound() {
-        let (mut tries, now) = (Tries::default(), Instant::now());
+        let (mut tries, now) = (GuessCounter::default(), Instant::now());
         for host in 0..10_000_u32 {
             let at = now + Duration::from_millis(host.into());
             tries.begin(IpAddr::V4(host.into()), at).unwrap();

@@ -8,21 +8,21 @@ use hyper::{HeaderMap, Method, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_spool::{NewEntry, Place, Spool, Tail, Writer};
 
-use super::part::Part;
-use super::resume::{Mark, Rest};
-use super::run::{Asks, Ground};
+use super::part::SavedSegment;
+use super::resume::{BodyValidator, RestMatch};
+use super::run::{DownloadContext, OriginClient};
 use super::transfer::Transfer;
-use super::{AnswerHead, Download, End, Headed, Job, Outcome, Watch, unread};
+use super::{AnswerHead, BodyEnd, Download, DownloadEnd, DownloadJob, HeadOutcome, Watch, unread};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Asked as WhoAsks, Places, Whose};
 use crate::net::connection;
 use crate::net::upstream::{Answer, Failure, Outbound, Secured};
-use crate::proxy::choose::{self, About};
+use crate::proxy::choose::{self, Revalidation};
 use crate::proxy::form_again;
-use crate::proxy::freshen::{self, Asked};
+use crate::proxy::freshen::{self, RequestTimes};
 use crate::proxy::keep::{NotKept, is_good, may_keep};
-use crate::proxy::unsafe_methods::{self, Of};
+use crate::proxy::unsafe_methods::{self, InvalidationTargets};
 use crate::storage::store::{Store, timestamp};
 use wwwoffle_http::caching::freshness::ExchangeTimes;
 use wwwoffle_http::fields::{complete_date, strip_one_hop};
@@ -33,9 +33,9 @@ use wwwoffle_http::head;
 const MAX_REPLACED: usize = 3;
 
 /// The end of one attempt.
-pub(super) enum Ended {
+pub(super) enum AttemptEnd {
     /// The download has ended.
-    Done(Outcome),
+    Done(DownloadEnd),
     /// The earlier bytes do not fit the current body: that of this response, or else that of a
     /// repeated request.
     Changed(Option<Box<Answer>>),
@@ -43,25 +43,25 @@ pub(super) enum Ended {
 
 /// Runs a download and its successors. `watch` then holds the last of them, whose outcome is
 /// returned and not published yet.
-pub(super) async fn carry_out<'a, A: Asks>(
-    ground: &Ground<'a, A>,
-    mut job: Job,
+pub(super) async fn carry_out<'a, A: OriginClient>(
+    ground: &DownloadContext<'a, A>,
+    mut job: DownloadJob,
     download: Arc<Download>,
-) -> (Watch<'a>, Outcome) {
+) -> (Watch<'a>, DownloadEnd) {
     let mut watch = Watch { downloads: ground.downloads, download };
     let (mut replaced, mut given) = (0, None);
     loop {
         given = match fetch(ground, &mut job, &watch.download, given.take()).await {
-            Ended::Done(outcome) => return (watch, outcome),
-            Ended::Changed(answer) => answer,
+            AttemptEnd::Done(outcome) => return (watch, outcome),
+            AttemptEnd::Changed(answer) => answer,
         };
         let changed = Arc::new(Failure::Changed);
-        let broken = End::Broken(Arc::clone(&changed));
+        let broken = BodyEnd::Broken(Arc::clone(&changed));
         // All readers have left, and no client reads the successor yet.
         if replaced == MAX_REPLACED || !job.leaving.finishes {
             ground.downloads.leave(&watch.download);
             watch.download.feed.finish(broken);
-            return (watch, Outcome::Failed(changed));
+            return (watch, DownloadEnd::Failed(changed));
         }
         replaced += 1;
         debug!(url = watch.download.url(), "the page has changed while it came; it begins anew");
@@ -74,44 +74,44 @@ pub(super) async fn carry_out<'a, A: Asks>(
     }
 }
 
-async fn fetch<A: Asks>(
-    ground: &Ground<'_, A>,
-    job: &mut Job,
+async fn fetch<A: OriginClient>(
+    ground: &DownloadContext<'_, A>,
+    job: &mut DownloadJob,
     download: &Arc<Download>,
     given: Option<Box<Answer>>,
-) -> Ended {
+) -> AttemptEnd {
     if let Some(mut answer) = given {
         let now = clock::now();
-        let asked = Asked { sent: now, received: now };
+        let asked = RequestTimes { sent: now, received: now };
         tidy(&mut answer, asked);
         return keep(ground, job, download, *answer, asked).await;
     }
     let mut part = None;
     // Segments are stored for the canonical spelling only.
     if job.may_resume() && job.places.spelling.is_canonical() {
-        part = Part::look(ground.store, &job.places, told(job) != WhoAsks::Plainly).await;
+        part = SavedSegment::look(ground.store, &job.places, told(job) != WhoAsks::Plainly).await;
     }
     loop {
         let (answer, asked) = match ask(ground, job, download, part.as_ref()).await {
             Ok(answered) => answered,
-            Err(outcome) => return Ended::Done(outcome),
+            Err(outcome) => return AttemptEnd::Done(outcome),
         };
         let Some(begun) = part.take() else {
             // The revalidation is not needed while the body arrives.
-            (job.about, job.interim) = (About::default(), None);
+            (job.about, job.interim) = (Revalidation::default(), None);
             return keep(ground, job, download, answer, asked).await;
         };
         match begun.mark.judge(answer.status(), answer.headers(), begun.bytes) {
             // A resumed body passes through the spool. A body that must not be stored is requested
             // again, to be forwarded.
-            Rest::Joins { length, .. } if !may_join(job, &begun, &answer, length, asked) => {}
-            Rest::Joins { end, length } => {
+            RestMatch::Joins { length, .. } if !may_join(job, &begun, &answer, length, asked) => {}
+            RestMatch::Joins { end, length } => {
                 let rest = (answer, end, length);
                 return go_on(ground, job, download, rest, asked, begun).await;
             }
             // Requested again without the segment.
-            Rest::Unfit => begun.remove(ground.store).await,
-            Rest::Afresh | Rest::Trouble | Rest::Nothing => {
+            RestMatch::Unfit => begun.remove(ground.store).await,
+            RestMatch::Afresh | RestMatch::Trouble | RestMatch::Nothing => {
                 return keep(ground, job, download, answer, asked).await;
             }
         }
@@ -125,12 +125,12 @@ async fn fetch<A: Asks>(
 /// # Errors
 ///
 /// The outcome, if there is no new response.
-async fn ask<A: Asks>(
-    ground: &Ground<'_, A>,
-    job: &mut Job,
+async fn ask<A: OriginClient>(
+    ground: &DownloadContext<'_, A>,
+    job: &mut DownloadJob,
     download: &Arc<Download>,
-    part: Option<&Part>,
-) -> Result<(Answer, Asked), Outcome> {
+    part: Option<&SavedSegment>,
+) -> Result<(Answer, RequestTimes), DownloadEnd> {
     loop {
         let mut request = job.head.clone();
         job.about.question.add_to(request.headers_mut());
@@ -145,7 +145,7 @@ async fn ask<A: Asks>(
             failure = unread::ends(ground, download) => Err(failure),
         };
         let mut answer = answer.map_err(|failure| unanswered(ground, download, failure))?;
-        let asked = Asked { sent, received: clock::now() };
+        let asked = RequestTimes { sent, received: clock::now() };
         tidy(&mut answer, asked);
         if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
             return Ok((answer, asked));
@@ -154,37 +154,43 @@ async fn ask<A: Asks>(
         if let Some(confirmed) = confirmed.await {
             let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
             ground.downloads.leave(download);
-            download.set_head(Headed::Unchanged(confirmed));
+            download.set_head(HeadOutcome::Unchanged(confirmed));
             // Clients that wait for the whole keep waiting.
-            let not_kept = || Outcome::NotKept(status, NotKept::Partial);
-            return Err(if is_whole { Outcome::Kept(status) } else { not_kept() });
+            let not_kept = || DownloadEnd::NotKept(status, NotKept::Partial);
+            return Err(if is_whole { DownloadEnd::Kept(status) } else { not_kept() });
         }
         debug!(url = download.url(), "a 304 is about nothing that is kept");
-        job.about = About::default();
+        job.about = Revalidation::default();
     }
 }
 
-fn tidy(answer: &mut Answer, asked: Asked) {
+fn tidy(answer: &mut Answer, asked: RequestTimes) {
     strip_one_hop(answer.headers_mut());
     complete_date(answer.headers_mut(), asked.received);
 }
 
 /// Whether the whole of a segment and its rest may be stored.
-fn may_join(job: &Job, part: &Part, rest: &Answer, length: Option<u64>, asked: Asked) -> bool {
+fn may_join(
+    job: &DownloadJob,
+    part: &SavedSegment,
+    rest: &Answer,
+    length: Option<u64>,
+    asked: RequestTimes,
+) -> bool {
     let head = part.head(rest.headers(), rest.version(), length);
     let exchange = ExchangeTimes { sent: asked.sent, received: asked.received };
     may_keep(head.status, &head.fields, job.kept, &job.keeping, exchange).is_ok()
 }
 
 /// Serves and stores the segment of an earlier attempt, and the rest after it.
-async fn go_on<A: Asks>(
-    ground: &Ground<'_, A>,
-    job: &Job,
+async fn go_on<A: OriginClient>(
+    ground: &DownloadContext<'_, A>,
+    job: &DownloadJob,
     download: &Arc<Download>,
     (answer, end, length): (Answer, Option<u64>, Option<u64>),
-    asked: Asked,
-    part: Part,
-) -> Ended {
+    asked: RequestTimes,
+    part: SavedSegment,
+) -> AttemptEnd {
     let mut head = part.head(answer.headers(), answer.version(), length);
     let mut mark = part.mark.clone();
     mark.learn(length);
@@ -209,7 +215,7 @@ async fn go_on<A: Asks>(
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
             let head = job.head.clone();
             let asked = ground.asks.ask(&job.origin, head, Outbound::Empty, None).await;
-            return Ended::Done(match asked {
+            return AttemptEnd::Done(match asked {
                 Ok(answer) => unkeepable(ground, download, answer, error),
                 Err(failure) => unanswered(ground, download, failure),
             });
@@ -226,34 +232,34 @@ async fn go_on<A: Asks>(
         writer,
         (head.whose, asked.received),
     );
-    download.set_head(Headed::Keeping(Arc::new(head)));
+    download.set_head(HeadOutcome::Keeping(Arc::new(head)));
     transfer.go_on(part, answer.into_body(), end).await
 }
 
 /// Stores a response if that is permitted, or forwards it.
-async fn keep<A: Asks>(
-    ground: &Ground<'_, A>,
-    job: &Job,
+async fn keep<A: OriginClient>(
+    ground: &DownloadContext<'_, A>,
+    job: &DownloadJob,
     download: &Arc<Download>,
     answer: Answer,
-    asked: Asked,
-) -> Ended {
+    asked: RequestTimes,
+) -> AttemptEnd {
     let status = answer.status();
     let request = job.head.clone().into_parts().0;
     let said = (status, answer.headers());
     let sent = (&job.origin, &request, job.places.as_ref());
     let (store, local, downloads) = (ground.store, ground.local, ground.downloads);
-    let of = Of { store, local, downloads, by: Some(download) };
+    let of = InvalidationTargets { store, local, downloads, by: Some(download) };
     unsafe_methods::answered_by(of, sent, said, asked.received).await;
     let exchange = ExchangeTimes { sent: asked.sent, received: asked.received };
     let kept = protected(store, job, status).await;
     let may_keep = may_keep(status, answer.headers(), kept, &job.keeping, exchange);
     if let Err(reason) = may_keep.and_then(|()| is_small_enough(ground, job, &answer)) {
         ground.downloads.leave(download);
-        download.pass(answer, Headed::Passing(reason));
-        return Ended::Done(Outcome::NotKept(status, reason));
+        download.pass(answer, HeadOutcome::Passing(reason));
+        return AttemptEnd::Done(DownloadEnd::NotKept(status, reason));
     }
-    let mark = job.may_resume().then(|| Mark::of(status, answer.headers())).flatten();
+    let mark = job.may_resume().then(|| BodyValidator::of(status, answer.headers())).flatten();
     let whose = whose(job, answer.headers());
     let head = head_of(&answer, whose);
     if let Some(ended) = not_allowed(ground, job, download, head.length) {
@@ -266,7 +272,7 @@ async fn keep<A: Asks>(
         Ok(begun) => begun,
         Err(error) => {
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
-            return Ended::Done(unkeepable(ground, download, answer, error));
+            return AttemptEnd::Done(unkeepable(ground, download, answer, error));
         }
     };
     download.feed.set_disk(Arc::new(tail));
@@ -282,7 +288,7 @@ async fn keep<A: Asks>(
     let transfer = transfer.answering(get.map(|get| (place, get.of_answer(whose).clone())));
     let body = answer.into_body();
     let head_length = head.length;
-    let headed = Headed::Keeping(Arc::new(head));
+    let headed = HeadOutcome::Keeping(Arc::new(head));
     // Without a body the head is the whole response. Like the end of a body it is held back until
     // the response is stored, so that a client that has got it finds it there.
     let is_empty =
@@ -293,16 +299,20 @@ async fn keep<A: Asks>(
     }
     let ended = transfer.receive(Ok(body), status).await;
     download.set_head(match &ended {
-        Ended::Done(Outcome::Failed(failure)) => Headed::Failed(Arc::clone(failure)),
-        Ended::Changed(_) => Headed::Failed(Arc::new(Failure::Changed)),
-        Ended::Done(_) => headed,
+        AttemptEnd::Done(DownloadEnd::Failed(failure)) => HeadOutcome::Failed(Arc::clone(failure)),
+        AttemptEnd::Changed(_) => HeadOutcome::Failed(Arc::new(Failure::Changed)),
+        AttemptEnd::Done(_) => headed,
     });
     ended
 }
 
 /// Whether the declared length may be stored. A response without a length is checked while it
 /// arrives.
-fn is_small_enough<A>(ground: &Ground<'_, A>, job: &Job, answer: &Answer) -> Result<(), NotKept> {
+fn is_small_enough<A>(
+    ground: &DownloadContext<'_, A>,
+    job: &DownloadJob,
+    answer: &Answer,
+) -> Result<(), NotKept> {
     let length = answer.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let length: Option<u64> = length.and_then(|length| length.parse().ok());
     // For a HEAD it is the length of a body that does not follow.
@@ -316,20 +326,20 @@ fn is_small_enough<A>(ground: &Ground<'_, A>, job: &Job, answer: &Answer) -> Res
 /// Ends a download that is too long to continue without a reader. The segment of an earlier attempt
 /// stays.
 fn not_allowed<A>(
-    ground: &Ground<'_, A>,
-    job: &Job,
+    ground: &DownloadContext<'_, A>,
+    job: &DownloadJob,
     download: &Arc<Download>,
     total: Option<u64>,
-) -> Option<Ended> {
+) -> Option<AttemptEnd> {
     if download.feed.readers() > 0 {
         return None;
     }
     let failure = job.allowance.begins(total).err()?;
-    Some(Ended::Done(unanswered(ground, download, failure)))
+    Some(AttemptEnd::Done(unanswered(ground, download, failure)))
 }
 
 /// The identity of the client, as far as the request shows it.
-fn told(job: &Job) -> WhoAsks {
+fn told(job: &DownloadJob) -> WhoAsks {
     match WhoAsks::of(job.head.headers(), job.body.is_some()) {
         WhoAsks::Plainly if job.places.credentials => WhoAsks::WithCredentials,
         told => told,
@@ -337,13 +347,13 @@ fn told(job: &Job) -> WhoAsks {
 }
 
 /// The owner for whom a response with these fields is stored.
-fn whose(job: &Job, answer: &HeaderMap) -> Whose {
+fn whose(job: &DownloadJob, answer: &HeaderMap) -> Whose {
     Whose::of_answer(told(job), answer, job.keeping.cache.0)
 }
 
 /// The status of a stored copy that an error must not replace. The person's own and the shared copy
 /// count alike, because one takes precedence over the other.
-async fn protected(store: &Store, job: &Job, status: StatusCode) -> Option<StatusCode> {
+async fn protected(store: &Store, job: &DownloadJob, status: StatusCode) -> Option<StatusCode> {
     if is_good(status) {
         return job.kept;
     }
@@ -358,33 +368,37 @@ async fn protected(store: &Store, job: &Job, status: StatusCode) -> Option<Statu
 }
 
 /// Reports a failure to the waiting clients; later clients start a new request.
-fn unanswered<A>(ground: &Ground<'_, A>, download: &Arc<Download>, failure: Failure) -> Outcome {
+fn unanswered<A>(
+    ground: &DownloadContext<'_, A>,
+    download: &Arc<Download>,
+    failure: Failure,
+) -> DownloadEnd {
     let failure = Arc::new(failure);
     ground.downloads.leave(download);
-    download.set_head(Headed::Failed(Arc::clone(&failure)));
-    Outcome::Failed(failure)
+    download.set_head(HeadOutcome::Failed(Arc::clone(&failure)));
+    DownloadEnd::Failed(failure)
 }
 
 /// Forwards a response that the spool cannot store.
 fn unkeepable<A>(
-    ground: &Ground<'_, A>,
+    ground: &DownloadContext<'_, A>,
     download: &Arc<Download>,
     answer: Answer,
     error: wwwoffle_spool::Error,
-) -> Outcome {
+) -> DownloadEnd {
     let error = Arc::new(error);
     ground.downloads.leave(download);
-    download.pass(answer, Headed::Unkeepable(Arc::clone(&error)));
-    Outcome::Unkeepable(error)
+    download.pass(answer, HeadOutcome::Unkeepable(Arc::clone(&error)));
+    DownloadEnd::Unkeepable(error)
 }
 
 /// The place of a response, and its metadata that are known before its body.
 fn new_entry(
-    (spool, job): (&Spool, &Job),
+    (spool, job): (&Spool, &DownloadJob),
     place: &Place,
     answer: &Answer,
     kept: &AnswerHead,
-    asked: Asked,
+    asked: RequestTimes,
 ) -> (Place, NewEntry) {
     let variant = freshen::variant(&kept.fields, job.head.headers());
     let place = place.clone().with_variant(&job.places.spelling.variant(&variant));
@@ -404,9 +418,9 @@ fn new_entry(
 }
 
 async fn begin<A>(
-    ground: &Ground<'_, A>,
+    ground: &DownloadContext<'_, A>,
     (place, new): (Place, NewEntry),
-    mark: Option<&Mark>,
+    mark: Option<&BodyValidator>,
     length: Option<u64>,
 ) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
     // A segment of a varying response would not be found again: the `Vary` fields are in its head.

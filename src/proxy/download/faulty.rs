@@ -39,12 +39,12 @@ fn room(is_full: &AtomicBool) -> io::Result<()> {
 }
 
 #[derive(Debug)]
-struct File {
+struct FaultyFile {
     file: Arc<dyn DiskFile>,
     is_full: Arc<AtomicBool>,
 }
 
-impl DiskFile for File {
+impl DiskFile for FaultyFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(buffer, offset)
     }
@@ -75,7 +75,7 @@ impl Disk for Faulty {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         room(&self.is_full)?;
         let file = SystemDisk.create(path)?;
-        Ok(Arc::new(File { file, is_full: Arc::clone(&self.is_full) }))
+        Ok(Arc::new(FaultyFile { file, is_full: Arc::clone(&self.is_full) }))
     }
 
     fn open(&self, path: &Path) -> io::Result<Opened> {

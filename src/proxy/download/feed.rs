@@ -28,7 +28,7 @@ const MAX_WINDOW: u64 = 1024 * 1024;
 
 /// The end of a body.
 #[derive(Clone, Debug)]
-pub enum End {
+pub enum BodyEnd {
     /// The body is complete, with these trailers.
     Whole(Option<Arc<HeaderMap>>),
     /// The body broke off.
@@ -43,14 +43,14 @@ impl fmt::Debug for Feed {
 
 /// The shared state of one body.
 pub struct Feed {
-    state: Mutex<State>,
+    state: Mutex<FeedState>,
     /// Counts changes, so that a reader misses none between a check and a wait.
     changes: watch::Sender<u64>,
     /// Notified when a reader has advanced.
     moved: Notify,
 }
 
-struct State {
+struct FeedState {
     disk: Option<Arc<dyn ReadAt>>,
     /// Bytes that can be read from `disk`.
     on_disk: u64,
@@ -61,10 +61,10 @@ struct State {
     next_reader: u64,
     /// Whether new readers are refused, because the body ends broken.
     closed: bool,
-    end: Option<End>,
+    end: Option<BodyEnd>,
 }
 
-impl State {
+impl FeedState {
     fn window_end(&self) -> u64 {
         self.window_start + self.window.iter().map(length).sum::<u64>()
     }
@@ -90,7 +90,7 @@ impl Feed {
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(FeedState {
                 disk: None,
                 on_disk: 0,
                 window: VecDeque::new(),
@@ -151,9 +151,9 @@ impl Feed {
     }
 
     /// Records the end of the body.
-    pub fn finish(&self, end: End) {
+    pub fn finish(&self, end: BodyEnd) {
         let mut state = self.lock();
-        state.closed |= matches!(end, End::Broken(_));
+        state.closed |= matches!(end, BodyEnd::Broken(_));
         state.end.get_or_insert(end);
         drop(state);
         self.changed();
@@ -219,7 +219,7 @@ impl Feed {
         Some(FeedReader { feed: Arc::clone(self), id, position: Some(0), changes })
     }
 
-    fn look(&self, position: u64) -> Next {
+    fn look(&self, position: u64) -> FeedEvent {
         let state = self.lock();
         if position >= state.window_start {
             let mut start = state.window_start;
@@ -227,7 +227,7 @@ impl Feed {
                 let end = start + length(chunk);
                 if position < end {
                     let skip = usize::try_from(position - start).unwrap_or(usize::MAX);
-                    return Next::Chunk(chunk.slice(skip..));
+                    return FeedEvent::Chunk(chunk.slice(skip..));
                 }
                 start = end;
             }
@@ -236,16 +236,16 @@ impl Feed {
             && let Some(disk) = &state.disk
         {
             let left = usize::try_from(state.on_disk - position).unwrap_or(usize::MAX);
-            return Next::Disk(Arc::clone(disk), left.min(READ_SIZE));
+            return FeedEvent::Disk(Arc::clone(disk), left.min(READ_SIZE));
         }
-        state.end.clone().map_or(Next::Wait, Next::End)
+        state.end.clone().map_or(FeedEvent::Wait, FeedEvent::End)
     }
 
     fn changed(&self) {
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FeedState> {
         // A panic cannot leave the state inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -262,10 +262,10 @@ pub struct FeedReader {
 }
 
 /// The next event at the position of a reader.
-enum Next {
+enum FeedEvent {
     Chunk(Bytes),
     Disk(Arc<dyn ReadAt>, usize),
-    End(End),
+    End(BodyEnd),
     Wait,
 }
 
@@ -277,24 +277,24 @@ impl FeedReader {
             let position = self.position?;
             self.changes.mark_unchanged();
             let chunk = match self.feed.look(position) {
-                Next::Chunk(chunk) => chunk,
-                Next::Disk(disk, size) => match read_disk(disk, position, size).await {
+                FeedEvent::Chunk(chunk) => chunk,
+                FeedEvent::Disk(disk, size) => match read_disk(disk, position, size).await {
                     Ok(chunk) => chunk,
                     Err(error) => {
                         self.position = None;
                         return Some(Err(error));
                     }
                 },
-                Next::End(End::Whole(None)) => return None,
-                Next::End(End::Whole(Some(trailers))) => {
+                FeedEvent::End(BodyEnd::Whole(None)) => return None,
+                FeedEvent::End(BodyEnd::Whole(Some(trailers))) => {
                     self.position = None;
                     return Some(Ok(Frame::trailers(HeaderMap::clone(&trailers))));
                 }
-                Next::End(End::Broken(failure)) => {
+                FeedEvent::End(BodyEnd::Broken(failure)) => {
                     self.position = None;
                     return Some(Err(BodyError::Broken(failure)));
                 }
-                Next::Wait => {
+                FeedEvent::Wait => {
                     // Cannot fail: the sender is in the feed, which this reader holds.
                     let _open = self.changes.changed().await;
                     continue;
@@ -380,7 +380,7 @@ mod tests {
         write(&feed, &disk, b"two ");
         write(&feed, &disk, b"three");
         let mut late = feed.read().unwrap();
-        feed.finish(End::Whole(None));
+        feed.finish(BodyEnd::Whole(None));
         assert_eq!(rest(&mut early).await.unwrap(), b"two three");
         assert_eq!(rest(&mut late).await.unwrap(), b"one two three");
         assert_eq!(feed.length(), 13);
@@ -401,7 +401,7 @@ mod tests {
         }
         assert!(feed.push(Bytes::from_static(b"and gone")).await);
         assert!(feed.read().is_none());
-        feed.finish(End::Whole(None));
+        feed.finish(BodyEnd::Whole(None));
         assert_eq!(rest(&mut reader).await.unwrap(), b"and gone");
     }
 
@@ -410,7 +410,7 @@ mod tests {
         let feed = Feed::new();
         let mut reader = feed.read().unwrap();
         let trailers = [(hyper::header::ETAG, "\"t\"".parse().unwrap())].into_iter().collect();
-        feed.finish(End::Whole(Some(Arc::new(trailers))));
+        feed.finish(BodyEnd::Whole(Some(Arc::new(trailers))));
         assert!(reader.next().await.unwrap().unwrap().is_trailers());
         assert!(reader.next().await.is_none());
     }
@@ -422,7 +422,7 @@ mod tests {
         feed.set_disk(disk.clone());
         write(&feed, &disk, b"half");
         let mut reader = feed.read().unwrap();
-        feed.finish(End::Broken(Arc::new(Failure::Stalled)));
+        feed.finish(BodyEnd::Broken(Arc::new(Failure::Stalled)));
         assert!(reader.next().await.unwrap().unwrap().is_data());
         assert!(matches!(reader.next().await, Some(Err(BodyError::Broken(_)))));
     }
@@ -443,7 +443,7 @@ mod tests {
         let last = chunk.clone();
         let push = async move {
             let taken = writer.push(last).await;
-            writer.finish(End::Whole(None));
+            writer.finish(BodyEnd::Whole(None));
             taken
         };
         let (taken, body) = tokio::join!(push, rest(&mut reader));

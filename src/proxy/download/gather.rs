@@ -11,14 +11,14 @@ use crate::net::upstream::{AnswerBody, Failure};
 const STRETCH: usize = 128 * 1024;
 
 /// The gathered bytes, and perhaps the end of the body.
-pub(super) struct Gathered {
+pub(super) struct GatheredBytes {
     pub(super) stretch: Vec<Bytes>,
     pub(super) end: Option<Result<Option<HeaderMap>, Failure>>,
 }
 
 /// Waits for bytes, then takes all that are available, up to [`STRETCH`].
-pub(super) async fn gather(body: &mut AnswerBody) -> Gathered {
-    let mut gathered = Gathered { stretch: Vec::new(), end: None };
+pub(super) async fn gather(body: &mut AnswerBody) -> GatheredBytes {
+    let mut gathered = GatheredBytes { stretch: Vec::new(), end: None };
     let mut size = 0;
     let mut next = body.frame().await;
     loop {

@@ -4,7 +4,7 @@ use wwwoffle_config::{Config, UrlParts};
 
 /// The configured rules for a download without readers, and for one that breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leaving {
+pub struct LeavingRules {
     /// It continues to its end in any case: `finish-downloads`, or the queue has requested it.
     pub finishes: bool,
     /// Its bytes are saved as a segment: `intr-download-keep`.
@@ -29,7 +29,7 @@ pub enum Then {
     Drop,
 }
 
-impl Leaving {
+impl LeavingRules {
     /// The configured rules for a URL that a client has requested.
     #[must_use]
     pub fn of(config: &Config, url: &UrlParts<'_>) -> Self {
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn what_is_small_or_nearly_here_is_finished_and_the_rest_kept_aside() {
-        let keeping = Leaving {
+        let keeping = LeavingRules {
             finishes: false,
             keeps: true,
             below: 1_000,
@@ -90,9 +90,9 @@ mod tests {
             (0, Some(0), Then::GoOn),
         ] {
             assert_eq!(keeping.then(bytes, total), want, "{bytes} of {total:?}");
-            let finishing = Leaving { finishes: true, keeps: false, ..keeping };
+            let finishing = LeavingRules { finishes: true, keeps: false, ..keeping };
             assert_eq!(finishing.then(bytes, total), Then::GoOn);
-            let dropping = Leaving { keeps: false, ..keeping };
+            let dropping = LeavingRules { keeps: false, ..keeping };
             assert_eq!(dropping.then(bytes, total), Then::Drop, "the others need it");
         }
     }

@@ -18,11 +18,11 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use wwwoffle_spool::Body as KeptBody;
 
-use predicted::{Manner, Model, length};
+use predicted::{Model, OriginManner, length};
 
-use super::run::Asks;
-use super::world::World;
-use super::{FeedReader, Leaving};
+use super::run::OriginClient;
+use super::world::DownloadTestBed;
+use super::{FeedReader, LeavingRules};
 use crate::base::mode::Mode;
 use crate::net::upstream::{Answer, AnswerBody, Failure, Interim, NewConnection, Origin, Outbound};
 
@@ -30,7 +30,7 @@ const LONG: Duration = Duration::from_secs(30);
 
 /// One step of a schedule.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum ModelStep {
     Join,
     /// The client this many places after the first leaves.
     Leave(usize),
@@ -43,33 +43,33 @@ enum Step {
     Wait,
     ChangePage,
     /// The behaviour of the origin from now on.
-    OriginIs(Manner),
+    OriginIs(OriginManner),
     DiskFails(bool),
     Switch(Mode),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    use Manner::{Down, Odd, Plain, Well};
+fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
+    use OriginManner::{Down, Odd, Plain, Well};
     let manner = prop_oneof![3 => Just(Well), 1 => Just(Down), 1 => Just(Odd), 1 => Just(Plain)];
     let mode = prop_oneof![2 => Just(Mode::Online), 1 => Just(Mode::Offline)];
     let step = prop_oneof![
-        6 => Just(Step::Join),
-        3 => (0..4_usize).prop_map(Step::Leave),
-        8 => (0..400_u64).prop_map(Step::Send),
-        3 => Just(Step::SendRest),
-        5 => Just(Step::BreakOff),
-        6 => Just(Step::Wait),
-        2 => Just(Step::ChangePage),
-        3 => manner.prop_map(Step::OriginIs),
-        1 => any::<bool>().prop_map(Step::DiskFails),
-        2 => mode.prop_map(Step::Switch),
+        6 => Just(ModelStep::Join),
+        3 => (0..4_usize).prop_map(ModelStep::Leave),
+        8 => (0..400_u64).prop_map(ModelStep::Send),
+        3 => Just(ModelStep::SendRest),
+        5 => Just(ModelStep::BreakOff),
+        6 => Just(ModelStep::Wait),
+        2 => Just(ModelStep::ChangePage),
+        3 => manner.prop_map(ModelStep::OriginIs),
+        1 => any::<bool>().prop_map(ModelStep::DiskFails),
+        2 => mode.prop_map(ModelStep::Switch),
     ];
     prop::collection::vec(step, 1..40)
 }
 
-fn leavings() -> impl Strategy<Value = Leaving> {
+fn leavings() -> impl Strategy<Value = LeavingRules> {
     (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(finishes, keeps, keeps_broken)| {
-        Leaving { finishes, keeps, below: 0, above_percent: 60, keeps_broken }
+        LeavingRules { finishes, keeps, below: 0, above_percent: 60, keeps_broken }
     })
 }
 
@@ -83,19 +83,19 @@ fn tag(version: u64) -> String {
     format!("\"v{version}\"")
 }
 
-type Frames = mpsc::Sender<Result<Frame<Bytes>, Failure>>;
+type FrameSender = mpsc::Sender<Result<Frame<Bytes>, Failure>>;
 
 /// The origin: responds as the script says, and gives the sender of each body to the test.
-struct Script(Mutex<Scene>);
+struct ScriptedOrigin(Mutex<OriginScene>);
 
-struct Scene {
+struct OriginScene {
     version: u64,
-    manner: Manner,
+    manner: OriginManner,
     /// The sender of the open response, its version and the next byte.
-    open: Option<(Frames, u64, u64)>,
+    open: Option<(FrameSender, u64, u64)>,
 }
 
-impl Asks for Script {
+impl OriginClient for ScriptedOrigin {
     async fn ask(
         &self,
         _: &Origin,
@@ -113,10 +113,10 @@ impl Asks for Script {
         assert!(is_new || from.is_none(), "a rest comes on a connection of its own");
         let holds = text(IF_RANGE) == Some(tag(version));
         let start = match (scene.manner, from) {
-            (Manner::Down, _) => return Err(Failure::HeadTimeout),
-            (Manner::Plain, _) | (_, None) => None,
-            (Manner::Odd, Some(from)) => Some(from - 1),
-            (Manner::Well, Some(from)) => Some(from).filter(|_| holds),
+            (OriginManner::Down, _) => return Err(Failure::HeadTimeout),
+            (OriginManner::Plain, _) | (_, None) => None,
+            (OriginManner::Odd, Some(from)) => Some(from - 1),
+            (OriginManner::Well, Some(from)) => Some(from).filter(|_| holds),
         };
         let (sender, frames) = mpsc::channel(16);
         let mut answer = Response::new(AnswerBody::scripted(frames, LONG * 1_000_000));
@@ -133,7 +133,7 @@ impl Asks for Script {
     }
 }
 
-impl World<Script> {
+impl DownloadTestBed<ScriptedOrigin> {
     /// Sends at most `most` bytes of the open response, and leaves at least `spare`.
     async fn send(&self, most: u64, spare: u64) {
         let Some((sender, version, at)) = self.asks.0.lock().unwrap().open.clone() else {
@@ -172,19 +172,19 @@ impl World<Script> {
 
 /// The bytes that a client has read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Read {
+struct ClientBytes {
     bytes: Vec<u8>,
     end: Option<bool>,
 }
 
 /// Runs a schedule on both, and compares them after each step.
-async fn play(leaving: Leaving, steps: &[Step]) {
-    let scene = Scene { version: 1, manner: Manner::Well, open: None };
-    let world = World::new(Script(Mutex::new(scene)), leaving);
+async fn play(leaving: LeavingRules, steps: &[ModelStep]) {
+    let scene = OriginScene { version: 1, manner: OriginManner::Well, open: None };
+    let world = DownloadTestBed::new(ScriptedOrigin(Mutex::new(scene)), leaving);
     let mut model = Model {
         leaving,
         version: 1,
-        manner: Manner::Well,
+        manner: OriginManner::Well,
         is_online: true,
         disk_fails: false,
         run: None,
@@ -192,35 +192,36 @@ async fn play(leaving: Leaving, steps: &[Step]) {
         part: None,
         clients: BTreeMap::new(),
     };
-    let (mut readers, next) = (BTreeMap::<usize, (FeedReader, Read)>::new(), AtomicUsize::new(0));
+    let (mut readers, next) =
+        (BTreeMap::<usize, (FeedReader, ClientBytes)>::new(), AtomicUsize::new(0));
     for step in steps {
         match *step {
             // With a failing disk nothing is stored or joined, which other tests cover; offline the
             // origin is not asked.
-            Step::Join if model.disk_fails || !model.is_online => {}
-            Step::Join if model.run.as_ref().is_some_and(|run| run.is_spilled) => {}
-            Step::Join => {
+            ModelStep::Join if model.disk_fails || !model.is_online => {}
+            ModelStep::Join if model.run.as_ref().is_some_and(|run| run.is_spilled) => {}
+            ModelStep::Join => {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let reader = world.join();
                 model.join(number);
                 if model.clients.contains_key(&number) {
-                    readers.insert(number, (reader, Read::default()));
+                    readers.insert(number, (reader, ClientBytes::default()));
                 }
             }
-            Step::Leave(place) => {
+            ModelStep::Leave(place) => {
                 if let Some(number) = readers.keys().nth(place).copied() {
                     readers.remove(&number);
                     model.leave(number);
                 }
             }
-            Step::Send(thousandths) => {
+            ModelStep::Send(thousandths) => {
                 if let Some(run) = model.run.clone().filter(|run| run.is_open) {
                     let most = length(run.version) * thousandths / 1_000;
                     world.send(most, 1).await;
                     model.comes((run.here + most).min(length(run.version) - 1).max(run.here));
                 }
             }
-            Step::SendRest => {
+            ModelStep::SendRest => {
                 if model.run.as_ref().is_some_and(|run| run.is_open) {
                     world.send(u64::MAX / 2, 0).await;
                     world.asks.0.lock().unwrap().open = None;
@@ -229,30 +230,30 @@ async fn play(leaving: Leaving, steps: &[Step]) {
                     model.end(true, false);
                 }
             }
-            Step::BreakOff => {
+            ModelStep::BreakOff => {
                 let open = world.asks.0.lock().unwrap().open.take();
                 if let Some((sender, ..)) = open {
                     let _gone = sender.send(Err(Failure::CutShort("reset".into()))).await;
                     model.break_off();
                 }
             }
-            Step::Wait => {
+            ModelStep::Wait => {
                 sleep(LONG).await;
                 model.wait();
             }
-            Step::ChangePage => {
+            ModelStep::ChangePage => {
                 world.asks.0.lock().unwrap().version += 1;
                 model.version += 1;
             }
-            Step::OriginIs(manner) => {
+            ModelStep::OriginIs(manner) => {
                 world.asks.0.lock().unwrap().manner = manner;
                 model.manner = manner;
             }
-            Step::DiskFails(fails) => {
+            ModelStep::DiskFails(fails) => {
                 world.disk.fail(fails);
                 model.disk_fails = fails;
             }
-            Step::Switch(mode) => {
+            ModelStep::Switch(mode) => {
                 world.mode.set(mode);
                 model.is_online = mode.may_dial();
                 if !model.is_online && model.run.as_ref().is_some_and(|run| !run.is_open) {
@@ -266,10 +267,10 @@ async fn play(leaving: Leaving, steps: &[Step]) {
 }
 
 async fn compare(
-    world: &World<Script>,
+    world: &DownloadTestBed<ScriptedOrigin>,
     model: &Model,
-    readers: &mut BTreeMap<usize, (FeedReader, Read)>,
-    step: Step,
+    readers: &mut BTreeMap<usize, (FeedReader, ClientBytes)>,
+    step: ModelStep,
 ) {
     // The paused clock advances only when all tasks are idle.
     let moment = Duration::from_millis(1);

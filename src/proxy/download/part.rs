@@ -8,7 +8,7 @@ use tracing::warn;
 use wwwoffle_spool::{Partial, Place};
 
 use super::AnswerHead;
-use super::resume::Mark;
+use super::resume::BodyValidator;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Places, Whose};
 use crate::proxy::body::{self, Body, RangeOf};
@@ -17,18 +17,18 @@ use wwwoffle_http::head;
 
 /// The start of a body, which is served and stored together with its rest.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct SavedSegment {
     pub(super) place: Place,
     partial: Arc<Partial>,
     /// The fields of the whole response.
     fields: HeaderMap,
-    pub(super) mark: Mark,
+    pub(super) mark: BodyValidator,
     /// Usable bytes of the segment: never the whole body, because the origin must confirm that it
     /// is still valid.
     pub(super) bytes: u64,
 }
 
-impl Part {
+impl SavedSegment {
     /// Finds the segment of this person, or the shared one unless the request is `personal`, if its
     /// rest can be requested.
     pub(super) async fn look(store: &Store, places: &Places, personal: bool) -> Option<Self> {
@@ -60,7 +60,7 @@ impl Part {
             heads().find(|(status, _)| *status == StatusCode::OK).or_else(|| heads().next())?;
         fields.remove(CONTENT_RANGE);
         set_length(&mut fields, length);
-        let mark = Mark::of(StatusCode::OK, &fields)?;
+        let mark = BodyValidator::of(StatusCode::OK, &fields)?;
         let most = length.map_or(u64::MAX, |length| length.saturating_sub(1));
         let bytes = partial.prefix().min(most);
         (bytes > 0 && mark.name() == partial.validator()).then(|| Self {

@@ -10,7 +10,7 @@ use crate::base::pace::Pace;
 
 /// The progress of a download.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct ProgressSnapshot {
     /// Bytes of the body that have arrived.
     pub bytes: u64,
     /// Bytes of the whole body, if that is known.
@@ -20,10 +20,10 @@ pub struct Shown {
     /// How often it was resumed.
     pub resumed: u32,
     /// The wait for the next attempt, if the connection to its origin is broken.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<RetryWait>,
 }
 
-impl Shown {
+impl ProgressSnapshot {
     /// The estimated time for the rest at the current speed; `None` if it cannot be estimated.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
@@ -37,7 +37,7 @@ impl Shown {
 
 /// The wait of a download between two attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct RetryWait {
     /// When it stalled.
     pub since: SystemTime,
     /// When the next attempt is or was made.
@@ -50,24 +50,24 @@ pub struct Waiting {
 
 /// The changing progress of a running download.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
-    state: Mutex<State>,
+pub(super) struct LiveProgress {
+    state: Mutex<ProgressState>,
     /// Whether it waits between two attempts, for tasks that must react at once.
     is_waiting: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ProgressState {
     bytes: u64,
     total: Option<u64>,
     resumed: u32,
-    waiting: Option<Waiting>,
+    waiting: Option<RetryWait>,
     pace: Pace,
     /// When it last progressed, or when it started.
     moved: Instant,
 }
 
-impl Default for State {
+impl Default for ProgressState {
     fn default() -> Self {
         Self {
             bytes: 0,
@@ -80,7 +80,7 @@ impl Default for State {
     }
 }
 
-impl Progress {
+impl LiveProgress {
     /// A body starts with `bytes`, which an earlier attempt may have left.
     pub(super) fn begins(&self, bytes: u64, total: Option<u64>) {
         let mut state = self.lock();
@@ -105,7 +105,7 @@ impl Progress {
         let mut state = self.lock();
         let since = state.waiting.as_ref().map_or(now, |waiting| waiting.since);
         let attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
-        state.waiting = Some(Waiting { since, next, attempts, error });
+        state.waiting = Some(RetryWait { since, next, attempts, error });
         self.is_waiting.send_replace(true);
     }
 
@@ -138,10 +138,10 @@ impl Progress {
     }
 
     /// A snapshot of the progress.
-    pub(super) fn shown(&self) -> Shown {
+    pub(super) fn shown(&self) -> ProgressSnapshot {
         let mut state = self.lock();
         state.look(Instant::now());
-        Shown {
+        ProgressSnapshot {
             bytes: state.bytes,
             total: state.total,
             rate: state.rate(),
@@ -150,13 +150,13 @@ impl Progress {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ProgressState> {
         // A panic cannot leave the state inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ProgressState {
     fn begin(&mut self) {
         self.moved = Instant::now();
         self.pace.begin(Instant::now(), self.bytes);
@@ -178,7 +178,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_rate_is_that_of_the_last_seconds() {
-        let progress = Progress::default();
+        let progress = LiveProgress::default();
         progress.begins(0, Some(100_000));
         assert_eq!(progress.shown().rate, None, "nothing can be said yet");
         for second in 1..=5 {
@@ -195,13 +195,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_wait_is_told_with_its_cause_until_it_is_over() {
-        let progress = Progress::default();
+        let progress = LiveProgress::default();
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         progress.begins(0, None);
         progress.waits(at(101), at(100), 1, "reset".to_owned());
         progress.waits(at(104), at(102), 2, "refused".to_owned());
         let error = "refused".to_owned();
-        let waiting = Waiting { since: at(100), next: at(104), attempts: 2, error };
+        let waiting = RetryWait { since: at(100), next: at(104), attempts: 2, error };
         assert_eq!(progress.shown().waiting, Some(waiting));
         assert_eq!(progress.shown().rate, Some(0));
         progress.goes_on(Some(7));

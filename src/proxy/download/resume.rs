@@ -25,7 +25,7 @@ pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The properties of a response by which the rest of its body is recognized.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct BodyValidator {
     validator: HeaderValue,
     /// The validator and the coding: some origins use one tag for all codings of a page.
     name: String,
@@ -39,7 +39,7 @@ pub(super) struct Mark {
 
 /// The relation of a response to the requested rest of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum RestMatch {
     /// The rest, or a piece of it. Both fields are `None` for a whole body of unknown length.
     Joins {
         /// The end of the piece, exclusive.
@@ -57,7 +57,7 @@ pub(super) enum Rest {
     Nothing,
 }
 
-impl Mark {
+impl BodyValidator {
     /// The validators of a response with these fields; `None` if the rest of its body would be
     /// indistinguishable from that of another one.
     pub(super) fn of(status: StatusCode, fields: &HeaderMap) -> Option<Self> {
@@ -105,19 +105,19 @@ impl Mark {
     }
 
     /// Evaluates the response to a request for the bytes after `from`.
-    pub(super) fn judge(&self, status: StatusCode, fields: &HeaderMap, from: u64) -> Rest {
+    pub(super) fn judge(&self, status: StatusCode, fields: &HeaderMap, from: u64) -> RestMatch {
         match status.as_u16() {
             200 if from == 0 && Self::of(status, fields).is_some_and(|other| self.is(&other)) => {
                 let length = one(fields, &CONTENT_LENGTH).and_then(number);
-                Rest::Joins { end: length, length }
+                RestMatch::Joins { end: length, length }
             }
-            200 => Rest::Afresh,
+            200 => RestMatch::Afresh,
             206 if self.has_same_fields(fields) && !is_multipart(fields) => {
                 self.judge_range(fields, from)
             }
-            206 | 412 | 416 => Rest::Unfit,
-            408 | 421 | 425 | 429 | 500.. => Rest::Trouble,
-            _ => Rest::Nothing,
+            206 | 412 | 416 => RestMatch::Unfit,
+            408 | 421 | 425 | 429 | 500.. => RestMatch::Trouble,
+            _ => RestMatch::Nothing,
         }
     }
 
@@ -140,16 +140,16 @@ impl Mark {
             && all(fields, &CONTENT_ENCODING) == self.coding
     }
 
-    fn judge_range(&self, fields: &HeaderMap, from: u64) -> Rest {
+    fn judge_range(&self, fields: &HeaderMap, from: u64) -> RestMatch {
         // Without the total length the end of the body would be unknown.
         let range = single(fields, &CONTENT_RANGE).map(ContentRange::parse);
         let Some(Ok(ContentRange::Part { span, complete: Some(length) })) = range else {
-            return Rest::Unfit;
+            return RestMatch::Unfit;
         };
         if span.start() != from || self.length.is_some_and(|known| known != length) {
-            return Rest::Unfit;
+            return RestMatch::Unfit;
         }
-        Rest::Joins { end: Some(span.end()), length: Some(length) }
+        RestMatch::Joins { end: Some(span.end()), length: Some(length) }
     }
 }
 
@@ -255,7 +255,7 @@ mod tests {
             (206, "ETag: \"a\"", None),
             (404, "ETag: \"a\"", None),
         ] {
-            let mark = Mark::of(StatusCode::from_u16(status).unwrap(), &fields(given));
+            let mark = BodyValidator::of(StatusCode::from_u16(status).unwrap(), &fields(given));
             let got = mark.map(|mark| mark.validator.to_str().unwrap().to_owned());
             assert_eq!(got.as_deref(), want, "{status} {given}");
         }
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_rest_is_asked_for_from_the_first_byte_that_is_missing() {
-        let mark = Mark::of(StatusCode::OK, &fields("ETag: \"a\"")).unwrap();
+        let mark = BodyValidator::of(StatusCode::OK, &fields("ETag: \"a\"")).unwrap();
         let mut request = Request::new(());
         *request.headers_mut() = fields("Accept: */*\nRange: bytes=5-6\nIf-Range: \"old\"");
         mark.ask(&mut request, 7);
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn only_the_rest_of_the_same_body_joins() {
         let first = "ETag: \"a\"\nContent-Length: 10";
-        let joins = |end, length| Rest::Joins { end: Some(end), length: Some(length) };
+        let joins = |end, length| RestMatch::Joins { end: Some(end), length: Some(length) };
         let tagged = |range: &str| format!("ETag: \"a\"\nContent-Range: {range}");
         for (first, status, rest, from, want) in [
             (first, 206, &*tagged("bytes 4-9/10"), 4, joins(10, 10)),
@@ -290,30 +290,30 @@ mod tests {
             (first, 206, &tagged("bytes 0-9/10"), 0, joins(10, 10)),
             ("ETag: \"a\"", 206, &tagged("bytes 4-9/10"), 4, joins(10, 10)),
             // Another start or length, or an invalid one.
-            (first, 206, &tagged("bytes 3-9/10"), 4, Rest::Unfit),
-            (first, 206, &tagged("bytes 5-9/10"), 4, Rest::Unfit),
-            (first, 206, &tagged("bytes 4-10/11"), 4, Rest::Unfit),
-            (first, 206, &tagged("bytes 4-9/*"), 4, Rest::Unfit),
-            (first, 206, &tagged("bytes 4-10/10"), 4, Rest::Unfit),
-            (first, 206, &tagged("bytes 4-3/10"), 4, Rest::Unfit),
-            (first, 206, &tagged("bytes +4-9/10"), 4, Rest::Unfit),
-            (first, 206, &tagged("bytes -9/10"), 4, Rest::Unfit),
-            (first, 206, &tagged("bytes */10"), 4, Rest::Unfit),
-            (first, 206, &tagged("items 4-9/10"), 4, Rest::Unfit),
-            (first, 206, &tagged("bytes 4-9/10\nContent-Range: bytes 4-9/10"), 4, Rest::Unfit),
-            (first, 206, &tagged("bytes 4-99999999999999999999/10"), 4, Rest::Unfit),
-            (first, 206, "ETag: \"a\"", 4, Rest::Unfit),
+            (first, 206, &tagged("bytes 3-9/10"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("bytes 5-9/10"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("bytes 4-10/11"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("bytes 4-9/*"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("bytes 4-10/10"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("bytes 4-3/10"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("bytes +4-9/10"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("bytes -9/10"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("bytes */10"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("items 4-9/10"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("bytes 4-9/10\nContent-Range: bytes 4-9/10"), 4, RestMatch::Unfit),
+            (first, 206, &tagged("bytes 4-99999999999999999999/10"), 4, RestMatch::Unfit),
+            (first, 206, "ETag: \"a\"", 4, RestMatch::Unfit),
             // Another validator, or none; an origin that ignores If-Range.
-            (first, 206, "ETag: \"b\"\nContent-Range: bytes 4-9/10", 4, Rest::Unfit),
-            (first, 206, "ETag: W/\"a\"\nContent-Range: bytes 4-9/10", 4, Rest::Unfit),
-            (first, 206, "Content-Range: bytes 4-9/10", 4, Rest::Unfit),
+            (first, 206, "ETag: \"b\"\nContent-Range: bytes 4-9/10", 4, RestMatch::Unfit),
+            (first, 206, "ETag: W/\"a\"\nContent-Range: bytes 4-9/10", 4, RestMatch::Unfit),
+            (first, 206, "Content-Range: bytes 4-9/10", 4, RestMatch::Unfit),
             // The delimiters of a multipart are not content.
             (
                 first,
                 206,
                 "ETag: \"a\"\nContent-Type: Multipart/byteranges; boundary=b\nContent-Range: bytes 4-9/10",
                 4,
-                Rest::Unfit,
+                RestMatch::Unfit,
             ),
             // Another coding.
             (
@@ -321,26 +321,32 @@ mod tests {
                 206,
                 "ETag: \"a\"\nContent-Encoding: gzip\nContent-Range: bytes 4-9/10",
                 4,
-                Rest::Unfit,
+                RestMatch::Unfit,
             ),
-            ("ETag: \"a\"\nContent-Encoding: gzip", 206, &tagged("bytes 4-9/10"), 4, Rest::Unfit),
+            (
+                "ETag: \"a\"\nContent-Encoding: gzip",
+                206,
+                &tagged("bytes 4-9/10"),
+                4,
+                RestMatch::Unfit,
+            ),
             // A whole body fits only if no byte of the same one has arrived.
             (first, 200, first, 0, joins(10, 10)),
-            (first, 200, "ETag: \"a\"\nContent-Length: 11", 0, Rest::Afresh),
-            (first, 200, "ETag: \"b\"\nContent-Length: 10", 0, Rest::Afresh),
-            ("ETag: \"a\"", 200, "ETag: \"a\"", 0, Rest::Joins { end: None, length: None }),
-            (first, 200, first, 4, Rest::Afresh),
-            (first, 200, "", 4, Rest::Afresh),
+            (first, 200, "ETag: \"a\"\nContent-Length: 11", 0, RestMatch::Afresh),
+            (first, 200, "ETag: \"b\"\nContent-Length: 10", 0, RestMatch::Afresh),
+            ("ETag: \"a\"", 200, "ETag: \"a\"", 0, RestMatch::Joins { end: None, length: None }),
+            (first, 200, first, 4, RestMatch::Afresh),
+            (first, 200, "", 4, RestMatch::Afresh),
             // Not bodies of this resource.
-            (first, 416, "Content-Range: bytes */3", 4, Rest::Unfit),
-            (first, 503, "", 4, Rest::Trouble),
-            (first, 429, "", 4, Rest::Trouble),
-            (first, 302, "Location: /", 4, Rest::Nothing),
-            (first, 304, "", 4, Rest::Nothing),
-            (first, 403, "", 4, Rest::Nothing),
-            (first, 404, "", 4, Rest::Nothing),
+            (first, 416, "Content-Range: bytes */3", 4, RestMatch::Unfit),
+            (first, 503, "", 4, RestMatch::Trouble),
+            (first, 429, "", 4, RestMatch::Trouble),
+            (first, 302, "Location: /", 4, RestMatch::Nothing),
+            (first, 304, "", 4, RestMatch::Nothing),
+            (first, 403, "", 4, RestMatch::Nothing),
+            (first, 404, "", 4, RestMatch::Nothing),
         ] {
-            let mark = Mark::of(StatusCode::OK, &fields(first)).unwrap();
+            let mark = BodyValidator::of(StatusCode::OK, &fields(first)).unwrap();
             let got = mark.judge(StatusCode::from_u16(status).unwrap(), &fields(rest), from);
             assert_eq!(got, want, "{first:?} then {status} {rest:?} from {from}");
         }
@@ -349,15 +355,15 @@ mod tests {
     #[test]
     fn a_dated_body_is_joined_by_its_date_and_no_new_tag() {
         let first = format!("{OLD}\nDate: Mon, 07 Nov 1994 08:49:37 GMT");
-        let mark = Mark::of(StatusCode::OK, &fields(&first)).unwrap();
+        let mark = BodyValidator::of(StatusCode::OK, &fields(&first)).unwrap();
         let judge = |more: &str| {
             let rest = fields(&format!("{more}\nContent-Range: bytes 4-9/10"));
             mark.judge(StatusCode::PARTIAL_CONTENT, &rest, 4)
         };
-        assert!(matches!(judge(OLD), Rest::Joins { .. }));
-        assert_eq!(judge(""), Rest::Unfit);
-        assert_eq!(judge(&format!("{OLD}\nETag: \"a\"")), Rest::Unfit);
-        assert_eq!(judge("Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT"), Rest::Unfit);
+        assert!(matches!(judge(OLD), RestMatch::Joins { .. }));
+        assert_eq!(judge(""), RestMatch::Unfit);
+        assert_eq!(judge(&format!("{OLD}\nETag: \"a\"")), RestMatch::Unfit);
+        assert_eq!(judge("Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT"), RestMatch::Unfit);
     }
 
     #[test]

@@ -12,8 +12,8 @@ use wwwoffle_spool::{OutgoingSummary, RequestKind};
 use wwwoffle_url::{Key, LocalHost};
 
 use super::begin::carry_out;
-use super::unread::Bounds;
-use super::{Download, Downloads, Job, Outcome};
+use super::unread::UnreadLimits;
+use super::{Download, DownloadEnd, DownloadJob, Downloads};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::ModeSwitch;
 use crate::base::tasks::Tasks;
@@ -22,7 +22,7 @@ use crate::proxy::context::ProxyContext;
 use crate::storage::store::{Store, timestamp};
 
 /// The client of origins: the network, or a script in tests.
-pub(super) trait Asks: Sync {
+pub(super) trait OriginClient: Sync {
     /// Sends a request and waits for the head of its response.
     fn ask(
         &self,
@@ -33,7 +33,7 @@ pub(super) trait Asks: Sync {
     ) -> impl Future<Output = Result<Answer, Failure>> + Send;
 }
 
-impl Asks for Arc<Upstream> {
+impl OriginClient for Arc<Upstream> {
     async fn ask(
         &self,
         origin: &Origin,
@@ -47,7 +47,7 @@ impl Asks for Arc<Upstream> {
 
 /// The context of a download.
 #[derive(Debug)]
-pub(super) struct Ground<'a, A> {
+pub(super) struct DownloadContext<'a, A> {
     pub(super) asks: &'a A,
     pub(super) store: &'a Store,
     pub(super) local: &'a LocalHost,
@@ -67,7 +67,7 @@ pub(super) struct Patience {
     /// Maximum bytes of a stored body.
     pub(super) most: u64,
     /// The limits while no client reads it.
-    pub(super) unread: Bounds,
+    pub(super) unread: UnreadLimits,
 }
 
 impl Patience {
@@ -81,7 +81,7 @@ impl Patience {
             attempts: fetching.resume_attempts.get(),
             pause: fetching.resume_delay,
             most,
-            unread: Bounds::of(config),
+            unread: UnreadLimits::of(config),
         }
     }
 }
@@ -89,9 +89,9 @@ impl Patience {
 /// Fetches `job` and serves all clients of `download`. Runs in a task of its own.
 ///
 /// If it is dropped, its unfinished file is discarded, and its readers see that the body broke off.
-pub async fn run(context: Arc<ProxyContext>, job: Job, download: Arc<Download>) {
+pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Download>) {
     let key = job.places.queued.key();
-    let ground = Ground {
+    let ground = DownloadContext {
         asks: &context.net.upstream,
         store: &context.storage.store,
         local: &context.base.local,
@@ -105,11 +105,13 @@ pub async fn run(context: Arc<ProxyContext>, job: Job, download: Arc<Download>) 
     context.traffic.downloads.leave(download);
     debug!(url = download.url(), ?outcome, "download ended");
     match &outcome {
-        Outcome::Kept(_) => {
+        DownloadEnd::Kept(_) => {
             context.storage.store.set_full(false);
             settle(&context, key, timestamp(download.started())).await;
         }
-        Outcome::Unkeepable(error) if error.is_full() => context.storage.store.set_full(true),
+        DownloadEnd::Unkeepable(error) if error.is_full() => {
+            context.storage.store.set_full(true);
+        }
         _ => {}
     }
     download.end(outcome);

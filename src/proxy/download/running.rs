@@ -17,7 +17,7 @@ pub(super) const JOIN_WITHIN: Duration = Duration::from_secs(5);
 /// The running downloads.
 #[derive(Debug)]
 pub struct Downloads {
-    pub(super) running: Mutex<Running>,
+    pub(super) running: Mutex<DownloadTable>,
     /// How long one of them may stall before new clients no longer join it.
     pub(super) join_within: Duration,
 }
@@ -30,7 +30,7 @@ impl Default for Downloads {
 
 /// The running downloads while they are locked.
 #[derive(Debug, Default)]
-pub(super) struct Running {
+pub(super) struct DownloadTable {
     /// All downloads, by their numbers.
     pub(super) all: BTreeMap<u64, Arc<Download>>,
     /// The downloads that new clients may join.
@@ -48,7 +48,7 @@ pub enum Joined {
     New(Arc<Download>),
 }
 
-impl Running {
+impl DownloadTable {
     /// Registers a download, which `make` creates from its number.
     fn add(&mut self, make: impl FnOnce(u64) -> Download) -> Arc<Download> {
         self.begun += 1;
@@ -125,7 +125,7 @@ impl Downloads {
         }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Running> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, DownloadTable> {
         // A panic cannot leave the downloads inconsistent.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }

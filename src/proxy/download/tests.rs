@@ -9,9 +9,9 @@ use hyper::body::Frame;
 use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::run::Asks;
+use super::run::OriginClient;
 use super::running::JOIN_WITHIN;
-use super::world::World;
+use super::world::DownloadTestBed;
 use super::*;
 use crate::base::owner::Owner;
 use crate::net::upstream::{AnswerBody, Interim, Origin, Outbound};
@@ -37,8 +37,8 @@ async fn a_download_whose_task_panics_ends_for_all() {
     let Joined::New(download) = join() else { panic!("it is new") };
     let mut reader = download.feed().read().unwrap();
     drop(Watch { downloads: &downloads, download: Arc::clone(&download) });
-    assert!(matches!(download.head().await, Headed::Failed(_)));
-    assert!(matches!(download.outcome().await.1, Outcome::Failed(_)));
+    assert!(matches!(download.head().await, HeadOutcome::Failed(_)));
+    assert!(matches!(download.outcome().await.1, DownloadEnd::Failed(_)));
     assert!(reader.next().await.unwrap().is_err());
     assert!(matches!(join(), Joined::New(_)), "it is begun anew");
 }
@@ -133,7 +133,7 @@ async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
     assert!(Arc::ptr_eq(&begun(&downloads), &third), "the queue waits for it");
     drop(waits);
 
-    third.set_head(Headed::Passing(NotKept::Partial));
+    third.set_head(HeadOutcome::Passing(NotKept::Partial));
     let moment = Duration::from_millis(1);
     let nearly = JOIN_WITHIN.checked_sub(moment).unwrap();
     tokio::time::advance(nearly).await;
@@ -172,10 +172,10 @@ async fn who_joins_the_next_after_a_break_waits_to_see_whether_it_holds() {
 
     let (found, third) = tokio::join!(Arc::clone(&second).join(), async {
         let third = downloads.succeed(&second);
-        second.feed.finish(End::Broken(Arc::new(Failure::Changed)));
+        second.feed.finish(BodyEnd::Broken(Arc::new(Failure::Changed)));
         second.end_before(Arc::clone(&third));
-        third.feed.finish(End::Whole(None));
-        third.end(Outcome::Kept(StatusCode::OK));
+        third.feed.finish(BodyEnd::Whole(None));
+        third.end(DownloadEnd::Kept(StatusCode::OK));
         third
     });
     let (found, mut reader) = found.unwrap();
@@ -185,7 +185,7 @@ async fn who_joins_the_next_after_a_break_waits_to_see_whether_it_holds() {
 /// An origin that sends these responses in order.
 struct Answers(Mutex<Vec<Result<Answer, Failure>>>);
 
-impl Asks for Answers {
+impl OriginClient for Answers {
     async fn ask(
         &self,
         _: &Origin,
@@ -211,10 +211,15 @@ async fn answer(status: u16, body: &'static str) -> Result<Answer, Failure> {
     Ok(answer)
 }
 
-fn world(answers: Vec<Result<Answer, Failure>>) -> Arc<World<Answers>> {
-    let leaving =
-        Leaving { finishes: true, keeps: true, below: 0, above_percent: 60, keeps_broken: true };
-    World::new(Answers(Mutex::new(answers)), leaving)
+fn world(answers: Vec<Result<Answer, Failure>>) -> Arc<DownloadTestBed<Answers>> {
+    let leaving = LeavingRules {
+        finishes: true,
+        keeps: true,
+        below: 0,
+        above_percent: 60,
+        keeps_broken: true,
+    };
+    DownloadTestBed::new(Answers(Mutex::new(answers)), leaving)
 }
 
 /// The response is stored before a client has all of it, so the client does not join it a second
@@ -225,7 +230,7 @@ async fn who_has_all_of_an_answer_finds_it_kept_and_asks_anew() {
         let world = world(vec![answer(status, body).await]);
         let Joined::New(download) = world.ask() else { panic!("it is new") };
         let mut reader = world.begin(&download);
-        assert!(matches!(download.head().await, Headed::Keeping(_)), "{status} {body:?}");
+        assert!(matches!(download.head().await, HeadOutcome::Keeping(_)), "{status} {body:?}");
         if !body.is_empty() {
             let all = reader.next().await.unwrap().unwrap().into_data().unwrap();
             assert_eq!(all, body);
@@ -236,7 +241,7 @@ async fn who_has_all_of_an_answer_finds_it_kept_and_asks_anew() {
     }
 }
 
-/// The outcome, which [`World::carry_out`] returns before it is published.
+/// The outcome, which [`DownloadTestBed::carry_out`] returns before it is published.
 #[tokio::test]
 async fn nobody_joins_what_has_failed_or_is_confirmed() {
     let answers =
@@ -246,13 +251,13 @@ async fn nobody_joins_what_has_failed_or_is_confirmed() {
         Joined::New(download) => download,
         Joined::Running(_) => panic!("it is joined"),
     };
-    let first = world.carry_out(new(), About::default()).await;
-    assert!(matches!(first, Outcome::Kept(StatusCode::OK)));
+    let first = world.carry_out(new(), Revalidation::default()).await;
+    assert!(matches!(first, DownloadEnd::Kept(StatusCode::OK)));
     let found = choose::find(&world.store, &world.places, false, HeaderMap::new).await.unwrap();
     let confirmed = world.carry_out(new(), found.about(|_| true, false)).await;
-    assert!(matches!(confirmed, Outcome::Kept(StatusCode::OK)), "{confirmed:?}");
-    let failed = world.carry_out(new(), About::default()).await;
-    assert!(matches!(failed, Outcome::Failed(_)));
+    assert!(matches!(confirmed, DownloadEnd::Kept(StatusCode::OK)), "{confirmed:?}");
+    let failed = world.carry_out(new(), Revalidation::default()).await;
+    assert!(matches!(failed, DownloadEnd::Failed(_)));
     assert_eq!(world.asks.0.lock().unwrap().len(), 0, "each was asked for");
 }
 
@@ -273,7 +278,7 @@ async fn the_end_may_come_a_moment_after_the_last_byte() {
             tokio::task::yield_now().await;
         };
         let read = async {
-            assert!(matches!(download.head().await, Headed::Keeping(_)), "{status} {body:?}");
+            assert!(matches!(download.head().await, HeadOutcome::Keeping(_)), "{status} {body:?}");
             if !body.is_empty() {
                 assert_eq!(reader.next().await.unwrap().unwrap().into_data().unwrap(), body);
             }
@@ -293,9 +298,14 @@ async fn who_asks_while_a_download_is_given_up_begins_with_what_it_has_brought()
     *first.body_mut() = AnswerBody::scripted(frames, Duration::from_secs(60));
     let mut rest = answer(206, " world").await.unwrap();
     rest.headers_mut().insert(CONTENT_RANGE, HeaderValue::from_static("bytes 5-10/11"));
-    let leaving =
-        Leaving { finishes: false, keeps: true, below: 0, above_percent: 60, keeps_broken: true };
-    let world = World::new(Answers(Mutex::new(vec![Ok(first), Ok(rest)])), leaving);
+    let leaving = LeavingRules {
+        finishes: false,
+        keeps: true,
+        below: 0,
+        above_percent: 60,
+        keeps_broken: true,
+    };
+    let world = DownloadTestBed::new(Answers(Mutex::new(vec![Ok(first), Ok(rest)])), leaving);
     let Joined::New(download) = world.ask() else { panic!("it is new") };
     let mut reader = world.begin(&download);
     sender.send(Ok(Frame::data(Bytes::from_static(b"hello")))).await.unwrap();

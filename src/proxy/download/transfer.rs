@@ -12,13 +12,13 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, warn};
 use wwwoffle_spool::{Place, Writer};
 
-use super::begin::Ended;
-use super::gather::{Gathered, gather, size_of};
-use super::part::Part;
-use super::resume::{self, Mark, Rest};
-use super::run::{Asks, Ground};
+use super::begin::AttemptEnd::{self, Changed, Done};
+use super::gather::{GatheredBytes, gather, size_of};
+use super::part::SavedSegment;
+use super::resume::{self, BodyValidator, RestMatch};
+use super::run::{DownloadContext, OriginClient};
 use super::unread::LastRead;
-use super::{Download, End, Feed, Job, Outcome, Then, outdated, unread};
+use super::{BodyEnd, Download, DownloadEnd, DownloadJob, Feed, Then, outdated, unread};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Whose;
@@ -28,8 +28,7 @@ use crate::proxy::keep::NotKept;
 use crate::storage::store::timestamp;
 use wwwoffle_http::head;
 
-/// Maximum wait for the end of a body after its declared length: the last bytes are held back for
-/// it.
+/// Maximum wait for the end of a body after its declared length, during which its last bytes wait.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long a download with readers continues when the daemon stops: less than the daemon waits, to
@@ -38,12 +37,11 @@ const STOP_WITHIN: Duration = Duration::from_secs(8);
 
 /// A transfer of a body.
 pub(super) struct Transfer<'a, A> {
-    ground: &'a Ground<'a, A>,
-    job: &'a Job,
+    ground: &'a DownloadContext<'a, A>,
+    job: &'a DownloadJob,
     download: &'a Arc<Download>,
     /// The validators of its rest, if it may be resumed.
-    mark: Option<Mark>,
-    /// Its length in bytes, if that is known.
+    mark: Option<BodyValidator>,
     total: Option<u64>,
     /// The byte before which the current response must end.
     end: Option<u64>,
@@ -51,15 +49,12 @@ pub(super) struct Transfer<'a, A> {
     writer: Option<Writer>,
     /// The last bytes of the body, which its readers get after the page is stored.
     last: Vec<Bytes>,
-    /// The place of the response to a POST, and that of the same URL for GET, if they share the
-    /// response.
+    /// The places of the response to a POST and to a GET, if both get the same one.
     answers: Option<(Place, Place)>,
-    /// When the response was received.
     received: Timestamp,
     /// Whether it is shared, and so replaces older copies of its owner.
     supersedes: bool,
-    /// The failure of the disk.
-    lost: Option<wwwoffle_spool::Error>,
+    disk_error: Option<wwwoffle_spool::Error>,
     /// Whether it exceeds the storage limit: then it continues for its readers only.
     is_too_large: bool,
     /// Whether it continues without readers.
@@ -75,20 +70,20 @@ pub(super) struct Transfer<'a, A> {
 }
 
 /// The result of an attempt to resume a body.
-enum TakenUp {
+enum Resumption {
     Joined(AnswerBody),
     Changed(Option<Box<Answer>>),
     Lost(Failure),
 }
 
-impl<'a, A: Asks> Transfer<'a, A> {
+impl<'a, A: OriginClient> Transfer<'a, A> {
     /// A transfer of a response `received` at that time. A shared response replaces the owner's own
     /// older copies once it is stored.
     pub(super) fn new(
-        ground: &'a Ground<'a, A>,
-        job: &'a Job,
+        ground: &'a DownloadContext<'a, A>,
+        job: &'a DownloadJob,
         download: &'a Arc<Download>,
-        mark: Option<Mark>,
+        mark: Option<BodyValidator>,
         total: Option<u64>,
         writer: Writer,
         (whose, received): (Whose, SystemTime),
@@ -105,7 +100,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
             answers: None,
             received: timestamp(received),
             supersedes: whose == Whose::Everyone,
-            lost: None,
+            disk_error: None,
             is_too_large: false,
             goes_on: false,
             left: None,
@@ -127,7 +122,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         mut self,
         mut body: Result<AnswerBody, Failure>,
         status: StatusCode,
-    ) -> Ended {
+    ) -> AttemptEnd {
         loop {
             let moved = match &mut body {
                 Ok(body) => self.pump(body).await,
@@ -135,19 +130,24 @@ impl<'a, A: Asks> Transfer<'a, A> {
             };
             let failure = match (moved, body) {
                 (_, Err(failure)) | (Err(failure), _) => failure,
-                (Ok(trailers), Ok(_)) => return Ended::Done(self.finish(trailers, status).await),
+                (Ok(trailers), Ok(_)) => return Done(self.finish(trailers, status).await),
             };
             body = match self.take_up(failure).await {
-                TakenUp::Joined(rest) => Ok(rest),
-                TakenUp::Changed(answer) => return Ended::Changed(answer),
-                TakenUp::Lost(failure) => return Ended::Done(self.give_up(failure).await),
+                Resumption::Joined(rest) => Ok(rest),
+                Resumption::Changed(answer) => return Changed(answer),
+                Resumption::Lost(failure) => return Done(self.give_up(failure).await),
             };
         }
     }
 
     /// Transfers the segment of an earlier attempt, and the `rest` after it, which ends before byte
     /// `end`.
-    pub(super) async fn go_on(mut self, part: Part, rest: AnswerBody, end: Option<u64>) -> Ended {
+    pub(super) async fn go_on(
+        mut self,
+        part: SavedSegment,
+        rest: AnswerBody,
+        end: Option<u64>,
+    ) -> AttemptEnd {
         self.end = Some(part.bytes);
         let refilled = self.refill(&part).await;
         self.end = end;
@@ -156,7 +156,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
     }
 
     /// Copies the segment to the new file and to the readers.
-    async fn refill(&mut self, part: &Part) -> Result<(), Failure> {
+    async fn refill(&mut self, part: &SavedSegment) -> Result<(), Failure> {
         let mut body = part.body(self.ground.store);
         loop {
             match self.unless_ended(body.frame()).await? {
@@ -184,14 +184,14 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 // The end follows soon, for example in an empty frame (RFC 9113 §6.1). Only with it
                 // are the last bytes known to be the last.
                 let rest = self.unless_ended(timeout(END_WITHIN, gather(body))).await?;
-                if let Ok(Gathered { stretch, end }) = rest {
+                if let Ok(GatheredBytes { stretch, end }) = rest {
                     gathered.stretch.extend(stretch);
                     gathered.end = end;
                 }
             }
             let length = self.feed().length().saturating_add(size_of(&gathered.stretch));
             // A rest may end before the body does, without a failure (RFC 9110 §15.3.7.2).
-            let whole = self.mark.as_ref().and_then(Mark::length);
+            let whole = self.mark.as_ref().and_then(BodyValidator::length);
             let is_whole =
                 matches!(gathered.end, Some(Ok(_))) && whole.is_none_or(|whole| whole == length);
             if !gathered.stretch.is_empty() {
@@ -250,7 +250,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
                 Err((error, stretch)) => {
                     let (url, told) = (self.download.url(), error_chain(&error));
                     warn!(url, error = told, "the page cannot be kept any further");
-                    self.lost = Some(error);
+                    self.disk_error = Some(error);
                     feed.spill();
                     stretch
                 }
@@ -317,7 +317,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
     fn ends_unread(&mut self) -> Option<Failure> {
         let then = self.job.leaving.then(self.feed().length(), self.total);
         // Without a disk there is no reason to continue.
-        let may_go_on = self.lost.is_none() && !self.is_too_large;
+        let may_go_on = self.disk_error.is_none() && !self.is_too_large;
         if then == Then::GoOn && may_go_on && !self.ground.downloads.are_too_many_unread() {
             self.goes_on = true;
             return None;
@@ -332,7 +332,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
 
     /// Resolves when there are no readers, if that is still relevant.
     async fn left(&self) {
-        if self.goes_on && self.lost.is_none() && !self.is_too_large {
+        if self.goes_on && self.disk_error.is_none() && !self.is_too_large {
             std::future::pending::<()>().await;
         }
         self.feed().abandoned().await;
@@ -348,9 +348,9 @@ impl<'a, A: Asks> Transfer<'a, A> {
     }
 
     /// Requests the missing bytes repeatedly, until they arrive or the attempts are used up.
-    async fn take_up(&mut self, failure: Failure) -> TakenUp {
+    async fn take_up(&mut self, failure: Failure) -> Resumption {
         let Some(mark) = self.mark.clone().filter(|_| resume::may_go_on(&failure)) else {
-            return TakenUp::Lost(failure);
+            return Resumption::Lost(failure);
         };
         let (from, url) = (self.feed().length(), self.download.url());
         if from > self.had {
@@ -361,7 +361,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
             self.attempts += 1;
             debug!(url, from, attempt = self.attempts, error = failure.chain(), "it broke off");
             if let Err(ended) = self.pause(&failure).await {
-                return TakenUp::Lost(ended);
+                return Resumption::Lost(ended);
             }
             let mut request = self.job.head.clone();
             // Earlier copies are irrelevant here: only the rest of this body is requested.
@@ -370,27 +370,27 @@ impl<'a, A: Asks> Transfer<'a, A> {
             let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
             let answer = match self.unless_ended(ask).await {
                 Ok(Ok(answer)) => answer,
-                Ok(Err(lost @ Failure::Offline)) => return TakenUp::Lost(lost),
-                Ok(Err(lost)) if !lost.may_pass() => return TakenUp::Lost(lost),
+                Ok(Err(lost @ Failure::Offline)) => return Resumption::Lost(lost),
+                Ok(Err(lost)) if !lost.may_pass() => return Resumption::Lost(lost),
                 Ok(Err(passing)) => {
                     failure = passing;
                     continue;
                 }
-                Err(ended) => return TakenUp::Lost(ended),
+                Err(ended) => return Resumption::Lost(ended),
             };
             let status = answer.status();
             match mark.judge(status, answer.headers(), from) {
-                Rest::Joins { end, length } => {
+                RestMatch::Joins { end, length } => {
                     self.join(end, length);
-                    return TakenUp::Joined(answer.into_body());
+                    return Resumption::Joined(answer.into_body());
                 }
-                Rest::Afresh => return TakenUp::Changed(Some(Box::new(answer))),
-                Rest::Unfit => return TakenUp::Changed(None),
-                Rest::Trouble => failure = Failure::NotResumed(status),
-                Rest::Nothing => return TakenUp::Lost(Failure::NotResumed(status)),
+                RestMatch::Afresh => return Resumption::Changed(Some(Box::new(answer))),
+                RestMatch::Unfit => return Resumption::Changed(None),
+                RestMatch::Trouble => failure = Failure::NotResumed(status),
+                RestMatch::Nothing => return Resumption::Lost(Failure::NotResumed(status)),
             }
         }
-        TakenUp::Lost(failure)
+        Resumption::Lost(failure)
     }
 
     fn join(&mut self, end: Option<u64>, length: Option<u64>) {
@@ -423,7 +423,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         self.unless_ended(waited).await?
     }
 
-    async fn finish(mut self, trailers: Option<HeaderMap>, status: StatusCode) -> Outcome {
+    async fn finish(mut self, trailers: Option<HeaderMap>, status: StatusCode) -> DownloadEnd {
         let lines = trailers.as_ref().map(head::write_lines);
         let finished = match self.writer.take() {
             Some(writer) => {
@@ -436,16 +436,16 @@ impl<'a, A: Asks> Transfer<'a, A> {
             self.answer_get(post, get).await;
         }
         let url = self.download.url();
-        let outcome = match (finished, self.lost.take()) {
-            (Ok(()), None) if self.is_too_large => Outcome::NotKept(status, NotKept::TooLarge),
-            (Ok(()), None) => Outcome::Kept(status),
-            (Ok(()), Some(error)) => Outcome::Unkeepable(Arc::new(error)),
+        let outcome = match (finished, self.disk_error.take()) {
+            (Ok(()), None) if self.is_too_large => DownloadEnd::NotKept(status, NotKept::TooLarge),
+            (Ok(()), None) => DownloadEnd::Kept(status),
+            (Ok(()), Some(error)) => DownloadEnd::Unkeepable(Arc::new(error)),
             (Err(error), _) => {
                 warn!(url, error = error_chain(&error), "the page cannot be kept");
-                Outcome::Unkeepable(Arc::new(error))
+                DownloadEnd::Unkeepable(Arc::new(error))
             }
         };
-        if matches!(outcome, Outcome::Kept(_)) && self.supersedes {
+        if matches!(outcome, DownloadEnd::Kept(_)) && self.supersedes {
             let received = (self.received, self.job.head.headers());
             outdated::supersede(self.ground.store, &self.job.places, received).await;
         }
@@ -456,7 +456,7 @@ impl<'a, A: Asks> Transfer<'a, A> {
         if !self.last.is_empty() {
             self.feed().written(std::mem::take(&mut self.last));
         }
-        self.feed().finish(End::Whole(trailers.map(Arc::new)));
+        self.feed().finish(BodyEnd::Whole(trailers.map(Arc::new)));
         outcome
     }
 
@@ -469,9 +469,8 @@ impl<'a, A: Asks> Transfer<'a, A> {
     }
 
     /// Ends the transfer here, and saves its bytes as a segment.
-    async fn give_up(mut self, failure: Failure) -> Outcome {
-        // The following steps take a moment. A client that joined now would get a body that breaks
-        // off.
+    async fn give_up(mut self, failure: Failure) -> DownloadEnd {
+        // The next steps take a moment. A client that joined now would get a body that breaks off.
         self.feed().close();
         let bytes = self.feed().length();
         let keeps = match failure {
@@ -489,13 +488,13 @@ impl<'a, A: Asks> Transfer<'a, A> {
         // Only now: a client that retries at once resumes from the segment.
         self.ground.downloads.leave(self.download);
         let failure = Arc::new(failure);
-        self.feed().finish(End::Broken(Arc::clone(&failure)));
-        match self.lost.take() {
+        self.feed().finish(BodyEnd::Broken(Arc::clone(&failure)));
+        match self.disk_error.take() {
             // There are no readers, so the failed storage is the relevant error.
             Some(error) if matches!(*failure, Failure::Abandoned) => {
-                Outcome::Unkeepable(Arc::new(error))
+                DownloadEnd::Unkeepable(Arc::new(error))
             }
-            _ => Outcome::Failed(failure),
+            _ => DownloadEnd::Failed(failure),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wwwoffle_config::{Config, SizeLimit};
 
-use super::run::Ground;
+use super::run::DownloadContext;
 use super::{Download, Downloads};
 use crate::net::upstream::Failure;
 
@@ -50,7 +50,7 @@ impl LastRead {
 
 /// The limits while no client reads it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(super) struct UnreadLimits {
     /// Maximum bytes of a body of unknown length: `unread-size`.
     pub(super) size: u64,
     /// Time limit for such a body: `unread-time`.
@@ -59,7 +59,7 @@ pub(super) struct Bounds {
     pub(super) still: Duration,
 }
 
-impl Bounds {
+impl UnreadLimits {
     pub(super) fn of(config: &Config) -> Self {
         let size = match config.options.unread_size {
             SizeLimit::At(size) => size.bytes(),
@@ -107,7 +107,7 @@ impl Downloads {
 
 /// Resolves with the reason to end a download at once: a user stops it, or the mode is offline and
 /// no client reads it.
-pub(super) async fn ends<A>(ground: &Ground<'_, A>, download: &Download) -> Failure {
+pub(super) async fn ends<A>(ground: &DownloadContext<'_, A>, download: &Download) -> Failure {
     let mut is_stopped = download.is_stopped.subscribe();
     tokio::select! {
         biased;
@@ -118,7 +118,7 @@ pub(super) async fn ends<A>(ground: &Ground<'_, A>, download: &Download) -> Fail
 }
 
 /// Resolves when the mode is offline and no client reads the download.
-async fn offline<A>(ground: &Ground<'_, A>, download: &Download) {
+async fn offline<A>(ground: &DownloadContext<'_, A>, download: &Download) {
     let mut mode = ground.mode.watch();
     loop {
         // Cannot fail: the daemon holds the sender of the mode.
@@ -151,7 +151,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_and_stillness_of_an_unread_download_are_bounded() {
-        let bounds = Bounds::of(&Config::default());
+        let bounds = UnreadLimits::of(&Config::default());
         let download = left(&Downloads::default());
         let since = LastRead::now(&download);
         let judge = |total| bounds.judge(&download, since, total, false);
@@ -170,7 +170,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_download_that_drips_while_nothing_waits_for_it_ends() {
-        let bounds = Bounds::of(&Config::default());
+        let bounds = UnreadLimits::of(&Config::default());
         let download = left(&Downloads::default());
         download.progress.at(1_000_000);
         let since = LastRead::now(&download);

@@ -10,15 +10,17 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::begin::carry_out;
 use super::faulty::Faulty;
-use super::run::{Asks, Ground, Patience};
-use super::unread::Bounds;
-use super::{Allowance, Download, Downloads, FeedReader, Job, Joined, Leaving, Outcome};
+use super::run::{DownloadContext, OriginClient, Patience};
+use super::unread::UnreadLimits;
+use super::{
+    Allowance, Download, DownloadEnd, DownloadJob, Downloads, FeedReader, Joined, LeavingRules,
+};
 use crate::base::mode::{Mode, ModeSwitch};
 use crate::base::owner::{Owner, Places};
 use crate::base::tasks::Tasks;
 use crate::net::upstream::{Origin, Scheme};
-use crate::proxy::choose::About;
-use crate::proxy::keep::Keeping;
+use crate::proxy::choose::Revalidation;
+use crate::proxy::keep::StorageRules;
 use crate::storage::store::Store;
 
 /// Maximum number of consecutive attempts without progress.
@@ -28,7 +30,7 @@ pub(super) const ATTEMPTS: usize = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The context of downloads of one page, with `asks` as its origin.
-pub(super) struct World<A> {
+pub(super) struct DownloadTestBed<A> {
     pub(super) asks: A,
     pub(super) store: Store,
     pub(super) downloads: Downloads,
@@ -36,12 +38,12 @@ pub(super) struct World<A> {
     pub(super) disk: Arc<Faulty>,
     pub(super) places: Arc<Places>,
     tasks: Tasks,
-    leaving: Leaving,
+    leaving: LeavingRules,
     _root: tempfile::TempDir,
 }
 
-impl<A: Asks + Send + 'static> World<A> {
-    pub(super) fn new(asks: A, leaving: Leaving) -> Arc<Self> {
+impl<A: OriginClient + Send + 'static> DownloadTestBed<A> {
+    pub(super) fn new(asks: A, leaving: LeavingRules) -> Arc<Self> {
         let root = tempfile::tempdir().unwrap();
         let disk = Arc::new(Faulty::default());
         let options = Options { durability: Durability::None, ..Options::default() };
@@ -81,27 +83,31 @@ impl<A: Asks + Send + 'static> World<A> {
         let reader = download.feed().read().unwrap();
         let (world, download) = (Arc::clone(self), Arc::clone(download));
         self.tasks.spawn(Box::pin(async move {
-            let _ended = world.carry_out(download, About::default()).await;
+            let _ended = world.carry_out(download, Revalidation::default()).await;
         }));
         reader
     }
 
     /// Runs a download with a revalidation, and returns its outcome.
-    pub(super) async fn carry_out(&self, download: Arc<Download>, about: About) -> Outcome {
-        let unread = Bounds { size: u64::MAX, time: Duration::MAX, still: Duration::MAX };
+    pub(super) async fn carry_out(
+        &self,
+        download: Arc<Download>,
+        about: Revalidation,
+    ) -> DownloadEnd {
+        let unread = UnreadLimits { size: u64::MAX, time: Duration::MAX, still: Duration::MAX };
         let patience = Patience { attempts: ATTEMPTS, pause: PAUSE, most: u64::MAX, unread };
         let Self { asks, store, downloads, mode, tasks, .. } = self;
         let local = &LocalHost::default();
-        let ground = Ground { asks, store, local, downloads, mode, tasks, patience };
+        let ground = DownloadContext { asks, store, local, downloads, mode, tasks, patience };
         let url = CanonicalUrl::parse(self.places.public.url(), local).unwrap();
         let config = Config::default();
-        let job = Job {
+        let job = DownloadJob {
             places: Arc::clone(&self.places),
             origin: Origin::here(Scheme::Http, "h.example", 80),
             head: Request::new(()),
             body: None,
             kept: None,
-            keeping: Keeping::of(&config, &UrlParts::of(&url), &HeaderMap::new()),
+            keeping: StorageRules::of(&config, &UrlParts::of(&url), &HeaderMap::new()),
             answers: None,
             about,
             allowance: Allowance::default(),

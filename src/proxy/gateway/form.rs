@@ -7,15 +7,15 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
 use super::super::body::Body;
-use super::super::{Unread, ask, read_whole, reply};
-use super::{Guest, Wanted};
+use super::super::{BodyReadError, ask, read_whole, reply};
+use super::{GatewayClient, GatewayRequest};
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::page::gateway as pages;
 use crate::page::gateway::Send;
-use crate::page::guard::{Asked, OtherSites, Over, Scope, Token, Verdict, guard};
+use crate::page::guard::{ActionScope, Attempt, GuardVerdict, OtherSites, Over, Token, guard};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
 
@@ -30,21 +30,21 @@ pub(crate) struct Posted {
     owner: Owner,
 }
 
-impl Guest {
+impl GatewayClient {
     /// Handles a form of a page. Offline it is forwarded, because the proxy itself asks before it
     /// queues a form, and [`super::Gate::instead`] handles forms for hosts of the local network.
     /// Otherwise the response is the question.
     pub(super) async fn posted(
         &self,
-        wanted: Wanted,
+        wanted: GatewayRequest,
         parts: &Parts,
         incoming: Incoming,
-    ) -> Result<Wanted, Response<Body>> {
+    ) -> Result<GatewayRequest, Response<Body>> {
         let body = self.body(parts, incoming).await?;
-        let Wanted { url, method, mut fields, .. } = wanted;
+        let GatewayRequest { url, method, mut fields, .. } = wanted;
         fields.insert(CONTENT_LENGTH, body.len().into());
         if self.reader.mode == Mode::Offline {
-            return Ok(Wanted { url, method, fields, form: Some(body), is_unasked: true });
+            return Ok(GatewayRequest { url, method, fields, form: Some(body), is_unasked: true });
         }
         Err(self.question(url, fields, body))
     }
@@ -81,14 +81,14 @@ impl Guest {
         &self,
         parts: &Parts,
         incoming: Incoming,
-    ) -> Result<Wanted, Response<Body>> {
+    ) -> Result<GatewayRequest, Response<Body>> {
         if parts.method != Method::POST {
             return Err(self.told(&Message::MethodNotAllowed { method: parts.method.as_str() }));
         }
         let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let body = self.body(parts, incoming).await?;
-        let form =
-            Form::parse(content_type, &body).map_err(|error| self.bad(&error.to_string()))?;
+        let form = SubmittedForm::parse(content_type, &body)
+            .map_err(|error| self.bad(&error.to_string()))?;
         let ticket = form.value("ticket").unwrap_or_default();
         let token = match form.value("token") {
             None | Some("") => Token::Absent,
@@ -103,7 +103,7 @@ impl Guest {
             // A repeated field is invalid.
             Some(first.to_str().ok().filter(|_| values.next().is_none()).unwrap_or_default())
         };
-        let asked = Asked {
+        let asked = Attempt {
             over: Over::Tcp,
             safe_method: false,
             host_is_ours: true,
@@ -112,11 +112,11 @@ impl Guest {
             origin: field(&ORIGIN),
             our_origin: self.shell.origin.as_str(),
             token,
-            scope: Scope::General,
+            scope: ActionScope::General,
             // Every client that may use the proxy may confirm.
             lacks: None,
         };
-        if let Verdict::Refuse(refusal) = guard(&asked) {
+        if let GuardVerdict::Refuse(refusal) = guard(&asked) {
             return Err(self.told(&Message::Forbidden(refusal)));
         }
         let posted = self.context.confirmations.posted.redeem(ticket, clock::now());
@@ -126,7 +126,13 @@ impl Guest {
             *response.status_mut() = StatusCode::GONE;
             return Err(response);
         };
-        Ok(Wanted { url, method: Method::POST, fields, form: Some(body), is_unasked: false })
+        Ok(GatewayRequest {
+            url,
+            method: Method::POST,
+            fields,
+            form: Some(body),
+            is_unasked: false,
+        })
     }
 
     async fn body(&self, parts: &Parts, incoming: Incoming) -> Result<Bytes, Response<Body>> {
@@ -135,8 +141,8 @@ impl Guest {
         }
         let patience = self.context.base.config().options.socket_timeout;
         Box::pin(read_whole(incoming, patience)).await.map_err(|unread| match unread {
-            Unread::Broken => reply::plain(400, "the request's body ended early"),
-            Unread::Stalled => reply::plain(408, "the request's body did not come"),
+            BodyReadError::Broken => reply::plain(400, "the request's body ended early"),
+            BodyReadError::Stalled => reply::plain(408, "the request's body did not come"),
         })
     }
 }

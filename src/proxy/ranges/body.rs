@@ -28,7 +28,7 @@ pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<BodyPiece>) -
         None => kept.entry.verified(),
     };
     let (store, kept) = (store.clone(), Arc::clone(kept));
-    let reading = Reading { store, kept, verified, left: stretches.into() };
+    let reading = RangeReader { store, kept, verified, left: stretches.into() };
     let frames = stream::unfold(Some(reading), |reading| async move {
         reading?.next().await.map_or_else(
             |error| Some((Err(BoxError::from(error)), None)),
@@ -39,7 +39,7 @@ pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<BodyPiece>) -
 }
 
 /// A body being read.
-struct Reading {
+struct RangeReader {
     store: Store,
     kept: Arc<Kept>,
     verified: Verified,
@@ -47,7 +47,7 @@ struct Reading {
     left: VecDeque<BodyPiece>,
 }
 
-impl Reading {
+impl RangeReader {
     async fn next(mut self) -> Result<Option<(Bytes, Self)>, BodyError> {
         let span = match self.left.pop_front() {
             None => return Ok(None),

@@ -29,7 +29,7 @@ use crate::proxy::ask::Ask;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::conditional::{self, Conditions};
 use crate::proxy::context::ProxyContext;
-use crate::proxy::download::{End, Feed};
+use crate::proxy::download::{BodyEnd, Feed};
 use crate::proxy::freshen::variant;
 use crate::proxy::keep::NotKept;
 use crate::proxy::pass;
@@ -195,7 +195,7 @@ struct Receiving {
 }
 
 /// The gathered bytes, and perhaps the end.
-struct Gathered {
+struct GatheredRange {
     stretch: Vec<Bytes>,
     end: Option<Result<(), Failure>>,
 }
@@ -207,10 +207,10 @@ impl Receiving {
             let gathered = tokio::select! {
                 gathered = gather(&mut body) => gathered,
                 () = feed.abandoned() => {
-                    Gathered { stretch: Vec::new(), end: Some(Err(Failure::Abandoned)) }
+                    GatheredRange { stretch: Vec::new(), end: Some(Err(Failure::Abandoned)) }
                 }
             };
-            let Gathered { stretch, end } = self.with_end(gathered, &mut body).await;
+            let GatheredRange { stretch, end } = self.with_end(gathered, &mut body).await;
             if !stretch.is_empty() {
                 match context.storage.store.write(self.writer, stretch).await {
                     Ok((writer, stretch)) => {
@@ -222,7 +222,7 @@ impl Receiving {
                     }
                     Err((error, stretch)) => {
                         warn!(error = error_chain(&error), "a part cannot be kept any further");
-                        return pass_rest(&feed, Gathered { stretch, end }, body).await;
+                        return pass_rest(&feed, GatheredRange { stretch, end }, body).await;
                     }
                 }
             }
@@ -234,7 +234,7 @@ impl Receiving {
 
     /// After all expected bytes, waits a moment for the end: a client with the last byte may send
     /// its next request at once, and must find the stored segment.
-    async fn with_end(&self, mut gathered: Gathered, body: &mut AnswerBody) -> Gathered {
+    async fn with_end(&self, mut gathered: GatheredRange, body: &mut AnswerBody) -> GatheredRange {
         let came: usize = gathered.stretch.iter().map(Bytes::len).sum();
         let came = self.writer.written().saturating_add(u64::try_from(came).unwrap_or(u64::MAX));
         if gathered.end.is_none() && came == self.expected {
@@ -280,8 +280,8 @@ impl Receiving {
             feed.written(last);
         }
         feed.finish(match end {
-            Ok(()) => End::Whole(None),
-            Err(failure) => End::Broken(Arc::new(failure)),
+            Ok(()) => BodyEnd::Whole(None),
+            Err(failure) => BodyEnd::Broken(Arc::new(failure)),
         });
         if let Err(error) = finished {
             warn!(error = error_chain(&error), "a part cannot be kept");
@@ -321,8 +321,8 @@ fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
 }
 
 /// Waits for bytes, then takes all that are available, up to [`STRETCH`].
-async fn gather(body: &mut AnswerBody) -> Gathered {
-    let mut gathered = Gathered { stretch: Vec::new(), end: None };
+async fn gather(body: &mut AnswerBody) -> GatheredRange {
+    let mut gathered = GatheredRange { stretch: Vec::new(), end: None };
     let mut size = 0;
     let mut next = body.frame().await;
     loop {
@@ -348,18 +348,18 @@ async fn gather(body: &mut AnswerBody) -> Gathered {
 }
 
 /// After a disk failure: delivers the rest of the body to its reader only.
-async fn pass_rest(feed: &Feed, mut gathered: Gathered, mut body: AnswerBody) {
+async fn pass_rest(feed: &Feed, mut gathered: GatheredRange, mut body: AnswerBody) {
     feed.spill();
     loop {
         for chunk in gathered.stretch {
             if !feed.push(chunk).await {
-                return feed.finish(End::Broken(Arc::new(Failure::Abandoned)));
+                return feed.finish(BodyEnd::Broken(Arc::new(Failure::Abandoned)));
             }
         }
         match gathered.end {
             None => gathered = gather(&mut body).await,
-            Some(Ok(())) => return feed.finish(End::Whole(None)),
-            Some(Err(failure)) => return feed.finish(End::Broken(Arc::new(failure))),
+            Some(Ok(())) => return feed.finish(BodyEnd::Whole(None)),
+            Some(Err(failure)) => return feed.finish(BodyEnd::Broken(Arc::new(failure))),
         }
     }
 }

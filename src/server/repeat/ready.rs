@@ -16,7 +16,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use crate::base::owner::Owner;
 use crate::base::statistics::Given;
 use crate::proxy::body::WholeBody;
-use crate::proxy::repeat::Grounds;
+use crate::proxy::repeat::ReplayConditions;
 use crate::proxy::site::Door;
 use crate::proxy::visitor::Visitor;
 use crate::server::context::ServerContext;
@@ -52,7 +52,7 @@ impl Whence {
 pub struct Ready {
     whence: Whence,
     request: Bytes,
-    grounds: Grounds,
+    grounds: ReplayConditions,
     pub(super) head: Bytes,
     pub(super) body: Bytes,
     given: Option<Given>,
@@ -66,7 +66,7 @@ impl Ready {
         given: Option<&Given>,
         answer: &mut Response<B>,
     ) -> Option<Self> {
-        let grounds = answer.extensions_mut().remove::<Grounds>()?;
+        let grounds = answer.extensions_mut().remove::<ReplayConditions>()?;
         let WholeBody(body) = answer.extensions_mut().remove()?;
         if !may_be_repeated(&request) {
             return None;

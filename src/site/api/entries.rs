@@ -16,7 +16,7 @@ use crate::api::{EntryItem, Info, What};
 use crate::base::owner::{BadOwner, Owner};
 use crate::fetch::held::Holder;
 use crate::net::upstream::BoxError;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::{self, Body};
 use crate::site::context::SiteContext;
 
@@ -79,9 +79,9 @@ pub(super) fn asked_url(
     Ok((url.to_owned(), owner(caller, form.value("owner"))?))
 }
 
-pub(super) fn read(arguments: Option<&str>) -> Result<Form, Fault> {
+pub(super) fn read(arguments: Option<&str>) -> Result<SubmittedForm, Fault> {
     let arguments = arguments.unwrap_or_default().as_bytes();
-    Form::parse(Some("application/x-www-form-urlencoded"), arguments)
+    SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
         .map_err(|error| Fault::bad(error.to_string()))
 }
 

@@ -7,7 +7,7 @@ use hyper::{Method, StatusCode};
 use super::super::caller::BadBody;
 use crate::base::error_chain::error_chain;
 use crate::base::shown;
-use crate::page::guard::Refusal;
+use crate::page::guard::GuardRefusal;
 
 /// An answer that says no.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl Fault {
     }
 }
 
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
+impl From<GuardRefusal> for Fault {
+    fn from(refusal: GuardRefusal) -> Self {
         Self::new(StatusCode::FORBIDDEN, refusal.to_string())
     }
 }

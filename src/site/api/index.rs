@@ -17,7 +17,7 @@ use crate::api::{IndexPage, ReindexEvent, ReindexRequest, SearchPage};
 use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
 use crate::net::upstream::BoxError;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::pages::lists::untold;
 use crate::storage::lists::found::{self, Source};
@@ -34,7 +34,7 @@ const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 /// What is asked for, by the arguments of a URL.
 pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
     let arguments = arguments.unwrap_or_default().as_bytes();
-    let form = Form::parse(Some("application/x-www-form-urlencoded"), arguments)
+    let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
         .map_err(|error| untold(&error.to_string()))?;
     Wanted::parse(|name| form.value(name))
 }

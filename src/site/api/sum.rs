@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use crate::api::{Event, Held, Whole};
 use crate::fetch::gauge::Gauge;
-use crate::proxy::download::Shown;
+use crate::proxy::download::ProgressSnapshot;
 
 /// How many causes are told of what is held back.
 const MOST_CAUSES: usize = 10;
@@ -53,7 +53,7 @@ pub(super) fn held_back(held: Option<Vec<(Held, u64)>>) -> impl Iterator<Item = 
 }
 
 /// How far a download has come.
-pub(super) fn progress(url: &str, shown: &Shown) -> Event {
+pub(super) fn progress(url: &str, shown: &ProgressSnapshot) -> Event {
     Event::Progress {
         url: url.to_owned(),
         bytes: shown.bytes,

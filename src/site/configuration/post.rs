@@ -13,7 +13,7 @@ use super::{Seen, Where, builder, index, option};
 use crate::base::error_chain::error_chain;
 use crate::base::live::{Change, Done, blocking};
 use crate::base::shown;
-use crate::page::form::{Form, LONGEST_FORM};
+use crate::page::form::{LONGEST_FORM, SubmittedForm};
 use crate::page::links;
 use crate::proxy::body::Body;
 use crate::site::pages::configuration::Item;
@@ -40,7 +40,7 @@ pub(super) async fn submit(
         Ok(whole) => whole,
         Err(error) => return Ok(bad(caller, error.status(), &error.to_string())),
     };
-    let form = match Form::parse(content_type, &whole) {
+    let form = match SubmittedForm::parse(content_type, &whole) {
         Ok(form) => form,
         Err(error) => return Ok(bad(caller, StatusCode::BAD_REQUEST, &error.to_string())),
     };
@@ -66,14 +66,18 @@ fn bad(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> {
 }
 
 /// The text that a form is meant for.
-fn expected(form: &Form) -> Option<Stamp> {
+fn expected(form: &SubmittedForm) -> Option<Stamp> {
     form.value("stamp")?.parse().ok()
 }
 
 const NO_STAMP: &str =
     "the form does not say which text of the file it is meant for: load the page again";
 
-async fn edit(caller: &Caller, item: Item, form: &Form) -> Result<Response<Body>, ChangeError> {
+async fn edit(
+    caller: &Caller,
+    item: Item,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, ChangeError> {
     let Some(act) = form.value("do").and_then(Act::named) else {
         return Ok(bad(caller, StatusCode::BAD_REQUEST, "expected a form of the option's page"));
     };
@@ -122,7 +126,7 @@ fn told(faults: &Faults) -> Vec<String> {
 }
 
 /// Whether the fields of a form can stand in a page, for a person to send them again.
-fn fits_again(form: &Form) -> bool {
+fn fits_again(form: &SubmittedForm) -> bool {
     form.fields().all(|(_, value)| value.lines().all(|line| shown::line(line) == line))
 }
 
@@ -140,7 +144,7 @@ fn refused(
     seen: &Seen,
     item: Item,
     act: Act,
-    form: &Form,
+    form: &SubmittedForm,
     faults: Vec<String>,
 ) -> Response<Body> {
     let value = if item.option.is_secret { "" } else { form.value("value").unwrap_or_default() };
@@ -154,12 +158,12 @@ fn refused(
     caller.page(option(caller, seen, item, None, Some(&refused)))
 }
 
-fn number(form: &Form, name: &str) -> Option<usize> {
+fn number(form: &SubmittedForm, name: &str) -> Option<usize> {
     form.value(name)?.parse().ok()
 }
 
 /// The edit that a form asks for.
-fn wanted(seen: &Seen, item: Item, act: Act, form: &Form) -> Result<Edit, String> {
+fn wanted(seen: &Seen, item: Item, act: Act, form: &SubmittedForm) -> Result<Edit, String> {
     let Item { section, option } = item;
     let typed = form.value("value").unwrap_or_default();
     let (name, key) = (section.name.to_owned(), option.key.to_owned());
@@ -202,7 +206,7 @@ fn wanted(seen: &Seen, item: Item, act: Act, form: &Form) -> Result<Edit, String
 }
 
 /// The URL-SPECIFICATIONs of a rule, one to a line. Those it has, `known`, may be the file of a list.
-fn urls(form: &Form, known: &[String]) -> Result<Vec<String>, String> {
+fn urls(form: &SubmittedForm, known: &[String]) -> Result<Vec<String>, String> {
     let typed = form.value("urls").unwrap_or_default();
     let lines = typed.lines().map(str::trim).filter(|line| !line.is_empty());
     let urls: Vec<String> = lines.map(str::to_owned).collect();
@@ -217,7 +221,7 @@ fn urls(form: &Form, known: &[String]) -> Result<Vec<String>, String> {
     Ok(urls)
 }
 
-async fn undo(caller: &Caller, form: &Form) -> Result<Response<Body>, ChangeError> {
+async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, ChangeError> {
     let Some(expected) = expected(form) else {
         return Ok(bad(caller, StatusCode::BAD_REQUEST, NO_STAMP));
     };
@@ -250,7 +254,7 @@ struct Told<'a> {
 async fn conflict(
     caller: &Caller,
     told: Told<'_>,
-    form: &Form,
+    form: &SubmittedForm,
     may_repeat: bool,
 ) -> Result<Response<Body>, ChangeError> {
     let context = &caller.context;
@@ -293,7 +297,7 @@ async fn conflict(
 }
 
 /// Puts a URL-SPECIFICATION together, and leads to what it can be used for.
-fn specification(caller: &Caller, form: &Form) -> Response<Body> {
+fn specification(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     let chosen_or_typed = |name: &str, other: &str| {
         let chosen = form.value(name).unwrap_or_default();
         let typed = form.value(other).unwrap_or_default();

@@ -15,7 +15,7 @@ use super::super::removed;
 use super::{NotDone, back, of_host, of_url, read};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::pages::lists::whole as page;
 use crate::site::pages::lists::whole::{Found, LIST, UNTIL, is_for_good};
@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Asks whether all of a list is to be deleted: of the list in `list`, or, as in 2.9, of the host of a URL.
 pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let form = Form::parse(
+    let form = SubmittedForm::parse(
         Some("application/x-www-form-urlencoded"),
         arguments.unwrap_or_default().as_bytes(),
     );
@@ -73,7 +73,7 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
 /// Deletes it, as the form of that page says, and leads back to the list.
 pub(in crate::site) async fn delete(
     caller: &Caller,
-    form: &Form,
+    form: &SubmittedForm,
 ) -> Result<Response<Body>, NotDone> {
     let list = back(form.value(LIST));
     let (_, mut wanted) = part(list).ok_or(NotDone::Nothing)?;
@@ -110,7 +110,7 @@ pub(in crate::site) async fn delete(
 pub(in crate::site) async fn send(
     caller: &Caller,
     format: Format,
-    form: &Form,
+    form: &SubmittedForm,
 ) -> Result<Response<Body>, NotDone> {
     let (_, wanted) = of_entries(back(form.value(LIST))).ok_or(NotDone::Nothing)?;
     let (gathered, is_all) = gather(caller, &wanted, Gathered::up_to(MOST_EXPORTED), None)

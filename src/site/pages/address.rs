@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::base::text::{Text, say};
-use crate::page::fault::Fault;
+use crate::page::fault::FormFault;
 use crate::page::{Page, Shell, Templates};
 
 /// Which page is to be seen.
@@ -52,7 +52,7 @@ struct View<'a> {
     title: Text,
     path: &'static str,
     value: &'a str,
-    faults: Vec<Fault>,
+    faults: Vec<FormFault>,
 }
 
 /// Makes the page; `typed` is what was given that is no address of the web.
@@ -60,7 +60,7 @@ struct View<'a> {
 pub fn page(templates: &Templates, shell: &Shell, about: About, typed: Option<&str>) -> Page {
     let fault = |_| {
         let text = say("This takes the address of a page, such as {example}.");
-        Fault::new("url", text.with("example", "https://www.example.org/"))
+        FormFault::new("url", text.with("example", "https://www.example.org/"))
     };
     let view = View {
         title: about.title(),

@@ -13,8 +13,8 @@ use crate::base::text::{Text, count, say};
 use crate::page::certificates::ChainView;
 use crate::page::links;
 use crate::page::{Page, Shell, Templates};
-use crate::proxy::last::Last;
-use crate::proxy::rehearsal::Would;
+use crate::proxy::last::LastAction;
+use crate::proxy::rehearsal::PredictedAction;
 use crate::storage::store::timestamp;
 
 /// Parts of one state that are listed; the others are counted.
@@ -37,9 +37,9 @@ pub struct More {
     /// How many versions are kept of it, the one that is served among them.
     pub versions: Option<usize>,
     /// What was done the last time whoever asks here asked for it.
-    pub last: Option<Last>,
+    pub last: Option<LastAction>,
     /// What would be done if they did now.
-    pub would: Option<Would>,
+    pub would: Option<PredictedAction>,
     /// Whether a request for it is on the queue of whoever asks.
     pub queued: bool,
     /// What was just done with it.
@@ -236,7 +236,7 @@ pub fn request_page(templates: &Templates, shell: &Shell, told: &Exchange) -> Pa
 }
 
 impl LastView {
-    fn new(last: &Last, shell: &Shell) -> Self {
+    fn new(last: &LastAction, shell: &Shell) -> Self {
         Self {
             at: ShownTime::new(timestamp(last.at), &shell.zone),
             method: shown::text(last.method.as_str()),

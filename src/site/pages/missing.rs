@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::base::shown::ShownUrl;
-use crate::page::ways::{Fetch, FetchView, Like, LikeView, Way};
+use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
 use crate::page::{Page, Shell, Templates};
 
 /// What the page says.
@@ -16,7 +16,7 @@ pub struct Missing<'a> {
     /// Whether older versions of it are.
     pub has_versions: bool,
     /// What is kept that is like it.
-    pub likes: &'a [Like],
+    pub likes: &'a [SimilarPage],
     /// The general token.
     pub token: &'a str,
 }
@@ -26,30 +26,31 @@ struct View {
     url: ShownUrl,
     is_kept: bool,
     has_versions: bool,
-    likes: Vec<LikeView>,
-    fetch: Option<FetchView>,
-    ways: Vec<Way>,
+    likes: Vec<SimilarPageView>,
+    fetch: Option<FetchOfferView>,
+    ways: Vec<PageLink>,
 }
 
 /// Makes the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, missing: &Missing<'_>) -> Page {
     let url = missing.url;
-    let versions = (missing.has_versions || missing.is_kept).then(|| Way::versions(url)).flatten();
+    let versions =
+        (missing.has_versions || missing.is_kept).then(|| PageLink::versions(url)).flatten();
     let ways = [
         versions,
-        Way::about(url),
-        Way::host(url),
-        Way::words(url),
-        Way::choices(url),
-        Way::rules(url),
+        PageLink::about(url),
+        PageLink::host(url),
+        PageLink::words(url),
+        PageLink::choices(url),
+        PageLink::rules(url),
     ];
     let view = View {
         url: ShownUrl::new(url),
         is_kept: missing.is_kept,
         has_versions: missing.has_versions,
-        likes: missing.likes.iter().map(|like| LikeView::new(like, shell)).collect(),
-        fetch: FetchView::new(&Fetch { url, token: missing.token }, shell),
+        likes: missing.likes.iter().map(|like| SimilarPageView::new(like, shell)).collect(),
+        fetch: FetchOfferView::new(&FetchOffer { url, token: missing.token }, shell),
         ways: ways.into_iter().flatten().collect(),
     };
     templates.page("missing.html", 200, shell, &view)
@@ -61,8 +62,8 @@ mod tests {
     use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
     use wwwoffle_http::caching::like::Likeness;
 
-    fn like(url: &str) -> Like {
-        Like { likeness: Likeness::Slash, url: url.to_owned(), version: (time(), time()) }
+    fn like(url: &str) -> SimilarPage {
+        SimilarPage { likeness: Likeness::Slash, url: url.to_owned(), version: (time(), time()) }
     }
 
     #[test]

@@ -15,8 +15,8 @@ use crate::api::{MonitorItem, VersionDiff};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
-use crate::page::fault::{self, Fault};
-use crate::page::form::Form;
+use crate::page::fault::{self, FormFault};
+use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::page::{Page, Shell, Templates};
 use crate::storage::versions::diff::{Diff, Sort};
@@ -222,7 +222,7 @@ struct OptionsView<'a> {
     versions: String,
     max_versions: u16,
     links: LinksView,
-    faults: &'a [Fault],
+    faults: &'a [FormFault],
 }
 
 /// A box that is checked or not.
@@ -280,8 +280,8 @@ pub fn options(templates: &Templates, shell: &Shell, options: &Options<'_>) -> P
 pub fn options_again(
     templates: &Templates,
     shell: &Shell,
-    form: &Form,
-    faults: &[Fault],
+    form: &SubmittedForm,
+    faults: &[FormFault],
     (most, token): (u16, &str),
 ) -> Page {
     let value = |name: &str| form.value(name).unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::api::{ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::page::{Page, Shell, Templates};
 
 /// Where it is.
@@ -39,7 +39,7 @@ impl Asked {
     #[must_use]
     pub fn parse(arguments: Option<&str>) -> Self {
         let arguments = arguments.unwrap_or_default().as_bytes();
-        let form = Form::parse(Some("application/x-www-form-urlencoded"), arguments);
+        let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments);
         let form = form.unwrap_or_default();
         let state = form.value("state");
         let page = form.value("page").and_then(|page| page.parse().ok());

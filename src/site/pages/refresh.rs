@@ -11,7 +11,7 @@ use crate::api::runs::{Failed, RunItem};
 use crate::api::scope::Scope;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
-use crate::page::fault::{self, Fault};
+use crate::page::fault::{self, FormFault};
 use crate::page::{Page, Shell, Templates};
 
 /// Downloads that are listed; the others are counted.
@@ -30,7 +30,7 @@ struct OptionsView<'a> {
     force: bool,
     parts: Vec<PartView>,
     plan: Option<PlanView>,
-    faults: &'a [Fault],
+    faults: &'a [FormFault],
 }
 
 /// How far links are followed, as a form has it.
@@ -111,7 +111,7 @@ pub fn options_again(
     shell: &Shell,
     asked: &Asked,
     depth: &str,
-    faults: &[Fault],
+    faults: &[FormFault],
     token: &str,
 ) -> Page {
     form(templates, shell, (asked, shown::text(depth)), faults, (token, None))
@@ -121,7 +121,7 @@ fn form(
     templates: &Templates,
     shell: &Shell,
     (asked, depth): (&Asked, String),
-    faults: &[Fault],
+    faults: &[FormFault],
     (token, plan): (&str, Option<&RunPlan>),
 ) -> Page {
     let aim = &asked.aim;
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_beside_its_field() {
-        let faults = ["url", "depth", "method"].map(|field| Fault::new(field, say("none")));
+        let faults = ["url", "depth", "method"].map(|field| FormFault::new(field, say("none")));
         for text in &hostile() {
             let asked = Asked { url: as_key(text).to_owned(), aim: Aim::default() };
             let page = options_again(&templates(), &shell(), &asked, text, &faults, "token-1");

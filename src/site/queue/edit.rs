@@ -11,7 +11,7 @@ use super::super::status;
 use super::{back, prioritize};
 use crate::api::aim::{Aim, Asked, PartClass};
 use crate::fetch::recurse::begin_at;
-use crate::page::form::Form;
+use crate::page::form::SubmittedForm;
 use crate::page::undone;
 use crate::proxy::body::Body;
 use crate::proxy::target;
@@ -33,7 +33,8 @@ struct Bring {
 /// Shows the form for the request of the argument `key`.
 pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let text = arguments.unwrap_or_default().as_bytes();
-    let form = Form::parse(Some("application/x-www-form-urlencoded"), text).unwrap_or_default();
+    let form =
+        SubmittedForm::parse(Some("application/x-www-form-urlencoded"), text).unwrap_or_default();
     let Some(request) = named(caller, &form) else { return gone(caller) };
     let (context, shell) = (&caller.context, &caller.shell);
     let bring = bring(caller, &request);
@@ -45,7 +46,10 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
 }
 
 /// Changes the request of the field `key` to what the form says; what it does not say stays.
-pub(in crate::site) async fn save(caller: &Caller, form: &Form) -> Result<Response<Body>, NotDone> {
+pub(in crate::site) async fn save(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, NotDone> {
     let Some(request) = named(caller, form) else { return Ok(gone(caller)) };
     let key = request.place.key();
     if let Some(priority) = form.value("priority").and_then(|word| word.parse::<Priority>().ok())
@@ -89,7 +93,7 @@ fn is_other(aim: &Aim, than: &Aim) -> bool {
 }
 
 /// The request of the field `key`, if it is there and the caller's.
-fn named(caller: &Caller, form: &Form) -> Option<OutgoingSummary> {
+fn named(caller: &Caller, form: &SubmittedForm) -> Option<OutgoingSummary> {
     let key = form.value("key")?.parse().ok()?;
     let known = caller.context.storage.store.spool().queue().summary(&key)?;
     caller.may_see_queued(&known.place).then_some(known)

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::scale::scaled;
 use super::shared::SharedUses;
-use super::way::{ExpiryMark, Expiry, as_long_as, way};
+use super::way::{Expiry, ExpiryMark, as_long_as, way};
 use super::{Candidate, Fate, Limits, NeedMark, Plan, Role, Site, Sum, life};
 
 /// Gathers candidates for a plan.
@@ -183,7 +183,13 @@ impl Needs {
     }
 
     /// What has this name is needed so long; `told` is told what changes by it.
-    fn need(&mut self, name: u64, way: ExpiryMark, is_known: bool, told: &mut dyn FnMut(u32, &WeighedEntry)) {
+    fn need(
+        &mut self,
+        name: u64,
+        way: ExpiryMark,
+        is_known: bool,
+        told: &mut dyn FnMut(u32, &WeighedEntry),
+    ) {
         let half = first_half(name);
         let from = self.names.partition_point(|(known, _)| *known < half);
         for (known, number) in self.names.get(from..).unwrap_or_default() {
@@ -214,7 +220,8 @@ impl Needs {
         mut parts_of: impl FnMut(usize) -> Result<Vec<u64>, E>,
     ) -> Result<(), E> {
         // From pages through parts: what is reached so is known to be needed.
-        let begin = |one: &WeighedEntry| if one.is_part { one.is_known } else { one.need < one.own };
+        let begin =
+            |one: &WeighedEntry| if one.is_part { one.is_known } else { one.need < one.own };
         self.spread(begin, true, &mut parts_of)?;
         self.note_sites();
         // From parts that may be needed by what nobody knows: what they need is no better known for it.

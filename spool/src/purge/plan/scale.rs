@@ -16,7 +16,10 @@ pub(super) struct Scaling {
 }
 
 /// The share at which entries go; `ways` has each with its bytes.
-pub(super) fn scaled(ways: &(impl Iterator<Item = (Expiry, u64)> + Clone), limits: &Limits) -> Scaling {
+pub(super) fn scaled(
+    ways: &(impl Iterator<Item = (Expiry, u64)> + Clone),
+    limits: &Limits,
+) -> Scaling {
     let add = |sum: u64, (_, size): (Expiry, u64)| sum.saturating_add(size);
     let total = ways.clone().fold(0, add);
     let going = ways.clone().filter(|(way, _)| goes_by_itself(*way)).fold(0, add);
@@ -33,7 +36,8 @@ pub(super) fn scaled(ways: &(impl Iterator<Item = (Expiry, u64)> + Clone), limit
         _ => ONE,
     };
     let share = for_size.min(for_room);
-    let goes = |way: Expiry| matches!(way, Expiry::Share(own) if own >= share) || goes_by_itself(way);
+    let goes =
+        |way: Expiry| matches!(way, Expiry::Share(own) if own >= share) || goes_by_itself(way);
     let freed = ways.clone().filter(|(way, _)| goes(*way)).fold(0, add);
     Scaling { share, missing: above.max(below).saturating_sub(freed) }
 }
@@ -48,7 +52,11 @@ fn goes_by_itself(way: Expiry) -> bool {
 
 /// The largest share, at most one, at which so many bytes go, and how many are missing at any. `going` go in any
 /// case.
-fn scale(ways: impl Iterator<Item = (Expiry, u64)> + Clone, going: u64, to_free: u64) -> (u32, u64) {
+fn scale(
+    ways: impl Iterator<Item = (Expiry, u64)> + Clone,
+    going: u64,
+    to_free: u64,
+) -> (u32, u64) {
     let young = ways.filter_map(|(way, size)| match way {
         Expiry::Share(share) if share < ONE => Some((share, size)),
         _ => None,

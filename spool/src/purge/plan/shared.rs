@@ -41,6 +41,9 @@ mod tests {
         shared.add(2, &[held(3), held(3)]);
         let mut found = shared.ways(|number| ways.get(number).copied());
         found.sort_unstable();
-        assert_eq!(found, [(Expiry::Share(4), 500), (Expiry::Share(4), 500), (Expiry::Share(7), 500)]);
+        assert_eq!(
+            found,
+            [(Expiry::Share(4), 500), (Expiry::Share(4), 500), (Expiry::Share(7), 500)]
+        );
     }
 }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{RemovedKind, Removal, named};
+use super::{Removal, RemovedKind, named};
 use crate::durability::Durability;
 use crate::entry::overlay::{entry_path, overlay_path};
 use crate::entry::place::Place;
@@ -136,7 +136,10 @@ impl Tree {
         // Where a file has one name only it goes last, and is whole.
         self.root.link_into_place(path, to)?;
         self.root.leaves_tmp();
-        if matches!(overlay::read(&*self.root.disk, &beside, entry)?, overlay::OverlayLookup::Nothing) {
+        if matches!(
+            overlay::read(&*self.root.disk, &beside, entry)?,
+            overlay::OverlayLookup::Nothing
+        ) {
             // Of what lay there before, if there is anything.
             self.drop_overlay(to)?;
         }

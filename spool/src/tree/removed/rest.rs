@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{RemovedKind, Removal, named};
+use super::{Removal, RemovedKind, named};
 use crate::durability::Durability;
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::{Place, VARIANTS};
@@ -86,7 +86,8 @@ impl Tree {
             files.push(among.join(name));
         }
         // What is none of ours stays, as it does when a key is removed.
-        let is_entry = |file: &PathBuf| matches!(named(file), Some(RemovedKind::Entry | RemovedKind::Version));
+        let is_entry =
+            |file: &PathBuf| matches!(named(file), Some(RemovedKind::Entry | RemovedKind::Version));
         files.retain(is_entry);
         let mut overlays = Vec::new();
         for overlay in files.iter().map(|file| overlay_path(file)) {

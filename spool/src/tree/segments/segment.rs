@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::files;
 use crate::entry::layout::Purpose;
-use crate::entry::part::{WholeBody, Part};
+use crate::entry::part::{Part, WholeBody};
 use crate::entry::place::Place;
 use crate::error::Result;
 use crate::tree::session::Session;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sha2::Digest as _;
 
-use super::{BodyEnd, WriteState, Stored, Writer};
+use super::{BodyEnd, Stored, WriteState, Writer};
 use crate::durability::Durability;
 use crate::entry::blocks::BlockSummer;
-use crate::entry::layout::{TailContent, FinalFields};
+use crate::entry::layout::{FinalFields, TailContent};
 use crate::entry::{Entry, layout};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;

@@ -8,7 +8,7 @@ use super::super::choose::Wanted;
 use super::super::sub::referrer;
 use crate::api::aim::PartClass;
 use crate::base::text::{Text, say};
-use crate::proxy::rules::{Asker, Ruling, Standing, ruled};
+use crate::proxy::rules::{Asker, Ruling, StoragePolicy, ruled};
 use wwwoffle_html::{references as links, references::Cut};
 
 /// What becomes of a part.
@@ -34,9 +34,11 @@ pub(super) fn rule(
         _ if !*config.dont_get.get_recursive.of(&UrlParts::of(url)) => {
             Rule::LeftOut(say("it is left to browsers ([dont-get] get-recursive)"))
         }
-        Ruling::Usual(Standing::Usual) => Rule::Fetched,
-        Ruling::Usual(Standing::NeverKept) => Rule::LeftOut(say("it is never kept ([dont-cache])")),
-        Ruling::Usual(Standing::Nearby) => {
+        Ruling::Usual(StoragePolicy::Usual) => Rule::Fetched,
+        Ruling::Usual(StoragePolicy::NeverKept) => {
+            Rule::LeftOut(say("it is never kept ([dont-cache])"))
+        }
+        Ruling::Usual(StoragePolicy::Nearby) => {
             Rule::LeftOut(say("it is asked for in every mode ([local-net])"))
         }
         Ruling::Moved { to, .. } => Rule::Moved(to),

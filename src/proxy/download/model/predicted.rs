@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::Leaving;
+use super::super::LeavingRules;
 use super::super::world::ATTEMPTS;
 
 /// The same as `MAX_REPLACED` of the downloads.
@@ -10,7 +10,7 @@ const MAX_REPLACED: usize = 3;
 
 /// The behaviour of the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum OriginManner {
     Well,
     Down,
     /// It sends ranges that were not requested.
@@ -27,12 +27,12 @@ pub(super) fn length(version: u64) -> u64 {
 /// The simple model.
 #[derive(Debug)]
 pub(super) struct Model {
-    pub(super) leaving: Leaving,
+    pub(super) leaving: LeavingRules,
     pub(super) version: u64,
-    pub(super) manner: Manner,
+    pub(super) manner: OriginManner,
     pub(super) is_online: bool,
     pub(super) disk_fails: bool,
-    pub(super) run: Option<Run>,
+    pub(super) run: Option<PredictedRun>,
     pub(super) kept: Option<u64>,
     pub(super) part: Option<(u64, u64)>,
     /// By number: version, bytes, and the end.
@@ -41,7 +41,7 @@ pub(super) struct Model {
 
 /// The download under way.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct PredictedRun {
     pub(super) version: u64,
     pub(super) here: u64,
     /// Where it last broke off, and the number of consecutive attempts without progress.
@@ -53,7 +53,7 @@ pub(super) struct Run {
     pub(super) replaced: usize,
 }
 
-impl Run {
+impl PredictedRun {
     pub(super) fn fresh(version: u64, replaced: usize) -> Self {
         Self {
             version,
@@ -71,16 +71,16 @@ impl Run {
 impl Model {
     pub(super) fn join(&mut self, number: usize) {
         if self.run.is_none() {
-            if self.manner == Manner::Down {
+            if self.manner == OriginManner::Down {
                 return;
             }
-            let mut run = Run::fresh(self.version, 0);
+            let mut run = PredictedRun::fresh(self.version, 0);
             if let Some((version, bytes)) = self.part {
                 match self.manner {
-                    Manner::Well if version == self.version => {
+                    OriginManner::Well if version == self.version => {
                         (run.here, run.had) = (bytes, bytes);
                     }
-                    Manner::Odd => self.part = None,
+                    OriginManner::Odd => self.part = None,
                     _ => {}
                 }
             }
@@ -137,13 +137,16 @@ impl Model {
         let Some(run) = self.run.as_mut().filter(|run| !run.is_open) else { return };
         let is_same = run.version == self.version;
         match self.manner {
-            Manner::Down => self.end(false, self.leaving.keeps_broken),
-            Manner::Well | Manner::Plain | Manner::Odd if run.here == 0 && is_same => {
+            OriginManner::Down => self.end(false, self.leaving.keeps_broken),
+            OriginManner::Well | OriginManner::Plain | OriginManner::Odd
+                if run.here == 0 && is_same =>
+            {
                 run.is_open = true;
             }
-            Manner::Well if is_same => run.is_open = true,
+            OriginManner::Well if is_same => run.is_open = true,
             manner => {
-                let (replaced, was_odd) = (run.replaced, manner == Manner::Odd && run.here > 0);
+                let (replaced, was_odd) =
+                    (run.replaced, manner == OriginManner::Odd && run.here > 0);
                 self.end(false, false);
                 if !self.leaving.finishes || replaced == MAX_REPLACED {
                     return;
@@ -153,7 +156,7 @@ impl Model {
                     self.part = None;
                 }
                 if !self.disk_fails {
-                    self.run = Some(Run::fresh(self.version, replaced + 1));
+                    self.run = Some(PredictedRun::fresh(self.version, replaced + 1));
                 }
             }
         }

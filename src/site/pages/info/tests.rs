@@ -8,7 +8,7 @@ use crate::api::CompressedFile;
 use crate::page::certificates::tests::chain;
 use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
 use crate::proxy::decide::Decision;
-use crate::proxy::status::{CacheStatus, Why};
+use crate::proxy::status::{CacheStatus, HitReason};
 
 fn told(text: &str) -> Text {
     say("{fact}").with("fact", shown::text(text))
@@ -110,13 +110,13 @@ fn more(text: &str) -> More {
     More {
         referrers: Some(vec![text.to_owned(); SHOWN_REFERRERS + 2]),
         versions: Some(2),
-        last: Some(Last {
+        last: Some(LastAction {
             at: std::time::SystemTime::UNIX_EPOCH,
             method: hyper::Method::from_bytes(b"M-SEARCH").unwrap(),
             answer: hyper::StatusCode::OK,
-            status: CacheStatus::Hit(Why::Offline),
+            status: CacheStatus::Hit(HitReason::Offline),
         }),
-        would: Some(Would::Do(Decision::Fetch)),
+        would: Some(PredictedAction::Do(Decision::Fetch)),
         queued: true,
         told: Some(Told::Back(crate::site::pages::lists::Back {
             entries: 2,

@@ -2,9 +2,9 @@
 
 use crate::base::shown;
 use crate::base::text::{Text, say};
-use crate::proxy::decide::{Decision, Refusal};
-use crate::proxy::rehearsal::Would;
-use crate::proxy::status::{CacheStatus, NotStored, Why};
+use crate::proxy::decide::{Decision, DecisionRefusal};
+use crate::proxy::rehearsal::PredictedAction;
+use crate::proxy::status::{CacheStatus, HitReason, NotStored};
 use wwwoffle_html::references::Class;
 
 /// Why a request was or was not answered from what is kept.
@@ -46,25 +46,27 @@ pub(super) fn done(status: CacheStatus) -> Text {
     }
 }
 
-fn hit(why: Why) -> Text {
+fn hit(why: HitReason) -> Text {
     match why {
-        Why::Reused { ttl, .. } if ttl > 0 => {
+        HitReason::Reused { ttl, .. } if ttl > 0 => {
             say("What is kept was served: it was still fresh, and its site was not asked.")
         }
-        Why::Reused { .. } => say(
+        HitReason::Reused { .. } => say(
             "What is kept was served: it was old, and might be used without asking all the same.",
         ),
-        Why::Offline => say("What is kept was served: the mode was offline."),
-        Why::Autodial => say("What is kept was served: the mode was autodial."),
-        Why::RefreshQueued => {
+        HitReason::Offline => say("What is kept was served: the mode was offline."),
+        HitReason::Autodial => say("What is kept was served: the mode was autodial."),
+        HitReason::RefreshQueued => {
             say("What is kept was served, and put on the queue to be fetched anew.")
         }
-        Why::Near(_) => say("What is kept of an address that names the same page was served."),
-        Why::SameBody => {
+        HitReason::Near(_) => {
+            say("What is kept of an address that names the same page was served.")
+        }
+        HitReason::SameBody => {
             say("The stored answer to the same request was served: the mode was offline.")
         }
-        Why::FormAnswer => say("The stored answer to the form was served."),
-        Why::Memento => say("What was kept at the time that was asked for was served."),
+        HitReason::FormAnswer => say("The stored answer to the form was served."),
+        HitReason::Memento => say("What was kept at the time that was asked for was served."),
     }
 }
 
@@ -86,38 +88,42 @@ fn passed(why: NotStored) -> Text {
     }
 }
 
-fn refused(refusal: Refusal) -> Text {
+fn refused(refusal: DecisionRefusal) -> Text {
     match refusal {
-        Refusal::Noise => say("Nothing was done: it is not worth fetching later."),
-        Refusal::OnlyOnline => say("Nothing was done: it is of use online alone."),
-        Refusal::FormAnswer => say("Nothing was done: the spool has no such answer to a form."),
-        Refusal::NotKept => {
+        DecisionRefusal::Noise => say("Nothing was done: it is not worth fetching later."),
+        DecisionRefusal::OnlyOnline => say("Nothing was done: it is of use online alone."),
+        DecisionRefusal::FormAnswer => {
+            say("Nothing was done: the spool has no such answer to a form.")
+        }
+        DecisionRefusal::NotKept => {
             say("Nothing was done: only what is kept was asked for, and it is not.")
         }
-        Refusal::NeverKept => {
+        DecisionRefusal::NeverKept => {
             say("Nothing was done: nothing of it is ever kept, and the mode was offline.")
         }
-        Refusal::NotQueued => {
+        DecisionRefusal::NotQueued => {
             say("Nothing was done: the configuration says that it is not put on the queue.")
         }
-        Refusal::Unconfirmed => {
+        DecisionRefusal::Unconfirmed => {
             say("Nothing was done: a person has to say first that it is put on the queue.")
         }
-        Refusal::LeftToBrowsers => {
+        DecisionRefusal::LeftToBrowsers => {
             say("Nothing was done: the configuration says that it is not got with its page.")
         }
     }
 }
 
 /// What would be done now.
-pub(super) fn would(would: Would) -> Text {
+pub(super) fn would(would: PredictedAction) -> Text {
     match would {
-        Would::Move => {
+        PredictedAction::Move => {
             say("The browser would be sent to the address that the configuration has for it.")
         }
-        Would::Block => say("It would not be got: the configuration says so."),
-        Would::Deny => say("It would not be got: you may not reach that host through the proxy."),
-        Would::Do(decision) => decided(decision),
+        PredictedAction::Block => say("It would not be got: the configuration says so."),
+        PredictedAction::Deny => {
+            say("It would not be got: you may not reach that host through the proxy.")
+        }
+        PredictedAction::Do(decision) => decided(decision),
     }
 }
 
@@ -138,10 +144,10 @@ fn decided(decision: Decision) -> Text {
         Decision::Pass => say("Its site would be asked, and the answer not kept."),
         Decision::QueuePage | Decision::QueuePart => say("It would be put on the queue."),
         Decision::Confirm => say("You would be asked whether to put it on the queue."),
-        Decision::Refuse(Refusal::NeverKept) => {
+        Decision::Refuse(DecisionRefusal::NeverKept) => {
             say("Nothing would be done: nothing of it is ever kept, and the mode is offline.")
         }
-        Decision::Refuse(Refusal::NotQueued) => {
+        Decision::Refuse(DecisionRefusal::NotQueued) => {
             say("Nothing would be done: the configuration says that it is not put on the queue.")
         }
         Decision::Refuse(_) => say("Nothing would be done."),

@@ -123,9 +123,9 @@ fn the_form_says_how_far_links_are_followed() {
 #[test]
 fn a_form_that_cannot_be_done_shows_what_was_typed() {
     let body = b"url=x%22y&dofw6=Y&mofy2=Y&dofm=30-31&hofd=24&cron=&versions=ten&depth=-1";
-    let form = Form::parse(Some("application/x-www-form-urlencoded"), body).unwrap();
+    let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), body).unwrap();
     let fields = ["url", "dofm", "hofd", "cron", "versions", "depth", "method"];
-    let faults = fields.map(|field| Fault::new(field, say("none")));
+    let faults = fields.map(|field| FormFault::new(field, say("none")));
     let page = options_again(&templates(), &shell(), &form, &faults, (9, "t"));
     assert_harmless(&page);
     assert_eq!(page.status, 422);
@@ -149,9 +149,10 @@ fn a_form_that_cannot_be_done_shows_what_was_typed() {
             .iter()
             .map(|(name, value)| format!("{name}={}", url_encode_form_args(value.as_bytes())))
             .collect();
-        let Ok(form) =
-            Form::parse(Some("application/x-www-form-urlencoded"), body.join("&").as_bytes())
-        else {
+        let Ok(form) = SubmittedForm::parse(
+            Some("application/x-www-form-urlencoded"),
+            body.join("&").as_bytes(),
+        ) else {
             continue;
         };
         assert_harmless(&options_again(&templates(), &shell(), &form, &faults, (9, "t")));
