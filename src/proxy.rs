@@ -45,6 +45,7 @@ mod modify;
 mod near;
 mod outcome;
 mod pass;
+mod plan;
 mod protocols;
 pub mod ranges;
 pub(crate) mod recode;
@@ -63,7 +64,6 @@ pub mod unsafe_methods;
 pub(crate) mod verdict;
 pub mod visitor;
 mod websocket;
-mod weigh;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,6 +88,7 @@ use self::forwards::{Forwards, about_us, forwards_left};
 use self::interims::Interims;
 use self::last::{LastAction, LastKey};
 use self::memento::NotChosen;
+use self::plan::{RequestPlan, plan_request, reads};
 use self::recode::Undecodable;
 use self::rules::Ruling;
 use self::site::Door;
@@ -96,7 +97,6 @@ use self::target::{BadTarget, Resource, Target};
 use self::tunnel::Switch;
 use self::visitor::{PageVisit, ProxyServer, Visitor};
 use self::websocket::WebSocketHandshake;
-use self::weigh::{RequestPlan, reads, weigh};
 use crate::base::basic::Login;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -126,7 +126,7 @@ pub struct Client {
 
 impl Client {
     /// Forwards an interim response, without its hop-by-hop fields.
-    fn tell(&self, (status, mut fields): Interim) {
+    fn forward_interim(&self, (status, mut fields): Interim) {
         strip_one_hop(&mut fields);
         if self.is_inside() {
             fields.remove(ALT_SVC);
@@ -322,7 +322,7 @@ async fn answer_to(
     if !protocols::allows_method(&ask.config, &ask.bare, &ask.method) {
         return stand_in::refused(context, &ask, Ruled::UnknownMethod);
     }
-    let RequestPlan { kept, found, decision } = match weigh(context, &mut ask).await {
+    let RequestPlan { kept, found, decision } = match plan_request(context, &mut ask).await {
         Ok(weighed) => weighed,
         Err(NotChosen::Spool(error)) => return reply::spool_failed(context, &ask, &error),
         Err(error @ NotChosen::Malformed) => {
@@ -336,7 +336,7 @@ async fn answer_to(
     }
     let (amendment, modification) = (Amendment::of(&ask), ask.modification.take());
     let when = kept.as_ref().map(|kept| kept.entry.checked());
-    let grounds = repeat::grounds(context, &ask, kept.as_deref(), &found, decision);
+    let grounds = repeat::replay_conditions(context, &ask, kept.as_deref(), &found, decision);
     let reader = ask.reader();
     let response = act(context, client, ask, (kept, found), decision, rest).await;
     let looked = if recode::is_put(&response) {

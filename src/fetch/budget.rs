@@ -215,7 +215,7 @@ mod tests {
 
     fn come(budget: &Budget, bytes: u64) {
         let allowance = Allowance { meter: Some(budget.meter()), ..Allowance::default() };
-        let _may_be_over = allowance.comes(bytes, bytes, None, false);
+        let _may_be_over = allowance.check_progress(bytes, bytes, None, false);
     }
 
     fn at(text: &str) -> Timestamp {

@@ -211,7 +211,7 @@ impl Templates {
         let Some(spoken) = self.languages.get(language.0).or(self.languages.first()) else {
             return UNSHOWN.to_owned();
         };
-        let templates = self.told(spoken);
+        let templates = self.in_language(spoken);
         if let Some(own) = &templates.own {
             match fill(own, name, &context) {
                 Ok(body) => return body,
@@ -232,7 +232,7 @@ impl Templates {
     }
 
     /// The templates in a language, whose texts are parsed on first use.
-    fn told<'a>(&self, spoken: &'a LanguageEntry) -> &'a LanguageTemplates {
+    fn in_language<'a>(&self, spoken: &'a LanguageEntry) -> &'a LanguageTemplates {
         spoken.templates.get_or_init(|| {
             let catalogue = match &spoken.words {
                 CatalogueSource::Read(catalogue) => catalogue,
@@ -417,7 +417,7 @@ mod tests {
             ("en", Some("de"), "en ltr Queue"),
         ] {
             let language = templates.language(chosen, accepted);
-            let told = templates.told(&templates.languages[language.0]);
+            let told = templates.in_language(&templates.languages[language.0]);
             let got = told
                 .built_in
                 .render_str("{{ lang }} {{ direction }} {{ t(\"Queue\") }}", ())

@@ -336,7 +336,7 @@ impl Download {
     fn is_stuck(&self, limit: Duration) -> bool {
         let is_left = self.feed.is_left() && !self.is_awaited();
         let has_head = self.headed.borrow().is_some();
-        self.progress.still() >= limit || (is_left && !has_head)
+        self.progress.stalled_for() >= limit || (is_left && !has_head)
     }
 
     /// Whether the queue waits for its end.

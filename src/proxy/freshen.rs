@@ -40,7 +40,7 @@ pub struct RequestTimes {
 
 /// Finds the copies to which a `304` with the fields `newer` applies, and updates them. Returns
 /// `None` if it applies to none of our copies.
-pub async fn confirmed(
+pub async fn apply_not_modified(
     store: &Store,
     about: &Revalidation,
     newer: &HeaderMap,
@@ -49,7 +49,7 @@ pub async fn confirmed(
     let candidates = stored(&about.kept);
     let holding = about.question.match_not_modified(&candidates, &about.request, newer)?;
     for kept in holding.update.iter().filter_map(|index| about.kept.get(*index)) {
-        write_down(store, kept, &for_all(kept, newer, about.personal), asked).await;
+        record_confirmation(store, kept, &for_all(kept, newer, about.personal), asked).await;
     }
     let kept = Arc::clone(about.kept.get(holding.serve)?);
     let mut fields = merge_fields(&kept.fields, newer);
@@ -61,7 +61,7 @@ pub async fn confirmed(
 
 /// Compares the stored copies with the response to a HEAD, and records the result. `personal` says
 /// that the HEAD has a cookie or credentials.
-pub async fn headed(
+pub async fn update_from_head(
     store: &Store,
     found: &CopyLookup,
     personal: bool,
@@ -77,7 +77,7 @@ pub async fn headed(
             HeadComparison::Unchanged
                 if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
             HeadComparison::Unchanged => {
-                write_down(store, kept, &for_all(kept, answer, personal), asked).await;
+                record_confirmation(store, kept, &for_all(kept, answer, personal), asked).await;
             }
             HeadComparison::Changed => {
                 debug!(url = kept.entry.url(), "a HEAD says that what is kept has changed");
@@ -114,7 +114,12 @@ pub fn variant(answer: &HeaderMap, request: &HeaderMap) -> String {
 
 /// Records that the origin has confirmed `kept`. A failure is only logged; then the next request
 /// revalidates again.
-async fn write_down(store: &Store, kept: &Arc<Kept>, newer: &HeaderMap, asked: RequestTimes) {
+async fn record_confirmation(
+    store: &Store,
+    kept: &Arc<Kept>,
+    newer: &HeaderMap,
+    asked: RequestTimes,
+) {
     let update = Update::Confirmed {
         head: head::write_response(kept.status, &merge_fields(&kept.fields, newer)),
         asked: timestamp(asked.sent),

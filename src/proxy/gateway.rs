@@ -145,14 +145,14 @@ pub(super) async fn answer(
         Some(refused) => refused,
         None => guest.serve(parts, incoming).await,
     };
-    guest.led(response).await
+    guest.finish_response(response).await
 }
 
 impl GatewayClient {
     /// The response to clients without permission.
     async fn is_refused(&mut self, parts: &Parts, login: Option<&Login>) -> Option<Response<Body>> {
         if has_passed(&parts.headers, &self.context.base.pseudonym) {
-            return Some(self.told(&Message::Loop { url: target_of(&parts.uri) }));
+            return Some(self.message_page(&Message::Loop { url: target_of(&parts.uri) }));
         }
         if !fields::is_of_a_page(&parts.headers) {
             return Some(reply::plain(403, "only pages without scripts are read here"));
@@ -180,7 +180,7 @@ impl GatewayClient {
         let url = match url_of(target_of(&parts.uri)) {
             Some(Ok(url)) => url,
             Some(Err(error)) => return self.bad(&error_chain(&error)),
-            None => return self.told(&Message::NotFound { path: parts.uri.path() }),
+            None => return self.message_page(&Message::NotFound { path: parts.uri.path() }),
         };
         let fields = fields::asked(&parts.method, &parts.headers);
         let wanted = GatewayRequest {
@@ -192,7 +192,7 @@ impl GatewayClient {
         };
         match parts.method {
             Method::GET | Method::HEAD => match better(&parts, &wanted.url) {
-                Some(to) => see(&to),
+                Some(to) => see_other(&to),
                 None => self.fetch(parts, wanted).await,
             },
             Method::POST => match self.posted(wanted, &parts, incoming).await {
@@ -201,7 +201,7 @@ impl GatewayClient {
             },
             ref method => {
                 let mut response =
-                    self.told(&Message::MethodNotAllowed { method: method.as_str() });
+                    self.message_page(&Message::MethodNotAllowed { method: method.as_str() });
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
                 response
             }
@@ -213,12 +213,12 @@ impl GatewayClient {
         let (context, mode) = (&self.context, self.reader.mode);
         let local = CanonicalUrl::parse(&wanted.url, &context.base.local);
         if local.is_ok_and(|url| url.is_local()) {
-            return self.told(&Message::Loop { url: &wanted.url });
+            return self.message_page(&Message::Loop { url: &wanted.url });
         }
         let mut resource = match target::of_url(&wanted.url, &context.base.local) {
             Ok(resource) => resource,
             Err(BadTarget::Protocol(_)) => {
-                return self.told(&Message::NoLonger { path: &wanted.url });
+                return self.message_page(&Message::NoLonger { path: &wanted.url });
             }
             Err(error) => return self.bad(&error_chain(&error)),
         };
@@ -250,7 +250,7 @@ impl GatewayClient {
 
     /// Finishes a response for the browser. Any response not yet rewritten is a page or message of
     /// ours.
-    async fn led(&self, response: Response<Body>) -> Response<Body> {
+    async fn finish_response(&self, response: Response<Body>) -> Response<Body> {
         if response.extensions().get::<Led>().is_some() {
             return response;
         }
@@ -293,12 +293,12 @@ impl GatewayClient {
         Response::from_parts(head, body::whole(sent))
     }
 
-    fn told(&self, message: &Message<'_>) -> Response<Body> {
+    fn message_page(&self, message: &Message<'_>) -> Response<Body> {
         reply::message(&self.context, &self.reader, message)
     }
 
     fn bad(&self, detail: &str) -> Response<Body> {
-        self.told(&Message::BadAddress { detail })
+        self.message_page(&Message::BadAddress { detail })
     }
 }
 
@@ -333,7 +333,7 @@ fn lacks_slash(target: &str) -> bool {
     target.matches('/').count() < 3 || rest.contains('?')
 }
 
-fn see(to: &str) -> Response<Body> {
+fn see_other(to: &str) -> Response<Body> {
     let mut response = reply::plain(302, "");
     if let Ok(to) = HeaderValue::from_str(to) {
         response.headers_mut().insert(LOCATION, to);

@@ -46,7 +46,7 @@ pub async fn run(context: Arc<ProxyContext>, hosts: Vec<Origin>) -> Finding {
 async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding {
     let mut resource = match target::of_url(url, &context.base.local) {
         Ok(resource) => resource,
-        Err(error) => return Finding::Failed(told(&error.to_string())),
+        Err(error) => return Finding::Failed(error_text(&error.to_string())),
     };
     resource.origin.via = rules::parent(config, &resource.url, &context.base.pseudonym);
     // The URL comes from the configuration, not from a client.
@@ -61,7 +61,7 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding
         .body(());
     let head = match head {
         Ok(head) => head,
-        Err(error) => return Finding::Failed(told(&error.to_string())),
+        Err(error) => return Finding::Failed(error_text(&error.to_string())),
     };
     match context.net.upstream.probe(&resource.origin, head).await {
         Ok(answer) => {
@@ -78,13 +78,13 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding
             say("{fault}; a captive portal may answer, which a probe-url of http would tell")
                 .with("fault", shown::text(&failure.chain())),
         ),
-        Err(failure) => Finding::Failed(told(&failure.chain())),
+        Err(failure) => Finding::Failed(error_text(&failure.chain())),
     }
 }
 
 /// An error as a text, the same in all languages. It is bounded, because an origin may influence
 /// it.
-fn told(error: &str) -> Text {
+fn error_text(error: &str) -> Text {
     say("{fact}").with("fact", shown::text(error))
 }
 
@@ -172,8 +172,8 @@ mod tests {
 
     #[test]
     fn reasons_are_bounded() {
-        assert!(told(&"ü".repeat(1_000)).to_string().len() < 1_000);
-        assert_eq!(told("a\u{202e}b {n}").to_string(), shown::text("a\u{202e}b {n}"));
+        assert!(error_text(&"ü".repeat(1_000)).to_string().len() < 1_000);
+        assert_eq!(error_text("a\u{202e}b {n}").to_string(), shown::text("a\u{202e}b {n}"));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &Ask) -> Response<Body> {
     };
     let part = kept_in_part(context, ask).await;
     let response = if ask.asked.intent == Intent::Person {
-        let (likes, has_versions) = around(context, ask).await;
+        let (likes, has_versions) = find_similar(context, ask).await;
         let (url, fetch_token) = offered(context, ask);
         let shell = context.pages.shell(&ask.reader());
         let queue = context.storage.store.spool().queue();
@@ -90,7 +90,7 @@ async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<Added, Sp
 }
 
 /// Stored pages near the missing one. If they cannot be read, the page is shown without them.
-async fn around(context: &ProxyContext, ask: &Ask) -> (Vec<SimilarPage>, bool) {
+async fn find_similar(context: &ProxyContext, ask: &Ask) -> (Vec<SimilarPage>, bool) {
     let untold = |error: &SpoolError| {
         debug!(error = error_chain(error), "what is kept that is like it cannot be looked up");
     };

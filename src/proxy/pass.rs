@@ -53,7 +53,7 @@ pub(super) async fn pass(
     let answer = loop {
         tokio::select! {
             biased;
-            Some(interim) = interims.recv() => client.tell(interim),
+            Some(interim) = interims.recv() => client.forward_interim(interim),
             answer = &mut exchange => break answer,
         }
     };
@@ -65,7 +65,7 @@ pub(super) async fn pass(
             strip_one_hop(answer.headers_mut());
             let asked = RequestTimes { sent, received: clock::now() };
             complete_date(answer.headers_mut(), asked.received);
-            see(context, ask, found, &answer, asked).await;
+            update_copies(context, ask, found, &answer, asked).await;
             respond(context, ask, answer, forward(ask), NotStored::Ruled(ask.asked.standing))
         }
         Err(failure) => reply::failed(context, ask, &failure, None),
@@ -86,7 +86,7 @@ fn forward(ask: &Ask) -> Forward {
 }
 
 /// Updates the stored copies from a forwarded response.
-async fn see(
+async fn update_copies(
     context: &ProxyContext,
     ask: &Ask,
     found: &CopyLookup,
@@ -96,7 +96,8 @@ async fn see(
     let (status, fields) = (answer.status(), answer.headers());
     if ask.method == Method::HEAD {
         let personal = ask.is_personal();
-        freshen::headed(&context.storage.store, found, personal, (status, fields), asked).await;
+        freshen::update_from_head(&context.storage.store, found, personal, (status, fields), asked)
+            .await;
     }
     let sent = UnsafeRequest {
         method: &ask.method,

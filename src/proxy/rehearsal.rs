@@ -10,9 +10,9 @@ use wwwoffle_url::CanonicalUrl;
 use super::ask::Ask;
 use super::decide::Decision;
 use super::memento::NotChosen;
+use super::plan::{RequestPlan, plan_request};
 use super::rules::Ruling;
 use super::target;
-use super::weigh::{RequestPlan, weigh};
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
@@ -93,7 +93,7 @@ impl Rehearsal {
             Ruling::Blocked { .. } | Ruling::OtherProtocol => return Some(PredictedAction::Block),
             Ruling::Usual(_) => {}
         }
-        match weigh(context, &mut self.ask).await {
+        match plan_request(context, &mut self.ask).await {
             Ok(RequestPlan { decision, .. }) => Some(PredictedAction::Do(decision)),
             Err(NotChosen::Spool(_) | NotChosen::Malformed) => None,
         }

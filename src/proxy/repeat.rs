@@ -50,7 +50,7 @@ impl ReplayConditions {
 }
 
 /// The state on which the response to `ask` depends, if it is small enough to be compared.
-pub(super) fn grounds(
+pub(super) fn replay_conditions(
     context: &ProxyContext,
     ask: &Ask,
     kept: Option<&Kept>,
@@ -66,7 +66,7 @@ pub(super) fn grounds(
     let is_anybody = !ask.is_personal() && ask.config.allowed_users.users.is_empty();
     // A range may be served from segments, which are on no shelf.
     let is_plain = !ask.fields.contains_key(RANGE) && ask.control == RequestControl::default();
-    if !is_anybody || !is_plain || !lasts(ask, kept) {
+    if !is_anybody || !is_plain || !stays_servable(ask, kept) {
         return None;
     }
     let age = current_age(&kept.fields, exchange(kept), ask.now).at_least;
@@ -81,7 +81,7 @@ pub(super) fn grounds(
 }
 
 /// Whether the stored copy may be served for another second in any case.
-fn lasts(ask: &Ask, kept: &Kept) -> bool {
+fn stays_servable(ask: &Ask, kept: &Kept) -> bool {
     if kept.status.is_server_error() {
         return false;
     }

@@ -60,7 +60,7 @@ pub(super) async fn fetch(
     // The response has a coding that this client does not accept and that may not be decoded.
     ask.codings.ask_as_the_client();
     let turn = OriginFetch { context, client, ask: &ask, found, conditions };
-    match turn.lead(turn.alone(), turn.about()).await {
+    match turn.start_download(turn.alone(), turn.revalidation()).await {
         Some(response) => or_queued(context, &ask, response).await,
         // Only a coding that we asked for causes a second request.
         None => turn.failed(&Failure::Ours),
@@ -92,7 +92,7 @@ pub(super) fn revalidate(
     conditional::strip(&mut ask.fields);
     let turn =
         OriginFetch { context, client, ask: &ask, found, conditions: &Conditions::default() };
-    let about = turn.about();
+    let about = turn.revalidation();
     let joined = context.traffic.downloads.join(
         &ask.places,
         &ask.fields,
@@ -124,9 +124,9 @@ impl OriginFetch<'_> {
     async fn answer(self) -> Option<Response<Body>> {
         let ask = self.ask;
         if ask.post.is_some() {
-            return self.lead(self.alone(), self.about()).await;
+            return self.start_download(self.alone(), self.revalidation()).await;
         }
-        let about = self.about();
+        let about = self.revalidation();
         let downloads = &self.context.traffic.downloads;
         match downloads.join(
             &ask.places,
@@ -135,16 +135,16 @@ impl OriginFetch<'_> {
             ask.now,
             ask.asked.reload,
         ) {
-            Joined::New(download) => self.lead(download, about).await,
+            Joined::New(download) => self.start_download(download, about).await,
             // It has broken off, and may never continue: the client gets the current state of the
             // origin.
             Joined::Running(download) if download.progress().waiting.is_some() => {
-                self.lead(self.alone(), about).await
+                self.start_download(self.alone(), about).await
             }
-            Joined::Running(download) => match self.follow(download).await {
+            Joined::Running(download) => match self.join_download(download).await {
                 Some(response) => Some(response),
                 // The download is not for this client, which gets one of its own.
-                None => self.lead(self.alone(), about).await,
+                None => self.start_download(self.alone(), about).await,
             },
         }
     }
@@ -162,14 +162,18 @@ impl OriginFetch<'_> {
     }
 
     /// Starts the download and serves its response; `None` as for [`OriginFetch::answer`].
-    async fn lead(self, download: Arc<Download>, about: Revalidation) -> Option<Response<Body>> {
+    async fn start_download(
+        self,
+        download: Arc<Download>,
+        about: Revalidation,
+    ) -> Option<Response<Body>> {
         let reader = download.feed().read();
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
         // RFC 9110 §15.2: HTTP/1.0 does not define interim responses.
         let job = self.job(about, (self.ask.version > Version::HTTP_10).then_some(interim));
         let task = run(Arc::clone(self.context), job, Arc::clone(&download));
         self.context.base.tasks.spawn(task);
-        Some(match self.headed(&download, Some(interims)).await {
+        Some(match self.wait_for_head(&download, Some(interims)).await {
             HeadOutcome::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
             HeadOutcome::Keeping(head) => self.keeping(&head, reader, false),
             HeadOutcome::Unchanged(confirmed) => self.unchanged(confirmed),
@@ -183,9 +187,9 @@ impl OriginFetch<'_> {
     }
 
     /// Waits for another client's download; `None` if its response is not for this client.
-    async fn follow(self, download: Arc<Download>) -> Option<Response<Body>> {
+    async fn join_download(self, download: Arc<Download>) -> Option<Response<Body>> {
         let (download, reader) = download.join().await?;
-        match self.headed(&download, None).await {
+        match self.wait_for_head(&download, None).await {
             HeadOutcome::Keeping(head)
                 if download.serves(&self.ask.fields, &head.fields)
                     && self.ask.codings.deliver(head.status, &head.fields).is_readable()
@@ -220,7 +224,7 @@ impl OriginFetch<'_> {
     }
 
     /// The revalidation to ask for.
-    fn about(self) -> Revalidation {
+    fn revalidation(self) -> Revalidation {
         let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
         // Every submission of a form is a new action.
         let asks = self.ask.post.is_none() && self.asks_conditionally();
@@ -256,7 +260,7 @@ impl OriginFetch<'_> {
     }
 
     /// Waits for the head, and forwards interim responses while waiting.
-    async fn headed(
+    async fn wait_for_head(
         self,
         download: &Download,
         interims: Option<mpsc::Receiver<Interim>>,
@@ -266,7 +270,7 @@ impl OriginFetch<'_> {
         loop {
             tokio::select! {
                 biased;
-                Some(interim) = interims.recv() => self.client.tell(interim),
+                Some(interim) = interims.recv() => self.client.forward_interim(interim),
                 headed = &mut headed => return headed,
             }
         }
@@ -371,7 +375,7 @@ impl OriginFetch<'_> {
                     && is_failure(answer.status())
                     && self.ask.post.is_none() =>
             {
-                Some(self.instead(kept, CacheStatus::InsteadOf(answer.status())))
+                Some(self.serve_copy(kept, CacheStatus::InsteadOf(answer.status())))
             }
             (Some(answer), ..) if !self.takes(answer.status(), answer.headers()) => None,
             (Some(answer), ..) => {
@@ -396,17 +400,17 @@ impl OriginFetch<'_> {
         };
         match verdict.unreachable {
             _ if matches!(failure, Failure::Offline) => {
-                self.instead(kept, CacheStatus::Hit(HitReason::Offline))
+                self.serve_copy(kept, CacheStatus::Hit(HitReason::Offline))
             }
-            Unreachable::Serve => self.instead(kept, CacheStatus::Unreachable(None)),
+            Unreachable::Serve => self.serve_copy(kept, CacheStatus::Unreachable(None)),
             Unreachable::ServeOverruled => {
                 let by = Override::ServeUnreachable.as_str();
-                self.instead(kept, CacheStatus::Unreachable(Some(by)))
+                self.serve_copy(kept, CacheStatus::Unreachable(Some(by)))
             }
             // In auto mode the origin decides whether we are online: a silent origin must not hide
             // a stored page.
             Unreachable::Forbidden if self.context.base.mode.chosen() == Choice::Auto => {
-                self.instead(kept, CacheStatus::Unreachable(Some("auto")))
+                self.serve_copy(kept, CacheStatus::Unreachable(Some("auto")))
             }
             Unreachable::Forbidden if matches!(verdict.reuse, Reuse::Withheld(_)) => {
                 reply::failed(self.context, self.ask, failure, Some(kept))
@@ -416,7 +420,7 @@ impl OriginFetch<'_> {
     }
 
     /// Serves the stored copy in place of a response of its origin.
-    fn instead(self, kept: &Arc<Kept>, status: CacheStatus) -> Response<Body> {
+    fn serve_copy(self, kept: &Arc<Kept>, status: CacheStatus) -> Response<Body> {
         let fields = kept::unasked(self.ask, kept);
         kept::answer(self.context, self.ask, kept, fields, self.conditions, status)
     }

@@ -62,7 +62,7 @@ impl Allowance {
     /// # Errors
     ///
     /// The limit that the body exceeds.
-    pub(super) fn begins(&self, total: Option<u64>) -> Result<(), Failure> {
+    pub(super) fn check_start(&self, total: Option<u64>) -> Result<(), Failure> {
         match total {
             Some(total) if self.ceiling.is_some_and(|ceiling| total > ceiling) => {
                 Err(Failure::TooLong(Some(total)))
@@ -77,7 +77,7 @@ impl Allowance {
     /// # Errors
     ///
     /// The limit that the body exceeds.
-    pub(crate) fn comes(
+    pub(crate) fn check_progress(
         &self,
         new: u64,
         here: u64,
@@ -108,27 +108,30 @@ mod tests {
     fn a_body_above_the_ceiling_is_noticed_before_and_while_it_comes() {
         let allowance = Allowance { ceiling: Some(100), ..Allowance::default() };
         for (total, is_refused) in [(None, false), (Some(100), false), (Some(101), true)] {
-            assert_eq!(allowance.begins(total).is_err(), is_refused, "{total:?}");
+            assert_eq!(allowance.check_start(total).is_err(), is_refused, "{total:?}");
         }
-        assert!(allowance.comes(100, 100, None, false).is_ok());
-        assert!(matches!(allowance.comes(1, 101, None, false), Err(Failure::TooLong(None))));
-        assert!(allowance.comes(1, 101, None, true).is_ok(), "somebody reads it");
-        assert!(Allowance::default().begins(Some(u64::MAX)).is_ok());
+        assert!(allowance.check_progress(100, 100, None, false).is_ok());
+        assert!(matches!(
+            allowance.check_progress(1, 101, None, false),
+            Err(Failure::TooLong(None))
+        ));
+        assert!(allowance.check_progress(1, 101, None, true).is_ok(), "somebody reads it");
+        assert!(Allowance::default().check_start(Some(u64::MAX)).is_ok());
     }
 
     #[test]
     fn a_meter_runs_out_for_all_who_share_it() {
         let meter = Arc::new(Meter::default());
         let allowance = Allowance { meter: Some(Arc::clone(&meter)), ..Allowance::default() };
-        assert!(allowance.comes(1 << 50, 1 << 50, None, false).is_ok());
+        assert!(allowance.check_progress(1 << 50, 1 << 50, None, false).is_ok());
         assert_eq!((meter.take_used(), meter.take_used()), (1 << 50, 0));
         meter.allow(Some(10));
-        assert!(allowance.comes(9, 9, None, false).is_ok());
-        assert!(allowance.comes(5, 14, None, true).is_ok(), "it counts nevertheless");
-        assert!(matches!(allowance.comes(0, 14, None, false), Err(Failure::OverBudget)));
+        assert!(allowance.check_progress(9, 9, None, false).is_ok());
+        assert!(allowance.check_progress(5, 14, None, true).is_ok(), "it counts nevertheless");
+        assert!(matches!(allowance.check_progress(0, 14, None, false), Err(Failure::OverBudget)));
         assert!(meter.is_empty());
         assert_eq!(meter.take_used(), 14);
         meter.allow(None);
-        assert!(allowance.comes(1, 15, None, false).is_ok());
+        assert!(allowance.check_progress(1, 15, None, false).is_ok());
     }
 }

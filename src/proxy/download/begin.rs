@@ -84,12 +84,13 @@ async fn fetch<A: OriginClient>(
         let now = clock::now();
         let asked = RequestTimes { sent: now, received: now };
         tidy(&mut answer, asked);
-        return keep(ground, job, download, *answer, asked).await;
+        return store_or_forward(ground, job, download, *answer, asked).await;
     }
     let mut part = None;
     // Segments are stored for the canonical spelling only.
     if job.may_resume() && job.places.spelling.is_canonical() {
-        part = SavedSegment::look(ground.store, &job.places, told(job) != WhoAsks::Plainly).await;
+        part =
+            SavedSegment::look(ground.store, &job.places, asker_of(job) != WhoAsks::Plainly).await;
     }
     loop {
         let (answer, asked) = match ask(ground, job, download, part.as_ref()).await {
@@ -99,7 +100,7 @@ async fn fetch<A: OriginClient>(
         let Some(begun) = part.take() else {
             // The revalidation is not needed while the body arrives.
             (job.about, job.interim) = (Revalidation::default(), None);
-            return keep(ground, job, download, answer, asked).await;
+            return store_or_forward(ground, job, download, answer, asked).await;
         };
         match begun.mark.judge(answer.status(), answer.headers(), begun.bytes) {
             // A resumed body passes through the spool. A body that must not be stored is requested
@@ -112,7 +113,7 @@ async fn fetch<A: OriginClient>(
             // Requested again without the segment.
             RestMatch::Unfit => begun.remove(ground.store).await,
             RestMatch::Afresh | RestMatch::Trouble | RestMatch::Nothing => {
-                return keep(ground, job, download, answer, asked).await;
+                return store_or_forward(ground, job, download, answer, asked).await;
             }
         }
     }
@@ -144,13 +145,14 @@ async fn ask<A: OriginClient>(
             answer = ground.asks.ask(&job.origin, request, outbound, interim) => answer,
             failure = unread::ends(ground, download) => Err(failure),
         };
-        let mut answer = answer.map_err(|failure| unanswered(ground, download, failure))?;
+        let mut answer = answer.map_err(|failure| report_failure(ground, download, failure))?;
         let asked = RequestTimes { sent, received: clock::now() };
         tidy(&mut answer, asked);
         if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
             return Ok((answer, asked));
         }
-        let confirmed = freshen::confirmed(ground.store, &job.about, answer.headers(), asked);
+        let confirmed =
+            freshen::apply_not_modified(ground.store, &job.about, answer.headers(), asked);
         if let Some(confirmed) = confirmed.await {
             let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
             ground.downloads.leave(download);
@@ -198,7 +200,7 @@ async fn go_on<A: OriginClient>(
     if part.place != job.places.own {
         head.whose = whose(job, &head.fields);
     }
-    if let Some(ended) = not_allowed(ground, job, download, length) {
+    if let Some(ended) = end_too_long(ground, job, download, length) {
         return ended;
     }
     let new = new_entry(
@@ -217,12 +219,12 @@ async fn go_on<A: OriginClient>(
             let asked = ground.asks.ask(&job.origin, head, Outbound::Empty, None).await;
             return AttemptEnd::Done(match asked {
                 Ok(answer) => unkeepable(ground, download, answer, error),
-                Err(failure) => unanswered(ground, download, failure),
+                Err(failure) => report_failure(ground, download, failure),
             });
         }
     };
     download.feed.set_disk(Arc::new(tail));
-    download.progress.begins(part.bytes, length);
+    download.progress.start_body(part.bytes, length);
     let transfer = Transfer::new(
         ground,
         job,
@@ -237,7 +239,7 @@ async fn go_on<A: OriginClient>(
 }
 
 /// Stores a response if that is permitted, or forwards it.
-async fn keep<A: OriginClient>(
+async fn store_or_forward<A: OriginClient>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
     download: &Arc<Download>,
@@ -252,7 +254,7 @@ async fn keep<A: OriginClient>(
     let of = InvalidationTargets { store, local, downloads, by: Some(download) };
     unsafe_methods::answered_by(of, sent, said, asked.received).await;
     let exchange = ExchangeTimes { sent: asked.sent, received: asked.received };
-    let kept = protected(store, job, status).await;
+    let kept = protected_status(store, job, status).await;
     let may_keep = may_keep(status, answer.headers(), kept, &job.keeping, exchange);
     if let Err(reason) = may_keep.and_then(|()| is_small_enough(ground, job, &answer)) {
         ground.downloads.leave(download);
@@ -262,7 +264,7 @@ async fn keep<A: OriginClient>(
     let mark = job.may_resume().then(|| BodyValidator::of(status, answer.headers())).flatten();
     let whose = whose(job, answer.headers());
     let head = head_of(&answer, whose);
-    if let Some(ended) = not_allowed(ground, job, download, head.length) {
+    if let Some(ended) = end_too_long(ground, job, download, head.length) {
         return ended;
     }
     let new =
@@ -276,7 +278,7 @@ async fn keep<A: OriginClient>(
         }
     };
     download.feed.set_disk(Arc::new(tail));
-    download.progress.begins(0, head.length);
+    download.progress.start_body(0, head.length);
     let transfer =
         Transfer::new(ground, job, download, mark, head.length, writer, (whose, asked.received));
     // The copy would be stored under the canonical spelling.
@@ -325,7 +327,7 @@ fn is_small_enough<A>(
 
 /// Ends a download that is too long to continue without a reader. The segment of an earlier attempt
 /// stays.
-fn not_allowed<A>(
+fn end_too_long<A>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
     download: &Arc<Download>,
@@ -334,12 +336,12 @@ fn not_allowed<A>(
     if download.feed.readers() > 0 {
         return None;
     }
-    let failure = job.allowance.begins(total).err()?;
-    Some(AttemptEnd::Done(unanswered(ground, download, failure)))
+    let failure = job.allowance.check_start(total).err()?;
+    Some(AttemptEnd::Done(report_failure(ground, download, failure)))
 }
 
 /// The identity of the client, as far as the request shows it.
-fn told(job: &DownloadJob) -> WhoAsks {
+fn asker_of(job: &DownloadJob) -> WhoAsks {
     match WhoAsks::of(job.head.headers(), job.body.is_some()) {
         WhoAsks::Plainly if job.places.credentials => WhoAsks::WithCredentials,
         told => told,
@@ -348,12 +350,16 @@ fn told(job: &DownloadJob) -> WhoAsks {
 
 /// The owner for whom a response with these fields is stored.
 fn whose(job: &DownloadJob, answer: &HeaderMap) -> Whose {
-    Whose::of_answer(told(job), answer, job.keeping.cache.0)
+    Whose::of_answer(asker_of(job), answer, job.keeping.cache.0)
 }
 
 /// The status of a stored copy that an error must not replace. The person's own and the shared copy
 /// count alike, because one takes precedence over the other.
-async fn protected(store: &Store, job: &DownloadJob, status: StatusCode) -> Option<StatusCode> {
+async fn protected_status(
+    store: &Store,
+    job: &DownloadJob,
+    status: StatusCode,
+) -> Option<StatusCode> {
     if is_good(status) {
         return job.kept;
     }
@@ -368,7 +374,7 @@ async fn protected(store: &Store, job: &DownloadJob, status: StatusCode) -> Opti
 }
 
 /// Reports a failure to the waiting clients; later clients start a new request.
-fn unanswered<A>(
+fn report_failure<A>(
     ground: &DownloadContext<'_, A>,
     download: &Arc<Download>,
     failure: Failure,

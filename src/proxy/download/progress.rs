@@ -82,7 +82,7 @@ impl Default for ProgressState {
 
 impl LiveProgress {
     /// A body starts with `bytes`, which an earlier attempt may have left.
-    pub(super) fn begins(&self, bytes: u64, total: Option<u64>) {
+    pub(super) fn start_body(&self, bytes: u64, total: Option<u64>) {
         let mut state = self.lock();
         (state.bytes, state.total) = (bytes, total);
         if bytes > 0 {
@@ -92,7 +92,7 @@ impl LiveProgress {
     }
 
     /// Sets the number of bytes that have arrived.
-    pub(super) fn at(&self, bytes: u64) {
+    pub(super) fn set_bytes(&self, bytes: u64) {
         let mut state = self.lock();
         // The bytes of an earlier attempt are copied first, and must not count down.
         state.bytes = state.bytes.max(bytes);
@@ -133,7 +133,7 @@ impl LiveProgress {
     }
 
     /// How long the download has stalled.
-    pub(super) fn still(&self) -> Duration {
+    pub(super) fn stalled_for(&self) -> Duration {
         self.lock().moved.elapsed()
     }
 
@@ -179,11 +179,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_rate_is_that_of_the_last_seconds() {
         let progress = LiveProgress::default();
-        progress.begins(0, Some(100_000));
+        progress.start_body(0, Some(100_000));
         assert_eq!(progress.shown().rate, None, "nothing can be said yet");
         for second in 1..=5 {
             advance(Duration::from_secs(1)).await;
-            progress.at(second * 1_000);
+            progress.set_bytes(second * 1_000);
         }
         assert_eq!(progress.shown().rate, Some(1_000));
         assert_eq!(progress.shown().time_left(), Some(Duration::from_secs(95)));
@@ -197,7 +197,7 @@ mod tests {
     async fn a_wait_is_told_with_its_cause_until_it_is_over() {
         let progress = LiveProgress::default();
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        progress.begins(0, None);
+        progress.start_body(0, None);
         progress.waits(at(101), at(100), 1, "reset".to_owned());
         progress.waits(at(104), at(102), 2, "refused".to_owned());
         let error = "refused".to_owned();

@@ -107,7 +107,7 @@ pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Dow
     match &outcome {
         DownloadEnd::Kept(_) => {
             context.storage.store.set_full(false);
-            settle(&context, key, timestamp(download.started())).await;
+            dequeue_answered(&context, key, timestamp(download.started())).await;
         }
         DownloadEnd::Unkeepable(error) if error.is_full() => {
             context.storage.store.set_full(true);
@@ -119,7 +119,7 @@ pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Dow
 
 /// Removes a request from the queue whose response has arrived through a client's request. A
 /// request that was queued after that download had `started` stays: its response may differ.
-async fn settle(context: &ProxyContext, key: Key, started: Timestamp) {
+async fn dequeue_answered(context: &ProxyContext, key: Key, started: Timestamp) {
     // A queued form was confirmed on its own: it is another submission. A request on which a run
     // depends is handled by the queue.
     let is_answered = move |queued: &OutgoingSummary| {

@@ -138,7 +138,7 @@ async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
     let nearly = JOIN_WITHIN.checked_sub(moment).unwrap();
     tokio::time::advance(nearly).await;
     assert!(Arc::ptr_eq(&begun(&downloads), &third));
-    third.progress.at(1);
+    third.progress.set_bytes(1);
     tokio::time::advance(nearly).await;
     assert!(Arc::ptr_eq(&begun(&downloads), &third), "something came");
     tokio::time::advance(moment).await;

@@ -132,7 +132,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                 (_, Err(failure)) | (Err(failure), _) => failure,
                 (Ok(trailers), Ok(_)) => return Done(self.finish(trailers, status).await),
             };
-            body = match self.take_up(failure).await {
+            body = match self.request_rest(failure).await {
                 Resumption::Joined(rest) => Ok(rest),
                 Resumption::Changed(answer) => return Changed(answer),
                 Resumption::Lost(failure) => return Done(self.give_up(failure).await),
@@ -161,7 +161,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         loop {
             match self.unless_ended(body.frame()).await? {
                 Some(Ok(frame)) => {
-                    self.put(frame.into_data().into_iter().collect(), false).await?;
+                    self.deliver(frame.into_data().into_iter().collect(), false).await?;
                 }
                 None if self.feed().length() == part.bytes => return Ok(()),
                 None => return Err(Failure::CutShort("what was kept of it has ended".into())),
@@ -196,10 +196,10 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                 matches!(gathered.end, Some(Ok(_))) && whole.is_none_or(|whole| whole == length);
             if !gathered.stretch.is_empty() {
                 let new = size_of(&gathered.stretch);
-                self.put(gathered.stretch, is_whole).await?;
+                self.deliver(gathered.stretch, is_whole).await?;
                 let is_read = is_whole || self.feed().readers() > 0;
-                self.job.allowance.comes(new, length, self.total, is_read)?;
-                if !is_whole && let Some(failure) = self.outstays() {
+                self.job.allowance.check_progress(new, length, self.total, is_read)?;
+                if !is_whole && let Some(failure) = self.exceeded_limit() {
                     return Err(failure);
                 }
                 if let Some(rest) = unread::rest(self.download, self.total, new) {
@@ -226,14 +226,14 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     /// Delivers bytes: to the disk, or to the readers only if the disk has failed. The last bytes
     /// are held back until the page is stored, so that a client that has got the whole finds it
     /// there.
-    async fn put(&mut self, stretch: Vec<Bytes>, is_last: bool) -> Result<(), Failure> {
+    async fn deliver(&mut self, stretch: Vec<Bytes>, is_last: bool) -> Result<(), Failure> {
         let feed = self.feed();
         let size = size_of(&stretch);
         if self.end.is_some_and(|end| feed.length().saturating_add(size) > end) {
             return Err(Failure::Wrong("it is longer than it said"));
         }
         if self.writer.is_some() && feed.length().saturating_add(size) > self.ground.patience.most {
-            self.outgrows()?;
+            self.stop_storing()?;
         }
         let left = match self.writer.take() {
             None => stretch,
@@ -261,12 +261,12 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                 return Err(Failure::Abandoned);
             }
         }
-        self.download.progress.at(feed.length());
+        self.download.progress.set_bytes(feed.length());
         Ok(())
     }
 
     /// Stops storing the body, which exceeds the limit. Without readers the transfer ends.
-    fn outgrows(&mut self) -> Result<(), Failure> {
+    fn stop_storing(&mut self) -> Result<(), Failure> {
         let (url, most) = (self.download.url(), self.ground.patience.most);
         warn!(url, most, "the page is larger than what is kept (max-body)");
         self.writer = None;
@@ -283,14 +283,14 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                 biased;
                 done = &mut work => return Ok(done),
                 () = self.left() => {
-                    if let Some(failure) = self.ends_unread() {
+                    if let Some(failure) = self.end_if_unread() {
                         return Err(failure);
                     }
                 }
                 () = self.stopped() => return Err(Failure::Stopping),
                 failure = unread::ends(self.ground, self.download) => return Err(failure),
                 () = sleep(unread::LOOK_EVERY) => {
-                    if let Some(failure) = self.outstays() {
+                    if let Some(failure) = self.exceeded_limit() {
                         return Err(failure);
                     }
                 }
@@ -299,7 +299,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     }
 
     /// Why it ends, if it had no reader for too long. An ending download cannot be joined.
-    fn outstays(&mut self) -> Option<Failure> {
+    fn exceeded_limit(&mut self) -> Option<Failure> {
         if self.feed().readers() > 0 {
             self.left = None;
             return None;
@@ -314,7 +314,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     }
 
     /// Why it ends without readers, unless it continues. An ending download cannot be joined.
-    fn ends_unread(&mut self) -> Option<Failure> {
+    fn end_if_unread(&mut self) -> Option<Failure> {
         let then = self.job.leaving.then(self.feed().length(), self.total);
         // Without a disk there is no reason to continue.
         let may_go_on = self.disk_error.is_none() && !self.is_too_large;
@@ -348,7 +348,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     }
 
     /// Requests the missing bytes repeatedly, until they arrive or the attempts are used up.
-    async fn take_up(&mut self, failure: Failure) -> Resumption {
+    async fn request_rest(&mut self, failure: Failure) -> Resumption {
         let Some(mark) = self.mark.clone().filter(|_| resume::may_go_on(&failure)) else {
             return Resumption::Lost(failure);
         };

@@ -83,7 +83,7 @@ impl UnreadLimits {
         }
         // A download that has broken off has pauses of its own.
         let is_unwanted = !download.is_awaited() && !download.progress.is_waiting();
-        let is_still = download.progress.still() >= self.still || left.is_slow(download);
+        let is_still = download.progress.stalled_for() >= self.still || left.is_slow(download);
         (is_unwanted && is_still).then_some(Failure::Stalled)
     }
 }
@@ -162,7 +162,7 @@ mod tests {
         assert!(judge(Some(1)).is_none(), "the queue waits for it");
         drop(queue);
         advance(bounds.time).await;
-        download.progress.at(2 * SLOWEST * bounds.time.as_secs());
+        download.progress.set_bytes(2 * SLOWEST * bounds.time.as_secs());
         assert!(judge(Some(1)).is_none(), "it moves");
         assert!(matches!(judge(None), Some(Failure::TooLong(None))));
         assert!(bounds.judge(&download, since, None, true).is_none(), "a person wants it");
@@ -172,13 +172,13 @@ mod tests {
     async fn a_download_that_drips_while_nothing_waits_for_it_ends() {
         let bounds = UnreadLimits::of(&Config::default());
         let download = left(&Downloads::default());
-        download.progress.at(1_000_000);
+        download.progress.set_bytes(1_000_000);
         let since = LastRead::now(&download);
         let mut ended = None;
         for second in 1..=SLOW.as_secs() {
             assert!(ended.is_none(), "after {second} seconds");
             advance(Duration::from_secs(1)).await;
-            download.progress.at(1_000_000 + second);
+            download.progress.set_bytes(1_000_000 + second);
             ended = bounds.judge(&download, since, Some(2_000_000), false);
         }
         assert!(matches!(ended, Some(Failure::Stalled)), "{ended:?}");

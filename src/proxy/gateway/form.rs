@@ -61,7 +61,7 @@ impl GatewayClient {
             Ok(ticket) => ticket,
             Err(error) => {
                 tracing::error!(%error, "no ticket can be made");
-                return self.told(&Message::Internal);
+                return self.message_page(&Message::Internal);
             }
         };
         let token = context.pages.tokens.confirm(&ticket);
@@ -83,7 +83,9 @@ impl GatewayClient {
         incoming: Incoming,
     ) -> Result<GatewayRequest, Response<Body>> {
         if parts.method != Method::POST {
-            return Err(self.told(&Message::MethodNotAllowed { method: parts.method.as_str() }));
+            return Err(
+                self.message_page(&Message::MethodNotAllowed { method: parts.method.as_str() })
+            );
         }
         let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let body = self.body(parts, incoming).await?;
@@ -117,7 +119,7 @@ impl GatewayClient {
             lacks: None,
         };
         if let GuardVerdict::Refuse(refusal) = guard(&asked) {
-            return Err(self.told(&Message::Forbidden(refusal)));
+            return Err(self.message_page(&Message::Forbidden(refusal)));
         }
         let posted = self.context.confirmations.posted.redeem(ticket, clock::now());
         let posted = posted.filter(|posted| posted.owner == self.client.visitor.owner());

@@ -25,7 +25,10 @@ pub(super) struct RequestPlan {
 }
 
 /// Looks up the stored copy for `ask` and decides. Records the input of the decision in `ask`.
-pub(super) async fn weigh(context: &ProxyContext, ask: &mut Ask) -> Result<RequestPlan, NotChosen> {
+pub(super) async fn plan_request(
+    context: &ProxyContext,
+    ask: &mut Ask,
+) -> Result<RequestPlan, NotChosen> {
     // Only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.mode };
     let found = look_up(context, ask).await?;
