@@ -54,6 +54,7 @@ pub mod repeat;
 pub mod reply;
 pub mod rules;
 pub mod site;
+mod small_body;
 mod stand_in;
 pub mod status;
 pub mod target;
@@ -66,20 +67,17 @@ pub mod visitor;
 mod websocket;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
-use hyper::body::{Body as _, Incoming};
+use bytes::Bytes;
+use hyper::body::Incoming;
 use hyper::header::{ALT_SVC, PROXY_AUTHORIZATION, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Request, Response, StatusCode, Version};
-use tokio::time::{Instant, timeout_at};
 use tracing::debug;
 
 use self::amend::Amendment;
-use self::ask::Ask;
+use self::ask::ProxyRequest;
 use self::audience::Audience;
 use self::body::Body;
 use self::choose::CopyLookup;
@@ -92,6 +90,7 @@ use self::plan::{RequestPlan, plan_request, reads};
 use self::recode::Undecodable;
 use self::rules::Ruling;
 use self::site::Door;
+use self::small_body::{BodyReadError, read_whole};
 use self::status::{CacheStatus, HitReason};
 use self::target::{BadTarget, Resource, Target};
 use self::tunnel::Switch;
@@ -288,7 +287,7 @@ async fn decided(
     rest: RequestRest,
 ) -> Response<Body> {
     let owner = client.visitor.owner();
-    let ask = Ask::new(context, owner, resource, parts, post, mode, clock::now());
+    let ask = ProxyRequest::new(context, owner, resource, parts, post, mode, clock::now());
     let account = context.storage.statistics.account(ask.bare.host());
     let (asked, method) = (LastKey::of(&ask), ask.method.clone());
     let mut response = answer_to(context, client, ask, rest).await;
@@ -305,7 +304,7 @@ async fn decided(
 async fn answer_to(
     context: &Arc<ProxyContext>,
     client: &Client,
-    mut ask: Ask,
+    mut ask: ProxyRequest,
     rest: RequestRest,
 ) -> Response<Body> {
     let mode = ask.mode;
@@ -373,38 +372,6 @@ fn instead_of(
     reply::with_status(reply::told(context, reader, *audience, &told), CacheStatus::Undecodable)
 }
 
-/// Why a request's body was not read.
-enum BodyReadError {
-    Broken,
-    Stalled,
-}
-
-/// Minimum average speed of a small body, in bytes per second: every link on which TCP works is
-/// faster. Without it, a client that sends a byte now and then would hold its connection for
-/// months.
-const SLOWEST_BODY: u64 = 16;
-
-/// Reads a body whose length is known to be small. `patience` is the time limit for each piece, and
-/// part of the limit for the whole body.
-async fn read_whole(mut body: Incoming, patience: Duration) -> Result<Bytes, BodyReadError> {
-    let mut whole = BytesMut::new();
-    let length = body.size_hint().upper().unwrap_or(0);
-    let until = Instant::now() + patience + Duration::from_secs(length.div_ceil(SLOWEST_BODY));
-    loop {
-        let next = Instant::now() + patience;
-        match timeout_at(next.min(until), body.frame()).await {
-            Ok(None) => return Ok(whole.freeze()),
-            Ok(Some(Ok(frame))) => {
-                if let Ok(data) = frame.into_data() {
-                    whole.extend_from_slice(&data);
-                }
-            }
-            Ok(Some(Err(_))) => return Err(BodyReadError::Broken),
-            Err(_) => return Err(BodyReadError::Stalled),
-        }
-    }
-}
-
 /// The unread rest of a request, which may go to the origin.
 struct RequestRest {
     /// The body, if it was not read whole.
@@ -424,7 +391,7 @@ fn upgrade_of(parts: &mut Parts) -> Option<OnUpgrade> {
 async fn act(
     context: &Arc<ProxyContext>,
     client: &Client,
-    ask: Ask,
+    ask: ProxyRequest,
     (kept, found): (Option<Arc<Kept>>, CopyLookup),
     decision: Decision,
     rest: RequestRest,
@@ -485,7 +452,7 @@ async fn act(
 async fn fetch_again(
     context: &Arc<ProxyContext>,
     client: &Client,
-    mut ask: Ask,
+    mut ask: ProxyRequest,
     undecodable: &Undecodable,
 ) -> Response<Body> {
     debug!(url = undecodable.url, error = %undecodable.fault, "the stored body cannot be decoded");
@@ -501,7 +468,7 @@ async fn fetch_again(
 }
 
 /// Why the stored copy is served while online.
-fn reused(ask: &Ask) -> HitReason {
+fn reused(ask: &ProxyRequest) -> HitReason {
     let verdict = ask.verdict.as_ref();
     let by = match verdict.map(|verdict| (verdict.reuse, verdict.by)) {
         Some((Reuse::StaleTaken, _)) => Some("max-stale"),

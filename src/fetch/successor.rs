@@ -19,7 +19,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places};
 use crate::fetch::context::FetchContext;
-use crate::proxy::ask::Ask;
+use crate::proxy::ask::ProxyRequest;
 use crate::proxy::target::of_url;
 use crate::storage::lookup::look_up;
 use crate::storage::store::timestamp;
@@ -119,7 +119,7 @@ fn successor(
     let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
     let mut parts = parts;
     parts.headers = without_hop(parts.headers);
-    let ask = Ask::new(
+    let ask = ProxyRequest::new(
         &context.proxy,
         owner,
         resource,

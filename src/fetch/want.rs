@@ -11,7 +11,7 @@ use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Requester;
 use crate::fetch::context::FetchContext;
-use crate::proxy::ask::Ask;
+use crate::proxy::ask::ProxyRequest;
 use crate::proxy::censor::OUR_USER_AGENT;
 use crate::proxy::rules::{Ruling, StoragePolicy};
 use crate::proxy::target::{BadTarget, Resource, of_url};
@@ -137,7 +137,7 @@ pub(crate) fn request(
 }
 
 /// Refuses a request for the stored answer to a form, which its origin does not know.
-pub(super) fn unless_form_answer(ask: Ask) -> Result<Ask, WantError> {
+pub(super) fn unless_form_answer(ask: ProxyRequest) -> Result<ProxyRequest, WantError> {
     if ask.asked.form_answer {
         return Err(WantError::FormAnswer(ask.bare.as_str().to_owned()));
     }
@@ -149,7 +149,7 @@ pub(super) fn follow_aliases(
     context: &FetchContext,
     requester: &Requester,
     resource: Resource,
-) -> Result<Ask, WantError> {
+) -> Result<ProxyRequest, WantError> {
     let mut ask = ask(context, requester, resource);
     for _ in 0..MAX_HOPS {
         let shown = || ask.bare.as_str().to_owned();
@@ -168,7 +168,11 @@ pub(super) fn follow_aliases(
 }
 
 /// A request of our own for `resource`, on behalf of `requester`.
-pub(super) fn ask(context: &FetchContext, requester: &Requester, mut resource: Resource) -> Ask {
+pub(super) fn ask(
+    context: &FetchContext,
+    requester: &Requester,
+    mut resource: Resource,
+) -> ProxyRequest {
     resource.origin.reach = requester.asked_from.into();
     let mut request = Request::new(());
     *request.method_mut() = Method::GET;
@@ -177,11 +181,11 @@ pub(super) fn ask(context: &FetchContext, requester: &Requester, mut resource: R
     fields.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
     let (parts, ()) = request.into_parts();
     let (owner, mode) = (requester.owner.clone(), context.base.mode.now());
-    Ask::new(&context.proxy, owner, resource, parts, None, mode, clock::now())
+    ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode, clock::now())
 }
 
 /// The request of `ask` as it waits on the queue.
-pub(super) fn outgoing(context: &FetchContext, ask: &Ask, kind: RequestKind) -> Outgoing {
+pub(super) fn outgoing(context: &FetchContext, ask: &ProxyRequest, kind: RequestKind) -> Outgoing {
     let (parts, ()) = ask.wire(&context.base.pseudonym).into_parts();
     let secrets = head::write_secrets(&parts.headers);
     let head = head::write_request(&parts);

@@ -7,7 +7,7 @@ use tracing::debug;
 use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_url::CanonicalUrl;
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::audience::Audience;
 use super::body::Body;
 use super::censor;
@@ -35,7 +35,7 @@ pub(super) struct Foreign;
 
 impl Amendment {
     /// The configured changes to the response for `ask`; `None` if there are no changes.
-    pub(super) fn of(ask: &Ask) -> Option<Self> {
+    pub(super) fn of(ask: &ProxyRequest) -> Option<Self> {
         let config = &ask.config;
         let location_error = *config.dont_get.location_error.of(&UrlParts::of(&ask.bare));
         let censors = !config.censor_header.headers.is_empty();

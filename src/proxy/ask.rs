@@ -47,7 +47,7 @@ pub const MAX_KEPT_POST: u64 = 256 * 1024;
 
 /// A request for a resource of an origin.
 #[derive(Debug)]
-pub struct Ask {
+pub struct ProxyRequest {
     /// The resource. The URL of a POST that can be stored contains the digest of the body.
     pub resource: Resource,
     /// The URL for matching rules: without the additions of a body or a login to the key.
@@ -99,7 +99,7 @@ pub struct Ask {
     pub(super) modification: Option<Modification>,
 }
 
-impl Ask {
+impl ProxyRequest {
     /// The reader of a page that is made for the request.
     #[must_use]
     pub fn reader(&self) -> PageReader {

@@ -6,7 +6,7 @@ use hyper::HeaderMap;
 use hyper::header::VARY;
 use wwwoffle_spool::Error;
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::decide::MethodKind;
 use super::keep::is_good;
 use super::ranges::part;
@@ -218,7 +218,10 @@ pub fn stored(kept: &[Arc<Kept>]) -> Vec<StoredVariant<'_>> {
 }
 
 /// Looks up stored copies, for the requests that may use them.
-pub(super) async fn look_up(context: &ProxyContext, ask: &Ask) -> Result<CopyLookup, Error> {
+pub(super) async fn look_up(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+) -> Result<CopyLookup, Error> {
     let is_never_kept = ask.asked.standing != StoragePolicy::Usual && !ask.asked.form_answer;
     if ask.asked.method == MethodKind::Other || is_never_kept {
         return Ok(CopyLookup::default());

@@ -12,7 +12,7 @@ use hyper::{Method, Response};
 use tracing::debug;
 use wwwoffle_spool::{Outgoing, RequestKind, Spool};
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::body::Body;
 use super::status::{CacheStatus, HitReason};
 use super::{kept, missing};
@@ -41,7 +41,11 @@ pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>
 
 /// Asks the person whether to send the form again. The stored answer is served if its form is not known:
 /// it was imported, too long, or sent by another owner.
-pub(super) fn confirm(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
+pub(super) fn confirm(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    kept: &Arc<Kept>,
+) -> Response<Body> {
     match outgoing(context, ask, kept) {
         Some((outgoing, content_type)) => {
             let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
@@ -54,7 +58,7 @@ pub(super) fn confirm(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Re
 /// The form for sending again, with the browser's current cookies and login.
 fn outgoing(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     kept: &Kept,
 ) -> Option<(Outgoing, Option<HeaderValue>)> {
     let stored = head::read_request(kept.entry.request(), b"").ok()?;

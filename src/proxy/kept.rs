@@ -8,7 +8,7 @@ use hyper::{HeaderMap, Method, Response, StatusCode, Version};
 use wwwoffle_spool::Body as KeptBody;
 
 use super::amend::Foreign;
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::body::{self, Body, WholeBody};
 use super::conditional::{self, Conditions};
 use super::status::CacheStatus;
@@ -28,7 +28,7 @@ use wwwoffle_http::head;
 /// Serves the stored copy, or a `304` if the client's own conditions allow that.
 pub(super) fn serve(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     kept: &Arc<Kept>,
     status: CacheStatus,
 ) -> Response<Body> {
@@ -39,7 +39,7 @@ pub(super) fn serve(
 
 /// Whether a stored copy sets its cookies again. Only a fresh personal copy does, online: it is
 /// equivalent to a response that its origin has just sent (RFC 9111 §4, §7.3).
-fn replays_cookies(ask: &Ask, kept: &Kept) -> bool {
+fn replays_cookies(ask: &ProxyRequest, kept: &Kept) -> bool {
     let is_fresh = ask.verdict.is_some_and(|verdict| verdict.reuse == Reuse::Fresh);
     let is_own = kept.entry.place().owner().is_some();
     ask.mode == Mode::Online && is_own && is_fresh
@@ -48,14 +48,14 @@ fn replays_cookies(ask: &Ask, kept: &Kept) -> bool {
 /// The fields of a stored copy that was not revalidated. Offline all of them are sent, because the
 /// copy is the page as it was, except cookies: the browser may have newer ones, and old ones would
 /// log the person out. The cookies of a shared copy belong to its first client.
-pub(super) fn unasked(ask: &Ask, kept: &Kept) -> HeaderMap {
+pub(super) fn unasked(ask: &ProxyRequest, kept: &Kept) -> HeaderMap {
     let mut fields = sent(ask, kept);
     owner::remove_cookies(&mut fields);
     fields
 }
 
 /// The fields of a stored copy that may be sent without revalidation.
-fn sent(ask: &Ask, kept: &Kept) -> HeaderMap {
+fn sent(ask: &ProxyRequest, kept: &Kept) -> HeaderMap {
     let mut fields = kept.fields.clone();
     if ask.mode.may_dial() {
         for name in withheld_fields(&ResponseControl::of(&kept.fields), ask.config.caching.shared) {
@@ -68,7 +68,7 @@ fn sent(ask: &Ask, kept: &Kept) -> HeaderMap {
 /// Serves the stored body with `fields`, which may be newer than the stored ones.
 pub(super) fn answer(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     kept: &Arc<Kept>,
     fields: HeaderMap,
     conditions: &Conditions,
@@ -81,7 +81,7 @@ pub(super) fn answer(
 
 fn unmarked(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     kept: &Arc<Kept>,
     mut fields: HeaderMap,
     conditions: &Conditions,
@@ -135,7 +135,7 @@ fn unmarked(
     response
 }
 
-fn trailers(ask: &Ask, kept: &Kept) -> Option<HeaderMap> {
+fn trailers(ask: &ProxyRequest, kept: &Kept) -> Option<HeaderMap> {
     let lines = kept.entry.trailers().filter(|_| ask.trailers)?;
     head::read_lines(lines).ok().filter(|trailers| !trailers.is_empty())
 }

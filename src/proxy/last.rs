@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use hyper::{Method, StatusCode};
 use wwwoffle_url::Key;
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::status::CacheStatus;
 use crate::base::owner::Owner;
 
@@ -43,7 +43,7 @@ pub struct LastKey {
 impl LastKey {
     /// The owner and the URL of `ask`; a login in it is ignored.
     #[must_use]
-    pub(super) fn of(ask: &Ask) -> Self {
+    pub(super) fn of(ask: &ProxyRequest) -> Self {
         Self::new(ask.places.public.key(), ask.owner.clone())
     }
 

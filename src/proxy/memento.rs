@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use wwwoffle_spool::{Error, Place};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::body::Body;
 use super::choose::CopyLookup;
 use super::conditional::Conditions;
@@ -58,7 +58,7 @@ pub(super) enum NotChosen {
 /// not stored, or if its origin selects versions itself.
 pub(super) async fn choose(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     found: &CopyLookup,
 ) -> Result<Option<Arc<Kept>>, NotChosen> {
     let is_read = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head);
@@ -132,7 +132,7 @@ impl VersionCandidate {
 }
 
 /// Whether a shared copy may answer this client: each version decides that from its own fields.
-fn is_theirs(ask: &Ask, kept: &Kept) -> bool {
+fn is_theirs(ask: &ProxyRequest, kept: &Kept) -> bool {
     let shared = ask.config.caching.shared;
     kept.entry.place().owner().is_some() || ask.places.takes_public(&kept.fields, shared)
 }
@@ -169,7 +169,11 @@ pub(super) fn shown_at(fields: &mut HeaderMap, local: &LocalHost) -> Option<Time
 }
 
 /// Serves a version, with its date.
-pub(super) fn serve(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
+pub(super) fn serve(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    kept: &Arc<Kept>,
+) -> Response<Body> {
     let mut asked = ask.fields.clone();
     // A date cannot be compared here: a version is older than the client's copy of the current
     // page.

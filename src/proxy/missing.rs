@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tracing::debug;
 use wwwoffle_spool::{Added, Error as SpoolError, Outgoing, RequestKind, Secrets};
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::body::Body;
 use super::conditional;
 use super::decide::{DecisionRefusal, MethodKind};
@@ -35,7 +35,7 @@ use wwwoffle_http::head;
 const MAX_PARTS_OF_A_PAGE: usize = 1_000;
 
 /// Queues a requested page, and responds with the will-get page.
-pub(super) async fn page(context: &ProxyContext, ask: &Ask) -> Response<Body> {
+pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
     let outgoing = outgoing(context, ask, RequestKind::Page);
     let key = outgoing.place.key();
     let added = match enqueue(context, outgoing).await {
@@ -90,7 +90,7 @@ async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<Added, Sp
 }
 
 /// Stored pages near the missing one. If they cannot be read, the page is shown without them.
-async fn find_similar(context: &ProxyContext, ask: &Ask) -> (Vec<SimilarPage>, bool) {
+async fn find_similar(context: &ProxyContext, ask: &ProxyRequest) -> (Vec<SimilarPage>, bool) {
     let untold = |error: &SpoolError| {
         debug!(error = error_chain(error), "what is kept that is like it cannot be looked up");
     };
@@ -101,7 +101,7 @@ async fn find_similar(context: &ProxyContext, ask: &Ask) -> (Vec<SimilarPage>, b
 
 /// The URL that the message page of a missing page can fetch, and the token for that. A page that
 /// needs a password can be fetched from a local page only.
-pub(super) fn offered(context: &ProxyContext, ask: &Ask) -> (String, Option<String>) {
+pub(super) fn offered(context: &ProxyContext, ask: &ProxyRequest) -> (String, Option<String>) {
     let url = ask.bare.as_str().to_owned();
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
         && ask.asked.standing == StoragePolicy::Usual
@@ -112,7 +112,7 @@ pub(super) fn offered(context: &ProxyContext, ask: &Ask) -> (String, Option<Stri
 }
 
 /// The length of the stored segment, and the total length if it is known.
-async fn kept_in_part(context: &ProxyContext, ask: &Ask) -> Option<(u64, Option<u64>)> {
+async fn kept_in_part(context: &ProxyContext, ask: &ProxyRequest) -> Option<(u64, Option<u64>)> {
     for place in [&ask.places.own, &ask.places.public] {
         match context.storage.store.partial(place).await {
             Ok(Some(partial)) => {
@@ -130,7 +130,7 @@ async fn kept_in_part(context: &ProxyContext, ask: &Ask) -> Option<(u64, Option<
 }
 
 /// Queues a sub-resource; the response is empty, because it would not be displayed.
-pub(super) async fn part(context: &ProxyContext, ask: &Ask) -> Response<Body> {
+pub(super) async fn part(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
     let mut outgoing = outgoing(context, ask, RequestKind::Part);
     outgoing.page = ask.page(context).map(|page| page.as_str().to_owned());
     let page = outgoing.page.as_deref().unwrap_or_default();
@@ -146,7 +146,11 @@ pub(super) async fn part(context: &ProxyContext, ask: &Ask) -> Response<Body> {
 }
 
 /// Serves the stored copy and queues the request to fetch a new one.
-pub(super) async fn refresh(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>) -> Response<Body> {
+pub(super) async fn refresh(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    kept: &Arc<Kept>,
+) -> Response<Body> {
     let why = match enqueue(context, outgoing(context, ask, RequestKind::Refresh)).await {
         Ok(_) => HitReason::RefreshQueued,
         Err(error) => {
@@ -158,7 +162,7 @@ pub(super) async fn refresh(context: &ProxyContext, ask: &Ask, kept: &Arc<Kept>)
 }
 
 /// Asks the person whether to send a form later, or to request a page.
-pub(super) fn confirm(context: &ProxyContext, ask: &Ask, is_kept: bool) -> Response<Body> {
+pub(super) fn confirm(context: &ProxyContext, ask: &ProxyRequest, is_kept: bool) -> Response<Body> {
     let kind = match (ask.method == Method::POST, is_kept) {
         (true, _) => RequestKind::Post,
         (false, true) => RequestKind::Refresh,
@@ -172,7 +176,7 @@ pub(super) fn confirm(context: &ProxyContext, ask: &Ask, is_kept: bool) -> Respo
 /// The page that asks whether to send `outgoing`.
 pub(super) fn question(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     outgoing: Outgoing,
     (method, content_type): (&Method, Option<&str>),
     is_kept: bool,
@@ -208,7 +212,7 @@ pub(super) fn question(
 /// Refuses the request, with the reason in the form that suits its client.
 pub(super) fn refuse(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     refusal: DecisionRefusal,
 ) -> Response<Body> {
     let status = CacheStatus::Refused(refusal);
@@ -244,7 +248,7 @@ pub(super) fn refuse(
 }
 
 /// The request in the form for later: without all that applies to this moment only.
-fn outgoing(context: &ProxyContext, ask: &Ask, kind: RequestKind) -> Outgoing {
+fn outgoing(context: &ProxyContext, ask: &ProxyRequest, kind: RequestKind) -> Outgoing {
     let mut request = ask.wire(&context.base.pseudonym);
     if ask.method == Method::HEAD {
         *request.method_mut() = Method::GET;
@@ -254,7 +258,7 @@ fn outgoing(context: &ProxyContext, ask: &Ask, kind: RequestKind) -> Outgoing {
 
 /// Converts a `request` with this `body` to an outgoing request.
 pub(super) fn to_queue(
-    ask: &Ask,
+    ask: &ProxyRequest,
     mut request: Request<()>,
     body: Vec<u8>,
     kind: RequestKind,
@@ -291,13 +295,13 @@ mod tests {
     use wwwoffle_spool::NewEntry;
 
     /// A request that started offline.
-    fn ask(context: &ProxyContext, url: &str) -> Ask {
+    fn ask(context: &ProxyContext, url: &str) -> ProxyRequest {
         let (resource, owner) = (of_url(url, &context.base.local).unwrap(), Owner::Local);
         let request = Request::new(()).into_parts().0;
-        Ask::new(context, owner, resource, request, None, Mode::Offline, clock::now())
+        ProxyRequest::new(context, owner, resource, request, None, Mode::Offline, clock::now())
     }
 
-    async fn keep(context: &ProxyContext, ask: &Ask) -> Arc<Kept> {
+    async fn keep(context: &ProxyContext, ask: &ProxyRequest) -> Arc<Kept> {
         let place = &ask.places.public;
         let (head, request) = (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), b"GET / HTTP/1.1\r\n\r\n");
         let (asked, when) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);

@@ -13,7 +13,7 @@ use wwwoffle_config::UrlParts;
 use wwwoffle_spool::Error;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::choose;
 use super::decide::MethodKind;
 use super::intent::Intent;
@@ -50,7 +50,7 @@ const SANDBOX: HeaderValue = HeaderValue::from_static(
 /// If the disk fails.
 pub(super) async fn find(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
 ) -> Result<Option<(Nearness, Kept)>, Error> {
     let may = ask.mode == Mode::Offline
         && ask.asked.standing == StoragePolicy::Usual
@@ -85,7 +85,7 @@ pub(super) async fn find(
 /// The stored copy of one URL that may replace the requested one.
 async fn at(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     near: Nearness,
     mut url: CanonicalUrl,
 ) -> Result<Option<Kept>, Error> {
@@ -103,7 +103,10 @@ async fn at(
 
 /// The spellings of a directory or its index for which something is stored. Asks the spool itself,
 /// because the store would remember each missing one.
-async fn index_pages(context: &ProxyContext, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
+async fn index_pages(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+) -> Result<Vec<CanonicalUrl>, Error> {
     let urls = index_spellings(&ask.bare, &context.base.local);
     if urls.is_empty() {
         return Ok(urls);
@@ -151,7 +154,7 @@ async fn says_it_is(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl
 
 /// The stored URLs of the same host that differ from the one of `ask` only in their noise, the
 /// newest first. Keys do not show that, so the entries of the host are searched.
-async fn noisy(context: &ProxyContext, ask: &Ask) -> Result<Vec<CanonicalUrl>, Error> {
+async fn noisy(context: &ProxyContext, ask: &ProxyRequest) -> Result<Vec<CanonicalUrl>, Error> {
     let asked = ask.bare.as_str().to_owned();
     let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare)).clone();
     let found = context.storage.store.run(move |spool| {
@@ -182,13 +185,13 @@ pub(super) fn newest(
     found.into_iter().filter_map(read).take(most).collect()
 }
 
-fn is_secure(ask: &Ask) -> bool {
+fn is_secure(ask: &ProxyRequest) -> bool {
     ask.bare.protocol() == "https"
 }
 
 /// Isolates a copy that came by plain HTTP from the secure site it replaces: it could have been
 /// changed on its way, and must not access the browser's data of that site.
-fn guarded(ask: &Ask, near: Nearness, mut kept: Kept) -> Kept {
+fn guarded(ask: &ProxyRequest, near: Nearness, mut kept: Kept) -> Kept {
     if near == Nearness::Scheme && is_secure(ask) {
         kept.fields.append(CONTENT_SECURITY_POLICY, SANDBOX);
     }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tracing::debug;
 
 use super::amend::Foreign;
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::body::{self, Body};
 use super::choose::CopyLookup;
 use super::decide::MethodKind;
@@ -32,7 +32,7 @@ use wwwoffle_http::fields::{add_via, complete_date, strip_one_hop};
 pub(super) async fn pass(
     context: &Arc<ProxyContext>,
     client: &Client,
-    ask: &Ask,
+    ask: &ProxyRequest,
     found: &CopyLookup,
     rest: RequestRest,
 ) -> Response<Body> {
@@ -73,7 +73,7 @@ pub(super) async fn pass(
 }
 
 /// Why a request is forwarded that is not for the spool.
-fn forward(ask: &Ask) -> Forward {
+fn forward(ask: &ProxyRequest) -> Forward {
     let is_usual = ask.asked.standing == StoragePolicy::Usual && !ask.asked.upgrade;
     match ask.asked.method {
         // A fresh stored copy would be enough.
@@ -88,7 +88,7 @@ fn forward(ask: &Ask) -> Forward {
 /// Updates the stored copies from a forwarded response.
 async fn update_copies(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     found: &CopyLookup,
     answer: &Answer,
     asked: RequestTimes,
@@ -117,7 +117,7 @@ async fn update_copies(
 /// unchanged.
 pub(super) fn respond(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     answer: Answer,
     forward: Forward,
     why: NotStored,
@@ -145,7 +145,7 @@ pub(super) fn respond(
 fn switch(
     context: &Arc<ProxyContext>,
     client: &Client,
-    ask: &Ask,
+    ask: &ProxyRequest,
     mut answer: Answer,
     asked: (Option<OnUpgrade>, Option<WebSocketHandshake>),
 ) -> Response<Body> {
@@ -181,7 +181,7 @@ fn switch(
     response
 }
 
-fn unasked(context: &ProxyContext, ask: &Ask) -> Response<Body> {
+fn unasked(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
     let failure = Failure::Unsendable("the origin changed to a protocol nobody asked for");
     reply::failed(context, ask, &failure, None)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::choose::{self, CopyLookup, is_invalid};
 use super::decide::{CopyState as KeptFor, Decision, OnlineUse, decide};
 use super::memento::{self, NotChosen};
@@ -27,7 +27,7 @@ pub(super) struct RequestPlan {
 /// Looks up the stored copy for `ask` and decides. Records the input of the decision in `ask`.
 pub(super) async fn plan_request(
     context: &ProxyContext,
-    ask: &mut Ask,
+    ask: &mut ProxyRequest,
 ) -> Result<RequestPlan, NotChosen> {
     // Only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.mode };
@@ -55,7 +55,7 @@ pub(super) async fn plan_request(
 /// Looks up stored copies. Offline, if no copy can be served, also under near URLs.
 async fn look_up(
     context: &ProxyContext,
-    ask: &mut Ask,
+    ask: &mut ProxyRequest,
 ) -> Result<CopyLookup, wwwoffle_spool::Error> {
     let exact = choose::look_up(context, ask).await?;
     if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
@@ -70,7 +70,7 @@ async fn look_up(
 }
 
 /// Whether the client can read the stored copy, as stored or decoded.
-fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
+fn how_kept(ask: &ProxyRequest, kept: Option<&Kept>) -> KeptFor {
     match kept {
         None => KeptFor::Nothing,
         Some(kept) if reads(ask, kept) => KeptFor::Whole,
@@ -79,7 +79,7 @@ fn how_kept(ask: &Ask, kept: Option<&Kept>) -> KeptFor {
 }
 
 /// Whether the stored copy is useful for the client. A decoded body has no ranges.
-pub(super) fn reads(ask: &Ask, kept: &Kept) -> bool {
+pub(super) fn reads(ask: &ProxyRequest, kept: &Kept) -> bool {
     let delivery = ask.codings.deliver(kept.status, &kept.fields);
     delivery.is_readable() && !(delivery.is_decoded() && ranges::are_asked(ask))
 }

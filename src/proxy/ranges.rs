@@ -16,17 +16,17 @@ pub(super) mod serve;
 use hyper::header::RANGE;
 use hyper::{HeaderMap, Method};
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use wwwoffle_http::caching::range::Ranges;
 use wwwoffle_http::caching::range::if_range::single;
 
 /// The requested ranges. Only GET has ranges (RFC 9110 §14.2).
-fn asked(ask: &Ask) -> Option<Ranges> {
+fn asked(ask: &ProxyRequest) -> Option<Ranges> {
     if ask.method == Method::GET { ranges(&ask.fields) } else { None }
 }
 
 /// Whether ranges are requested.
-pub(super) fn are_asked(ask: &Ask) -> bool {
+pub(super) fn are_asked(ask: &ProxyRequest) -> bool {
     asked(ask).is_some()
 }
 

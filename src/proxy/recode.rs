@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, BodyStream, StreamBody};
 use hyper::Response;
 use tokio::time::{Instant, timeout_at};
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::audience::Audience;
 use super::body::Body;
 use crate::storage::decoded;
@@ -69,18 +69,28 @@ pub(crate) fn body(delivery: Delivery, body: Body) -> Body {
 }
 
 /// Gives a stored body to a response.
-pub(super) fn put(response: &mut Response<Body>, ask: &Ask, delivery: Delivery, body: Body) {
+pub(super) fn put(
+    response: &mut Response<Body>,
+    ask: &ProxyRequest,
+    delivery: Delivery,
+    body: Body,
+) {
     put_told(response, ask, delivery, body, None);
 }
 
 /// Gives the body of a download that other clients already read to a response.
-pub(super) fn put_joined(response: &mut Response<Body>, ask: &Ask, delivery: Delivery, body: Body) {
+pub(super) fn put_joined(
+    response: &mut Response<Body>,
+    ask: &ProxyRequest,
+    delivery: Delivery,
+    body: Body,
+) {
     put_told(response, ask, delivery, body, Some(JOINED_WITHIN));
 }
 
 fn put_told(
     response: &mut Response<Body>,
-    ask: &Ask,
+    ask: &ProxyRequest,
     delivery: Delivery,
     body: Body,
     patience: Option<Duration>,

@@ -7,7 +7,7 @@ use hyper::header::{ACCEPT, HeaderValue};
 use hyper::{HeaderMap, Method, Request};
 use wwwoffle_url::CanonicalUrl;
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::decide::Decision;
 use super::memento::NotChosen;
 use super::plan::{RequestPlan, plan_request};
@@ -35,7 +35,7 @@ pub enum PredictedAction {
 /// A hypothetical request.
 #[derive(Debug)]
 pub struct Rehearsal {
-    ask: Ask,
+    ask: ProxyRequest,
     may_reach: bool,
 }
 
@@ -57,7 +57,7 @@ impl Rehearsal {
         *request.method_mut() = Method::GET;
         *request.headers_mut() = fields;
         let parts = request.into_parts().0;
-        let ask = Ask::new(context, owner, resource, parts, None, mode, clock::now());
+        let ask = ProxyRequest::new(context, owner, resource, parts, None, mode, clock::now());
         Some(Self { ask, may_reach })
     }
 

@@ -7,7 +7,7 @@ use hyper::header::RANGE;
 use tracing::Level;
 use wwwoffle_config::Config;
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::choose::CopyLookup;
 use super::decide::Decision;
 use super::verdict::exchange;
@@ -52,7 +52,7 @@ impl ReplayConditions {
 /// The state on which the response to `ask` depends, if it is small enough to be compared.
 pub(super) fn replay_conditions(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     kept: Option<&Kept>,
     found: &CopyLookup,
     decision: Decision,
@@ -81,7 +81,7 @@ pub(super) fn replay_conditions(
 }
 
 /// Whether the stored copy may be served for another second in any case.
-fn stays_servable(ask: &Ask, kept: &Kept) -> bool {
+fn stays_servable(ask: &ProxyRequest, kept: &Kept) -> bool {
     if kept.status.is_server_error() {
         return false;
     }

@@ -5,7 +5,7 @@ use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 use wwwoffle_spool::Error as SpoolError;
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::audience::Audience;
 use super::body::{self, Body};
 use super::intent::Intent;
@@ -57,7 +57,7 @@ pub fn message(
 #[must_use]
 pub fn instead(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     status: CacheStatus,
     told: &Message<'_>,
 ) -> Response<Body> {
@@ -126,7 +126,7 @@ pub fn with_status(mut response: Response<Body>, status: CacheStatus) -> Respons
 #[must_use]
 pub fn failed(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     failure: &Failure,
     kept: Option<&Kept>,
 ) -> Response<Body> {
@@ -153,7 +153,7 @@ pub fn failed(
 /// The same as [`instead`], with an offer to fetch the page later.
 fn with_aid(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     status: CacheStatus,
     told: &Message<'_>,
 ) -> Response<Body> {
@@ -188,7 +188,7 @@ pub(super) struct WentOffline;
 /// is that of RFC 9111 §5.2.2.2.
 pub(super) fn must_ask(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     kept: &Kept,
     failure: &Failure,
 ) -> Response<Body> {
@@ -275,7 +275,11 @@ fn bad_certificate(fault: &CertificateFault) -> BadCertificate {
 
 /// The response if the spool itself fails.
 #[must_use]
-pub fn spool_failed(context: &ProxyContext, ask: &Ask, error: &SpoolError) -> Response<Body> {
+pub fn spool_failed(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    error: &SpoolError,
+) -> Response<Body> {
     tracing::error!(error = error_chain(error), "the spool failed");
     let detail = error_chain(error);
     let (fault, told) = if error.is_full() {

@@ -5,7 +5,7 @@ use hyper::{Method, Response};
 use tracing::debug;
 use wwwoffle_config::Location;
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::body::Body;
 use super::reply;
 use super::status::CacheStatus;
@@ -14,7 +14,12 @@ use crate::page::message::{Message, Ruled};
 use crate::proxy::context::ProxyContext;
 
 /// Redirects the browser to the new URL, including the method and the body of a form.
-pub(super) fn moved(context: &ProxyContext, ask: &Ask, to: &str, by: &Location) -> Response<Body> {
+pub(super) fn moved(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    to: &str,
+    by: &Location,
+) -> Response<Body> {
     debug!(url = ask.resource.url.as_str(), to, %by, "an alias");
     let status = if is_safe(&ask.method) { 302 } else { 307 };
     redirect(context, ask, status, to, CacheStatus::Moved)
@@ -25,7 +30,7 @@ pub(super) fn moved(context: &ProxyContext, ask: &Ask, to: &str, by: &Location) 
 pub(super) fn blocked(
     context: &ProxyContext,
     visitor: &Visitor,
-    ask: &Ask,
+    ask: &ProxyRequest,
     by: &Location,
     replacement: Option<&str>,
 ) -> Response<Body> {
@@ -46,7 +51,7 @@ pub(super) fn blocked(
 }
 
 /// Refuses a request that is not one of the web.
-pub(super) fn refused(context: &ProxyContext, ask: &Ask, ruled: Ruled) -> Response<Body> {
+pub(super) fn refused(context: &ProxyContext, ask: &ProxyRequest, ruled: Ruled) -> Response<Body> {
     let url = ask.resource.url.as_str();
     debug!(url, method = %ask.method, ?ruled, "refused");
     reply::instead(context, ask, CacheStatus::Blocked, &Message::Ruled { url, ruled, place: None })
@@ -54,7 +59,7 @@ pub(super) fn refused(context: &ProxyContext, ask: &Ask, ruled: Ruled) -> Respon
 
 fn redirect(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     status: u16,
     to: &str,
     told: CacheStatus,

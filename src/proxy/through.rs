@@ -9,7 +9,7 @@ use tracing::debug;
 use wwwoffle_config::UrlParts;
 
 use super::amend::Foreign;
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use super::body::{self, Body};
 use super::choose::{CopyLookup, Revalidation};
 use super::conditional::{self, Conditions};
@@ -37,7 +37,7 @@ use wwwoffle_http::fields::add_via;
 pub(super) async fn fetch(
     context: &Arc<ProxyContext>,
     client: &Client,
-    mut ask: Ask,
+    mut ask: ProxyRequest,
     found: &CopyLookup,
 ) -> Response<Body> {
     let mut conditions = Conditions::default();
@@ -69,7 +69,11 @@ pub(super) async fn fetch(
 
 /// Queues the request if the link went down on the way to the origin and no copy is stored, as a
 /// request a moment later would be.
-async fn or_queued(context: &ProxyContext, ask: &Ask, response: Response<Body>) -> Response<Body> {
+async fn or_queued(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    response: Response<Body>,
+) -> Response<Body> {
     let went = response.extensions().get::<WentOffline>().is_some();
     if !went || context.base.mode.chosen() != Choice::Auto {
         return response;
@@ -86,7 +90,7 @@ async fn or_queued(context: &ProxyContext, ask: &Ask, response: Response<Body>) 
 pub(super) fn revalidate(
     context: &Arc<ProxyContext>,
     client: &Client,
-    mut ask: Ask,
+    mut ask: ProxyRequest,
     found: &CopyLookup,
 ) {
     conditional::strip(&mut ask.fields);
@@ -113,7 +117,7 @@ pub(super) fn revalidate(
 struct OriginFetch<'a> {
     context: &'a Arc<ProxyContext>,
     client: &'a Client,
-    ask: &'a Ask,
+    ask: &'a ProxyRequest,
     found: &'a CopyLookup,
     conditions: &'a Conditions,
 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use wwwoffle_config::{Config, RevalidationAge, UrlParts};
 use wwwoffle_url::CanonicalUrl;
 
-use super::ask::Ask;
+use super::ask::ProxyRequest;
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::proxy::context::ProxyContext;
@@ -19,7 +19,7 @@ use wwwoffle_http::caching::reuse::{
 use wwwoffle_http::caching::storing::RequestFacts;
 
 /// The permitted use of a stored copy for a request.
-pub(super) fn verdict(context: &ProxyContext, ask: &Ask, kept: &Kept) -> Verdict {
+pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, kept: &Kept) -> Verdict {
     let policy = policy(&ask.config, &UrlParts::of(&ask.bare), context.base.mode.dials_since());
     let mut verdict =
         decide_reuse(&stored(kept, ask.has_credentials()), &ask.control, &policy, ask.now);

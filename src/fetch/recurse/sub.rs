@@ -15,7 +15,7 @@ use crate::base::clock;
 use crate::base::owner::Places;
 use crate::fetch::want;
 use crate::net::upstream::Origin;
-use crate::proxy::ask::Ask;
+use crate::proxy::ask::ProxyRequest;
 use crate::proxy::rules::{Ruling, StoragePolicy};
 use crate::proxy::target::{Resource, of_url};
 use wwwoffle_html::references::Class;
@@ -48,7 +48,8 @@ impl Sub {
         let context = document.context;
         let (owner, resource) = (document.owner.clone(), self.resource.clone());
         let (parts, mode) = (self.parts(document, class), context.base.mode.now());
-        let ask = Ask::new(&context.proxy, owner, resource, parts, None, mode, clock::now());
+        let ask =
+            ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode, clock::now());
         let is_usual = ask.ruling == Ruling::Usual(StoragePolicy::Usual)
             || matches!(ask.ruling, Ruling::Moved { .. });
         let may = *document.config.dont_get.get_recursive.of(&UrlParts::of(&ask.bare));

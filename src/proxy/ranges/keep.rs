@@ -25,7 +25,7 @@ use crate::base::owner::{Asked as WhoAsks, Whose};
 use crate::net::connection;
 use crate::net::upstream::{Answer, AnswerBody, Failure, Secured};
 use crate::proxy::amend::Foreign;
-use crate::proxy::ask::Ask;
+use crate::proxy::ask::ProxyRequest;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::conditional::{self, Conditions};
 use crate::proxy::context::ProxyContext;
@@ -51,7 +51,7 @@ const END_WITHIN: Duration = Duration::from_secs(1);
 /// Forwards a response with a range of a page, and stores it as a segment if it can be identified.
 pub(in crate::proxy) async fn pass(
     context: &Arc<ProxyContext>,
-    ask: &Ask,
+    ask: &ProxyRequest,
     conditions: &Conditions,
     mut answer: Answer,
 ) -> Response<Body> {
@@ -112,7 +112,11 @@ pub(in crate::proxy) async fn pass(
 }
 
 /// The range of a response, or the reason why it is not stored.
-fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<ReceivedRange, String> {
+fn part_of(
+    ask: &ProxyRequest,
+    status: StatusCode,
+    fields: &HeaderMap,
+) -> Result<ReceivedRange, String> {
     if status != StatusCode::PARTIAL_CONTENT {
         return Err("it has a part, and is no 206".to_owned());
     }
@@ -136,7 +140,7 @@ fn part_of(ask: &Ask, status: StatusCode, fields: &HeaderMap) -> Result<Received
 }
 
 /// Whether `no-store` is honoured for the URL, and present (RFC 9111 §5.2.1.5, §5.2.2.5).
-fn must_not_be_stored(ask: &Ask, fields: &HeaderMap) -> bool {
+fn must_not_be_stored(ask: &ProxyRequest, fields: &HeaderMap) -> bool {
     let no_store = RequestControl::of(&ask.fields).no_store;
     let requested = RequestFacts { no_store, ..RequestFacts::default() };
     *ask.config.caching.no_store.of(&UrlParts::of(&ask.bare)) == NoStore::Respect
@@ -156,7 +160,7 @@ fn mark(fields: &HeaderMap, request: &HeaderMap) -> Option<String> {
 
 fn new_segment(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     answer: &Answer,
     part: ReceivedRange,
 ) -> Result<NewSegment, getrandom::Error> {

@@ -10,7 +10,7 @@ use wwwoffle_spool::{Partial, Place};
 use super::asked;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::proxy::ask::Ask;
+use crate::proxy::ask::ProxyRequest;
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::{Kept, KeptPart};
 use wwwoffle_http::caching::range::{Ranges, Span, StoredRanges, if_range};
@@ -25,7 +25,7 @@ pub(super) const NO_VALIDATOR: &str = "none:";
 /// older. The request gets them like a stored page, with the head of the whole.
 pub(in crate::proxy) async fn find(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     kept: Option<&Kept>,
 ) -> Option<Kept> {
     // Segments are stored for the canonical spelling only.
@@ -45,7 +45,12 @@ pub(in crate::proxy) async fn find(
 }
 
 /// The segments at `place` that contain the requested bytes.
-async fn at(context: &ProxyContext, ask: &Ask, ranges: &Ranges, place: &Place) -> Option<Kept> {
+async fn at(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    ranges: &Ranges,
+    place: &Place,
+) -> Option<Kept> {
     match context.storage.store.partial(place).await {
         Ok(partial) => parts(ask, ranges, partial?),
         Err(error) => {
@@ -55,7 +60,7 @@ async fn at(context: &ProxyContext, ask: &Ask, ranges: &Ranges, place: &Place) -
     }
 }
 
-fn parts(ask: &Ask, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
+fn parts(ask: &ProxyRequest, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
     let spans = partial.ranges().iter().filter_map(|range| Span::new(range.start, range.end));
     let satisfied = ranges.within(&StoredRanges::new(spans), partial.complete_length())?;
     let (entry, fields) = (partial.newest()?.clone(), fields(&partial)?);

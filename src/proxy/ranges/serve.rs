@@ -10,7 +10,7 @@ use tracing::warn;
 
 use super::body::body;
 use crate::proxy::amend::Foreign;
-use crate::proxy::ask::Ask;
+use crate::proxy::ask::ProxyRequest;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::context::ProxyContext;
 use crate::proxy::reply;
@@ -23,7 +23,7 @@ use wwwoffle_http::caching::range::{
 /// Returns `None` if the whole must be served, because the request has no valid range.
 pub(in crate::proxy) fn ranges(
     context: &ProxyContext,
-    ask: &Ask,
+    ask: &ProxyRequest,
     kept: &Arc<Kept>,
     fields: &HeaderMap,
 ) -> Option<Response<Body>> {

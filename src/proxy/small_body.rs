@@ -1,0 +1,45 @@
+//! Reads small request bodies whole, within a time limit.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use tokio::time::{Instant, timeout_at};
+
+/// Why a request's body was not read.
+pub(super) enum BodyReadError {
+    /// The connection broke.
+    Broken,
+    /// The client was too slow.
+    Stalled,
+}
+
+/// Minimum average speed of a small body, in bytes per second: every link on which TCP works is
+/// faster. Without it, a client that sends a byte now and then would hold its connection for
+/// months.
+const SLOWEST_BODY: u64 = 16;
+
+/// Reads a body whose length is known to be small. `patience` is the time limit for each piece, and
+/// part of the limit for the whole body.
+pub(super) async fn read_whole(
+    mut body: Incoming,
+    patience: Duration,
+) -> Result<Bytes, BodyReadError> {
+    let mut whole = BytesMut::new();
+    let length = body.size_hint().upper().unwrap_or(0);
+    let until = Instant::now() + patience + Duration::from_secs(length.div_ceil(SLOWEST_BODY));
+    loop {
+        let next = Instant::now() + patience;
+        match timeout_at(next.min(until), body.frame()).await {
+            Ok(None) => return Ok(whole.freeze()),
+            Ok(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    whole.extend_from_slice(&data);
+                }
+            }
+            Ok(Some(Err(_))) => return Err(BodyReadError::Broken),
+            Err(_) => return Err(BodyReadError::Stalled),
+        }
+    }
+}
