@@ -130,7 +130,7 @@ fn what_chromium_saves_is_read_back_byte_for_byte() {
         assert!(told["kept"].as_u64().unwrap() >= rows().len() as u64 + 2, "{told}");
         for refused in told["refusals"].as_array().unwrap() {
             let (name, why) = (refused["name"].as_str().unwrap(), &refused["reason"]);
-            assert!(name.ends_with("/unfit.png") && *why == "its body is not whole", "{told}");
+            assert!(name.ends_with("/unfit.png") && *why == "its body is incomplete", "{told}");
         }
         assert!(told["refused"].as_u64().unwrap() >= 1, "{told}");
         read_back(place, &base);

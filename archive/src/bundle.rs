@@ -1,7 +1,9 @@
-//! Bundles: requests that travel to where there is a line, and come back with their answers.
+//! Bundles: queued requests taken to a machine with a connection, and returned with their
+//! responses.
 //!
-//! A bundle is a WARC whose `request` records that wait say why they do ([`KIND`]). Secrets never travel: a
-//! request with a cookie or a login stays at home, and so does every form, in which people write passwords.
+//! A bundle is a WARC whose queued `request` records carry the reason they wait ([`KIND`]). It
+//! never contains secrets: requests with a cookie or a login are withheld, and so are all forms,
+//! which may contain passwords.
 
 use std::collections::HashSet;
 use std::io;
@@ -12,42 +14,42 @@ use wwwoffle_spool::{
 };
 use wwwoffle_url::LocalHost;
 
-use crate::aside::Aside;
 use crate::detect;
 use crate::error::{Error, Result};
-use crate::export::{ExportOptions, Exported, Warcs, each};
-use crate::item::{Waiting, What};
+use crate::export::{ExportOptions, ExportReport, WarcWriter, for_each_entry};
+use crate::item::{ItemContent, QueuedRequest};
+use crate::pending::PendingFile;
 
-/// The most memory that the requests of a bundle take, in bytes.
+/// The most memory for the requests of a bundle, in bytes.
 const MAX_REQUESTS: usize = 256 << 20;
 
 /// The requests of a bundle.
 #[derive(Default)]
 pub struct Bundle {
-    requests: Vec<Waiting>,
-    /// Those that stay at home.
+    requests: Vec<QueuedRequest>,
+    /// The number of requests withheld.
     kept_back: u64,
-    /// What it has answers to already: those of an earlier run.
+    /// The keys that the bundle already answers, from an earlier run.
     had: HashSet<Key>,
 }
 
-/// What of a spool goes into a bundle.
+/// Which entries of a spool go into a bundle.
 #[derive(Clone, Copy, Debug)]
-pub enum Of {
-    /// All: it was made for this bundle.
+pub enum BundleScope {
+    /// All: the spool was made for this bundle.
     All,
-    /// What is everyone's, and was asked for, was in the bundle or has come since then: others have their
-    /// pages there too.
+    /// Entries shared by all users that were requested, were already in the bundle, or arrived
+    /// since then. The spool also contains pages of other people.
     Since(Timestamp),
 }
 
 impl Bundle {
-    /// What waits in a spool and may travel: pages and their parts, everyone's or of whoever sits at the
-    /// machine, without secrets.
+    /// The queued requests of a spool that may travel: pages and sub-resources without secrets,
+    /// shared or of the local user.
     ///
     /// # Errors
     ///
-    /// When the spool cannot be read.
+    /// If the spool cannot be read.
     pub fn of_queue(reader: &Reader, local: &LocalHost) -> Result<Self> {
         let mut bundle = Self::default();
         for summary in reader.queue()? {
@@ -55,7 +57,7 @@ impl Bundle {
             let is_page = summary.method == "GET" && summary.kind != RequestKind::Post;
             let is_everyones = summary.place.owner().is_none();
             let url = crate::item::url(summary.place.url(), local).ok();
-            // With credentials in its URL the key is another.
+            // With credentials in its URL, the key would differ.
             let url = url.filter(|url| Place::of(url).key() == summary.place.key());
             let request = match reader.request(&summary.place.key())? {
                 Some(request) if waits && is_page && is_everyones => request,
@@ -68,7 +70,7 @@ impl Bundle {
             match (url, head) {
                 (Some(url), Some(head)) if request.secrets == Secrets::None => {
                     let (when, page) = (request.queued, request.page);
-                    bundle.requests.push(Waiting {
+                    bundle.requests.push(QueuedRequest {
                         url,
                         head,
                         body: Vec::new(),
@@ -83,12 +85,11 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// The requests of a bundle that are not answered in it.
+    /// The requests of a bundle that it does not answer.
     ///
     /// # Errors
     ///
-    /// [`Error::is_unknown`] for what is no archive, or one with more requests than there is room for; or
-    /// when the disk fails.
+    /// [`Error::is_unknown`] if it is not an archive or has too many requests; or a disk error.
     pub fn read(path: &Path, local: &LocalHost) -> Result<Self> {
         let mut archive = detect::open(path, "https", local)?;
         let (mut bundle, mut known) = (Self::default(), HashSet::<Key>::new());
@@ -96,8 +97,8 @@ impl Bundle {
         let mut size = 0_usize;
         while let Some(item) = archive.source.next()? {
             match item.what {
-                // A form does not travel, whoever has put it in.
-                What::Waiting(waiting)
+                // Forms are not accepted from a bundle.
+                ItemContent::QueuedRequest(waiting)
                     if waiting.head.method == "GET"
                         && waiting.body.is_empty()
                         && bundle.requests.len() < MAX_QUEUE
@@ -110,7 +111,7 @@ impl Bundle {
                     }
                     bundle.requests.push(*waiting);
                 }
-                What::Exchange(exchange) if answered.len() < MAX_QUEUE => {
+                ItemContent::Exchange(exchange) if answered.len() < MAX_QUEUE => {
                     answered.insert(Place::of(&exchange.url).key());
                 }
                 _ => {}
@@ -121,44 +122,44 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// How many requests it has.
+    /// The number of requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// Whether it has none.
+    /// Whether it has no requests.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// How many requests stay at home, for they have secrets or are forms, or have failed.
+    /// The number of requests withheld because they have secrets, are forms, or have failed.
     #[must_use]
     pub fn kept_back(&self) -> u64 {
         self.kept_back
     }
 
-    /// Writes what `of` says of a spool, and the requests that it has no answer to. Returns how many those
-    /// are.
+    /// Writes the entries selected by `of` and the requests that the spool does not answer. Also
+    /// returns the number of those requests.
     ///
     /// # Errors
     ///
-    /// When the spool cannot be read, or the file not be written.
+    /// If the spool cannot be read or the file cannot be written.
     pub fn fill(
         &self,
         reader: &Reader,
         path: &Path,
         options: &ExportOptions,
-        of: Of,
-    ) -> Result<(Exported, usize)> {
+        of: BundleScope,
+    ) -> Result<(ExportReport, usize)> {
         let asked: HashSet<&str> = self.requests.iter().map(|one| one.url.as_str()).collect();
         let mut places = Vec::new();
         for summary in reader.list(None, None)? {
             let summary = summary?;
             let is_meant = match of {
-                Of::All => true,
-                Of::Since(begun) => {
+                BundleScope::All => true,
+                BundleScope::Since(begun) => {
                     summary.place.owner().is_none()
                         && (summary.stored >= begun
                             || asked.contains(summary.place.url())
@@ -170,19 +171,19 @@ impl Bundle {
             }
         }
         let answered: HashSet<String> = places.iter().map(|place| place.url().to_owned()).collect();
-        let open = |one: &&Waiting| !answered.contains(one.url.as_str());
-        let unanswered: Vec<&Waiting> = self.requests.iter().filter(open).collect();
+        let open = |one: &&QueuedRequest| !answered.contains(one.url.as_str());
+        let unanswered: Vec<&QueuedRequest> = self.requests.iter().filter(open).collect();
         let exported = write(reader, places, &unanswered, path, options)?;
         Ok((exported, unanswered.len()))
     }
 
-    /// Writes the requests alone.
+    /// Writes the requests only.
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, reader: &Reader, path: &Path, options: &ExportOptions) -> Result<()> {
-        let requests: Vec<&Waiting> = self.requests.iter().collect();
+        let requests: Vec<&QueuedRequest> = self.requests.iter().collect();
         write(reader, Vec::new(), &requests, path, options).map(|_| ())
     }
 }
@@ -190,20 +191,20 @@ impl Bundle {
 fn write(
     reader: &Reader,
     places: Vec<Place>,
-    requests: &[&Waiting],
+    requests: &[&QueuedRequest],
     path: &Path,
     options: &ExportOptions,
-) -> Result<Exported> {
+) -> Result<ExportReport> {
     let fail = |error| Error::disk("write", path, error);
-    let mut out = io::BufWriter::new(Aside::begin(path).map_err(fail)?);
-    let mut exported = Exported::default();
+    let mut out = io::BufWriter::new(PendingFile::begin(path).map_err(fail)?);
+    let mut exported = ExportReport::default();
     {
-        let mut warcs = Warcs::begin(&mut out, options).map_err(fail)?;
+        let mut warcs = WarcWriter::begin(&mut out, options).map_err(fail)?;
         for one in requests {
             warcs.waiting(one).map_err(fail)?;
         }
         let mut places = places.into_iter().map(Ok);
-        each((reader, false), &mut places, &mut exported, &mut |entry| {
+        for_each_entry((reader, false), &mut places, &mut exported, &mut |entry| {
             warcs.add(entry).map(|_| ()).map_err(fail)
         })?;
     }

@@ -1,45 +1,45 @@
-//! The chunked transfer coding undone (RFC 9112 §7.1).
+//! Decodes the chunked transfer coding (RFC 9112 §7.1).
 //!
-//! Many tools write the block of a response as it came over the wire, others write `Transfer-Encoding:
-//! chunked` above a body without chunks. So a body that does not begin with the size of a chunk is taken
-//! as it is; one that begins so has to be chunked to its end.
+//! Many tools write response blocks as transferred; others write `Transfer-Encoding: chunked` above
+//! a body without chunks. A body that does not begin with a chunk size is therefore read unchanged;
+//! one that does must be chunked to its end.
 
 use std::io::{self, BufRead, Read};
 
 use crate::refusal::Reason;
 
-/// The longest line of a chunk's size, in bytes, with its extensions.
+/// The longest line with a chunk size and its extensions, in bytes.
 const MAX_LINE: usize = 1 << 10;
 
-/// The most bytes of a trailer section.
+/// The longest trailer section, in bytes.
 const MAX_TRAILERS: usize = 64 << 10;
 
-/// Reads what is in the chunks.
+/// Reads the decoded body.
 #[derive(Debug)]
 pub(crate) struct Chunked<R> {
     input: R,
-    state: State,
+    state: ChunkState,
 }
 
 #[derive(Debug)]
-enum State {
-    /// Nothing is read yet.
+enum ChunkState {
+    /// Nothing has been read.
     Begin,
-    /// It is not chunked; these bytes were looked at, from this one on they are to be given out.
+    /// The body is not chunked. The bytes read so far are returned first, from this index on.
     Plain(Vec<u8>, usize),
-    /// So much of a chunk is left.
+    /// The remaining bytes of a chunk.
     Data(u64),
-    /// A chunk has ended, and its line end follows.
+    /// A chunk has ended; its line end follows.
     Between,
     End,
 }
 
 impl<R: BufRead> Chunked<R> {
     pub(crate) fn new(input: R) -> Self {
-        Self { input, state: State::Begin }
+        Self { input, state: ChunkState::Begin }
     }
 
-    /// What it reads from.
+    /// The underlying input.
     pub(crate) fn input(&mut self) -> &mut R {
         &mut self.input
     }
@@ -49,14 +49,14 @@ impl<R: BufRead> Chunked<R> {
         let is_line = read_line(&mut self.input, &mut line, MAX_LINE)?;
         self.state = match size(&line).filter(|_| is_line) {
             Some(size) => self.chunk(size)?,
-            None => State::Plain(line, 0),
+            None => ChunkState::Plain(line, 0),
         };
         Ok(())
     }
 
     fn between(&mut self) -> io::Result<()> {
         let mut line = Vec::new();
-        // The end of the chunk before.
+        // The line end of the previous chunk.
         if !read_line(&mut self.input, &mut line, 2)? || !line.trim_ascii().is_empty() {
             return Err(bad());
         }
@@ -69,18 +69,18 @@ impl<R: BufRead> Chunked<R> {
         Ok(())
     }
 
-    fn chunk(&mut self, size: u64) -> io::Result<State> {
+    fn chunk(&mut self, size: u64) -> io::Result<ChunkState> {
         if size > 0 {
-            return Ok(State::Data(size));
+            return Ok(ChunkState::Data(size));
         }
         let (mut line, mut left) = (Vec::new(), MAX_TRAILERS);
         loop {
             line.clear();
             let is_line = read_line(&mut self.input, &mut line, left)?;
             left = left.saturating_sub(line.len());
-            // Some leave the empty line out that ends the trailers.
+            // Some tools omit the empty line after the trailers.
             if line.trim_ascii().is_empty() {
-                return Ok(State::End);
+                return Ok(ChunkState::End);
             }
             if !is_line {
                 return Err(bad());
@@ -93,10 +93,10 @@ impl<R: BufRead> Read for Chunked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match &mut self.state {
-                State::Begin => self.begin()?,
-                State::Between => self.between()?,
-                State::End => return Ok(0),
-                State::Plain(looked_at, from) => {
+                ChunkState::Begin => self.begin()?,
+                ChunkState::Between => self.between()?,
+                ChunkState::End => return Ok(0),
+                ChunkState::Plain(looked_at, from) => {
                     let rest = looked_at.get(*from..).unwrap_or_default();
                     if rest.is_empty() {
                         return self.input.read(buffer);
@@ -107,7 +107,7 @@ impl<R: BufRead> Read for Chunked<R> {
                     *from += count;
                     return Ok(count);
                 }
-                State::Data(left) => {
+                ChunkState::Data(left) => {
                     let most = usize::try_from(*left).unwrap_or(usize::MAX).min(buffer.len());
                     let Some(buffer) = buffer.get_mut(..most).filter(|to| !to.is_empty()) else {
                         return Ok(0);
@@ -118,7 +118,7 @@ impl<R: BufRead> Read for Chunked<R> {
                     }
                     *left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
                     if *left == 0 {
-                        self.state = State::Between;
+                        self.state = ChunkState::Between;
                     }
                     return Ok(read);
                 }
@@ -128,11 +128,11 @@ impl<R: BufRead> Read for Chunked<R> {
 }
 
 fn bad() -> io::Error {
-    Reason::from("its body is not chunked to its end").into()
+    Reason::from("its chunked body is incomplete").into()
 }
 
-/// Reads to the end of a line, at most `most` bytes, behind what `line` has. False when there was no end
-/// within them.
+/// Appends to `line` up to the end of a line, at most `most` bytes. Returns false if the line does
+/// not end within them.
 pub(crate) fn read_line(
     input: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     fn undone(body: &str) -> Result<String, String> {
-        // A buffer of three bytes, so that every line is met in pieces.
+        // A buffer of three bytes splits every line.
         let mut chunked = Chunked::new(io::BufReader::with_capacity(3, body.as_bytes()));
         let mut out = String::new();
         chunked.read_to_string(&mut out).map(|_| out).map_err(|error| error.to_string())

@@ -1,14 +1,14 @@
-//! A spool of WWWOFFLE 2.9, as it lies on the disk.
+//! Reads the spool of WWWOFFLE 2.9 from disk.
 //!
 //! ```text
-//! http/www.example.org/D<hash> U<hash>   an answer, and its URL; with ~ behind it what was before
-//! prevtime7/ … prevtime1/ lasttime/      the same files by another name: what was fetched online when
-//! outgoing/O<hash> U<hash>               a request that waits
-//! monitor/O<hash> U<hash> M<hash>        one on a schedule
+//! http/www.example.org/D<hash> U<hash>   a response, and its URL; the previous one ends in ~
+//! prevtime7/ … prevtime1/ lasttime/      links to the same files, by online session
+//! outgoing/O<hash> U<hash>               a queued request
+//! monitor/O<hash> U<hash> M<hash>        a monitored request
 //! ```
 //!
-//! What was fetched in one of the last times online is given in that order, behind everything else, so
-//! that it is kept in the order in which it was read. Links are not followed, and nothing is changed.
+//! Responses of recent online sessions are returned last and in that order, so that they are stored
+//! in the order in which they were read. Links are not followed, and the spool is not changed.
 
 mod answer;
 mod mask;
@@ -22,12 +22,12 @@ use wwwoffle_url::{LocalHost, make_hash};
 
 use crate::error::{Error, Result};
 use crate::files::{self, FileReader};
-use crate::item::{Item, Source, What, url};
-use crate::refusal::{Reason, Trouble, judge};
+use crate::item::{Item, ItemContent, Source, url};
+use crate::refusal::{ReadFault, Reason, classify_error};
 
 const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
 
-/// Times online, the oldest first.
+/// Online sessions, the oldest first.
 const SESSIONS: [&str; 8] = [
     "prevtime7",
     "prevtime6",
@@ -39,31 +39,31 @@ const SESSIONS: [&str; 8] = [
     "lasttime",
 ];
 
-/// The most names of one directory that are read.
+/// The most names that are read from one directory.
 const MAX_NAMES: usize = 400_000;
 
 /// The most hosts of one scheme.
 const MAX_HOSTS: usize = 400_000;
 
-/// The most files of times online that are put in order.
+/// The most files of online sessions that are put in order.
 const MAX_ORDERED: usize = 200_000;
 
-/// The longest URL that is read, in bytes.
+/// The longest URL, in bytes.
 const MAX_URL: u64 = 64 << 10;
 
-/// A spool.
+/// The reader of a spool.
 pub(crate) struct Classic {
     root: PathBuf,
     local: LocalHost,
-    directories: VecDeque<(Kind, PathBuf)>,
+    directories: VecDeque<(DirectoryKind, PathBuf)>,
     files: VecDeque<String>,
-    now: (Kind, PathBuf),
-    /// What comes later, with the time online that it was fetched in.
+    now: (DirectoryKind, PathBuf),
+    /// Names of the files that are returned later, with their session.
     later: HashSet<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum DirectoryKind {
     /// The hosts of a scheme.
     Scheme,
     Host,
@@ -80,18 +80,18 @@ pub(crate) fn is_spool(path: &Path) -> bool {
         || ["outgoing", "monitor"].iter().any(|name| has_file(&path.join(name), 'O'))
 }
 
-/// The first names of a directory.
+/// The first names in a directory.
 fn first_names(path: &Path) -> Vec<OsString> {
     files::names(path, 1_000).ok().flatten().unwrap_or_default().0
 }
 
-/// Whether a directory has a file of this letter.
+/// Whether a directory has a file with this letter.
 fn has_file(path: &Path, letter: char) -> bool {
     let names = first_names(path);
     names.iter().any(|name| name.to_str().is_some_and(|name| hash_of(name, letter).is_some()))
 }
 
-/// Whether there is an answer in any directory of a host: a copy may lack all others.
+/// Whether any host directory has a response: a copy may lack everything else.
 fn has_answers(path: &Path) -> bool {
     SCHEMES.iter().any(|scheme| {
         let scheme = path.join(scheme);
@@ -106,7 +106,7 @@ impl Classic {
             local: local.clone(),
             directories: VecDeque::new(),
             files: VecDeque::new(),
-            now: (Kind::Session, root.to_owned()),
+            now: (DirectoryKind::Session, root.to_owned()),
             later: HashSet::new(),
         };
         for session in SESSIONS {
@@ -115,78 +115,86 @@ impl Classic {
             let answers = names.into_iter().filter(|name| hash_of(name, 'D').is_some());
             classic.later.extend(answers.take(left));
         }
-        let add = |(kind, name): (Kind, &str)| (kind, root.join(name));
-        let trees = SCHEMES.map(|scheme| (Kind::Scheme, scheme));
-        let sessions = SESSIONS.map(|session| (Kind::Session, session));
-        let rest = [(Kind::Outgoing, "outgoing"), (Kind::Monitor, "monitor")];
+        let add = |(kind, name): (DirectoryKind, &str)| (kind, root.join(name));
+        let trees = SCHEMES.map(|scheme| (DirectoryKind::Scheme, scheme));
+        let sessions = SESSIONS.map(|session| (DirectoryKind::Session, session));
+        let rest = [(DirectoryKind::Outgoing, "outgoing"), (DirectoryKind::Monitor, "monitor")];
         classic.directories.extend(trees.into_iter().chain(sessions).chain(rest).map(add));
         Ok(classic)
     }
 
-    /// Goes on to a directory, and tells if there are more files in it than are read.
-    fn enter(&mut self, kind: Kind, path: PathBuf) -> Result<Option<Item<'static>>> {
-        let most = if kind == Kind::Scheme { MAX_HOSTS } else { MAX_NAMES };
+    /// Enters a directory, and reports if it has too many files.
+    fn enter(&mut self, kind: DirectoryKind, path: PathBuf) -> Result<Option<Item<'static>>> {
+        let most = if kind == DirectoryKind::Scheme { MAX_HOSTS } else { MAX_NAMES };
         let (names, are_more) = names(&path, most)?;
-        if kind == Kind::Scheme {
+        if kind == DirectoryKind::Scheme {
             for host in names.into_iter().rev() {
-                self.directories.push_front((Kind::Host, path.join(host)));
+                self.directories.push_front((DirectoryKind::Host, path.join(host)));
             }
         } else {
-            let letter = if matches!(kind, Kind::Host | Kind::Session) { 'D' } else { 'O' };
-            let is_later = |name: &String| kind == Kind::Host && self.later.contains(name);
+            let letter = if matches!(kind, DirectoryKind::Host | DirectoryKind::Session) {
+                'D'
+            } else {
+                'O'
+            };
+            let is_later = |name: &String| kind == DirectoryKind::Host && self.later.contains(name);
             let mut files: Vec<_> = names
                 .into_iter()
                 .filter(|name| hash_of(name, letter).is_some() && !is_later(name))
                 .collect();
-            // What was before comes first.
+            // The previous version comes first.
             files.sort_by_key(|name| (name.trim_end_matches('~').to_owned(), !name.ends_with('~')));
             self.files = files.into();
         }
         self.now = (kind, path);
         let name = self.now.1.display().to_string();
-        let why = "it has more files than are read";
+        let why = "it has too many files; some were not read";
         Ok(are_more.then(|| Item::refused(name, why)))
     }
 
-    fn file(&self, name: &str) -> Result<What<'static>, Trouble> {
+    fn file(&self, name: &str) -> Result<ItemContent<'static>, ReadFault> {
         let (kind, directory) = &self.now;
-        let Some(content) = files::open(&directory.join(name)).map_err(Trouble::Disk)? else {
-            return Err(refuse("it is no plain file"));
+        let Some(content) = files::open(&directory.join(name)).map_err(ReadFault::Disk)? else {
+            return Err(refuse("it is not a plain file"));
         };
         let text = self.url(name)?;
         match kind {
-            Kind::Outgoing => request::read(&text, &self.local, &content, None),
-            Kind::Monitor => {
+            DirectoryKind::Outgoing => request::read(&text, &self.local, &content, None),
+            DirectoryKind::Monitor => {
                 let mask = self.beside(name, 'M')?;
                 request::read(&text, &self.local, &content, Some(mask))
             }
             _ if request::form(&text).is_some() => {
-                Err(refuse("it answers a form, and what was sent is not kept"))
+                Err(refuse("it answers a form whose contents were not saved"))
             }
             _ => {
-                let url = url(&text, &self.local).map_err(Trouble::Archive)?;
-                answer::read(url, &content).map(|exchange| What::Exchange(Box::new(exchange)))
+                let url = url(&text, &self.local).map_err(ReadFault::Archive)?;
+                answer::read(url, &content)
+                    .map(|exchange| ItemContent::Exchange(Box::new(exchange)))
             }
         }
     }
 
-    /// The file with another letter.
-    fn beside(&self, name: &str, letter: char) -> Result<FileReader, Trouble> {
+    /// The file of the same request with another letter.
+    fn beside(&self, name: &str, letter: char) -> Result<FileReader, ReadFault> {
         let rest = name.get(1..).unwrap_or_default();
         let path = self.now.1.join(format!("{letter}{rest}"));
-        let found = files::open(&path).map_err(Trouble::Disk)?;
-        let missing =
-            if letter == 'U' { "its URL is not there" } else { "its times are not there" };
+        let found = files::open(&path).map_err(ReadFault::Disk)?;
+        let missing = if letter == 'U' {
+            "the file with its URL is missing"
+        } else {
+            "the file with its schedule is missing"
+        };
         found.map(|found| found.reader).ok_or_else(|| refuse(missing))
     }
 
-    /// What the file beside says that it is.
-    fn url(&self, name: &str) -> Result<String, Trouble> {
-        let bytes = self.beside(name, 'U')?.small(MAX_URL).map_err(judge)?;
+    /// The URL in the accompanying file.
+    fn url(&self, name: &str) -> Result<String, ReadFault> {
+        let bytes = self.beside(name, 'U')?.small(MAX_URL).map_err(classify_error)?;
         let bytes = bytes.ok_or_else(|| refuse("its URL is too long"))?;
         let hash = name.get(1..).unwrap_or_default().trim_end_matches('~');
         if make_hash(&bytes) != hash {
-            return Err(refuse("its name is not that of its URL"));
+            return Err(refuse("its name does not match its URL"));
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -217,17 +225,19 @@ impl Source for Classic {
         let shown = path.strip_prefix(&self.root).unwrap_or(&path).display().to_string();
         match self.file(&name) {
             Ok(what) => Ok(Some(Item { name: called(&what).unwrap_or(shown), what })),
-            Err(Trouble::Disk(error)) => Err(Error::disk("read", &path, error)),
-            Err(Trouble::Archive(reason)) => Ok(Some(Item::refused(shown, reason))),
+            Err(ReadFault::Disk(error)) => Err(Error::disk("read", &path, error)),
+            Err(ReadFault::Archive(reason)) => Ok(Some(Item::refused(shown, reason))),
         }
     }
 }
 
-fn called(what: &What<'_>) -> Option<String> {
+fn called(what: &ItemContent<'_>) -> Option<String> {
     match what {
-        What::Exchange(exchange) => Some(exchange.url.to_string()),
-        What::Waiting(waiting) | What::Monitored(waiting, _) => Some(waiting.url.to_string()),
-        What::Refused(_) | What::Passed => None,
+        ItemContent::Exchange(exchange) => Some(exchange.url.to_string()),
+        ItemContent::QueuedRequest(waiting) | ItemContent::Monitored(waiting, _) => {
+            Some(waiting.url.to_string())
+        }
+        ItemContent::Refused(_) | ItemContent::Passed => None,
     }
 }
 
@@ -239,8 +249,8 @@ fn hash_of(name: &str, letter: char) -> Option<&str> {
     (hash.len() == 22 && hash.bytes().all(is_ours)).then_some(hash)
 }
 
-fn refuse(reason: &'static str) -> Trouble {
-    Trouble::Archive(Reason::from(reason))
+fn refuse(reason: &'static str) -> ReadFault {
+    ReadFault::Archive(Reason::from(reason))
 }
 
 #[cfg(test)]

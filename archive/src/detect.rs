@@ -1,4 +1,4 @@
-//! Which kind of archive a path is, and what tells one archive from another.
+//! Determines the kind and the identity of an archive.
 
 use std::io::{self, BufRead as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,52 +10,52 @@ use wwwoffle_url::LocalHost;
 use crate::classic::{self, Classic};
 use crate::error::{Error, Result};
 use crate::expand;
-use crate::files::{self, FileReader, Found};
+use crate::files::{self, FileReader, OpenedFile};
 use crate::har::Har;
 use crate::httrack::{self, Httrack};
 use crate::item::Source;
 use crate::mirror::{self, Mirror};
-use crate::refusal::{Trouble, judge};
+use crate::refusal::{ReadFault, classify_error};
 use crate::wacz::Wacz;
 use crate::warc::Warc;
 
-/// What of a file's beginning and end tells it from others, in bytes.
+/// How many bytes at each end of a file identify it.
 const SAMPLE: u64 = 64 << 10;
 
-/// How much of a file is looked at to know it, in bytes.
+/// How many bytes of a file are read to determine its kind.
 const BEGINNING: u64 = 1 << 10;
 
-/// The kinds of archives that are read.
+/// The supported kinds of archives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// WARC 1.0 or 1.1, plain or compressed.
     Warc,
     /// WARC files in a ZIP.
     Wacz,
-    /// What a browser's developer tools save.
+    /// A file saved by a browser's developer tools.
     Har,
     /// A spool of WWWOFFLE 2.9.
     Classic,
-    /// A mirror of HTTrack.
+    /// A mirror made by HTTrack.
     Httrack,
-    /// A folder of `host/path`, as wget makes it.
+    /// A folder `host/path`, as wget makes it.
     Mirror,
 }
 
-/// An archive.
+/// An opened archive.
 pub(crate) struct Archive {
     pub(crate) kind: Kind,
     pub(crate) source: Box<dyn Source>,
-    /// What tells it from others; none for a folder, which may change anywhere.
+    /// Identifies the archive; `None` for a folder, which may change anywhere.
     pub(crate) identity: Option<String>,
-    /// How long it is, in bytes; 0 for a folder, in which nothing refers to anything.
+    /// Its length in bytes; 0 for a folder, which contains no references to bodies.
     pub(crate) length: u64,
 }
 
-/// Opens whatever a path is.
+/// Opens a file or folder as an archive.
 pub(crate) fn open(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archive> {
     let disk = |error| Error::disk("read", path, error);
-    // What is named may be a link; nothing below it is followed.
+    // The given path may be a link; links below it are not followed.
     let path: PathBuf = path.canonicalize().map_err(disk)?;
     let path = path.as_path();
     if files::is_directory(path) {
@@ -73,7 +73,7 @@ pub(crate) fn open(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archi
             Box::new(Har::open(input, path, local))
         }
         Some(Kind::Warc) => Box::new(Warc::open(file, path, local)?),
-        _ => return Err(Error::unknown(path, "it begins as none that is read")),
+        _ => return Err(Error::unknown(path, "its format is unknown")),
     };
     Ok(Archive { kind: kind.unwrap_or(Kind::Warc), source, identity, length: file.len() })
 }
@@ -86,20 +86,21 @@ fn folder(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archive> {
     } else if mirror::is_mirror(path) {
         (Kind::Mirror, Box::new(Mirror::open(path, scheme, local)?))
     } else {
-        let why = "it is a folder, but no spool of WWWOFFLE 2.9 and no mirror of HTTrack or wget";
+        let why =
+            "it is a folder, but neither a spool of WWWOFFLE 2.9 nor a mirror of HTTrack or wget";
         return Err(Error::unknown(path, why));
     };
     Ok(Archive { kind, source, identity: None, length: 0 })
 }
 
 fn inside(path: &Path, error: io::Error) -> Error {
-    match judge(error) {
-        Trouble::Disk(error) => Error::disk("read", path, error),
-        Trouble::Archive(reason) => Error::unknown(path, reason),
+    match classify_error(error) {
+        ReadFault::Disk(error) => Error::disk("read", path, error),
+        ReadFault::Archive(reason) => Error::unknown(path, reason),
     }
 }
 
-/// What a file is, by its beginning and that of what is compressed in it.
+/// Determines the kind of a file from its beginning, decompressed if necessary.
 fn kind(file: &FileReader) -> io::Result<Option<Kind>> {
     let begin = file.part(0, 4).small(4)?.unwrap_or_default();
     if begin == b"PK\x03\x04" {
@@ -117,8 +118,8 @@ fn kind(file: &FileReader) -> io::Result<Option<Kind>> {
     })
 }
 
-/// The length, the time, the beginning and the end of a file.
-fn identity(found: &Found) -> io::Result<String> {
+/// Length, modification time, and digest of the beginning and end of a file.
+fn identity(found: &OpenedFile) -> io::Result<String> {
     let file = &found.reader;
     let mut hasher = Sha256::new();
     for start in [0, file.len().saturating_sub(SAMPLE)] {
@@ -128,7 +129,7 @@ fn identity(found: &Found) -> io::Result<String> {
     Ok(format!("{} {modified} {}", file.len(), hex::encode(hasher.finalize())))
 }
 
-/// What an import of an archive is remembered under, with what else it depends on.
+/// The key of an import's progress: the identity and the options that affect the result.
 pub(crate) fn key(identity: &str, options: &str) -> Key {
     Key::from_bytes(Sha256::digest(format!("{identity}\n{options}")).into())
 }

@@ -1,18 +1,18 @@
-//! Digests as archives write them: `sha1:` in base 32 or hex, `sha256:`, `sha512:`.
+//! Digests in the notation of archives: `sha1:` in base 32 or hex, `sha256:`, `sha512:`.
 
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha512};
 
 use crate::refusal::Reason;
 
-/// A digest that something is to have.
+/// An expected digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Digest {
     pub(crate) algorithm: Algorithm,
     bytes: Vec<u8>,
 }
 
-/// How a digest is made.
+/// A digest algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     Sha1,
@@ -20,7 +20,7 @@ pub(crate) enum Algorithm {
     Sha512,
 }
 
-/// One that is being made.
+/// An incremental digest.
 #[derive(Clone, Debug)]
 pub(crate) enum Hasher {
     Sha1(Sha1),
@@ -29,7 +29,7 @@ pub(crate) enum Hasher {
 }
 
 impl Digest {
-    /// Reads the value of a field. `None` for an algorithm that is not known: nothing is compared then.
+    /// Parses the value of a field. `None` for an unknown algorithm, which is not verified.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, Reason> {
         let (name, value) = text.trim().split_once(':').unwrap_or_default();
         let algorithm = match name.to_ascii_lowercase().replace('-', "").as_str() {
@@ -42,16 +42,16 @@ impl Digest {
         let bytes = if is_hex { hex::decode(value).ok() } else { base32(value) };
         match bytes.filter(|bytes| bytes.len() == algorithm.width()) {
             Some(bytes) => Ok(Some(Self { algorithm, bytes })),
-            None => Err("has a digest that is none".into()),
+            None => Err("has an invalid digest".into()),
         }
     }
 
-    /// Whether this is what a hasher came to.
+    /// Whether the hasher's result equals this digest.
     pub(crate) fn is(&self, hasher: Hasher) -> bool {
         hasher.finish() == self.bytes
     }
 
-    /// Whether something with this SHA-256 has it; `None` where that does not tell.
+    /// Compares with a SHA-256; `None` if this is another algorithm.
     pub(crate) fn is_sha256(&self, digest: &[u8; 32]) -> Option<bool> {
         (self.algorithm == Algorithm::Sha256).then(|| self.bytes == digest)
     }
@@ -93,7 +93,7 @@ impl Hasher {
     }
 }
 
-/// RFC 4648 §6, in any letter case, padding or none.
+/// RFC 4648 §6, in any letter case, with or without padding.
 fn base32(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
     for byte in text.trim_end_matches('=').bytes() {

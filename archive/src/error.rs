@@ -1,4 +1,4 @@
-//! What can go wrong as a whole. What is wrong with a part of an archive is a [`crate::Reason`].
+//! Errors of a whole import or export. A problem with a single item is a [`crate::Reason`].
 
 use std::fmt;
 use std::io;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::refusal::Reason;
 
-/// The result of an import or an export.
+/// The result of an import or export.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An import or an export that could not go on. What it had kept stays.
+/// An import or export that could not continue. Entries stored so far remain.
 #[derive(Debug)]
 pub struct Error(Box<Kind>);
 
@@ -22,7 +22,7 @@ enum Kind {
 }
 
 impl Error {
-    /// The disk is full: the same call goes on where it stopped once there is room.
+    /// The disk is full. The same call resumes once there is space.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match &*self.0 {
@@ -34,20 +34,20 @@ impl Error {
         }
     }
 
-    /// What was named is no archive that this program reads.
+    /// The path is not a supported archive.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         matches!(&*self.0, Kind::Unknown { .. })
     }
 
-    /// We may not read or write it.
+    /// Permission was denied.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. }
             if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Whoever looks on has said to stop: the same call goes on where it stopped.
+    /// The caller stopped it. The same call resumes.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(&*self.0, Kind::Stopped)
@@ -78,8 +78,8 @@ impl fmt::Display for Error {
         match &*self.0 {
             Kind::Disk { doing, path, .. } => write!(f, "cannot {doing} {path:?}"),
             Kind::Spool(_) => f.write_str("the spool cannot be used"),
-            Kind::Unknown { path, why } => write!(f, "{path:?} is no archive: {why}"),
-            Kind::Stopped => f.write_str("stopped; the same command goes on where this one was"),
+            Kind::Unknown { path, why } => write!(f, "{path:?} is not a supported archive: {why}"),
+            Kind::Stopped => f.write_str("stopped; repeat the command to resume"),
         }
     }
 }

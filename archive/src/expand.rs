@@ -1,8 +1,8 @@
-//! Compressed streams undone in bounded memory, and not beyond measure.
+//! Decompresses streams in bounded memory, with a limit on their expansion.
 //!
-//! A stream is known by its first bytes. What it expands to is given out as it comes; of each [`STRETCH`]
-//! that comes out, a [`RATIO`]th at least has to have gone in. Nothing that people keep is compressed
-//! further; what is, was made to fill a disk.
+//! The format is recognised by its first bytes. Output is streamed; each [`STRETCH`] of output
+//! needs at least a [`RATIO`]th of input. Real content does not compress further; a stream that
+//! does is meant to fill the disk.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
@@ -14,35 +14,35 @@ use zstd::stream::read::Decoder;
 use crate::files::{BUFFER, FileReader};
 use crate::refusal::Reason;
 
-/// Bytes that may come out without a look at what went in.
+/// How much output is checked at a time, in bytes.
 const STRETCH: u64 = 64 << 20;
 
-/// How many times longer what comes out may be than what went in.
+/// The largest ratio of output to input.
 const RATIO: u64 = 500;
 
-/// The largest window of Zstandard, as a power of two: what its own program takes unasked.
+/// The largest Zstandard window as a power of two: the default of the zstd program.
 const MAX_WINDOW_LOG: u32 = 27;
 
-/// The longest dictionary, in bytes, compressed or not.
+/// The longest dictionary, compressed or not, in bytes.
 const MAX_DICTIONARY: u64 = 16 << 20;
 
-/// The magic numbers that a stream begins with.
+/// Magic numbers.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-/// A frame that a reader of Zstandard skips, in which an archive has its dictionary.
+/// A skippable Zstandard frame, in which an archive stores its dictionary.
 const DICTIONARY: &[u8] = &[0x5d, 0x2a, 0x4d, 0x18];
 
-/// Bytes as they come out.
+/// A decompressed stream.
 pub(crate) type Stream = Box<dyn BufRead>;
 
-/// Undoes what a file is compressed with, if it is.
+/// Decompresses a file if necessary.
 pub(crate) fn open(file: &FileReader) -> io::Result<Stream> {
     let mut input = file.buffered();
     let begin = input.fill_buf()?.get(..4).unwrap_or_default().to_vec();
     if begin.starts_with(GZIP) {
         return Ok(gzip(input));
     }
-    let count = Counted::new(input);
+    let count = CountedReader::new(input);
     let counter = Rc::clone(&count.count);
     let input = BufReader::with_capacity(BUFFER, count);
     if begin == ZSTD {
@@ -54,17 +54,17 @@ pub(crate) fn open(file: &FileReader) -> io::Result<Stream> {
     Ok(Box::new(file.buffered()))
 }
 
-/// Undoes gzip, member by member.
+/// Decompresses gzip, member by member.
 pub(crate) fn gzip(input: impl BufRead + 'static) -> Stream {
-    let count = Counted::new(input);
+    let count = CountedReader::new(input);
     let counter = Rc::clone(&count.count);
     let input = BufReader::with_capacity(BUFFER, count);
     expanding(MultiGzDecoder::new(input), counter)
 }
 
-/// Undoes the compression of a member of a ZIP.
+/// Decompresses a member of a ZIP file.
 pub(crate) fn deflate(input: FileReader) -> Stream {
-    let count = Counted::new(input);
+    let count = CountedReader::new(input);
     let counter = Rc::clone(&count.count);
     let input = BufReader::with_capacity(BUFFER, count);
     expanding(DeflateDecoder::new(input), counter)
@@ -76,9 +76,9 @@ fn zstd<R: BufRead>(input: R, dictionary: &[u8]) -> io::Result<Decoder<'static, 
     Ok(decoder)
 }
 
-/// An archive whose first frame is the dictionary of all others.
+/// Opens an archive whose first frame is the dictionary of the others.
 fn with_dictionary(
-    mut input: BufReader<Counted<BufReader<FileReader>>>,
+    mut input: BufReader<CountedReader<BufReader<FileReader>>>,
     counter: Rc<Cell<u64>>,
 ) -> io::Result<Stream> {
     let mut begin = [0; 8];
@@ -107,20 +107,20 @@ fn expanding(inner: impl Read + 'static, went_in: Rc<Cell<u64>>) -> Stream {
     Box::new(BufReader::with_capacity(BUFFER, expanding))
 }
 
-/// Counts what is read.
+/// Counts the bytes read.
 #[derive(Debug)]
-struct Counted<R> {
+struct CountedReader<R> {
     inner: R,
     count: Rc<Cell<u64>>,
 }
 
-impl<R> Counted<R> {
+impl<R> CountedReader<R> {
     fn new(inner: R) -> Self {
         Self { inner, count: Rc::default() }
     }
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         let more = u64::try_from(read).unwrap_or(u64::MAX);
@@ -129,13 +129,13 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Ends a stream that grows beyond measure.
+/// Ends a stream that expands too much.
 struct Expanding<R> {
     inner: R,
     went_in: Rc<Cell<u64>>,
-    /// What had gone in when the stretch began.
+    /// The input count at the beginning of the stretch.
     since: u64,
-    /// What has come out of it.
+    /// The output of the stretch so far.
     came_out: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What is kept, into archives that others read.
+//! Exports entries to archives in common formats.
 
 mod folder;
 mod index;
@@ -11,70 +11,70 @@ use std::path::Path;
 use jiff::Timestamp;
 use wwwoffle_spool::{Entry, Place, Reader};
 
-pub use self::folder::{Decoded, to_folder};
-use self::wacz::Wacz;
-pub(crate) use self::warc::Warcs;
-use crate::aside::Aside;
+pub use self::folder::{DecodeBody, to_folder};
+use self::wacz::WaczWriter;
+pub(crate) use self::warc::WarcWriter;
 use crate::error::{Error, Result};
 use crate::import::EntryBody;
+use crate::pending::PendingFile;
 
-/// Bytes of a body that are read at once.
+/// How many bytes of a body are read at once.
 const PIECE: usize = 64 << 10;
 
-/// The places of what is to be exported, as a list, an index or a search gives them.
+/// The places to export, as returned by a list, an index or a search.
 pub type Places<'a> = &'a mut dyn Iterator<Item = wwwoffle_spool::Result<Place>>;
 
-/// Tells the title of a page.
+/// Returns the title of a page.
 pub type Titles<'a> = &'a dyn Fn(&Entry) -> Option<String>;
 
-/// How an archive is made.
+/// How an archive is written.
 #[derive(Clone, Debug)]
 pub struct ExportOptions {
-    /// What made it, as `wwwoffle/0.1.0`.
+    /// The program name for the archive, such as `wwwoffle/0.1.0`.
     pub software: String,
-    /// When.
+    /// The time of the export.
     pub now: Timestamp,
-    /// The older versions of what is exported go along.
+    /// Whether older versions are included.
     pub versions: bool,
 }
 
-/// What an export has come to.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exported {
-    /// Answers that are in the archive.
+pub struct ExportReport {
+    /// Responses in the archive.
     pub entries: u64,
     /// Bytes of their bodies.
     pub bytes: u64,
-    /// What was damaged, or gone when it was its turn.
+    /// Entries skipped because they were damaged or had been removed.
     pub left_out: u64,
 }
 
-/// Writes WARC, a gzip member for each record.
+/// Writes WARC with a gzip member per record.
 ///
 /// # Errors
 ///
-/// When the spool cannot be read, or `out` not be written.
+/// If the spool cannot be read or `out` cannot be written.
 pub fn to_warc(
     reader: &Reader,
     places: Places<'_>,
     out: &mut dyn Write,
     options: &ExportOptions,
-) -> Result<Exported> {
+) -> Result<ExportReport> {
     let fail = |error| Error::disk("write", Path::new("the archive"), error);
-    let mut warcs = Warcs::begin(out, options).map_err(fail)?;
-    let mut exported = Exported::default();
-    each((reader, options.versions), places, &mut exported, &mut |entry| {
+    let mut warcs = WarcWriter::begin(out, options).map_err(fail)?;
+    let mut exported = ExportReport::default();
+    for_each_entry((reader, options.versions), places, &mut exported, &mut |entry| {
         warcs.add(entry).map(|_| ()).map_err(fail)
     })?;
     Ok(exported)
 }
 
-/// Writes one answer and its request as WARC, with these heads in place of their own: the caller says what of them is
-/// for whom.
+/// Writes one response and its request as WARC with the given heads. The caller must remove fields
+/// that the recipient may not see.
 ///
 /// # Errors
 ///
-/// When `out` cannot be written, or the body not be read.
+/// If `out` cannot be written or the body cannot be read.
 pub fn to_warc_one(
     entry: &Entry,
     heads: (&[u8], &[u8]),
@@ -82,11 +82,11 @@ pub fn to_warc_one(
     options: &ExportOptions,
 ) -> Result<()> {
     let fail = |error| Error::disk("write", Path::new("the record"), error);
-    let mut warcs = Warcs::begin(out, options).map_err(fail)?;
+    let mut warcs = WarcWriter::begin(out, options).map_err(fail)?;
     warcs.add_with(entry, heads).map(|_| ()).map_err(fail)
 }
 
-/// The same into a file, which has its name when it is whole.
+/// Writes WARC to a file, which gets its name when complete.
 ///
 /// # Errors
 ///
@@ -96,17 +96,17 @@ pub fn to_warc_file(
     places: Places<'_>,
     path: &Path,
     options: &ExportOptions,
-) -> Result<Exported> {
+) -> Result<ExportReport> {
     let fail = |error| Error::disk("write", path, error);
-    let mut out = io::BufWriter::new(Aside::begin(path).map_err(fail)?);
+    let mut out = io::BufWriter::new(PendingFile::begin(path).map_err(fail)?);
     let exported = to_warc(reader, places, &mut out, options)?;
     let out = out.into_inner().map_err(|error| fail(error.into_error()))?;
     out.finish().map_err(fail)?;
     Ok(exported)
 }
 
-/// Writes a WACZ 1.1.1: the WARC, an index of it, the list of its pages, and the digests of all that. The
-/// index is in memory meanwhile, some 300 bytes for each answer.
+/// Writes a WACZ 1.1.1: the WARC, an index, the list of pages, and digests of these. The index is
+/// built in memory, about 300 bytes per response.
 ///
 /// # Errors
 ///
@@ -117,12 +117,12 @@ pub fn to_wacz(
     path: &Path,
     options: &ExportOptions,
     titles: Titles<'_>,
-) -> Result<Exported> {
+) -> Result<ExportReport> {
     let fail = |error| Error::disk("write", path, error);
-    let mut wacz = Wacz::begin(Aside::begin(path).map_err(fail)?);
-    let mut exported = Exported::default();
+    let mut wacz = WaczWriter::begin(PendingFile::begin(path).map_err(fail)?);
+    let mut exported = ExportReport::default();
     let mut warc = wacz.warc(options).map_err(fail)?;
-    each((reader, options.versions), places, &mut exported, &mut |entry| {
+    for_each_entry((reader, options.versions), places, &mut exported, &mut |entry| {
         warc.add(entry, titles).map_err(fail)
     })?;
     let told = warc.finish().map_err(fail)?;
@@ -130,12 +130,12 @@ pub fn to_wacz(
     Ok(exported)
 }
 
-/// Hands each entry out that is sound to its last byte, and its older versions if they are asked for, the newest
-/// of all first.
-pub(crate) fn each(
+/// Calls `take` for every entry whose body is intact, and for its older versions if requested, the
+/// newest first.
+pub(crate) fn for_each_entry(
     (reader, versions): (&Reader, bool),
     places: Places<'_>,
-    exported: &mut Exported,
+    exported: &mut ExportReport,
     take: &mut dyn FnMut(&Entry) -> Result<()>,
 ) -> Result<()> {
     let mut told = |found: Option<Entry>| -> Result<()> {
@@ -161,7 +161,7 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// Reads a body to its end: an archive that is begun cannot be told of damage any more.
+/// Reads a body to its end, because damage found later could not be reported in a started archive.
 fn is_sound(entry: &Entry) -> bool {
     let (mut body, mut piece) = (EntryBody::of(entry), vec![0; PIECE]);
     loop {

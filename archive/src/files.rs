@@ -1,4 +1,4 @@
-//! Files as streams, by way of the spool's disk: no link is followed, no pipe waited for.
+//! Reads files through the spool's disk layer: links are not followed, and pipes do not block.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use wwwoffle_spool::fs::{Disk, DiskFile, Opened, Stamp, SystemDisk};
 
 use crate::refusal::{DiskFailed, Reason};
 
-/// What is read of a file at once, in bytes.
+/// How many bytes of a file are read at once.
 pub(crate) const BUFFER: usize = 128 << 10;
 
-/// A stretch of an open file, read from its beginning to its end.
+/// A range of an open file, read sequentially.
 #[derive(Clone, Debug)]
 pub(crate) struct FileReader {
     file: Arc<dyn DiskFile>,
@@ -21,52 +21,52 @@ pub(crate) struct FileReader {
     offset: u64,
 }
 
-/// A plain file, and what is known of it.
+/// An opened plain file.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct OpenedFile {
     pub(crate) reader: FileReader,
     pub(crate) modified: Option<Timestamp>,
     path: PathBuf,
     opened_as: Option<Stamp>,
 }
 
-/// All of a file that nobody changes: who writes it meanwhile, as a program that is still mirroring does,
-/// has it refused at its end.
+/// Reads a whole file and fails at its end if the file was changed in between, for example by a
+/// mirroring program that is still running.
 #[derive(Debug)]
-pub(crate) struct Unchanged {
+pub(crate) struct UnchangedFile {
     file: BufReader<FileReader>,
     path: PathBuf,
     opened_as: Option<Stamp>,
 }
 
-impl Found {
-    pub(crate) fn unchanged(&self) -> Unchanged {
+impl OpenedFile {
+    pub(crate) fn unchanged(&self) -> UnchangedFile {
         let (file, path) = (self.reader.buffered(), self.path.clone());
-        Unchanged { file, path, opened_as: self.opened_as }
+        UnchangedFile { file, path, opened_as: self.opened_as }
     }
 }
 
-impl Read for Unchanged {
+impl Read for UnchangedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         if read == 0 && !buffer.is_empty() && self.opened_as.is_some() {
             let now = SystemDisk.stamp(&self.path);
             if now.map_err(|error| io::Error::other(DiskFailed(error)))? != self.opened_as {
-                return Err(Reason::from("its file was changed while it was read").into());
+                return Err(Reason::from("its file was changed while it was being read").into());
             }
         }
         Ok(read)
     }
 }
 
-/// Opens a plain file. `None`: there is nothing of that name, or something else.
-pub(crate) fn open(path: &Path) -> io::Result<Option<Found>> {
+/// Opens a plain file. `None` if the path does not exist or is not a plain file.
+pub(crate) fn open(path: &Path) -> io::Result<Option<OpenedFile>> {
     match SystemDisk.open(path) {
         Ok(Opened::File(file, len)) => {
             let opened_as = file.opened_as();
             let modified = opened_as.map(|stamp| stamp.modified());
             let (reader, path) = (FileReader::new(file, len), path.to_owned());
-            Ok(Some(Found { reader, modified, path, opened_as }))
+            Ok(Some(OpenedFile { reader, modified, path, opened_as }))
         }
         Ok(Opened::NotAFile) => Ok(None),
         Err(error) if is_missing(&error) => Ok(None),
@@ -74,7 +74,8 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<Found>> {
     }
 }
 
-/// The names in a directory, in order. `None`: it is none. More than `most` are left out, which is told.
+/// The sorted names in a directory; `None` if it is not a directory. The flag says that there are
+/// more than `most`.
 pub(crate) fn names(
     path: &Path,
     most: usize,
@@ -93,7 +94,7 @@ pub(crate) fn names(
     Ok(Some((names, are_more)))
 }
 
-/// Whether a name is that of a directory itself, and of no link to one.
+/// Whether the path is a directory and not a link to one.
 pub(crate) fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|about| about.is_dir())
 }
@@ -107,12 +108,12 @@ impl FileReader {
         Self { file, start: 0, len, offset: 0 }
     }
 
-    /// How long the stretch is, in bytes.
+    /// The length of the range, in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// A part of the stretch, from its beginning; what is beyond the end is not there.
+    /// A part of the range from its beginning, clipped to its end.
     pub(crate) fn part(&self, start: u64, len: u64) -> Self {
         let start = start.min(self.len);
         let len = len.min(self.len - start);
@@ -120,12 +121,12 @@ impl FileReader {
         Self { file, start: self.start.saturating_add(start), len, offset: 0 }
     }
 
-    /// The same from its beginning, with a buffer.
+    /// A buffered reader of the range from its beginning.
     pub(crate) fn buffered(&self) -> BufReader<Self> {
         BufReader::with_capacity(BUFFER, self.part(0, self.len))
     }
 
-    /// The whole stretch, if it is no longer than `most`.
+    /// The whole range, if it is not longer than `most`.
     pub(crate) fn small(&self, most: u64) -> io::Result<Option<Vec<u8>>> {
         if self.len > most {
             return Ok(None);
@@ -146,7 +147,7 @@ impl Read for FileReader {
         let read = self.file.read_at(buffer, self.start.saturating_add(self.offset));
         let read = read.map_err(|error| io::Error::other(DiskFailed(error)))?;
         if read == 0 {
-            return Err(Reason::from("its file became shorter while it was read").into());
+            return Err(Reason::from("its file was truncated while it was being read").into());
         }
         self.offset = self.offset.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
         Ok(read)

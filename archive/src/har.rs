@@ -1,8 +1,8 @@
-//! HAR 1.2: what a browser's developer tools save of the requests of a page.
+//! HAR 1.2: requests recorded by a browser's developer tools.
 //!
-//! Bodies are there as the browser decoded them, so what was said of their coding no longer holds; and
-//! texts are there as texts, so they are UTF-8 whatever they were. Browsers leave cookies and logins out
-//! unless they are told not to, so an answer is taken for one person's unless it says that it is everyone's.
+//! Bodies are decoded, so coding fields are removed; texts are UTF-8 whatever their original
+//! encoding. Browsers omit cookies and logins by default, so a response counts as personal unless
+//! it is explicitly public.
 
 mod content;
 mod split;
@@ -16,15 +16,15 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use wwwoffle_url::LocalHost;
 
-use self::content::Content;
-use self::split::{Entries, Found};
+use self::content::HarContent;
+use self::split::{Entries, NextEntry};
 use crate::error::{Error, Result};
 use crate::expand::Stream;
-use crate::head::{AnswerHead, RequestHead};
+use crate::head::{RequestHead, ResponseHead};
 use crate::item::{Body, Exchange, Item, Source, url};
-use crate::refusal::{Reason, Trouble, judge};
+use crate::refusal::{ReadFault, Reason, classify_error};
 
-/// The entries of one file.
+/// Reads the entries of one file.
 pub(crate) struct Har {
     path: PathBuf,
     local: LocalHost,
@@ -35,56 +35,56 @@ pub(crate) struct Har {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'a> {
+struct HarEntry<'a> {
     #[serde(borrow)]
     started_date_time: Cow<'a, str>,
     /// In milliseconds.
     #[serde(default)]
     time: Option<f64>,
     #[serde(borrow)]
-    request: Asked<'a>,
+    request: HarRequest<'a>,
     #[serde(borrow)]
-    response: Answered<'a>,
+    response: HarResponse<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked<'a> {
+struct HarRequest<'a> {
     #[serde(borrow)]
     method: Cow<'a, str>,
     #[serde(borrow)]
     url: Cow<'a, str>,
     #[serde(borrow, default)]
-    headers: Vec<Field<'a>>,
+    headers: Vec<HarField<'a>>,
     #[serde(default)]
     cookies: Vec<serde::de::IgnoredAny>,
     #[serde(borrow, default)]
-    post_data: Option<Posted<'a>>,
+    post_data: Option<HarPostData<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Posted<'a> {
+struct HarPostData<'a> {
     #[serde(borrow, default)]
     text: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answered<'a> {
+struct HarResponse<'a> {
     status: i64,
     #[serde(borrow, default)]
     status_text: Cow<'a, str>,
     #[serde(borrow, default)]
-    headers: Vec<Field<'a>>,
-    /// What was sent of the body, in bytes; -1 is not known.
+    headers: Vec<HarField<'a>>,
+    /// Transferred bytes of the body; -1 if unknown.
     #[serde(default)]
     body_size: Option<f64>,
     #[serde(borrow)]
-    content: Content<'a>,
+    content: HarContent<'a>,
 }
 
 #[derive(Deserialize)]
-struct Field<'a> {
+struct HarField<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow)]
@@ -98,9 +98,9 @@ impl Har {
     }
 
     fn item(&mut self, entry: &[u8]) -> Item<'_> {
-        let entry: Entry<'_> = match serde_json::from_slice(entry) {
+        let entry: HarEntry<'_> = match serde_json::from_slice(entry) {
             Ok(entry) => entry,
-            Err(error) => return Item::refused("an entry", format!("it is none: {error}")),
+            Err(error) => return Item::refused("an entry", format!("it is invalid: {error}")),
         };
         let name = entry.request.url.chars().take(2_000).collect::<String>();
         let scheme = name.split(':').next().unwrap_or_default();
@@ -124,15 +124,17 @@ impl Source for Har {
             return Ok(None);
         }
         match self.entries.next() {
-            Ok(Found::Entry(entry)) => Ok(Some(self.item(&entry))),
-            Ok(Found::TooLong) => Ok(Some(Item::refused("an entry", "it is longer than 48 MiB"))),
-            Ok(Found::End) => Ok(None),
+            Ok(NextEntry::Entry(entry)) => Ok(Some(self.item(&entry))),
+            Ok(NextEntry::TooLong) => {
+                Ok(Some(Item::refused("an entry", "it is longer than 48 MiB")))
+            }
+            Ok(NextEntry::End) => Ok(None),
             Err(error) => {
                 self.is_done = true;
-                match judge(error) {
-                    Trouble::Disk(error) => Err(Error::disk("read", &self.path, error)),
-                    Trouble::Archive(reason) => {
-                        let reason = format!("{reason}; nothing behind that is read");
+                match classify_error(error) {
+                    ReadFault::Disk(error) => Err(Error::disk("read", &self.path, error)),
+                    ReadFault::Archive(reason) => {
+                        let reason = format!("{reason}; the rest of the archive was not read");
                         Ok(Some(Item::refused("the archive", reason)))
                     }
                 }
@@ -141,23 +143,26 @@ impl Source for Har {
     }
 }
 
-fn exchange(entry: Entry<'_>, local: &LocalHost) -> Result<(Exchange<'static>, Vec<u8>), Reason> {
-    let Entry { started_date_time, time, request: asked, response: answered } = entry;
+fn exchange(
+    entry: HarEntry<'_>,
+    local: &LocalHost,
+) -> Result<(Exchange<'static>, Vec<u8>), Reason> {
+    let HarEntry { started_date_time, time, request: asked, response: answered } = entry;
     let mut url = url(&asked.url, local)?;
-    let begun: Timestamp = started_date_time.parse().map_err(|_| "its time is none")?;
+    let begun: Timestamp = started_date_time.parse().map_err(|_| "its time is invalid")?;
     let took = time.filter(|time| time.is_finite() && (0.0..1e9).contains(time));
     let took = SignedDuration::from_secs_f64(took.unwrap_or_default() / 1e3);
-    let when = begun.checked_add(took).map_err(|_| "its time is none")?;
+    let when = begun.checked_add(took).map_err(|_| "its time is invalid")?;
     match &*asked.method {
         "GET" => {}
         "POST" => {
             let text = asked.post_data.and_then(|posted| posted.text);
             let text = text.filter(|text| !text.is_empty());
-            let text = text.ok_or("it answers a form, and the archive has not what was sent")?;
+            let text = text.ok_or("it answers a form whose contents are not in the archive")?;
             url = url.with_post(&Sha256::digest(text.as_bytes()).into());
         }
-        "HEAD" => return Err("only its head was asked for".into()),
-        _ => return Err("it answers a request that is no GET".into()),
+        "HEAD" => return Err("it answers a HEAD request".into()),
+        _ => return Err("its request is neither a GET nor a POST".into()),
     }
     let request = request(&asked.method, &asked.url, &asked.headers)?;
     let is_private = *asked.method == *"POST"
@@ -172,7 +177,7 @@ fn exchange(entry: Entry<'_>, local: &LocalHost) -> Result<(Exchange<'static>, V
     Ok((Exchange { url, when, head, request, is_private, body: elsewhere }, body))
 }
 
-fn request(method: &str, url: &str, fields: &[Field<'_>]) -> Result<RequestHead, Reason> {
+fn request(method: &str, url: &str, fields: &[HarField<'_>]) -> Result<RequestHead, Reason> {
     let target = url.split_once("://").map_or(url, |(_, rest)| rest);
     let target = target.find(['/', '?']).map_or("/", |start| target.get(start..).unwrap_or("/"));
     let target = target.split('#').next().unwrap_or("/").replace(' ', "%20");
@@ -184,12 +189,12 @@ fn request(method: &str, url: &str, fields: &[Field<'_>]) -> Result<RequestHead,
     Ok(head)
 }
 
-fn answer(answered: Answered<'_>) -> Result<(AnswerHead, Vec<u8>), Reason> {
+fn answer(answered: HarResponse<'_>) -> Result<(ResponseHead, Vec<u8>), Reason> {
     let status = u16::try_from(answered.status).ok().filter(|status| (100..600).contains(status));
-    let status = status.ok_or("it was never answered")?;
-    let mut head = AnswerHead::made(status, &answered.status_text);
+    let status = status.ok_or("it has no response")?;
+    let mut head = ResponseHead::synthetic(status, &answered.status_text);
     for field in &answered.headers {
-        // Several lines of one field are one text there, with line feeds.
+        // HAR joins repeated fields with line feeds.
         for value in field.value.split('\n') {
             head.fields.push(&field.name, value.as_bytes())?;
         }
@@ -212,8 +217,8 @@ fn answer(answered: Answered<'_>) -> Result<(AnswerHead, Vec<u8>), Reason> {
     Ok((head, body))
 }
 
-/// Says of a text that it is UTF-8.
-fn say_utf8(head: &mut AnswerHead) {
+/// Declares a text as UTF-8.
+fn say_utf8(head: &mut ResponseHead) {
     let kind = head.fields.first("content-type").unwrap_or(b"text/plain");
     let kind = String::from_utf8_lossy(kind).into_owned();
     let kind = kind.split(';').next().unwrap_or_default().trim();

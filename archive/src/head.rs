@@ -1,20 +1,20 @@
-//! Heads of requests and answers as archives have them, and as the spool takes them.
+//! Heads of requests and responses in archives, converted for the spool.
 //!
-//! What others write is read leniently (bare line feeds, folded lines, HTTP/2 in the status line), and
-//! written again strictly, so that what is kept is read in one way only.
+//! Input is parsed leniently (bare line feeds, folded lines, HTTP/2 in the status line) and written
+//! strictly, so that stored heads are unambiguous.
 
 use std::io::{self, BufRead};
 
 use crate::chunked::read_line;
 use crate::refusal::Reason;
 
-/// The longest head that is read, in bytes.
+/// The longest head, in bytes.
 pub(crate) const MAX_HEAD: usize = wwwoffle_spool::MAX_HEAD;
 
 /// The most fields of a head.
 const MAX_FIELDS: usize = 500;
 
-/// The fields of one hop (RFC 9110 §7.6.1), which say nothing of what is kept.
+/// Hop-by-hop fields (RFC 9110 §7.6.1), which do not describe the stored response.
 const ONE_HOP: [&str; 9] = [
     "connection",
     "keep-alive",
@@ -27,18 +27,18 @@ const ONE_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// The fields of a request that are its sender's alone.
+/// Secret fields of a request.
 const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", FORM];
 
-/// The field of a request in a spool that holds the sealed body of its form.
+/// The field of a stored request that holds the sealed body of its form.
 const FORM: &str = "wwwoffle-form";
 
-/// The fields of an answer that set a cookie.
+/// Response fields that set a cookie.
 pub(crate) const SETS_COOKIE: [&str; 2] = ["set-cookie", "set-cookie2"];
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AnswerHead {
+pub(crate) struct ResponseHead {
     pub(crate) status: u16,
     reason: String,
     pub(crate) fields: Fields,
@@ -52,11 +52,11 @@ pub(crate) struct RequestHead {
     pub(crate) fields: Fields,
 }
 
-/// Field lines, in their order.
+/// Field lines, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields(Vec<(String, Vec<u8>)>);
 
-/// Reads a head up to its empty line.
+/// Reads a head including its empty line.
 pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     loop {
@@ -68,7 +68,7 @@ pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
         }
         if !is_line {
             let why = if head.len() < MAX_HEAD {
-                "its head has no end"
+                "its head is incomplete"
             } else {
                 "its head is longer than 64 KiB"
             };
@@ -77,12 +77,12 @@ pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A head as it is kept, without the cookies that it sets.
+/// Removes the fields that set cookies from a stored head.
 pub(crate) fn without_cookies(head: &[u8]) -> Vec<u8> {
     without(head, &SETS_COOKIE)
 }
 
-/// The head of a request as it is kept, without the sealed body of its form, which opens nowhere else.
+/// Removes the sealed body of a form from a stored head, because it cannot be opened elsewhere.
 pub(crate) fn without_form(head: &[u8]) -> Vec<u8> {
     without(head, &[FORM])
 }
@@ -90,7 +90,7 @@ pub(crate) fn without_form(head: &[u8]) -> Vec<u8> {
 fn without(head: &[u8], names: &[&str]) -> Vec<u8> {
     let (mut left, mut is_named) = (Vec::with_capacity(head.len()), false);
     for line in head.split_inclusive(|&byte| byte == b'\n') {
-        // What is folded goes with the line before.
+        // A folded line belongs to the field before it.
         if !line.starts_with(b" ") && !line.starts_with(b"\t") {
             let name = line.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii();
             is_named = names.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
@@ -102,7 +102,7 @@ fn without(head: &[u8], names: &[&str]) -> Vec<u8> {
     left
 }
 
-/// The lines of a head, folded ones joined, without the empty one.
+/// The lines of a head, unfolded and without the empty line.
 fn lines(head: &[u8]) -> Vec<Vec<u8>> {
     let mut lines: Vec<Vec<u8>> = Vec::new();
     for line in head.split(|&byte| byte == b'\n') {
@@ -119,8 +119,8 @@ fn lines(head: &[u8]) -> Vec<Vec<u8>> {
     lines
 }
 
-impl AnswerHead {
-    /// Reads one as it came.
+impl ResponseHead {
+    /// Parses a received head.
     pub(crate) fn parse(head: &[u8]) -> Result<Self, Reason> {
         let lines = lines(head);
         let first = lines.first().map(Vec::as_slice).unwrap_or_default();
@@ -138,19 +138,19 @@ impl AnswerHead {
         Ok(Self { status, reason, fields: Fields::parse(lines.get(1..).unwrap_or_default())? })
     }
 
-    /// One that nobody sent, for what came without.
-    pub(crate) fn made(status: u16, reason: &str) -> Self {
+    /// Builds a head for an archive without one.
+    pub(crate) fn synthetic(status: u16, reason: &str) -> Self {
         let is_plain = |character: &char| (' '..='~').contains(character);
         let reason = reason.chars().filter(is_plain).collect();
         Self { status, reason, fields: Fields::default() }
     }
 
-    /// What the status line says after the status.
+    /// The reason phrase.
     pub(crate) fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// Whether it says whose the answer is: it sets a cookie, or is `private`.
+    /// Whether the response is personal: it sets a cookie or is `private`.
     pub(crate) fn is_private(&self) -> bool {
         let control = self.fields.all("cache-control").any(|value| {
             let value = String::from_utf8_lossy(value).to_ascii_lowercase();
@@ -159,13 +159,13 @@ impl AnswerHead {
         control || SETS_COOKIE.iter().any(|name| self.fields.has(name))
     }
 
-    /// The length of the body that it tells.
+    /// The value of `Content-Length`.
     pub(crate) fn content_length(&self) -> Option<u64> {
         let value = self.fields.first("content-length")?;
         std::str::from_utf8(value).ok()?.trim().parse().ok()
     }
 
-    /// As the spool takes it: HTTP/1.1, without the fields of one hop.
+    /// The head in the form of the spool: HTTP/1.1 without hop-by-hop fields.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut head = format!("HTTP/1.1 {:03} {}\r\n", self.status, self.reason).into_bytes();
         self.fields.write(&mut head, &ONE_HOP);
@@ -174,7 +174,7 @@ impl AnswerHead {
 }
 
 impl RequestHead {
-    /// Reads one as it was sent.
+    /// Parses a recorded request head.
     pub(crate) fn parse(head: &[u8]) -> Result<Self, Reason> {
         let lines = lines(head);
         let first = lines.first().map(Vec::as_slice).unwrap_or_default();
@@ -190,18 +190,18 @@ impl RequestHead {
         Ok(Self { method: method.to_owned(), target: target.to_owned(), fields })
     }
 
-    /// Whether it says who asks.
+    /// Whether the request identifies its sender.
     pub(crate) fn is_private(&self) -> bool {
         SECRET.iter().any(|name| self.fields.has(name))
     }
 
-    /// About how much memory it takes, in bytes.
+    /// The approximate memory use, in bytes.
     pub(crate) fn size(&self) -> usize {
         let fields = self.fields.0.iter().map(|(name, value)| name.len() + value.len() + 96);
         self.method.len() + self.target.len() + 64 + fields.sum::<usize>()
     }
 
-    /// As the spool takes it: without secrets and the fields of one hop.
+    /// The head in the form of the spool: without secrets and hop-by-hop fields.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target).into_bytes();
         let left_out: Vec<&str> = ONE_HOP.into_iter().chain(SECRET).collect();
@@ -222,8 +222,8 @@ impl Fields {
         Ok(fields)
     }
 
-    /// Adds one. What is no name of a field, or no value, is left out, for it could be read as
-    /// something else.
+    /// Adds a field. Invalid names and values are dropped, because they could be parsed differently
+    /// elsewhere.
     pub(crate) fn push(&mut self, name: &str, value: &[u8]) -> Result<(), Reason> {
         if self.0.len() >= MAX_FIELDS {
             return Err("has more than 500 fields".into());
@@ -259,7 +259,7 @@ impl Fields {
         self.0.iter().filter(is_named).map(|(_, value)| value.as_slice())
     }
 
-    /// Whether a field of words with commas has this one.
+    /// Whether a comma-separated field contains this word.
     pub(crate) fn has_word(&self, name: &str, word: &str) -> bool {
         self.all(name).any(|value| {
             let value = String::from_utf8_lossy(value);
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     fn answer(head: &str) -> Result<String, String> {
-        let head = AnswerHead::parse(head.as_bytes()).map_err(|reason| reason.to_string())?;
+        let head = ResponseHead::parse(head.as_bytes()).map_err(|reason| reason.to_string())?;
         Ok(String::from_utf8(head.bytes()).unwrap())
     }
 
@@ -354,7 +354,11 @@ mod tests {
             ("Set-Cookie: a=b\r\n", true),
         ] {
             let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
-            assert_eq!(AnswerHead::parse(head.as_bytes()).unwrap().is_private(), want, "{fields}");
+            assert_eq!(
+                ResponseHead::parse(head.as_bytes()).unwrap().is_private(),
+                want,
+                "{fields}"
+            );
         }
     }
 
@@ -362,7 +366,7 @@ mod tests {
     fn a_head_without_an_end_is_not_read_for_ever() {
         let endless = vec![b'a'; 1 << 20];
         assert!(read(&mut endless.as_slice()).unwrap_err().to_string().contains("64 KiB"));
-        assert!(read(&mut &b"HTTP/1.1 200 OK\r\n"[..]).unwrap_err().to_string().contains("no end"));
+        assert!(read(&mut &b"HTTP/1.1 200 OK\r\n"[..]).unwrap_err().to_string().contains("incomplete"));
         let mut both = &b"HTTP/1.1 200 OK\n\nbody"[..];
         assert_eq!(read(&mut both).unwrap(), b"HTTP/1.1 200 OK\n\n");
         assert_eq!(both, b"body");

@@ -1,9 +1,9 @@
-//! A mirror of HTTrack: its cache says what every file was the answer to.
+//! A mirror made by HTTrack, read from its cache, which has the response of every file.
 //!
 //! ```text
-//! hts-cache/new.zip     a member for each URL; the head is among the extra fields of its own header,
-//!                       the body in it if it was a page, else in the file that `X-Save` names
-//! hts-cache/new.txt     of old: a line for each URL, with the file it was saved as
+//! hts-cache/new.zip     a member per URL; the head is in the extra field of its local header,
+//!                       the body is in the member for a page, else in the file `X-Save`
+//! hts-cache/new.txt     older versions: a line per URL, with the file it was saved as
 //! ```
 
 use std::io::{BufRead as _, BufReader};
@@ -14,11 +14,11 @@ use wwwoffle_url::LocalHost;
 
 use crate::chunked::read_line;
 use crate::error::{Error, Result};
-use crate::files::{self, FileReader, Found};
-use crate::head::AnswerHead;
+use crate::files::{self, FileReader, OpenedFile};
+use crate::head::ResponseHead;
 use crate::item::{Body, Exchange, Item, Source, url};
 use crate::mirror::exchange_of_file;
-use crate::refusal::{Reason, Trouble, judge};
+use crate::refusal::{ReadFault, Reason, classify_error};
 use crate::zip::read::{Directory, Member};
 
 const ZIP: &str = "hts-cache/new.zip";
@@ -27,7 +27,7 @@ const TEXT: &str = "hts-cache/new.txt";
 /// The longest line of `new.txt`, in bytes.
 const MAX_LINE: usize = 64 << 10;
 
-/// A mirror.
+/// The reader of a mirror.
 pub(crate) struct Httrack {
     root: PathBuf,
     local: LocalHost,
@@ -36,8 +36,8 @@ pub(crate) struct Httrack {
     when: Timestamp,
 }
 
-/// One of the list: its name, and what it is; a line may be nothing.
-type Step = (String, Result<Option<Exchange<'static>>, Trouble>);
+/// The name of a list item and its exchange; `None` for a line without one.
+type ListItem = (String, Result<Option<Exchange<'static>>, ReadFault>);
 
 enum List {
     Zip(Directory),
@@ -45,7 +45,7 @@ enum List {
     Done,
 }
 
-/// Whether a folder is one of HTTrack's.
+/// Whether a folder is a mirror made by HTTrack.
 pub(crate) fn is_mirror(path: &Path) -> bool {
     [ZIP, TEXT].iter().any(|name| matches!(files::open(&path.join(name)), Ok(Some(_))))
 }
@@ -59,28 +59,34 @@ impl Httrack {
         let (list, found) = match (find(ZIP)?, find(TEXT)?) {
             (Some(found), _) => {
                 let directory =
-                    Directory::open(&found.reader).map_err(|error| match judge(error) {
-                        Trouble::Disk(error) => Error::disk("read", root, error),
-                        Trouble::Archive(reason) => Error::unknown(&root.join(ZIP), reason),
+                    Directory::open(&found.reader).map_err(|error| {
+                        match classify_error(error) {
+                            ReadFault::Disk(error) => Error::disk("read", root, error),
+                            ReadFault::Archive(reason) => Error::unknown(&root.join(ZIP), reason),
+                        }
                     })?;
                 (List::Zip(directory), found)
             }
             (None, Some(found)) => (List::Text(found.reader.buffered()), found),
-            (None, None) => return Err(Error::unknown(root, "it has no cache of HTTrack")),
+            (None, None) => return Err(Error::unknown(root, "it has no HTTrack cache")),
         };
         let when = found.modified.unwrap_or(Timestamp::UNIX_EPOCH);
         Ok(Self { root: root.to_owned(), local: local.clone(), list, when })
     }
 
-    fn member(&self, directory: &Directory, member: &Member) -> Result<Exchange<'static>, Trouble> {
-        let (content, extra) = directory.content(member).map_err(judge)?;
-        let told = Told::parse(&extra);
-        let url = url(&member.name, &self.local).map_err(Trouble::Archive)?;
+    fn member(
+        &self,
+        directory: &Directory,
+        member: &Member,
+    ) -> Result<Exchange<'static>, ReadFault> {
+        let (content, extra) = directory.content(member).map_err(classify_error)?;
+        let told = MemberFields::parse(&extra);
+        let url = url(&member.name, &self.local).map_err(ReadFault::Archive)?;
         let status = told.get("X-StatusCode").and_then(|text| text.parse().ok()).unwrap_or(200);
-        let mut head = AnswerHead::made(status, told.get("X-StatusMessage").unwrap_or("OK"));
+        let mut head = ResponseHead::synthetic(status, told.get("X-StatusMessage").unwrap_or("OK"));
         for name in ["Content-Type", "Last-Modified", "Etag", "Location", "Content-Disposition"] {
             if let Some(value) = told.get(name) {
-                head.fields.push(name, value.as_bytes()).map_err(Trouble::Archive)?;
+                head.fields.push(name, value.as_bytes()).map_err(ReadFault::Archive)?;
             }
         }
         if let (Some(kind), Some(charset)) = (told.get("Content-Type"), told.get("X-Charset"))
@@ -98,7 +104,7 @@ impl Httrack {
             let found = self.saved(saved)?;
             head.fields.set("Content-Length", &found.reader.len().to_string());
             if told.get("X-Size").is_some_and(|size| size != found.reader.len().to_string()) {
-                return Err(refuse("the file that it was saved as has another length"));
+                return Err(refuse("its saved file has a different length"));
             }
             Body::Here(Box::new(found.unchanged()))
         };
@@ -106,18 +112,19 @@ impl Httrack {
         Ok(Exchange { url, when: self.when, head, request: None, is_private, body })
     }
 
-    /// Date, size, flags, status, message, type, tag, URL and file, with tabs between.
-    fn line(&self, line: &str) -> Result<Option<Exchange<'static>>, Trouble> {
+    /// The columns are date, size, flags, status, message, type, tag, URL and file, separated by
+    /// tabs.
+    fn line(&self, line: &str) -> Result<Option<Exchange<'static>>, ReadFault> {
         let columns: Vec<&str> = line.split('\t').collect();
         let [_, _, _, status, _, kind, _, address, saved, ..] = columns.as_slice() else {
             return Ok(None);
         };
-        // The first line names the columns.
+        // The first line is the header.
         let Ok(status) = status.trim().parse::<u16>() else { return Ok(None) };
         if status != 200 {
-            return Err(refuse("it was no page, and only its status is kept"));
+            return Err(refuse("it was not successful, and only its status was saved"));
         }
-        let url = url(address, &self.local).map_err(Trouble::Archive)?;
+        let url = url(address, &self.local).map_err(ReadFault::Archive)?;
         let mut exchange = exchange_of_file(url, saved, &self.saved(saved)?)?;
         if kind.contains('/') {
             exchange.head.fields.set("Content-Type", kind);
@@ -126,8 +133,8 @@ impl Httrack {
         Ok(Some(exchange))
     }
 
-    /// A file of the mirror. Only what lies in it is read, whatever the cache says.
-    fn saved(&self, name: &str) -> Result<Found, Trouble> {
+    /// Opens a file of the mirror. Files outside the mirror are refused, whatever the cache says.
+    fn saved(&self, name: &str) -> Result<OpenedFile, ReadFault> {
         let root = self.root.to_string_lossy();
         let name = name.strip_prefix(&*root).map_or(name, |rest| rest.trim_start_matches('/'));
         let mut path = self.root.clone();
@@ -137,35 +144,37 @@ impl Httrack {
         };
         for (component, is_last) in above.iter().map(|one| (one, false)).chain([(last, true)]) {
             let Component::Normal(component) = component else {
-                return Err(refuse("the file that it was saved as is not in the mirror"));
+                return Err(refuse("its saved file is outside the mirror"));
             };
             path.push(component);
             if !is_last && !files::is_directory(&path) {
-                return Err(refuse("the file that it was saved as is not there"));
+                return Err(refuse("its saved file is missing"));
             }
         }
-        let found = files::open(&path).map_err(Trouble::Disk)?;
-        found.ok_or_else(|| refuse("the file that it was saved as is not there"))
+        let found = files::open(&path).map_err(ReadFault::Disk)?;
+        found.ok_or_else(|| refuse("its saved file is missing"))
     }
 
-    /// The next of the list, by its name; `None` at the end.
-    fn step(&mut self) -> Result<Option<Step>, Trouble> {
+    /// The next list item with its name; `None` at the end.
+    fn step(&mut self) -> Result<Option<ListItem>, ReadFault> {
         match &mut self.list {
             List::Done => Ok(None),
             List::Zip(directory) => {
-                let Some(member) = directory.next().map_err(judge)? else { return Ok(None) };
+                let Some(member) = directory.next().map_err(classify_error)? else {
+                    return Ok(None);
+                };
                 let List::Zip(directory) = &self.list else { return Ok(None) };
                 let made = self.member(directory, &member).map(Some);
                 Ok(Some((member.name, made)))
             }
             List::Text(input) => {
                 let mut line = Vec::new();
-                let is_line = read_line(input, &mut line, MAX_LINE).map_err(judge)?;
+                let is_line = read_line(input, &mut line, MAX_LINE).map_err(classify_error)?;
                 if line.is_empty() {
                     return Ok(None);
                 }
-                if !is_line && !input.fill_buf().map_err(judge)?.is_empty() {
-                    return Err(refuse("its list has a line that is too long"));
+                if !is_line && !input.fill_buf().map_err(classify_error)?.is_empty() {
+                    return Err(refuse("a line of its list is too long"));
                 }
                 let line = String::from_utf8_lossy(&line).trim_end().to_owned();
                 let name = line.split('\t').nth(7).unwrap_or("a line").to_owned();
@@ -183,24 +192,24 @@ impl Source for Httrack {
             Ok(None) => Ok(None),
             Ok(Some((name, Ok(None)))) => Ok(Some(Item::passed(name))),
             Ok(Some((_, Ok(Some(exchange))))) => Ok(Some(Item::exchange(exchange))),
-            Ok(Some((name, Err(Trouble::Archive(reason))))) => {
+            Ok(Some((name, Err(ReadFault::Archive(reason))))) => {
                 Ok(Some(Item::refused(name, reason)))
             }
-            Ok(Some((_, Err(Trouble::Disk(error))))) | Err(Trouble::Disk(error)) => {
+            Ok(Some((_, Err(ReadFault::Disk(error))))) | Err(ReadFault::Disk(error)) => {
                 disk(&self.root, error)
             }
-            Err(Trouble::Archive(reason)) => {
+            Err(ReadFault::Archive(reason)) => {
                 self.list = List::Done;
-                Ok(Some(Item::refused("the cache of HTTrack", reason)))
+                Ok(Some(Item::refused("the HTTrack cache", reason)))
             }
         }
     }
 }
 
-/// What the header of a member says.
-struct Told(Vec<(String, String)>);
+/// The fields in the local header of a member.
+struct MemberFields(Vec<(String, String)>);
 
-impl Told {
+impl MemberFields {
     fn parse(extra: &[u8]) -> Self {
         let text = String::from_utf8_lossy(extra);
         let lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -213,6 +222,6 @@ impl Told {
     }
 }
 
-fn refuse(reason: &'static str) -> Trouble {
-    Trouble::Archive(Reason::from(reason))
+fn refuse(reason: &'static str) -> ReadFault {
+    ReadFault::Archive(Reason::from(reason))
 }

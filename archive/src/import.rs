@@ -1,4 +1,4 @@
-//! An archive into the spool.
+//! Imports an archive into the spool.
 
 mod elsewhere;
 mod keep;
@@ -19,61 +19,60 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::detect::{self, Kind};
 use crate::error::{Error, Result};
-use crate::item::What;
+use crate::item::ItemContent;
 use crate::refusal::Reason;
 use crate::report::Report;
 
-/// So many things of an archive are taken before it is written down how far the import is, and so
-/// many bytes.
+/// Progress is recorded after this many items, or this many bytes.
 const MARK_ITEMS: u64 = 500;
 const MARK_BYTES: u64 = 64 << 20;
 
-/// The longest body that is taken unless something else is said, in bytes.
+/// The default limit for the length of a body, in bytes.
 pub const MAX_BODY: u64 = 4 << 30;
 
 /// How an archive is imported.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
-    /// What is kept gives way to what the archive has, however old that is.
+    /// Stored entries are replaced by those of the archive, even by older ones.
     pub replace: bool,
-    /// Nothing is kept: it is only told what would be.
+    /// Nothing is stored; the report says what would be.
     pub dry_run: bool,
-    /// For whom answers are kept that may be meant for one person.
-    pub private: Private,
-    /// The longest body that is taken, in bytes.
+    /// The owner of personal responses.
+    pub private: PersonalOwner,
+    /// The longest body that is accepted, in bytes.
     pub max_body: u64,
-    /// The scheme of the URLs of a folder of plain files.
+    /// The scheme for URLs of a folder of plain files.
     pub scheme: String,
-    /// The names of the proxy, whose own pages are not taken.
+    /// The names of the proxy, whose own pages are skipped.
     pub local: LocalHost,
-    /// The time. Nothing came later.
+    /// The current time. Later times in an archive are clipped to it.
     pub now: Timestamp,
 }
 
-/// For whom answers are kept that may be meant for one person: those that set a cookie or are `private`,
-/// and those to requests with a cookie, a password or a form.
+/// The owner of personal responses: those that set a cookie or are `private`, and those to requests
+/// with a cookie, a password or a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Private {
-    /// For this owner.
+pub enum PersonalOwner {
+    /// This owner.
     Owner(String),
-    /// For everyone, without the cookies that they set.
+    /// Everyone; cookies that the responses set are removed.
     Everyone,
 }
 
-/// Where answers belong and what requests mean, as far as this crate does not know it.
-pub trait Placing {
-    /// The [`options`](wwwoffle_spool::Outgoing::options) of a request that a recursive fetch with these
-    /// arguments of WWWOFFLE 2.9 begins with.
+/// Decisions about places and recursive fetches that this crate leaves to its caller.
+pub trait Placement {
+    /// The [`options`](wwwoffle_spool::Outgoing::options) of the first request of a recursive fetch
+    /// with these arguments of WWWOFFLE 2.9.
     ///
     /// # Errors
     ///
-    /// Why there is no such fetch.
+    /// Why the arguments are not supported.
     fn recursion(&self, _arguments: &[(String, String)]) -> Result<String, Reason> {
         Err("it is a recursive fetch".into())
     }
 
-    /// The place of an answer: of its URL, its owner, and what of the request it varies with. Both heads
-    /// are HTTP/1.1; that of the request has no secrets.
+    /// The place of a response: its URL, owner and variant. Both heads are HTTP/1.1; the request
+    /// head has no secrets.
     fn place(
         &self,
         url: &CanonicalUrl,
@@ -83,57 +82,57 @@ pub trait Placing {
     ) -> Place;
 }
 
-/// Nothing varies.
+/// Ignores variants.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Plainly;
+pub struct PlainPlacement;
 
-impl Placing for Plainly {
+impl Placement for PlainPlacement {
     fn place(&self, url: &CanonicalUrl, owner: Option<&str>, _: &[u8], _: &[u8]) -> Place {
         Place::of(url).owned_by(owner.unwrap_or_default())
     }
 }
 
-/// Whether an import goes on.
+/// Whether to continue an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Go {
-    /// It does.
-    On,
-    /// It ends here, and goes on from here the next time.
-    NoFurther,
+pub enum Control {
+    /// Continue.
+    Continue,
+    /// Stop here; the next import resumes.
+    Stop,
 }
 
-/// What is written down of an import that is not at its end.
+/// The recorded progress of an unfinished import.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Mark {
-    /// So many things of the archive are done.
+struct Checkpoint {
+    /// How many items are done.
     items: u64,
     report: Report,
 }
 
-/// An import under way.
+/// A running import.
 struct Import<'a> {
     spool: &'a Spool,
-    placing: &'a dyn Placing,
+    placing: &'a dyn Placement,
     options: &'a ImportOptions,
     kind: Kind,
     report: Report,
     budget: Budget,
 }
 
-/// Takes an archive into the spool, and tells `watch` now and then how far it is.
+/// Imports an archive into the spool, and calls `watch` after each item.
 ///
-/// What was taken before, as it was interrupted, is not taken once more, unless the archive has changed.
+/// Resumes an interrupted import of the same archive if it has not changed.
 ///
 /// # Errors
 ///
-/// [`Error::is_unknown`] for what is no archive, [`Error::is_full`] when the disk is full,
-/// [`Error::is_stopped`], or what else a disk says. What was kept stays.
+/// [`Error::is_unknown`] if it is not an archive, [`Error::is_full`] if the disk is full,
+/// [`Error::is_stopped`], or another disk error. Entries stored so far remain.
 pub fn import(
     spool: &Spool,
     path: &Path,
     options: &ImportOptions,
-    placing: &dyn Placing,
-    watch: &mut dyn FnMut(&Report) -> Go,
+    placing: &dyn Placement,
+    watch: &mut dyn FnMut(&Report) -> Control,
 ) -> Result<Report> {
     let mut archive = detect::open(path, &options.scheme, &options.local)?;
     let how = format!("{} {:?} {}", options.replace, options.private, options.max_body);
@@ -141,14 +140,14 @@ pub fn import(
     let key = identity.map(|identity| detect::key(&identity, &how));
     let mark = match key {
         Some(key) => read_mark(spool, key)?,
-        None => Mark::default(),
+        None => Checkpoint::default(),
     };
     for _ in 0..mark.items {
         if archive.source.next()?.is_none() {
             break;
         }
-        // It may be most of a long archive.
-        if watch(&mark.report) == Go::NoFurther {
+        // Skipping may take long in a large archive.
+        if watch(&mark.report) == Control::Stop {
             return Err(Error::stopped());
         }
     }
@@ -161,13 +160,13 @@ pub fn import(
         let item_name = item.name;
         import.take(&item_name, item.what)?;
         items += 1;
-        let is_stopped = watch(&import.report) == Go::NoFurther;
+        let is_stopped = watch(&import.report) == Control::Stop;
         let is_time = items - marked.0 >= MARK_ITEMS
             || import.report.bytes - marked.1 >= MARK_BYTES
             || is_stopped;
         if let Some(key) = key.filter(|_| is_time) {
             marked = (items, import.report.bytes);
-            write_mark(spool, key, &Mark { items, report: import.report.clone() })?;
+            write_mark(spool, key, &Checkpoint { items, report: import.report.clone() })?;
         }
         if is_stopped {
             break Err(Error::stopped());
@@ -183,14 +182,15 @@ pub fn import(
     Ok(import.report)
 }
 
-fn read_mark(spool: &Spool, key: Key) -> Result<Mark> {
+fn read_mark(spool: &Spool, key: Key) -> Result<Checkpoint> {
     let text = spool.import(key)?;
-    // One that cannot be read is as none: then what is there is compared and skipped.
+    // If the record is unreadable, the import starts over and skips stored items after comparing
+    // them.
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
 }
 
-/// Writes down how far it is, when all that is on the medium.
-fn write_mark(spool: &Spool, key: Key, mark: &Mark) -> Result<()> {
+/// Records the progress after everything is on disk.
+fn write_mark(spool: &Spool, key: Key, mark: &Checkpoint) -> Result<()> {
     spool.flush()?;
     if let Ok(text) = serde_json::to_string(mark) {
         spool.set_import(key, &text)?;
@@ -199,13 +199,13 @@ fn write_mark(spool: &Spool, key: Key, mark: &Mark) -> Result<()> {
 }
 
 impl Import<'_> {
-    fn take(&mut self, name: &str, what: What<'_>) -> Result<()> {
+    fn take(&mut self, name: &str, what: ItemContent<'_>) -> Result<()> {
         let refused = match what {
-            What::Exchange(exchange) => self.keep(*exchange)?,
-            What::Waiting(waiting) => self.queue(*waiting)?,
-            What::Monitored(waiting, schedule) => self.monitor(*waiting, schedule)?,
-            What::Refused(reason) => Err(reason),
-            What::Passed => {
+            ItemContent::Exchange(exchange) => self.store_response(*exchange)?,
+            ItemContent::QueuedRequest(waiting) => self.queue(*waiting)?,
+            ItemContent::Monitored(waiting, schedule) => self.monitor(*waiting, schedule)?,
+            ItemContent::Refused(reason) => Err(reason),
+            ItemContent::Passed => {
                 self.report.passed += 1;
                 Ok(())
             }

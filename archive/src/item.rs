@@ -1,4 +1,4 @@
-//! What an archive holds, as every reader gives it.
+//! The items of an archive, as every reader returns them.
 
 use std::io::Read;
 
@@ -8,101 +8,101 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::digest::Digest;
 use crate::error::Result;
-use crate::head::{AnswerHead, RequestHead};
+use crate::head::{RequestHead, ResponseHead};
 use crate::refusal::Reason;
 
-/// One thing of an archive.
+/// One item of an archive.
 pub(crate) struct Item<'a> {
-    /// What it is called where it is told of: its URL, or its name in the archive.
+    /// Its name in reports: the URL, or the name in the archive.
     pub(crate) name: String,
-    pub(crate) what: What<'a>,
+    pub(crate) what: ItemContent<'a>,
 }
 
-/// What it is.
-pub(crate) enum What<'a> {
-    /// An answer to a request.
+/// The contents of an item.
+pub(crate) enum ItemContent<'a> {
+    /// A response to a request.
     Exchange(Box<Exchange<'a>>),
-    /// A request that is to be sent.
-    Waiting(Box<Waiting>),
-    /// A request that is to be sent on a schedule.
-    Monitored(Box<Waiting>, Schedule),
-    /// Something that cannot be taken.
+    /// A queued request.
+    QueuedRequest(Box<QueuedRequest>),
+    /// A monitored request.
+    Monitored(Box<QueuedRequest>, Schedule),
+    /// An item that cannot be imported.
     Refused(Reason),
-    /// Something that is no page, and is not missed.
+    /// A record without a page, which is skipped.
     Passed,
 }
 
-/// An answer to a request.
+/// A response with its request.
 pub(crate) struct Exchange<'a> {
     pub(crate) url: CanonicalUrl,
-    /// When it came.
+    /// When the response arrived.
     pub(crate) when: Timestamp,
-    pub(crate) head: AnswerHead,
-    /// Whatever it was: one that was not kept was a plain GET.
+    pub(crate) head: ResponseHead,
+    /// The request; a plain GET is assumed if the archive has none.
     pub(crate) request: Option<RequestHead>,
-    /// It may be meant for one person alone.
+    /// Whether the response is personal.
     pub(crate) is_private: bool,
     pub(crate) body: Body<'a>,
 }
 
-/// The body of an answer, less its transfer coding.
+/// The body of a response, decoded from its transfer coding.
 pub(crate) enum Body<'a> {
-    /// To be read once. What is wrong with it is known at its end only.
+    /// A stream to be read once. Errors may only appear at its end.
     Here(Box<dyn Read + 'a>),
-    /// It is that of an answer that was taken before.
-    Elsewhere(Refers),
+    /// The body of a response that was imported before.
+    Elsewhere(BodyReference),
 }
 
-/// What says which body it is.
-pub(crate) struct Refers {
-    /// What it may have been the answer to, the likeliest first.
+/// Identifies a body.
+pub(crate) struct BodyReference {
+    /// The URLs it may have answered, the most likely first.
     pub(crate) urls: Vec<CanonicalUrl>,
     pub(crate) digest: Option<Digest>,
-    /// The archive has it.
+    /// Whether the archive contains the body.
     pub(crate) is_known: bool,
 }
 
-/// A request that is to be sent.
-pub(crate) struct Waiting {
+/// A request to be sent.
+pub(crate) struct QueuedRequest {
     pub(crate) url: CanonicalUrl,
     pub(crate) head: RequestHead,
     pub(crate) body: Vec<u8>,
     pub(crate) when: Timestamp,
-    /// The URL of the page that it is part of.
+    /// The URL of the page it belongs to.
     pub(crate) page: Option<String>,
-    /// The arguments of the recursive fetch that begins with it, decoded, as 2.9 names them.
+    /// The decoded arguments of the recursive fetch that begins with it, with the names of 2.9.
     pub(crate) recursion: Option<Vec<(String, String)>>,
 }
 
-/// Gives what an archive holds, one after the other, in bounded memory.
+/// Reads the items of an archive in sequence, in bounded memory.
 pub(crate) trait Source {
-    /// The next; `None` at the end. After an error there is nothing more.
+    /// The next item; `None` at the end. After an error there are no further items.
     fn next(&mut self) -> Result<Option<Item<'_>>>;
 }
 
 impl<'a> Item<'a> {
     pub(crate) fn refused(name: impl Into<String>, reason: impl Into<Reason>) -> Self {
-        Self { name: name.into(), what: What::Refused(reason.into()) }
+        Self { name: name.into(), what: ItemContent::Refused(reason.into()) }
     }
 
     pub(crate) fn passed(name: impl Into<String>) -> Self {
-        Self { name: name.into(), what: What::Passed }
+        Self { name: name.into(), what: ItemContent::Passed }
     }
 
     pub(crate) fn exchange(exchange: Exchange<'a>) -> Self {
-        Self { name: exchange.url.to_string(), what: What::Exchange(Box::new(exchange)) }
+        Self { name: exchange.url.to_string(), what: ItemContent::Exchange(Box::new(exchange)) }
     }
 }
 
-/// Reads a URL of the web.
+/// Parses a web URL.
 pub(crate) fn url(text: &str, local: &LocalHost) -> Result<CanonicalUrl, Reason> {
     let url = CanonicalUrl::parse(text, local)
-        .map_err(|error| Reason::from(format!("its URL is none: {error}")))?;
+        .map_err(|error| Reason::from(format!("its URL is invalid: {error}")))?;
     if !["http", "https", "ftp", "finger"].contains(&url.protocol()) || url.host().is_empty() {
-        return Err("it is no page of the web".into());
+        return Err("its URL is not a web address".into());
     }
     if url.is_local() {
-        return Err("it is a page of a proxy itself".into());
+        return Err("it is a page of the proxy".into());
     }
     Ok(url)
 }

@@ -1,21 +1,21 @@
-//! Exchange: archives of others into the spool, and the spool into archives of others.
+//! Imports archives of other programs into the spool, and exports the spool to them.
 //!
-//! [`import`] takes WARC, WACZ and HAR files, a spool of WWWOFFLE 2.9, and mirrors of HTTrack and wget.
-//! [`to_warc`], [`to_wacz`] and [`to_folder`] write what is kept at places that a list, an index or a
-//! search gives.
+//! [`import`] reads WARC, WACZ and HAR files, a spool of WWWOFFLE 2.9, and mirrors of HTTrack and
+//! wget. [`to_warc`], [`to_wacz`] and [`to_folder`] write the entries at given places.
 //!
-//! # What always holds
+//! # Invariants
 //!
-//! 1. An archive is hostile input. What cannot be taken is refused with a reason, counted, and does no
-//!    harm to the rest; no size, nesting or number in it decides how much memory is used.
-//! 2. A body is kept after its last byte has come and all digests that the archive tells agree.
-//! 3. Nothing newer gives way to anything older unless that is asked for, and no page to an error.
-//! 4. What may be meant for one person is kept for one person.
-//! 5. An import that is interrupted has harmed nothing, and goes on where it was.
+//! 1. Archives are hostile input. An item that cannot be imported is refused with a reason,
+//!    counted, and does not affect the others. No size, nesting or number in an archive decides how
+//!    much memory is used.
+//! 2. A body is stored only when it is complete and matches all digests in the archive.
+//! 3. An older response never replaces a newer one unless requested, and an error never replaces a
+//!    page.
+//! 4. A personal response is stored for one owner only.
+//! 5. An interrupted import leaves the spool intact, and resumes where it stopped.
 //!
-//! Every call blocks. Sizes are in bytes.
+//! All functions block. Sizes are in bytes.
 
-mod aside;
 mod bundle;
 mod chunked;
 mod classic;
@@ -32,6 +32,7 @@ mod import;
 mod item;
 mod merge;
 mod mirror;
+mod pending;
 mod refusal;
 mod report;
 mod types;
@@ -39,13 +40,15 @@ mod wacz;
 mod warc;
 mod zip;
 
-pub use bundle::{Bundle, Of};
+pub use bundle::{Bundle, BundleScope};
 pub use detect::Kind;
 pub use error::{Error, Result};
 pub use export::{
-    Decoded, ExportOptions, Exported, Places, Titles, to_folder, to_wacz, to_warc, to_warc_file,
-    to_warc_one,
+    DecodeBody, ExportOptions, ExportReport, Places, Titles, to_folder, to_wacz, to_warc,
+    to_warc_file, to_warc_one,
 };
-pub use import::{Go, ImportOptions, MAX_BODY, Placing, Plainly, Private, import};
+pub use import::{
+    Control, ImportOptions, MAX_BODY, PersonalOwner, Placement, PlainPlacement, import,
+};
 pub use refusal::Reason;
-pub use report::{Refused, Report, SHOWN};
+pub use report::{RefusedItem, Report, SHOWN};

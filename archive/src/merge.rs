@@ -1,48 +1,52 @@
-//! What becomes of an answer that an archive has, beside what is kept. Pure: nothing is read or written.
+//! Decides what to do with a response of an archive, given the stored one. Pure: no I/O.
 
 use jiff::Timestamp;
 
 use crate::refusal::Reason;
 
-/// An answer of an archive.
+/// A response of an archive.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct New {
+pub(crate) struct ArchivedResponse {
     pub(crate) status: u16,
-    /// When it came.
+    /// When it arrived.
     pub(crate) when: Timestamp,
 }
 
-/// The answer that is kept at its place.
+/// The response stored at its place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct StoredResponse {
     pub(crate) status: u16,
-    /// When it came, or its origin said last that it is still right.
+    /// When it arrived or was last revalidated.
     pub(crate) checked: Timestamp,
 }
 
-/// What becomes of it. That it is the same is found out at its end, and it is not kept twice.
+/// The decision. Equality is only known once the body is complete, and prevents a second copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is kept, and what was there becomes an older version if those are kept.
+    /// Store it; the previous response becomes an older version, if those are kept.
     Newest,
-    /// It is kept as an older version, if those are kept.
+    /// Store it as an older version, if those are kept.
     Older,
-    /// It is an error, and a page is kept.
+    /// Skip it: it is an error, and a page is stored.
     Worse,
-    /// It is nothing that is kept.
+    /// Refuse it.
     Unfit(Reason),
 }
 
-/// Decides. With `replace` it takes the place of what is there, whatever that is.
-pub(crate) fn judge(new: New, kept: Option<Kept>, replace: bool) -> Verdict {
+/// Decides. With `replace`, it always replaces the stored response.
+pub(crate) fn decide(
+    new: ArchivedResponse,
+    kept: Option<StoredResponse>,
+    replace: bool,
+) -> Verdict {
     match new.status {
-        100..200 => return Verdict::Unfit("it is no final answer".into()),
-        206 => return Verdict::Unfit("it is a part of an answer".into()),
-        304 => return Verdict::Unfit("it says only that nothing has changed".into()),
+        100..200 => return Verdict::Unfit("it is not a final response".into()),
+        206 => return Verdict::Unfit("it is a partial response".into()),
+        304 => return Verdict::Unfit("it only says that nothing has changed".into()),
         401 | 407 | 408 | 412 | 416 | 417 | 421 | 425 | 428 | 429 | 431 => {
-            return Verdict::Unfit("it says something of that one request alone".into());
+            return Verdict::Unfit("its status applies to that request only".into());
         }
-        500.. => return Verdict::Unfit("its origin had trouble".into()),
+        500.. => return Verdict::Unfit("the origin failed".into()),
         _ => {}
     }
     let is_good = |status: u16| (200..400).contains(&status);
@@ -50,7 +54,7 @@ pub(crate) fn judge(new: New, kept: Option<Kept>, replace: bool) -> Verdict {
         None => Verdict::Newest,
         Some(_) if replace => Verdict::Newest,
         Some(kept) if is_good(kept.status) && !is_good(new.status) => Verdict::Worse,
-        // An error that came later hides no page.
+        // A later error does not hide a page.
         Some(kept) if is_good(new.status) && !is_good(kept.status) => Verdict::Newest,
         Some(kept) if kept.checked < new.when => Verdict::Newest,
         Some(_) => Verdict::Older,
@@ -77,13 +81,14 @@ mod tests {
             ((200, 5), Some((404, 6)), false, Verdict::Newest),
             ((301, 5), Some((200, 4)), false, Verdict::Newest),
         ] {
-            let new = New { status: new.0, when: at(new.1) };
-            let kept = kept.map(|(status, checked)| Kept { status, checked: at(checked) });
-            assert_eq!(judge(new, kept, replace), want, "{new:?} over {kept:?}");
+            let new = ArchivedResponse { status: new.0, when: at(new.1) };
+            let kept =
+                kept.map(|(status, checked)| StoredResponse { status, checked: at(checked) });
+            assert_eq!(decide(new, kept, replace), want, "{new:?} over {kept:?}");
         }
         for status in [100, 103, 206, 304, 401, 416, 429, 500, 503, 599] {
-            let new = New { status, when: at(5) };
-            assert!(matches!(judge(new, None, true), Verdict::Unfit(_)), "{status}");
+            let new = ArchivedResponse { status, when: at(5) };
+            assert!(matches!(decide(new, None, true), Verdict::Unfit(_)), "{status}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! A folder of plain files that wget has made: `host/path`, and nothing else.
+//! A folder of plain files made by wget: `host/path`, and nothing else.
 //!
-//! The scheme is not in it, nor what the server said: types come from the ends of names, times from the
-//! files. `index.html` is what a directory has without a name.
+//! It lacks the scheme and the response heads: types come from file extensions, times from the
+//! files. `index.html` stands for a directory URL.
 
 use std::path::{Path, PathBuf};
 
@@ -9,22 +9,22 @@ use jiff::Timestamp;
 use wwwoffle_url::LocalHost;
 
 use crate::error::{Error, Result};
-use crate::files::{self, Found};
-use crate::head::AnswerHead;
+use crate::files::{self, OpenedFile};
+use crate::head::ResponseHead;
 use crate::item::{Body, Exchange, Item, Source, url};
-use crate::refusal::{Reason, Trouble, judge};
+use crate::refusal::{ReadFault, Reason, classify_error};
 use crate::types;
 
-/// How deep directories are looked into.
+/// How deep directories are searched.
 const MAX_DEPTH: usize = 64;
 
-/// The most names of one directory.
+/// The most names in one directory.
 const MAX_NAMES: usize = 100_000;
 
-/// How much of a file is looked at for its type, in bytes.
+/// How many bytes of a file are read to guess its type.
 const BEGINNING: u64 = 512;
 
-/// The files of a folder.
+/// The reader of a folder.
 pub(crate) struct Mirror {
     root: PathBuf,
     scheme: String,
@@ -33,7 +33,7 @@ pub(crate) struct Mirror {
     waiting: Vec<Vec<String>>,
 }
 
-/// Whether a folder has folders that are called as hosts are.
+/// Whether a folder contains folders named like hosts.
 pub(crate) fn is_mirror(path: &Path) -> bool {
     let names = files::names(path, MAX_NAMES).ok().flatten().unwrap_or_default().0;
     names
@@ -73,25 +73,25 @@ impl Mirror {
         Ok((names.into_iter().filter_map(|name| name.into_string().ok()).collect(), are_more))
     }
 
-    fn file(&self, below: &[String]) -> Result<Exchange<'static>, Trouble> {
+    fn file(&self, below: &[String]) -> Result<Exchange<'static>, ReadFault> {
         let path = self.path(below);
-        let found = files::open(&path).map_err(Trouble::Disk)?;
-        let found = found.ok_or_else(|| Trouble::Archive("it is no plain file".into()))?;
+        let found = files::open(&path).map_err(ReadFault::Disk)?;
+        let found = found.ok_or_else(|| ReadFault::Archive("it is not a plain file".into()))?;
         let address = address(&self.scheme, below);
-        let url = url(&address, &self.local).map_err(Trouble::Archive)?;
+        let url = url(&address, &self.local).map_err(ReadFault::Archive)?;
         let name = below.last().map(String::as_str).unwrap_or_default();
         exchange_of_file(url, name, &found)
     }
 }
 
-/// A file as the answer to a plain request.
+/// A file as the response to a plain GET.
 pub(crate) fn exchange_of_file(
     url: wwwoffle_url::CanonicalUrl,
     name: &str,
-    found: &Found,
-) -> Result<Exchange<'static>, Trouble> {
-    let beginning = found.reader.part(0, BEGINNING).small(BEGINNING).map_err(judge)?;
-    let mut head = AnswerHead::made(200, "OK");
+    found: &OpenedFile,
+) -> Result<Exchange<'static>, ReadFault> {
+    let beginning = found.reader.part(0, BEGINNING).small(BEGINNING).map_err(classify_error)?;
+    let mut head = ResponseHead::synthetic(200, "OK");
     head.fields.set("Content-Type", types::of(name, &beginning.unwrap_or_default()));
     head.fields.set("Content-Length", &found.reader.len().to_string());
     let when = found.modified.unwrap_or(Timestamp::UNIX_EPOCH).max(Timestamp::UNIX_EPOCH);
@@ -114,18 +114,21 @@ impl Source for Mirror {
                     self.waiting.push(deeper);
                 }
                 if are_more {
-                    return Ok(Some(refused(&below, "it has more files than are read".into())));
+                    return Ok(Some(refused(
+                        &below,
+                        "it has too many files; some were not read".into(),
+                    )));
                 }
                 continue;
             }
-            // Other files beside the hosts are the user's.
+            // Other files at the top belong to the user.
             if below.len() < 2 {
                 continue;
             }
             return match self.file(&below) {
                 Ok(exchange) => Ok(Some(Item::exchange(exchange))),
-                Err(Trouble::Disk(error)) => Err(Error::disk("read", &self.path(&below), error)),
-                Err(Trouble::Archive(reason)) => Ok(Some(refused(&below, reason))),
+                Err(ReadFault::Disk(error)) => Err(Error::disk("read", &self.path(&below), error)),
+                Err(ReadFault::Archive(reason)) => Ok(Some(refused(&below, reason))),
             };
         }
         Ok(None)
@@ -136,7 +139,7 @@ fn refused(below: &[String], reason: Reason) -> Item<'static> {
     Item::refused(below.join("/"), reason)
 }
 
-/// The URL of a file: what is a delimiter in a URL and was none in the name is written as it has to be.
+/// The URL of a file. Delimiters that were part of the name are escaped.
 fn address(scheme: &str, below: &[String]) -> String {
     let mut names = below.iter();
     let host = names.next().map(String::as_str).unwrap_or_default().replace('+', ":");

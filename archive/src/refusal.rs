@@ -1,10 +1,10 @@
-//! Why something of an archive is not taken, and how that is told from a disk that fails.
+//! Why an item is refused, and the distinction between bad archives and disk errors.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-/// Why something of an archive is not taken: a few words that follow what it is called.
+/// Why an item is refused: a few words that follow its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason(Cow<'static, str>);
 
@@ -36,14 +36,14 @@ impl fmt::Display for Reason {
 
 impl std::error::Error for Reason {}
 
-/// A refusal inside a `Read`, which knows of nothing but `io::Error`.
+/// Passes a refusal through `Read`, which only returns `io::Error`.
 impl From<Reason> for io::Error {
     fn from(reason: Reason) -> Self {
         Self::new(io::ErrorKind::InvalidData, reason)
     }
 }
 
-/// The disk failed while an archive was read.
+/// A disk error while an archive was being read.
 #[derive(Debug)]
 pub(crate) struct DiskFailed(pub(crate) io::Error);
 
@@ -55,31 +55,31 @@ impl fmt::Display for DiskFailed {
 
 impl std::error::Error for DiskFailed {}
 
-/// What a failed `read` was.
+/// The cause of a failed `read`.
 #[derive(Debug)]
-pub(crate) enum Trouble {
-    /// The disk: nothing is known of the archive.
+pub(crate) enum ReadFault {
+    /// The disk; the archive may be fine.
     Disk(io::Error),
     /// The archive.
     Archive(Reason),
 }
 
-/// Tells a disk that fails from an archive that is none. Whatever a decoder says is about the archive.
-pub(crate) fn judge(error: io::Error) -> Trouble {
+/// Distinguishes disk errors from bad archives. Errors of a decoder are blamed on the archive.
+pub(crate) fn classify_error(error: io::Error) -> ReadFault {
     if let Some(inner) = error.get_ref() {
         if let Some(reason) = inner.downcast_ref::<Reason>() {
-            return Trouble::Archive(reason.clone());
+            return ReadFault::Archive(reason.clone());
         }
         if inner.is::<DiskFailed>() {
             let kind = error.kind();
             let failed = error.into_inner().and_then(|inner| inner.downcast::<DiskFailed>().ok());
-            return Trouble::Disk(failed.map_or_else(|| kind.into(), |failed| failed.0));
+            return ReadFault::Disk(failed.map_or_else(|| kind.into(), |failed| failed.0));
         }
     }
     if error.kind() == io::ErrorKind::UnexpectedEof {
-        return Trouble::Archive("the archive ends in the middle of it".into());
+        return ReadFault::Archive("the archive ends in the middle of this item".into());
     }
-    Trouble::Archive(format!("its compressed data is damaged ({error})").into())
+    ReadFault::Archive(format!("its compressed data is damaged ({error})").into())
 }
 
 #[cfg(test)]
@@ -89,10 +89,12 @@ mod tests {
     #[test]
     fn a_disk_that_fails_is_no_refusal() {
         let disk = io::Error::other(DiskFailed(io::Error::from_raw_os_error(5)));
-        assert!(matches!(judge(disk), Trouble::Disk(error) if error.raw_os_error() == Some(5)));
-        let told = |error| match judge(error) {
-            Trouble::Archive(reason) => reason.to_string(),
-            Trouble::Disk(error) => panic!("{error}"),
+        assert!(
+            matches!(classify_error(disk), ReadFault::Disk(error) if error.raw_os_error() == Some(5))
+        );
+        let told = |error| match classify_error(error) {
+            ReadFault::Archive(reason) => reason.to_string(),
+            ReadFault::Disk(error) => panic!("{error}"),
         };
         assert_eq!(told(Reason::from("is none").into()), "is none");
         assert!(told(io::ErrorKind::UnexpectedEof.into()).contains("ends in the middle"));

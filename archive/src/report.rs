@@ -1,51 +1,51 @@
-//! What an import came to.
+//! The result of an import.
 
 use serde::{Deserialize, Serialize};
 
 use crate::refusal::Reason;
 
-/// So many refusals are told one by one; the others are counted.
+/// How many refusals are listed; further ones are only counted.
 pub const SHOWN: usize = 20;
 
-/// The longest name or reason that is told, in characters.
+/// The longest name or reason in a report, in characters.
 const MAX_TEXT: usize = 500;
 
-/// What an import has come to so far.
+/// The result of an import so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
-    /// Answers that are kept now.
+    /// Responses stored.
     pub kept: u64,
-    /// Answers that are kept as older versions.
+    /// Responses stored as older versions.
     pub older: u64,
-    /// Answers that were there already.
+    /// Responses that were already stored.
     pub same: u64,
-    /// Answers that are older than what is kept, where no older versions are.
+    /// Responses older than the stored one, where no older versions are kept.
     pub outdated: u64,
-    /// Errors in whose place a page is kept.
+    /// Errors for which a page is stored.
     pub worse: u64,
-    /// Requests that wait now.
+    /// Requests added to the queue.
     pub queued: u64,
-    /// Requests that were answered, and are off the queue.
+    /// Queued requests that were answered and removed.
     pub answered: u64,
-    /// Pages that are monitored now.
+    /// Pages now monitored.
     pub monitored: u64,
-    /// Records that are no pages.
+    /// Records without a page.
     pub passed: u64,
-    /// What could not be taken.
+    /// Items refused.
     pub refused: u64,
-    /// Bytes of the bodies that were kept.
+    /// Bytes of the stored bodies.
     pub bytes: u64,
-    /// The first of what could not be taken.
-    pub refusals: Vec<Refused>,
+    /// The first refused items.
+    pub refusals: Vec<RefusedItem>,
 }
 
-/// What could not be taken, and why.
+/// A refused item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// What it is called.
+pub struct RefusedItem {
+    /// Its name.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -54,11 +54,11 @@ impl Report {
         self.refused += 1;
         if self.refusals.len() < SHOWN {
             let cut = |text: &str| text.chars().take(MAX_TEXT).collect();
-            self.refusals.push(Refused { name: cut(name), reason: cut(reason.as_str()) });
+            self.refusals.push(RefusedItem { name: cut(name), reason: cut(reason.as_str()) });
         }
     }
 
-    /// How many things of the archive were looked at.
+    /// How many items have been examined.
     #[must_use]
     pub fn seen(&self) -> u64 {
         [

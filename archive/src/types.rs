@@ -1,6 +1,6 @@
-//! Media types by the ends of names, for mirrors that have nothing else.
+//! Media types by file extension, for mirrors without response heads.
 
-/// Ends, and what they say. Others say nothing.
+/// Extensions and their media types.
 const TYPES: &[(&str, &str)] = &[
     ("html", "text/html"),
     ("htm", "text/html"),
@@ -41,9 +41,10 @@ const TYPES: &[(&str, &str)] = &[
     ("wasm", "application/wasm"),
 ];
 
-/// The type of what has this name and begins so.
+/// The media type of a file with this name and beginning.
 pub(crate) fn of(name: &str, beginning: &[u8]) -> &'static str {
-    // `page?id=1` says nothing by what follows the `?`, but `page?id=1.html`, as wget calls it, does.
+    // In `page?id=1` the part after `?` is not an extension, but in `page?id=1.html`, as wget names
+    // it, it has one.
     let path = name.split('?').next().unwrap_or(name);
     for name in [name, path] {
         let end = name.rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
@@ -58,7 +59,7 @@ pub(crate) fn of(name: &str, beginning: &[u8]) -> &'static str {
     "application/octet-stream"
 }
 
-/// The usual end of what has this type.
+/// The usual extension of a media type.
 pub(crate) fn end_of(kind: &str) -> Option<&'static str> {
     TYPES.iter().find(|(_, one)| *one == kind).map(|(end, _)| *end)
 }

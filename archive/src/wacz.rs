@@ -1,4 +1,4 @@
-//! WACZ: WARC files in a ZIP, with a list of their digests.
+//! WACZ: WARC files in a ZIP file, with a list of their digests.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Read as _;
@@ -11,25 +11,25 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::files::FileReader;
 use crate::item::{Item, Source};
-use crate::refusal::{Reason, Trouble, judge};
+use crate::refusal::{ReadFault, Reason, classify_error};
 use crate::warc::Warc;
 use crate::zip::read::{Directory, Member};
 
-/// The most members of a WACZ; real ones have some ten.
+/// The most members of a WACZ; real ones have about ten.
 const MAX_MEMBERS: usize = 10_000;
 
 /// The longest list of digests, in bytes.
 const MAX_PACKAGE: u64 = 16 << 20;
 
-/// Bytes read at once.
+/// How many bytes are read at once.
 const PIECE: usize = 64 << 10;
 
-/// The records of the WARC files of one WACZ.
+/// Reads the records of all WARC files in one WACZ.
 pub(crate) struct Wacz {
     path: PathBuf,
     local: LocalHost,
     directory: Directory,
-    /// What is still to be read.
+    /// The WARC files still to be read.
     archives: VecDeque<Member>,
     digests: HashMap<String, String>,
     now: Option<Warc>,
@@ -49,9 +49,9 @@ struct Resource {
 
 impl Wacz {
     pub(crate) fn open(file: &FileReader, path: &Path, local: &LocalHost) -> Result<Self> {
-        let fail = |error| match judge(error) {
-            Trouble::Disk(error) => Error::disk("read", path, error),
-            Trouble::Archive(reason) => Error::unknown(path, reason),
+        let fail = |error| match classify_error(error) {
+            ReadFault::Disk(error) => Error::disk("read", path, error),
+            ReadFault::Archive(reason) => Error::unknown(path, reason),
         };
         let mut directory = Directory::open(file).map_err(fail)?;
         let (mut archives, mut package, mut count) = (VecDeque::new(), None, 0);
@@ -67,21 +67,21 @@ impl Wacz {
             }
         }
         let package = package.ok_or_else(|| {
-            Error::unknown(path, "it is a ZIP file, but no WACZ: it has no datapackage.json")
+            Error::unknown(path, "it is a ZIP file, but not a WACZ: datapackage.json is missing")
         })?;
         let digests = digests(&directory, &package).map_err(fail)?;
         let (path, local) = (path.to_owned(), local.clone());
         Ok(Self { path, local, directory, archives, digests, now: None })
     }
 
-    /// Begins with an archive, if it is the one that the list is about.
+    /// Opens a WARC file if it matches its digest.
     fn begin(&self, member: &Member) -> Result<Result<Warc, Reason>> {
         let file = match self.verify(member) {
             Ok(file) => file,
             Err(error) => {
-                return match judge(error) {
-                    Trouble::Disk(error) => Err(Error::disk("read", &self.path, error)),
-                    Trouble::Archive(reason) => Ok(Err(reason)),
+                return match classify_error(error) {
+                    ReadFault::Disk(error) => Err(Error::disk("read", &self.path, error)),
+                    ReadFault::Archive(reason) => Ok(Err(reason)),
                 };
             }
         };
@@ -106,7 +106,7 @@ impl Wacz {
         if let (Some(digest), Some(hasher)) = (digest, hasher)
             && !digest.is(hasher)
         {
-            return Err(Reason::from("its digest in datapackage.json is another").into());
+            return Err(Reason::from("its digest differs from datapackage.json").into());
         }
         let stored = self.directory.stored(member)?;
         stored.ok_or_else(|| Reason::from("it is compressed in the ZIP, which WACZ forbids").into())
@@ -147,7 +147,7 @@ fn digests(directory: &Directory, package: &Member) -> std::io::Result<HashMap<S
     let mut bytes = Vec::new();
     content.take(MAX_PACKAGE).read_to_end(&mut bytes)?;
     let package: Package = serde_json::from_slice(&bytes)
-        .map_err(|error| Reason::from(format!("its datapackage.json is none: {error}")))?;
+        .map_err(|error| Reason::from(format!("its datapackage.json is invalid: {error}")))?;
     let pairs = package.resources.into_iter().filter_map(|one| Some((one.path?, one.hash?)));
     Ok(pairs.collect())
 }

@@ -1,4 +1,4 @@
-//! WARC files: what their records say of exchanges.
+//! Reads exchanges from the records of WARC files.
 
 pub(crate) mod join;
 pub(crate) mod payload;
@@ -15,53 +15,53 @@ use std::io::Read as _;
 
 use self::join::{Method, Request, Requests, of_digest, of_id};
 use self::payload::{Digests, Payload};
-use self::record::{Found, Header, Records};
+use self::record::{Header, NextRecord, Records};
 use crate::error::{Error, Result};
 use crate::expand::{self, Stream};
 use crate::files::FileReader;
-use crate::head::{self, AnswerHead, RequestHead};
-use crate::item::{Body, Exchange, Item, Refers, Source, Waiting, What, url};
-use crate::refusal::{Reason, Trouble, judge};
+use crate::head::{self, RequestHead, ResponseHead};
+use crate::item::{Body, BodyReference, Exchange, Item, ItemContent, QueuedRequest, Source, url};
+use crate::refusal::{ReadFault, Reason, classify_error};
 
-/// So many bytes of the URLs of bodies that others refer to are remembered.
+/// How many bytes of URLs of referenced bodies are remembered.
 const MAX_REFERRED: usize = 32 << 20;
 
-/// A field of the requests of a bundle: why it waits.
+/// A field of the requests in a bundle: why they wait.
 pub(crate) const KIND: &str = "Wwwoffle-Kind";
 
-/// A field of the requests of a bundle: the URL of the page that it is part of.
+/// A field of the requests in a bundle: the URL of the page they belong to.
 pub(crate) const PAGE: &str = "Wwwoffle-Page";
 
-/// A field of ours: for whom alone it was kept.
+/// Our field for personal responses.
 const OWNER: &str = "Wwwoffle-Owner";
 
-/// A field of ours: it is a part of an answer.
+/// Our field for partial responses.
 const PART: &str = "Wwwoffle-Part";
 
-/// The records of one file.
+/// Reads the records of one file.
 pub(crate) struct Warc {
     path: PathBuf,
-    /// What it is called where it is told that something is wrong with all of it.
+    /// The name of the file in reports.
     called: String,
     local: LocalHost,
     records: Records<Stream>,
     requests: Requests,
-    /// The URLs of the bodies that are referred to, by what refers to them.
+    /// The URLs of referenced bodies, by the hash of the reference.
     referred: HashMap<u128, String>,
     referred_bytes: usize,
-    /// What was looked at already.
-    ahead: Option<std::io::Result<Found>>,
+    /// A record that was read ahead.
+    ahead: Option<std::io::Result<NextRecord>>,
     is_done: bool,
 }
 
 impl Warc {
-    /// Begins to read. `path` is what errors name.
+    /// Opens a file. `path` is used in errors.
     pub(crate) fn open(file: &FileReader, path: &Path, local: &LocalHost) -> Result<Self> {
         let opened = Self::within(file, path, "the archive", local)?;
         opened.map_err(|reason| Error::unknown(path, reason))
     }
 
-    /// The same with a file that is part of another, in which it is called so; or why it is none.
+    /// The same for a file with the name `called` inside another file; or why it cannot be read.
     pub(crate) fn within(
         file: &FileReader,
         path: &Path,
@@ -71,9 +71,9 @@ impl Warc {
         let disk = |error| Error::disk("read", path, error);
         let open = || match expand::open(file) {
             Ok(stream) => Ok(Ok(stream)),
-            Err(error) => match judge(error) {
-                Trouble::Disk(error) => Err(disk(error)),
-                Trouble::Archive(reason) => Ok(Err(reason)),
+            Err(error) => match classify_error(error) {
+                ReadFault::Disk(error) => Err(disk(error)),
+                ReadFault::Archive(reason) => Ok(Err(reason)),
             },
         };
         let first = match open()? {
@@ -98,15 +98,15 @@ impl Warc {
         }))
     }
 
-    /// Whether there is anything more. A damaged end is something.
+    /// Whether there is another record. A damaged end counts as one.
     pub(crate) fn has_more(&mut self) -> bool {
         if self.ahead.is_none() && !self.is_done {
             self.ahead = Some(self.records.next());
         }
-        !self.is_done && !matches!(self.ahead, Some(Ok(Found::End)))
+        !self.is_done && !matches!(self.ahead, Some(Ok(NextRecord::End)))
     }
 
-    /// Notes where a body is that others refer to.
+    /// Remembers the URL of a body that other records refer to.
     fn note(&mut self, header: &Header) {
         for name in self.requests.referred(header) {
             let url = header.target();
@@ -117,27 +117,27 @@ impl Warc {
         }
     }
 
-    fn record(&mut self, header: &Header) -> Result<What<'_>, Trouble> {
+    fn record(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
         match header.kind() {
             "response" => self.response(header),
             "resource" => self.resource(header),
             "revisit" => self.revisit(header),
             "request" if header.get(KIND).is_some() => self.waiting(header),
-            "continuation" => Err(refuse("it is a piece of a record in several pieces")),
-            _ => Ok(What::Passed),
+            "continuation" => Err(refuse("it is a segment of a segmented record")),
+            _ => Ok(ItemContent::Passed),
         }
     }
 
-    fn response(&mut self, header: &Header) -> Result<What<'_>, Trouble> {
+    fn response(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
         if header.content_type() != "application/http" {
-            return Ok(What::Passed);
+            return Ok(ItemContent::Passed);
         }
-        let about = About::of(header, &self.requests, &self.local)?;
+        let about = ExchangeFacts::of(header, &self.requests, &self.local)?;
         self.note(header);
-        let digests = Digests::of(header).map_err(Trouble::Archive)?;
+        let digests = Digests::of(header).map_err(ReadFault::Archive)?;
         let mut block = self.records.block();
-        let head_bytes = head::read(&mut block).map_err(judge)?;
-        let mut head = AnswerHead::parse(&head_bytes).map_err(Trouble::Archive)?;
+        let head_bytes = head::read(&mut block).map_err(classify_error)?;
+        let mut head = ResponseHead::parse(&head_bytes).map_err(ReadFault::Archive)?;
         let body = Payload::of_answer(block, &head, &head_bytes, digests);
         if head.fields.has_word("transfer-encoding", "chunked") {
             head.fields.remove("content-length");
@@ -145,29 +145,29 @@ impl Warc {
         Ok(about.exchange(head, Body::Here(Box::new(body))))
     }
 
-    fn resource(&mut self, header: &Header) -> Result<What<'_>, Trouble> {
+    fn resource(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
         // Screenshots and extracted texts have other schemes.
         if !is_of_the_web(header.target()) {
-            return Ok(What::Passed);
+            return Ok(ItemContent::Passed);
         }
-        let about = About::of(header, &self.requests, &self.local)?;
+        let about = ExchangeFacts::of(header, &self.requests, &self.local)?;
         self.note(header);
-        let digests = Digests::of(header).map_err(Trouble::Archive)?;
-        let mut head = AnswerHead::made(200, "OK");
+        let digests = Digests::of(header).map_err(ReadFault::Archive)?;
+        let mut head = ResponseHead::synthetic(200, "OK");
         let kind = header.get("Content-Type").unwrap_or("application/octet-stream");
-        head.fields.push("Content-Type", kind.as_bytes()).map_err(Trouble::Archive)?;
+        head.fields.push("Content-Type", kind.as_bytes()).map_err(ReadFault::Archive)?;
         head.fields.set("Content-Length", &header.length.to_string());
         let body = Payload::of_resource(self.records.block(), digests);
         Ok(about.exchange(head, Body::Here(Box::new(body))))
     }
 
-    fn revisit(&mut self, header: &Header) -> Result<What<'_>, Trouble> {
-        let about = About::of(header, &self.requests, &self.local)?;
+    fn revisit(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
+        let about = ExchangeFacts::of(header, &self.requests, &self.local)?;
         let mut block = self.records.block();
-        let head_bytes = head::read(&mut block).map_err(judge)?;
-        let mut head = AnswerHead::parse(&head_bytes).map_err(Trouble::Archive)?;
+        let head_bytes = head::read(&mut block).map_err(classify_error)?;
+        let mut head = ResponseHead::parse(&head_bytes).map_err(ReadFault::Archive)?;
         if head.status == 304 {
-            return Err(refuse("it says only that nothing has changed"));
+            return Err(refuse("it only says that nothing has changed"));
         }
         head.fields.remove("content-length");
         let digest = header.get("WARC-Payload-Digest");
@@ -183,27 +183,27 @@ impl Warc {
             urls.extend(url.filter(|url| !urls.contains(url)));
         }
         let digest = match digest.map(crate::digest::Digest::parse) {
-            Some(parsed) => parsed.map_err(Trouble::Archive)?,
+            Some(parsed) => parsed.map_err(ReadFault::Archive)?,
             None => None,
         };
-        Ok(about.exchange(head, Body::Elsewhere(Refers { urls, digest, is_known })))
+        Ok(about.exchange(head, Body::Elsewhere(BodyReference { urls, digest, is_known })))
     }
 
     /// A request of a bundle.
-    fn waiting(&mut self, header: &Header) -> Result<What<'_>, Trouble> {
-        let target = url(header.target(), &self.local).map_err(Trouble::Archive)?;
-        let when = header.date().map_err(Trouble::Archive)?;
+    fn waiting(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
+        let target = url(header.target(), &self.local).map_err(ReadFault::Archive)?;
+        let when = header.date().map_err(ReadFault::Archive)?;
         let mut block = self.records.block();
-        let head = head::read(&mut block).map_err(judge)?;
-        let head = RequestHead::parse(&head).map_err(Trouble::Archive)?;
+        let head = head::read(&mut block).map_err(classify_error)?;
+        let head = RequestHead::parse(&head).map_err(ReadFault::Archive)?;
         let most = u64::try_from(MAX_REQUEST_BODY).unwrap_or(u64::MAX);
         let mut body = Vec::new();
-        block.take(most.saturating_add(1)).read_to_end(&mut body).map_err(judge)?;
+        block.take(most.saturating_add(1)).read_to_end(&mut body).map_err(classify_error)?;
         if body.len() > MAX_REQUEST_BODY {
             return Err(refuse("its body is longer than 16 MiB"));
         }
         let page = header.get(PAGE).map(str::to_owned);
-        Ok(What::Waiting(Box::new(Waiting {
+        Ok(ItemContent::QueuedRequest(Box::new(QueuedRequest {
             url: target,
             head,
             body,
@@ -220,21 +220,21 @@ impl Source for Warc {
             return Ok(None);
         }
         let path = self.path.clone();
-        let ends = |error| match judge(error) {
-            Trouble::Disk(error) => Err(Error::disk("read", &path, error)),
-            Trouble::Archive(reason) => Ok(reason),
+        let ends = |error| match classify_error(error) {
+            ReadFault::Disk(error) => Err(Error::disk("read", &path, error)),
+            ReadFault::Archive(reason) => Ok(reason),
         };
         let found = self.ahead.take().unwrap_or_else(|| self.records.next());
         let header = match found {
-            Ok(Found::Record(header)) => header,
-            Ok(Found::End) => {
+            Ok(NextRecord::Record(header)) => header,
+            Ok(NextRecord::End) => {
                 self.is_done = true;
                 return Ok(None);
             }
-            Ok(Found::Rubbish(reason)) => return Ok(Some(Item::refused("a record", reason))),
+            Ok(NextRecord::Rubbish(reason)) => return Ok(Some(Item::refused("a record", reason))),
             Err(error) => {
                 self.is_done = true;
-                let reason = format!("{}; nothing behind that is read", ends(error)?);
+                let reason = format!("{}; the rest of the archive was not read", ends(error)?);
                 return Ok(Some(Item::refused(self.called.clone(), reason)));
             }
         };
@@ -243,34 +243,34 @@ impl Source for Warc {
             target => target.to_owned(),
         };
         match self.record(&header) {
-            Ok(What::Passed) => Ok(Some(Item::passed(name))),
+            Ok(ItemContent::Passed) => Ok(Some(Item::passed(name))),
             Ok(what) => Ok(Some(Item { name, what })),
-            Err(Trouble::Disk(error)) => Err(Error::disk("read", &path, error)),
-            Err(Trouble::Archive(reason)) => Ok(Some(Item::refused(name, reason))),
+            Err(ReadFault::Disk(error)) => Err(Error::disk("read", &path, error)),
+            Err(ReadFault::Archive(reason)) => Ok(Some(Item::refused(name, reason))),
         }
     }
 }
 
-/// What the header of a record says of an exchange.
-struct About {
+/// Properties of an exchange from its record header.
+struct ExchangeFacts {
     url: CanonicalUrl,
     when: Timestamp,
     request: Option<RequestHead>,
     is_private: bool,
 }
 
-impl About {
-    fn of(header: &Header, requests: &Requests, local: &LocalHost) -> Result<Self, Trouble> {
+impl ExchangeFacts {
+    fn of(header: &Header, requests: &Requests, local: &LocalHost) -> Result<Self, ReadFault> {
         if header.get("WARC-Truncated").is_some() || header.get(PART).is_some() {
-            return Err(refuse("it was cut off when it was archived"));
+            return Err(refuse("it was truncated when it was archived"));
         }
         if header.get("WARC-Segment-Number").is_some() {
-            return Err(refuse("it is a record in several pieces"));
+            return Err(refuse("it is a segmented record"));
         }
-        let url = url(header.target(), local).map_err(Trouble::Archive)?;
-        let when = header.date().map_err(Trouble::Archive)?;
+        let url = url(header.target(), local).map_err(ReadFault::Archive)?;
+        let when = header.date().map_err(ReadFault::Archive)?;
         let request = requests.of(header);
-        let url = key(url, request).map_err(Trouble::Archive)?;
+        let url = key(url, request).map_err(ReadFault::Archive)?;
         let is_private = header.get(OWNER).is_some()
             || url.user().is_some()
             || request.map_or(requests.are_more, |request| {
@@ -280,25 +280,25 @@ impl About {
         Ok(Self { url, when, request, is_private })
     }
 
-    fn exchange(self, head: AnswerHead, body: Body<'_>) -> What<'_> {
+    fn exchange(self, head: ResponseHead, body: Body<'_>) -> ItemContent<'_> {
         let is_private = self.is_private || head.is_private();
         let Self { url, when, request, .. } = self;
-        What::Exchange(Box::new(Exchange { url, when, head, request, is_private, body }))
+        ItemContent::Exchange(Box::new(Exchange { url, when, head, request, is_private, body }))
     }
 }
 
-/// The URL that an answer is kept under, by how it was asked for.
+/// The URL under which a response is stored, given its request.
 fn key(url: CanonicalUrl, request: Option<&Request>) -> Result<CanonicalUrl, Reason> {
-    // Ours say so themselves.
+    // The URLs of our own archives already include the form.
     let Some(request) = request.filter(|_| !url.is_form_answer()) else { return Ok(url) };
     match (request.method, request.body) {
         (Method::Get, _) => Ok(url),
         (Method::Post, Some(body)) => Ok(url.with_post(&body)),
         (Method::Post, None) => {
-            Err("it answers a form, and the archive has not what was sent".into())
+            Err("it answers a form whose contents are not in the archive".into())
         }
-        (Method::Head, _) => Err("only its head was asked for".into()),
-        (Method::Other, _) => Err("it answers a request that is no GET".into()),
+        (Method::Head, _) => Err("it answers a HEAD request".into()),
+        (Method::Other, _) => Err("its request is neither a GET nor a POST".into()),
     }
 }
 
@@ -307,6 +307,6 @@ fn is_of_the_web(url: &str) -> bool {
     ["http", "https", "ftp"].contains(&scheme.as_str())
 }
 
-fn refuse(reason: &'static str) -> Trouble {
-    Trouble::Archive(reason.into())
+fn refuse(reason: &'static str) -> ReadFault {
+    ReadFault::Archive(reason.into())
 }

@@ -1,4 +1,4 @@
-//! ZIP files, as others make them, and without compression as we do.
+//! ZIP files: reads those of other programs, and writes uncompressed ones.
 
 pub(crate) mod read;
 pub(crate) mod write;

@@ -1,4 +1,4 @@
-//! Files that somebody changes while they are taken in: they are refused, and nothing of them is kept.
+//! Files that change during an import are refused and not stored.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,17 +15,17 @@ use std::io::Write as _;
 use std::path::Path;
 
 use support::{Bench, gzip, options, page, response};
-use wwwoffle_archive::{Go, Placing, Report, import};
+use wwwoffle_archive::{Control, Placement, Report, import};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
-/// More than is read at once, so that the rest is read later.
+/// More than one buffer, so that the rest is read later.
 const LENGTH: usize = 400_000;
 
-/// Does something when it is asked where an answer belongs: before its body is read.
-struct Meanwhile<F: FnOnce()>(RefCell<Option<F>>);
+/// Runs an action when the import asks for a place, before the body is read.
+struct ActionDuringImport<F: FnOnce()>(RefCell<Option<F>>);
 
-impl<F: FnOnce()> Placing for Meanwhile<F> {
+impl<F: FnOnce()> Placement for ActionDuringImport<F> {
     fn place(&self, url: &CanonicalUrl, owner: Option<&str>, _: &[u8], _: &[u8]) -> Place {
         if let Some(happens) = self.0.borrow_mut().take() {
             happens();
@@ -36,8 +36,8 @@ impl<F: FnOnce()> Placing for Meanwhile<F> {
 
 #[track_caller]
 fn import_while(bench: &Bench, path: &Path, happens: impl FnOnce()) -> Report {
-    let placing = Meanwhile(RefCell::new(Some(happens)));
-    import(&bench.spool, path, &options(), &placing, &mut |_| Go::On).unwrap()
+    let placing = ActionDuringImport(RefCell::new(Some(happens)));
+    import(&bench.spool, path, &options(), &placing, &mut |_| Control::Continue).unwrap()
 }
 
 #[track_caller]
@@ -50,9 +50,9 @@ fn is_refused(report: &Report, why: &str) {
 fn a_file_of_a_mirror_that_changes_is_told_and_not_kept() {
     type Change = fn(&Path);
     let changes: [(Change, &str); 4] = [
-        (|path| shorten(path, 1_000), "became shorter"),
-        (|path| shorten(path, 0), "became shorter"),
-        // A program is still at it.
+        (|path| shorten(path, 1_000), "was truncated"),
+        (|path| shorten(path, 0), "was truncated"),
+        // A program is still writing.
         (|path| append(path, b"more"), "was changed"),
         (|path| std::fs::write(path, vec![b'y'; LENGTH]).unwrap(), "was changed"),
     ];
@@ -60,14 +60,14 @@ fn a_file_of_a_mirror_that_changes_is_told_and_not_kept() {
         let bench = Bench::new();
         let path = bench.write("mirror/a.example/1.txt", &vec![b'x'; LENGTH]);
         bench.write("mirror/a.example/2.txt", b"after");
-        // The clock of a file system may not have moved on since.
+        // The file system clock may have too coarse a resolution to show the change.
         let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1 << 30);
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         let report = import_while(&bench, &bench.path("mirror"), || change(&path));
         is_refused(&report, why);
         assert!(bench.entry("https://a.example/1.txt").is_none());
         assert_eq!(bench.body("https://a.example/2.txt"), b"after");
-        // When it is left alone it is taken.
+        // The unchanged file is imported.
         assert_eq!(bench.import(&bench.path("mirror")).kept, 1);
     }
 }
@@ -89,7 +89,7 @@ fn a_file_that_httrack_saved_and_that_changes_is_told_and_not_kept() {
     let path = bench.write("mirror/a.example/1.png", &vec![b'x'; LENGTH]);
     bench.write("mirror/a.example/2.png", b"after");
     let report = import_while(&bench, &bench.path("mirror"), || shorten(&path, 9));
-    is_refused(&report, "became shorter");
+    is_refused(&report, "was truncated");
     assert!(bench.entry("http://a.example/1.png").is_none());
     assert_eq!(bench.body("http://a.example/2.png"), b"after");
 }
@@ -107,8 +107,8 @@ fn an_archive_that_becomes_shorter_is_told() {
         let bench = Bench::new();
         let path = bench.write(name, &bytes);
         let report = import_while(&bench, &path, || shorten(&path, 10));
-        let is_told = report.refusals.iter().any(|one| one.reason.contains("became shorter"));
-        // What is compressed is short enough to have been read before.
+        let is_told = report.refusals.iter().any(|one| one.reason.contains("was truncated"));
+        // A short compressed file may have been read completely before.
         assert!(is_told || (name == "a.warc.gz" && report.kept == 2), "{name}: {report:?}");
         assert!(name != "a.warc" || report.kept == 0, "{report:?}");
     }

@@ -1,4 +1,4 @@
-//! What is kept, into archives and folders: whose secrets stay at home, and what a page that is damaged does.
+//! Exports to archives and folders: secrets are removed, and damaged pages are handled.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,7 +38,7 @@ fn places(places: &[Place]) -> impl Iterator<Item = wwwoffle_spool::Result<Place
     places.iter().cloned().map(Ok)
 }
 
-/// An origin that says `public` of an answer to which it sets a session.
+/// The origin marks a response as `public` although it sets a session cookie.
 #[test]
 fn a_cookie_of_an_answer_that_is_everyones_stays_at_home() {
     let bench = Bench::new();
@@ -60,7 +60,7 @@ fn a_cookie_of_an_answer_that_is_everyones_stays_at_home() {
     let text = warc(&everyones);
     assert!(!text.contains("secret=1"), "{text}");
     assert!(text.contains("public\r\nX-After: 1\r\n\r\nhello"), "{text}");
-    // Whoever asks for somebody's own gets it whole.
+    // An export for the owner contains everything.
     assert!(warc(&own).contains("Set-Cookie: secret=1; Path=/\r\n"));
     let path = bench.path("out.wacz");
     to_wacz(&reader, &mut places(&[everyones]), &path, &export_options(), &|_| None).unwrap();
@@ -116,7 +116,7 @@ fn a_folder_counts_what_it_has_and_one_that_fails_leaves_nothing() {
     let folder = bench.path("pages");
     to_folder(&reader, &mut broken, &folder, &decoded, false).unwrap_err();
     assert!(!folder.exists() && parts(&bench) == 0);
-    // What an export that was killed has left is in nobody's way.
+    // Leftovers of a killed export do not interfere.
     std::fs::create_dir(bench.path(".pages.0.part")).unwrap();
     let exported =
         to_folder(&reader, &mut places(&[page, gone]), &folder, &decoded, false).unwrap();

@@ -1,4 +1,4 @@
-//! What is no WARC: WACZ, HAR, a spool of WWWOFFLE 2.9, mirrors of HTTrack and wget.
+//! Formats other than WARC: WACZ, HAR, a spool of WWWOFFLE 2.9, mirrors of HTTrack and wget.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use support::{Bench, gzip, page, place, response, sha256, time};
-use wwwoffle_archive::{Go, Plainly, Report, import};
+use wwwoffle_archive::{Control, PlainPlacement, Report, import};
 use wwwoffle_spool::{RequestKind, Secrets};
 use wwwoffle_url::{CanonicalUrl, LocalHost, make_hash};
 
@@ -48,11 +48,11 @@ fn a_wacz_is_taken_if_its_digests_agree() {
     assert_eq!(bench.body("http://a.example/"), b"hello");
     let bench = Bench::new();
     let bad = bench.write("a.wacz", &wacz(&archive, &sha256(b"other")));
-    assert_eq!(reasons(&bench.import(&bad)), ["its digest in datapackage.json is another"]);
+    assert_eq!(reasons(&bench.import(&bad)), ["its digest differs from datapackage.json"]);
     assert!(bench.entry("http://a.example/").is_none());
 }
 
-/// An archive that is damaged keeps none of the others back.
+/// A damaged WARC file does not affect the others.
 #[test]
 fn one_archive_of_a_wacz_that_is_refused_spoils_no_other() {
     let url = |number: usize| format!("http://a.example/{number}");
@@ -77,7 +77,7 @@ fn one_archive_of_a_wacz_that_is_refused_spoils_no_other() {
 #[test]
 fn what_is_no_archive_in_a_wacz_spoils_no_other() {
     let good = gzip(&response("http://a.example/", DATE, &page("hello")));
-    // A dictionary of 4 GiB; one that is none; no archive at all; nothing.
+    // A dictionary of 4 GiB; an invalid one; not an archive; an empty file.
     let bad: [&[u8]; 4] = [
         b"\x5d\x2a\x4d\x18\xff\xff\xff\xff...",
         b"\x5d\x2a\x4d\x18\x04\0\0\0\x28\xb5",
@@ -126,7 +126,8 @@ fn a_zip_whose_members_overlap_is_refused() {
     let bench = Bench::new();
     let path = bench.write("a.wacz", &bytes);
     let spool = &bench.spool;
-    let done = import(spool, &path, &support::options(), &Plainly, &mut |_| Go::On);
+    let done =
+        import(spool, &path, &support::options(), &PlainPlacement, &mut |_| Control::Continue);
     assert!(done.unwrap_err().to_string().contains("its members overlap"));
 }
 
@@ -172,7 +173,7 @@ fn a_har_is_taken_as_the_browser_decoded_it() {
     failed["response"]["status"] = 0.into();
     let mut personal = entry("https://a.example/personal", &text);
     personal["request"]["cookies"] = json!([{"name": "a", "value": "b"}]);
-    // No cookie is told of, but browsers leave cookies out.
+    // No cookie is listed, but browsers omit cookies.
     let mut untold = entry("https://a.example/untold", &text);
     untold["response"]["headers"] = json!([]);
     let mut moved = entry("https://a.example/moved", &missing);
@@ -207,7 +208,7 @@ fn a_har_is_taken_as_the_browser_decoded_it() {
             assert!(bench.own(url).is_some() && bench.entry(url).is_none(), "{url}");
         }
         let whys =
-            ["its body is not whole", "its body was not saved", "answers a form", "never answered"];
+            ["its body is incomplete", "its body was not saved", "answers a form", "no response"];
         for (reason, why) in reasons(&report).iter().zip(whys) {
             assert!(reason.contains(why), "{reason}");
         }
@@ -232,7 +233,7 @@ fn of_a_har_is_taken_only_what_can_be_whole() {
     };
     let none = json!({"size": 0, "mimeType": "text/html"});
     for (fields, sent, content, want) in [
-        // What the browser could not show it has no more.
+        // The browser discards content that it could not show.
         (&plain[..], -1, coded(text(881, "")), None),
         (&utf8, -1, text(5, ""), None),
         (&utf8, -1, text(5, "h\u{e9}"), None),
@@ -244,7 +245,7 @@ fn of_a_har_is_taken_only_what_can_be_whole() {
         (&plain, -1, text(8, "h\u{e9}x"), Some("h\u{e9}x")),
         (&plain, -1, text(2, "h\u{e9}x"), None),
         (&plain, -1, text(0, "h\u{e9}x"), Some("h\u{e9}x")),
-        // mitmproxy tells what was sent, and how much longer it is than that.
+        // mitmproxy gives the transferred length and the difference.
         (&packed, 30, json!({"size": 30, "compression": -27, "text": "abc"}), Some("abc")),
         (&packed, 30, coded(json!({"size": 30, "compression": -27, "text": "YWJj"})), Some("abc")),
         (&packed, 30, coded(json!({"size": 30, "compression": -26, "text": "YWJj"})), None),
@@ -267,7 +268,7 @@ fn of_a_har_is_taken_only_what_can_be_whole() {
     }
 }
 
-/// A file of a spool of 2.9, and the one with its URL beside it.
+/// A file of a spool of 2.9, and the file with its URL.
 fn classic(bench: &Bench, directory: &str, letter: char, url: &str, end: &str, content: &[u8]) {
     let hash = make_hash(url.as_bytes());
     bench.write(&format!("old/{directory}/{letter}{hash}{end}"), content);
@@ -302,7 +303,7 @@ fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
         "Content-Encoding: x-gzip\r\nPragma: wwwoffle-compressed\r\nContent-Length: 11\r\n";
     let compressed = [format!("{head}{fields}\r\n").as_bytes(), &coded].concat();
     add("http/www.example.org", 'D', "http://www.example.org/old", "", &compressed);
-    // Decoded by 2.9, which left the length of what came.
+    // Decoded by 2.9, with the transferred length in its head.
     let decoded = format!("{head}Content-Length: 3\r\n\r\n<p>decoded");
     add("https/a.example:444", 'D', "https://a.example:444/x?y", "", decoded.as_bytes());
     add("ftp/f.example", 'D', "ftp://me:secret@f.example/f", "", &plain("mine"));
@@ -386,7 +387,7 @@ fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
     assert_eq!(forms, want);
     let monitored = bench.spool.monitors().summary(&place(watched).key()).unwrap();
     assert_eq!(monitored.schedule, "0 23 * * 0 and".parse().unwrap());
-    // Once more: all of it is there.
+    // The second import finds everything stored.
     let again = bench.import(&root);
     assert_eq!((again.kept, again.queued, again.monitored), (0, 0, 0), "{again:#?}");
 }

@@ -1,7 +1,8 @@
-//! Ten thousand changes of an archive of each kind: no panic, no hang, nothing written but in the spool.
+//! Ten thousand mutations of an archive of each kind: no panic, no hang, and no file outside the
+//! spool.
 //!
-//! The changes follow from a number, so a run that fails can be had again. Each tenth archive is kept for
-//! good, the others are looked at in the same way and not kept.
+//! The mutations derive from a seed, so a failed run can be repeated. Every tenth archive is
+//! imported, the others are imported as a dry run.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,18 +19,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use support::{Bench, gzip, options, page, record, request, response, sha256, zip};
-use wwwoffle_archive::{Go, ImportOptions, Plainly, import};
+use wwwoffle_archive::{Control, ImportOptions, PlainPlacement, import};
 use wwwoffle_spool::Lookup;
 use wwwoffle_url::make_hash;
 
 const MUTATIONS: u64 = 10_000;
 
-/// One archive of a few hundred bytes takes milliseconds; this is a hang.
+/// An archive of a few hundred bytes takes milliseconds, so this is a hang.
 const HANG: Duration = Duration::from_secs(20);
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 
-/// What readers look for, and what they do not expect.
+/// Words that readers look for, and unexpected ones.
 const WORDS: &[&[u8]] = &[
     b"\r\n\r\n",
     b"\n",
@@ -85,7 +86,7 @@ impl Chance {
     }
 }
 
-/// Takes changed archives: `names` are the files of one, the changed one among them.
+/// Imports mutated archives: `names` are the files of one archive, including the mutated one.
 fn run(seed: u64, archive: &Path, bench: &Bench, names: &[PathBuf]) {
     let sound: Vec<Vec<u8>> = names.iter().map(|path| std::fs::read(path).unwrap()).collect();
     let before = everything(&bench.path(""));
@@ -98,8 +99,8 @@ fn run(seed: u64, archive: &Path, bench: &Bench, names: &[PathBuf]) {
         std::fs::write(&names[which], &bytes).unwrap();
         let begun = Instant::now();
         let how = if number % 10 == 0 { options() } else { dry.clone() };
-        // That it is no archive any more is as good an answer as any.
-        let _ = import(&bench.spool, archive, &how, &Plainly, &mut |_| Go::On);
+        // An error is fine too.
+        let _ = import(&bench.spool, archive, &how, &PlainPlacement, &mut |_| Control::Continue);
         assert!(begun.elapsed() < HANG, "{number} hangs: {bytes:?}");
         std::fs::write(&names[which], &sound[which]).unwrap();
     }
@@ -110,7 +111,7 @@ fn run(seed: u64, archive: &Path, bench: &Bench, names: &[PathBuf]) {
     }
 }
 
-/// All that lies outside of the spool.
+/// All files outside the spool.
 fn everything(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root).unwrap().map(Result::unwrap) {

@@ -1,4 +1,4 @@
-//! What is one person's beside what is everyone's: the newer one is seen.
+//! Personal and shared responses at one URL: the newer one is served.
 
 #![allow(
     clippy::unwrap_used,
@@ -41,7 +41,7 @@ fn an_older_answer_of_one_person_hides_none_that_everyone_has() {
     let report = answer(&bench, 6, "404 Not Found", OWN);
     assert_eq!((report.kept, report.worse), (0, 1), "{report:?}");
     assert!(bench.own(URL).is_none());
-    // If that is asked for, or it came at the same time.
+    // If replacing was requested, or both have the same time.
     let replacing = ImportOptions { replace: true, ..support::options() };
     assert_eq!(answer_with(&bench, 4, "200 OK", OWN, &replacing).kept, 1);
     bench.spool.remove(&support::place(URL).owned_by("local")).unwrap();
@@ -53,7 +53,7 @@ fn an_older_answer_of_one_person_hides_none_that_everyone_has() {
 fn a_newer_answer_that_everyone_has_takes_the_place_of_ones_own() {
     let bench = Bench::new();
     assert_eq!(answer(&bench, 4, "200 OK", OWN).kept, 1);
-    // Neither an older one nor an error does, nor what is only looked at.
+    // An older response, an error or a dry run does not replace it.
     assert_eq!(answer(&bench, 5, "404 Not Found", "").kept, 1);
     assert_eq!(answer(&bench, 3, "200 OK", "").kept, 1);
     let dry = ImportOptions { dry_run: true, ..support::options() };

@@ -1,4 +1,4 @@
-//! What an archive that comes from elsewhere neither makes public nor has sent.
+//! Archives from elsewhere must not publish personal data or send requests.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use wwwoffle_archive::Bundle;
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 
-/// It may have had a cookie.
+/// The request may have had a cookie.
 #[test]
 fn an_answer_to_a_request_that_cannot_be_read_is_kept_for_one() {
     let url = "http://a.example/";
@@ -22,7 +22,7 @@ fn an_answer_to_a_request_that_cannot_be_read_is_kept_for_one() {
     }
 }
 
-/// Whoever makes an archive would have a form sent in the name of whoever takes it in.
+/// The author of an archive must not be able to send a form in the name of the user.
 #[test]
 fn a_form_of_an_archive_is_not_queued() {
     let waiting = |path: &str, head: &str| {
@@ -41,7 +41,7 @@ fn a_form_of_an_archive_is_not_queued() {
     let path = bench.write("a.warc", &[waiting("a", get), waiting("b", post)].concat());
     let report = bench.import(&path);
     assert_eq!((report.queued, report.refused), (1, 1), "{report:?}");
-    assert_eq!(report.refusals.first().unwrap().reason, "forms do not travel");
+    assert_eq!(report.refusals.first().unwrap().reason, "forms of an archive are not sent");
     assert_eq!(bench.spool.queue().list().len(), 1);
     let bundle = Bundle::read(&path, &options().local).unwrap();
     assert_eq!(bundle.len(), 1);

@@ -1,4 +1,4 @@
-//! WARC files into a spool: what is kept, for whom, what is refused and why.
+//! Imports of WARC files: stored responses, their owners, and refusals.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,12 +10,12 @@
 mod support;
 
 use support::{Bench, gzip, options, page, place, record, request, response, sha256, time};
-use wwwoffle_archive::{Go, Plainly, Private, Report, import};
+use wwwoffle_archive::{Control, PersonalOwner, PlainPlacement, Report, import};
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n";
 
-/// The reasons that a report tells.
+/// The reasons in a report.
 fn reasons(report: &Report) -> Vec<&str> {
     report.refusals.iter().map(|refused| refused.reason.as_str()).collect()
 }
@@ -79,7 +79,7 @@ fn transfer_codings_are_undone_and_content_codings_kept() {
     }
     block.extend(b"0\r\n\r\n");
     let bench = Bench::new();
-    // Some say `chunked` of what is not.
+    // Some tools declare `chunked` for a plain body.
     let claimed = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n<p>plain".to_vec();
     let both = [
         response("http://a.example/", DATE, &block),
@@ -112,9 +112,9 @@ fn digests_are_compared_over_chunks_or_what_is_in_them() {
         (sha256(b"3\r\nabc\r\n0\r\n\r\n"), sha256(block), None),
         ("sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5".to_owned(), sha256(block), None),
         ("md5:whatever".to_owned(), sha256(block), None),
-        (wrong.clone(), sha256(block), Some("its WARC-Payload-Digest is another")),
-        (sha256(b"abc"), wrong, Some("its WARC-Block-Digest is another")),
-        ("sha256:x".to_owned(), sha256(block), Some("has a digest that is none")),
+        (wrong.clone(), sha256(block), Some("its WARC-Payload-Digest does not match")),
+        (sha256(b"abc"), wrong, Some("its WARC-Block-Digest does not match")),
+        ("sha256:x".to_owned(), sha256(block), Some("has an invalid digest")),
     ] {
         let bench = Bench::new();
         let report = bench.import(&bench.write("a.warc", &of(&payload, &whole)));
@@ -134,28 +134,28 @@ fn what_cannot_be_taken_is_told_and_harms_nothing_else() {
         record("response", &fields, &page("x"))
     };
     let cases: Vec<(Vec<u8>, &str)> = vec![
-        (of("mailto:a@b", DATE, &page("x")), "its URL is none"),
-        (of("gopher://a.example/", DATE, &page("x")), "it is no page of the web"),
-        (of("http://", DATE, &page("x")), "its URL is none"),
-        (of("http://localhost:8080/", DATE, &page("x")), "it is a page of a proxy itself"),
-        (of(url, "yesterday", &page("x")), "has a date that is none"),
+        (of("mailto:a@b", DATE, &page("x")), "its URL is invalid"),
+        (of("gopher://a.example/", DATE, &page("x")), "its URL is not a web address"),
+        (of("http://", DATE, &page("x")), "its URL is invalid"),
+        (of("http://localhost:8080/", DATE, &page("x")), "it is a page of the proxy"),
+        (of(url, "yesterday", &page("x")), "has an invalid date"),
         (of(url, "1950-01-01T00:00:00Z", &page("x")), "has a date before 1970"),
-        (of(url, DATE, b"hello"), "its head has no end"),
+        (of(url, DATE, b"hello"), "its head is incomplete"),
         (of(url, DATE, b"hello\r\n\r\n"), "does not begin with a status line"),
-        (of(url, DATE, b"HTTP/1.1 206 x\r\n\r\na"), "it is a part of an answer"),
-        (of(url, DATE, b"HTTP/1.1 304 x\r\n\r\n"), "it says only that nothing has changed"),
-        (of(url, DATE, b"HTTP/1.1 503 x\r\n\r\n"), "its origin had trouble"),
-        (of(url, DATE, b"HTTP/1.1 401 x\r\n\r\n"), "of that one request alone"),
-        (of(url, DATE, b"HTTP/1.1 200 x\r\nContent-Length: 5\r\n\r\nab"), "not as long as"),
-        (of(url, DATE, b"HTTP/1.1 200 x\r\nContent-Length: 1\r\n\r\nab"), "not as long as"),
+        (of(url, DATE, b"HTTP/1.1 206 x\r\n\r\na"), "it is a partial response"),
+        (of(url, DATE, b"HTTP/1.1 304 x\r\n\r\n"), "it only says that nothing has changed"),
+        (of(url, DATE, b"HTTP/1.1 503 x\r\n\r\n"), "the origin failed"),
+        (of(url, DATE, b"HTTP/1.1 401 x\r\n\r\n"), "applies to that request only"),
+        (of(url, DATE, b"HTTP/1.1 200 x\r\nContent-Length: 5\r\n\r\nab"), "differs from Content-Length"),
+        (of(url, DATE, b"HTTP/1.1 200 x\r\nContent-Length: 1\r\n\r\nab"), "differs from Content-Length"),
         (
             of(url, DATE, b"HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab"),
-            "not chunked to its end",
+            "chunked body is incomplete",
         ),
-        (field("WARC-Truncated", "length"), "cut off when it was archived"),
-        (field("WARC-Segment-Number", "1"), "in several pieces"),
-        (record("continuation", &[("WARC-Target-URI", url)], b"x"), "in several pieces"),
-        (b"rubbish\r\n\r\n".to_vec(), "what stands between two records is none"),
+        (field("WARC-Truncated", "length"), "truncated when it was archived"),
+        (field("WARC-Segment-Number", "1"), "segmented record"),
+        (record("continuation", &[("WARC-Target-URI", url)], b"x"), "segment of a segmented record"),
+        (b"rubbish\r\n\r\n".to_vec(), "there are invalid bytes between two records"),
         (b"WARC/1.0\r\nWARC-Type: response\r\n\r\n".to_vec(), "a record has no length"),
     ];
     for (bad, why) in cases {
@@ -181,7 +181,7 @@ fn what_may_be_meant_for_one_person_is_kept_for_one() {
         (answers(""), asks("Cookie: a=b\r\n"), true),
         (answers("Cache-Control: public\r\n"), asks("Authorization: Basic eDp5\r\n"), true),
     ] {
-        // The request may stand far behind its answer.
+        // The request may follow far behind its response.
         let between: Vec<u8> = (0..100)
             .flat_map(|number| response(&format!("{url}{number}"), DATE, &page("between")))
             .collect();
@@ -195,9 +195,10 @@ fn what_may_be_meant_for_one_person_is_kept_for_one() {
             let request = String::from_utf8_lossy(own.request()).to_lowercase();
             assert!(!request.contains("cookie") && !request.contains("authorization"));
         }
-        // For everyone if that is asked for, but then without the cookie that it sets.
+        // Shared if requested, but then without the cookie.
         let bench = Bench::new();
-        let everyone = wwwoffle_archive::ImportOptions { private: Private::Everyone, ..options() };
+        let everyone =
+            wwwoffle_archive::ImportOptions { private: PersonalOwner::Everyone, ..options() };
         bench.import_with(&bench.write("a.warc", &pieces.concat()), &everyone);
         let head = bench.entry(url).unwrap().head().to_vec();
         assert!(!String::from_utf8_lossy(&head).contains("Set-Cookie"));
@@ -223,15 +224,15 @@ fn the_answer_to_a_form_is_kept_under_what_was_sent() {
     let place = wwwoffle_spool::Place::of(&key.with_post(&digest)).owned_by("local");
     let kept = bench.spool.entry(&place).unwrap().found().unwrap();
     assert_eq!(support::body(&kept), b"sent");
-    // What was sent may hold a password.
+    // The form may contain a password.
     assert!(!kept.request().ends_with(b"a=b"));
     assert_eq!(
         reasons(&report),
-        ["it answers a form, and the archive has not what was sent", "only its head was asked for"]
+        ["it answers a form whose contents are not in the archive", "it answers a HEAD request"]
     );
 }
 
-/// Who knows the digest of what is one person's would have it read by everyone.
+/// Knowing the digest of a personal body must not be enough to publish it.
 #[test]
 fn a_revisit_makes_nothing_public_that_is_one_persons() {
     let bench = Bench::new();
@@ -252,8 +253,8 @@ fn a_revisit_makes_nothing_public_that_is_one_persons() {
         record("revisit", &fields, head.as_bytes())
     };
     let report = bench.import(&bench.write("b.warc", &revisit("")));
-    assert_eq!(reasons(&report), ["the body that it refers to is not here"], "{report:?}");
-    // That of the same person has it.
+    assert_eq!(reasons(&report), ["the body that it refers to is not stored"], "{report:?}");
+    // The owner's own response finds the body.
     let report = bench.import(&bench.write("c.warc", &revisit("Set-Cookie: a=c\r\n")));
     assert_eq!((report.kept, report.refused), (1, 0), "{report:?}");
     assert_eq!(support::body(&bench.own(later).unwrap()), b"hello");
@@ -284,7 +285,7 @@ fn a_revisit_has_the_body_that_it_refers_to() {
         ];
         record("response", &fields, &page("hello"))
     };
-    // By its record, by its URL, or by the digest alone.
+    // By record id, by URL, or by digest only.
     for more in
         [&[("WARC-Refers-To", "<urn:x:1>")][..], &[("WARC-Refers-To-Target-URI", first)], &[]]
     {
@@ -295,7 +296,7 @@ fn a_revisit_has_the_body_that_it_refers_to() {
         let kept = bench.entry(later).unwrap();
         assert_eq!(support::body(&kept), b"hello");
         assert!(String::from_utf8_lossy(kept.head()).contains("X-Later: 1"));
-        // And from the spool, by another archive.
+        // Also by another archive, from the spool.
         let alone =
             bench.write("b.warc", &revisit(&digest, &[("WARC-Refers-To-Target-URI", first)]));
         assert!(bench.spool.remove(&place(later)).unwrap());
@@ -308,7 +309,7 @@ fn a_revisit_has_the_body_that_it_refers_to() {
         let record = revisit(&digest, more);
         let bytes = if more.is_empty() { record } else { [answer.clone(), record].concat() };
         let report = bench.import(&bench.write("a.warc", &bytes));
-        assert_eq!(reasons(&report), ["the body that it refers to is not here"], "{report:?}");
+        assert_eq!(reasons(&report), ["the body that it refers to is not stored"], "{report:?}");
     }
 }
 
@@ -346,17 +347,17 @@ fn the_newest_wins_and_the_others_are_its_history() {
     let mut older = bench.older(url);
     older.sort();
     assert_eq!(older, [b"five".to_vec(), b"six".to_vec(), b"three".to_vec()]);
-    // Once more changes nothing.
+    // A second import changes nothing.
     let again = bench.import(&more);
     assert_eq!((again.kept, again.older, again.same), (0, 0, 3), "{again:?}");
     assert_eq!(bench.older(url).len(), 3);
-    // Older, but asked for.
+    // Older, but requested.
     let replace = wwwoffle_archive::ImportOptions { replace: true, ..options() };
     bench.import_with(&bench.write("c.warc", &archive(&[(2, "two")])), &replace);
     assert_eq!(bench.body(url), b"two");
 }
 
-/// Their bodies are empty, or say the same.
+/// Their bodies are empty or equal.
 #[test]
 fn an_answer_that_leads_elsewhere_than_before_is_another() {
     let url = "http://a.example/";
@@ -414,21 +415,21 @@ fn an_import_goes_on_where_it_was_stopped() {
     let bench = Bench::new();
     let path = bench.write("a.warc.gz", &gzip(&archive(0)));
     let stop = |at: u64| {
-        import(&bench.spool, &path, &options(), &Plainly, &mut |report| {
-            if report.seen() >= at { Go::NoFurther } else { Go::On }
+        import(&bench.spool, &path, &options(), &PlainPlacement, &mut |report| {
+            if report.seen() >= at { Control::Stop } else { Control::Continue }
         })
     };
     assert!(stop(700).unwrap_err().is_stopped());
     assert!(bench.entry(&url(699)).is_some() && bench.entry(&url(700)).is_none());
-    // It is stopped as well while it passes over what it has.
+    // It can also be stopped while it skips finished items.
     assert!(stop(0).unwrap_err().is_stopped());
     assert!(bench.entry(&url(700)).is_none());
-    // What is there of before is not looked at again.
+    // Items of the first run are not examined again.
     bench.spool.remove(&place(&url(3))).unwrap();
     let report = bench.import(&path);
     assert_eq!((report.kept, report.same), (1_200, 0), "{report:?}");
     assert!(bench.entry(&url(3)).is_none() && bench.entry(&url(1_199)).is_some());
-    // An archive that is another begins at its beginning.
+    // A different archive starts from its beginning.
     assert!(stop(700).unwrap_err().is_stopped());
     bench.write("a.warc.gz", &gzip(&archive(1)));
     let report = bench.import(&path);
@@ -476,7 +477,8 @@ fn what_is_no_archive_is_said_to_be_none() {
         ("pk", b"PK\x03\x04"),
     ] {
         let path = bench.write(name, bytes);
-        let error = import(&bench.spool, &path, &options(), &Plainly, &mut |_| Go::On);
+        let error =
+            import(&bench.spool, &path, &options(), &PlainPlacement, &mut |_| Control::Continue);
         assert!(error.unwrap_err().is_unknown(), "{name}");
     }
 }

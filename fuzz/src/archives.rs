@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::sim::SimDisk;
-use wwwoffle_archive::{Go, ImportOptions, Plainly, Private, SHOWN, import};
+use wwwoffle_archive::{Control, ImportOptions, PersonalOwner, PlainPlacement, SHOWN, import};
 use wwwoffle_spool::{Durability, Lookup, Options, Spool, Timestamp};
 use wwwoffle_url::LocalHost;
 
@@ -24,13 +24,13 @@ pub fn run(data: &[u8]) {
     let options = ImportOptions {
         replace: false,
         dry_run: false,
-        private: Private::Owner("local".to_owned()),
+        private: PersonalOwner::Owner("local".to_owned()),
         max_body: MAX_BODY,
         scheme: "https".to_owned(),
         local: LocalHost::default(),
         now: Timestamp::from_second(1_800_000_000).expect("it is a time"),
     };
-    let done = import(&spool, &path, &options, &Plainly, &mut |_| Go::On);
+    let done = import(&spool, &path, &options, &PlainPlacement, &mut |_| Control::Continue);
     std::fs::remove_file(&path).expect("it is there");
     let mut kept = 0;
     for summary in spool.list(None, None).expect("nothing fails on this disk") {

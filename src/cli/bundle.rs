@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use wwwoffle_archive::{Bundle, Error, Of};
+use wwwoffle_archive::{Bundle, BundleScope, Error};
 use wwwoffle_spool::Reader;
 
 use super::args::Serve;
@@ -75,8 +75,8 @@ pub(super) fn fetch(
         Settings::new(settings.config_file.clone(), Some(spool.clone()), settings.environment);
     // In a spool that has other pages too, only what has come for the bundle is meant.
     let of = match settings.spool {
-        Some(_) => Of::Since(timestamp(clock::now())),
-        None => Of::All,
+        Some(_) => BundleScope::Since(timestamp(clock::now())),
+        None => BundleScope::All,
     };
     let control = own.control()?;
     let daemon = start(&own)?;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::json;
-use wwwoffle_archive::{ExportOptions, Exported, to_folder, to_wacz, to_warc, to_warc_file};
+use wwwoffle_archive::{ExportOptions, ExportReport, to_folder, to_wacz, to_warc, to_warc_file};
 use wwwoffle_spool::Entry;
 
 use super::Terminal;
@@ -74,12 +74,12 @@ pub(super) fn options(versions: bool) -> ExportOptions {
 
 /// Prints what was exported: `done`, of that so many sub-resources, and the personal entries left out.
 fn tell(
-    (done, sub_resources, personal): (Exported, usize, u64),
+    (done, sub_resources, personal): (ExportReport, usize, u64),
     typed: &Export,
     to_stdout: bool,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
-    let Exported { entries, bytes, left_out } = done;
+    let ExportReport { entries, bytes, left_out } = done;
     // What is written there is the archive.
     let out = if to_stdout { &mut *terminal.stderr } else { &mut *terminal.stdout };
     if typed.json {

@@ -5,7 +5,7 @@ use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::uri::PathAndQuery;
 use jiff::Timestamp;
-use wwwoffle_archive::{ImportOptions, MAX_BODY, Placing, Private, Reason};
+use wwwoffle_archive::{ImportOptions, MAX_BODY, PersonalOwner, Placement, Reason};
 use wwwoffle_spool::{Entry, Place};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -26,7 +26,7 @@ const TITLE_WITHIN: usize = 64 << 10;
 #[derive(Clone, Copy, Debug)]
 pub struct Placer;
 
-impl Placing for Placer {
+impl Placement for Placer {
     fn place(
         &self,
         url: &CanonicalUrl,
@@ -88,8 +88,11 @@ pub fn options(
         Some(owner) => owner.parse()?,
         None => Owner::Local,
     };
-    let private =
-        if wanted.everyone { Private::Everyone } else { Private::Owner(owner.to_string()) };
+    let private = if wanted.everyone {
+        PersonalOwner::Everyone
+    } else {
+        PersonalOwner::Owner(owner.to_string())
+    };
     Ok(ImportOptions {
         replace: wanted.replace,
         dry_run: wanted.dry_run,

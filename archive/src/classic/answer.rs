@@ -1,8 +1,8 @@
-//! A `D` file: an answer, as 2.9 kept it.
+//! A `D` file: a response as 2.9 stored it.
 //!
-//! Its body has no transfer coding and, since 2.9 undoes those it knows, seldom a content coding; what
-//! the head says of the length is that of what came over the wire. A purge may have compressed it, which
-//! a field says that is not the origin's.
+//! The body has no transfer coding and rarely a content coding, because 2.9 decodes those it knows;
+//! the length in the head is that of the transferred body. A purge may have compressed the body,
+//! which an additional field says.
 
 use std::io::Read;
 
@@ -10,21 +10,21 @@ use jiff::Timestamp;
 use wwwoffle_url::CanonicalUrl;
 
 use crate::expand;
-use crate::files::Found;
-use crate::head::{self, AnswerHead};
+use crate::files::OpenedFile;
+use crate::head::{self, ResponseHead};
 use crate::item::{Body, Exchange};
-use crate::refusal::{Trouble, judge};
+use crate::refusal::{ReadFault, classify_error};
 
-/// What a purge writes into the head of what it compresses.
+/// The word that a purge adds to the head of a compressed body.
 const COMPRESSED: &str = "wwwoffle-compressed";
 
-/// Reads the head, and says how the body is read.
-pub(super) fn read(url: CanonicalUrl, file: &Found) -> Result<Exchange<'static>, Trouble> {
+/// Parses the head and prepares the body.
+pub(super) fn read(url: CanonicalUrl, file: &OpenedFile) -> Result<Exchange<'static>, ReadFault> {
     let mut input = file.reader.buffered();
-    let bytes = head::read(&mut input).map_err(judge)?;
-    let mut head = AnswerHead::parse(&bytes).map_err(Trouble::Archive)?;
+    let bytes = head::read(&mut input).map_err(classify_error)?;
+    let mut head = ResponseHead::parse(&bytes).map_err(ReadFault::Archive)?;
     if head.reason().starts_with("WWWOFFLE") {
-        return Err(Trouble::Archive("it is a message of WWWOFFLE itself".into()));
+        return Err(ReadFault::Archive("it is a message page of WWWOFFLE".into()));
     }
     let start = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let length = file.reader.len().saturating_sub(start);
@@ -40,7 +40,7 @@ pub(super) fn read(url: CanonicalUrl, file: &Found) -> Result<Exchange<'static>,
     } else {
         let is_coded = head.fields.has("content-encoding");
         if told.is_some_and(|told| told > length) && !is_coded {
-            return Err(Trouble::Archive("it is only a part of the page".into()));
+            return Err(ReadFault::Archive("it is incomplete".into()));
         }
         head.fields.set("Content-Length", &length.to_string());
         Box::new(content.buffered())
@@ -51,8 +51,9 @@ pub(super) fn read(url: CanonicalUrl, file: &Found) -> Result<Exchange<'static>,
     Ok(Exchange { url, when, head, request: None, is_private, body })
 }
 
-/// When it came: the file's own time, and where that is that of a copy, what the answer says.
-fn when(head: &AnswerHead, modified: Option<Timestamp>) -> Timestamp {
+/// When the response arrived: the file's modification time, or the earlier `Date` if the file was
+/// copied.
+fn when(head: &ResponseHead, modified: Option<Timestamp>) -> Timestamp {
     let date = head.fields.first("date").and_then(|value| std::str::from_utf8(value).ok());
     let date = date.and_then(|text| httpdate::parse_http_date(text.trim()).ok());
     let date = date.and_then(|date| Timestamp::try_from(date).ok());
@@ -63,7 +64,7 @@ fn when(head: &AnswerHead, modified: Option<Timestamp>) -> Timestamp {
     }
 }
 
-fn remove_word(head: &mut AnswerHead, name: &str, word: &str) {
+fn remove_word(head: &mut ResponseHead, name: &str, word: &str) {
     let rest: Vec<String> = head
         .fields
         .all(name)

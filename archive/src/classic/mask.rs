@@ -1,20 +1,20 @@
-//! An `M` file: when a page is looked at, as four lines of 0 and 1.
+//! An `M` file: the schedule of a monitored page as four lines of 0 and 1.
 
 use wwwoffle_spool::Schedule;
 
 use crate::refusal::Reason;
 
-/// Months, days of the month, days of the week with Sunday the first, hours.
+/// Months, days of the month, days of the week from Sunday, hours.
 const LINES: [(usize, u32); 4] = [(12, 1), (31, 1), (7, 0), (24, 0)];
 
-/// The schedule that says the same.
+/// Converts the lines to a schedule.
 pub(super) fn schedule(text: &str) -> Result<Schedule, Reason> {
     let mut lines = text.lines();
     let mut fields = Vec::new();
     for (length, first) in LINES {
         let line = lines.next().unwrap_or_default().trim();
         if line.len() != length || !line.bytes().all(|byte| matches!(byte, b'0' | b'1')) {
-            return Err("its times are not four lines of 0 and 1".into());
+            return Err("its schedule is not four lines of 0 and 1".into());
         }
         let set: Vec<String> = (first..)
             .zip(line.bytes())
@@ -22,17 +22,17 @@ pub(super) fn schedule(text: &str) -> Result<Schedule, Reason> {
             .map(|(number, _)| number.to_string())
             .collect();
         fields.push(match set.len() {
-            0 => return Err("it is looked at never".into()),
+            0 => return Err("its schedule never applies".into()),
             all if all == length => "*".to_owned(),
             _ => set.join(","),
         });
     }
     let [months, days, weekdays, hours] = fields.as_slice() else {
-        return Err("its times are not four lines of 0 and 1".into());
+        return Err("its schedule is not four lines of 0 and 1".into());
     };
-    // A day counts if month, day and weekday all do.
+    // A day matches if month, day and weekday all match.
     let text = format!("0 {hours} {days} {months} {weekdays} and");
-    text.parse().map_err(|_| "its times are none that can be kept".into())
+    text.parse().map_err(|_| "its schedule is not supported".into())
 }
 
 #[cfg(test)]

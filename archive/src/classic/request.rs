@@ -1,7 +1,7 @@
-//! An `O` file: a request of the queue, or one on a schedule.
+//! An `O` file: a queued or monitored request.
 //!
-//! The URL beside it is that of the page, of the answer to a form, or of 2.9's own page
-//! `/refresh-recurse/`, which means a recursive fetch.
+//! The accompanying URL is that of the page, of the response to a form, or of 2.9's own page
+//! `/refresh-recurse/`, which stands for a recursive fetch.
 
 use std::io::Read as _;
 
@@ -10,36 +10,36 @@ use wwwoffle_spool::MAX_REQUEST_BODY;
 use wwwoffle_url::{CanonicalUrl, LocalHost, split_form_args, url_decode_form_args};
 
 use super::{mask, refuse};
-use crate::files::{FileReader, Found};
+use crate::files::{FileReader, OpenedFile};
 use crate::head::{self, RequestHead};
-use crate::item::{Waiting, What, url};
-use crate::refusal::{Reason, Trouble, judge};
+use crate::item::{ItemContent, QueuedRequest, url};
+use crate::refusal::{ReadFault, Reason, classify_error};
 
-/// The page of 2.9 that fetches recursively.
+/// The page of 2.9 for recursive fetches.
 const RECURSE: &str = "/refresh-recurse/?";
 
-/// Fields of the last request that do not belong to the next one: its client had another copy.
+/// Fields that must not be repeated: they refer to the copy that the client had then.
 const CONDITIONS: [&str; 4] = ["if-modified-since", "if-none-match", "if-range", "range"];
 
-/// Fields of a request to a page of 2.9, which are not for the page that it fetches.
+/// Fields of a request to a page of 2.9 that do not apply to the fetched page.
 const FOR_PROXY: [&str; 4] = ["host", "cookie", "authorization", "referer"];
 
-/// Reads the request for the URL `text`; one with a `mask` is on a schedule.
+/// Reads the request for the URL `text`; a request with a `mask` is monitored.
 pub(super) fn read(
     text: &str,
     local: &LocalHost,
-    file: &Found,
+    file: &OpenedFile,
     mask: Option<FileReader>,
-) -> Result<What<'static>, Trouble> {
+) -> Result<ItemContent<'static>, ReadFault> {
     let mut input = file.reader.buffered();
-    let head = head::read(&mut input).map_err(judge)?;
-    let mut head = RequestHead::parse(&head).map_err(Trouble::Archive)?;
+    let head = head::read(&mut input).map_err(classify_error)?;
+    let mut head = RequestHead::parse(&head).map_err(ReadFault::Archive)?;
     for name in CONDITIONS {
         head.fields.remove(name);
     }
     let most = u64::try_from(MAX_REQUEST_BODY).unwrap_or(u64::MAX);
     let mut body = Vec::new();
-    input.take(most.saturating_add(1)).read_to_end(&mut body).map_err(judge)?;
+    input.take(most.saturating_add(1)).read_to_end(&mut body).map_err(classify_error)?;
     if body.len() > MAX_REQUEST_BODY {
         return Err(refuse("its body is longer than 16 MiB"));
     }
@@ -48,7 +48,7 @@ pub(super) fn read(
         Some(arguments) => start(arguments, local),
         None => url(form(text).as_deref().unwrap_or(text), local),
     };
-    let url: CanonicalUrl = url.map_err(Trouble::Archive)?;
+    let url: CanonicalUrl = url.map_err(ReadFault::Archive)?;
     head.target = origin_form(&head.target);
     if recursion.is_some() {
         for name in FOR_PROXY {
@@ -58,15 +58,15 @@ pub(super) fn read(
         body.clear();
     }
     let when = file.modified.unwrap_or(Timestamp::UNIX_EPOCH);
-    let waiting = Box::new(Waiting { url, head, body, when, page: None, recursion });
-    let Some(mask) = mask else { return Ok(What::Waiting(waiting)) };
-    let text = mask.small(1 << 10).map_err(judge)?.unwrap_or_default();
+    let waiting = Box::new(QueuedRequest { url, head, body, when, page: None, recursion });
+    let Some(mask) = mask else { return Ok(ItemContent::QueuedRequest(waiting)) };
+    let text = mask.small(1 << 10).map_err(classify_error)?.unwrap_or_default();
     let schedule = mask::schedule(&String::from_utf8_lossy(&text));
-    schedule.map(|schedule| What::Monitored(waiting, schedule)).map_err(Trouble::Archive)
+    schedule.map(|schedule| ItemContent::Monitored(waiting, schedule)).map_err(ReadFault::Archive)
 }
 
-/// The URL that a form was sent to, if `url` is one that 2.9 made for the answer: its arguments end with
-/// the hash of the body, and a time.
+/// The URL that a form was sent to, if `url` was made by 2.9 for the response: its arguments end in
+/// the hash of the body and a time.
 pub(super) fn form(url: &str) -> Option<String> {
     let (page, arguments) = url.split_once("?!")?;
     let (before, end) = match arguments.rsplit_once('!') {
@@ -80,7 +80,7 @@ pub(super) fn form(url: &str) -> Option<String> {
     })
 }
 
-/// The arguments of a recursive fetch, if `url` is one: at whatever name and port 2.9 was reached.
+/// The arguments of a recursive fetch, if `url` is one, under any name and port of 2.9.
 fn recursion(url: &str) -> Option<Vec<(String, String)>> {
     let (_, rest) = url.split_once("://")?;
     let arguments = rest.get(rest.find('/')?..)?.strip_prefix(RECURSE)?;
@@ -96,13 +96,13 @@ fn recursion(url: &str) -> Option<Vec<(String, String)>> {
     pairs.iter().any(|(name, _)| name == "url").then_some(pairs)
 }
 
-/// The page that a recursive fetch begins at.
+/// The start page of a recursive fetch.
 fn start(arguments: &[(String, String)], local: &LocalHost) -> Result<CanonicalUrl, Reason> {
     let named = arguments.iter().find(|(name, _)| name == "url");
     url(named.map_or("", |(_, value)| value.trim()), local)
 }
 
-/// What follows the host in the target of a request to a proxy.
+/// The path and query in the target of a proxy request.
 fn origin_form(target: &str) -> String {
     let Some((_, rest)) = target.split_once("://") else { return target.to_owned() };
     match rest.find(['/', '?']) {

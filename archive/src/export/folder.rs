@@ -1,12 +1,12 @@
-//! A folder of plain files: what was kept, as anybody opens it, and a page that lists it.
+//! Exports to a folder of plain files that any program opens, with a page that lists them.
 //!
 //! ```text
-//! FOLDER/index.html                  what is in it, by URL
-//! FOLDER/www.example.org/a/b.html    a file for each answer, its content codings undone where they can be
+//! FOLDER/index.html                  the list of files by URL
+//! FOLDER/www.example.org/a/b.html    a file per response, decoded if possible
 //! ```
 //!
-//! A URL comes from the network, so names are made from an allow-list and cannot lead out of the folder,
-//! be hidden, or be a device somewhere. Links in pages are left as they are.
+//! URLs come from the network, so names are built from an allow-list. They cannot lead out of the
+//! folder, be hidden, or name a device. Links in pages are not changed.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -18,48 +18,48 @@ use wwwoffle_spool::{Entry, Reader};
 
 use super::index::media_type;
 use super::warc::time;
-use super::{Exported, Places, each};
-use crate::aside::{Aside, AsideFolder};
+use super::{ExportReport, Places, for_each_entry};
 use crate::error::{Error, Result};
 use crate::import::EntryBody;
+use crate::pending::{PendingFile, PendingFolder};
 use crate::types;
 
-/// The longest part of a name, in bytes; file systems allow 255.
+/// The longest path component in bytes; file systems allow 255.
 const MAX_PART: usize = 120;
 
-/// The most folders above a file.
+/// The deepest nesting of folders.
 const MAX_DEPTH: usize = 20;
 
-/// Names that are devices on some systems.
+/// Device names on some systems.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
-/// Writes the body of an entry with its content codings undone.
-pub type Decoded<'a> = &'a dyn Fn(&Entry, &mut dyn Write) -> io::Result<()>;
+/// Writes the body of an entry, decoded from its content codings.
+pub type DecodeBody<'a> = &'a dyn Fn(&Entry, &mut dyn Write) -> io::Result<()>;
 
-/// Writes a folder, which has its name when it is whole. Only successful answers have a file; of older versions each
-/// has another name.
+/// Writes a folder, which gets its name when complete. Only successful responses become files;
+/// older versions get distinct names.
 ///
 /// # Errors
 ///
-/// When there is something of that name, the spool cannot be read, or the folder not be written.
+/// If the path exists, the spool cannot be read, or the folder cannot be written.
 pub fn to_folder(
     reader: &Reader,
     places: Places<'_>,
     path: &Path,
-    decoded: Decoded<'_>,
+    decoded: DecodeBody<'_>,
     versions: bool,
-) -> Result<Exported> {
+) -> Result<ExportReport> {
     let fail = |error| Error::disk("write", path, error);
     if path.symlink_metadata().is_ok() {
         return Err(fail(io::ErrorKind::AlreadyExists.into()));
     }
-    let folder = AsideFolder::begin(path).map_err(fail)?;
+    let folder = PendingFolder::begin(path).map_err(fail)?;
     let index = folder.path().join("index.html");
-    let mut list = io::BufWriter::new(Aside::begin(&index).map_err(fail)?);
+    let mut list = io::BufWriter::new(PendingFile::begin(&index).map_err(fail)?);
     list.write_all(HEAD.as_bytes()).map_err(fail)?;
-    let (mut names, mut found) = (Names::default(), Exported::default());
-    let mut written = Exported::default();
-    each((reader, versions), places, &mut found, &mut |entry| {
+    let (mut names, mut found) = (Names::default(), ExportReport::default());
+    let mut written = ExportReport::default();
+    for_each_entry((reader, versions), places, &mut found, &mut |entry| {
         if !(200..300).contains(&entry.status()) {
             return Ok(());
         }
@@ -84,28 +84,28 @@ pub fn to_folder(
     Ok(written)
 }
 
-/// Writes a file: decoded, or as it is kept where it is not coded as it says.
-fn write_body(entry: &Entry, file: &Path, decoded: Decoded<'_>) -> io::Result<()> {
-    let mut out = Watched { out: Aside::begin(file)?, failed: None };
+/// Writes a file: decoded, or unchanged if the body is not in the coding it declares.
+fn write_body(entry: &Entry, file: &Path, decoded: DecodeBody<'_>) -> io::Result<()> {
+    let mut out = ErrorRecorder { out: PendingFile::begin(file)?, failed: None };
     let done = decoded(entry, &mut out);
-    let Watched { out, failed } = out;
+    let ErrorRecorder { out, failed } = out;
     match (done, failed) {
         (Ok(()), _) => return out.finish(),
         (Err(_), Some(failed)) => return Err(failed),
         (Err(_), None) => drop(out),
     }
-    let mut out = Aside::begin(file)?;
+    let mut out = PendingFile::begin(file)?;
     io::copy(&mut EntryBody::of(entry), &mut out)?;
     out.finish()
 }
 
-/// A file, and how it failed: whoever decodes into it tells that no other than a body that is no code.
-struct Watched {
-    out: Aside,
+/// Remembers a write error, because the decoder reports it like an error in the body.
+struct ErrorRecorder {
+    out: PendingFile,
     failed: Option<io::Error>,
 }
 
-impl Write for Watched {
+impl Write for ErrorRecorder {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.write(bytes).map_err(|error| {
             let kind = error.kind();
@@ -119,8 +119,8 @@ impl Write for Watched {
     }
 }
 
-const HEAD: &str = "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Pages kept by wwwoffle</title>\n\
-    <table>\n<tr><th>URL<th>came<th>bytes<th>type\n";
+const HEAD: &str = "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Pages saved by wwwoffle</title>\n\
+    <table>\n<tr><th>URL<th>received<th>bytes<th>type\n";
 
 fn make_dir(path: &Path) -> io::Result<()> {
     match SystemDisk.create_dir(path) {
@@ -141,7 +141,7 @@ fn escaped(text: &str) -> String {
     text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The names that are given, also where a system does not tell `A` from `a`.
+/// Used names, compared without case for file systems that ignore it.
 #[derive(Debug)]
 struct Names {
     files: HashSet<String>,
@@ -155,7 +155,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The folders and the name of the file for a URL: no other has them.
+    /// Returns unique folders and file name for a URL.
     fn of(&mut self, url: &str, kind: &str) -> Vec<String> {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let (path, arguments) = rest.split_once('?').unwrap_or((rest, ""));
@@ -186,7 +186,7 @@ impl Names {
         parts
     }
 
-    /// A name that nothing in the folder has.
+    /// A name that is unused in the folder.
     fn free(&mut self, folder: &str, name: &str) -> String {
         let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
         let dot = if end.is_empty() { "" } else { "." };
@@ -202,7 +202,7 @@ impl Names {
     }
 }
 
-/// A part of a URL as one plain name.
+/// Converts a path component of a URL to a plain name.
 fn safe(part: &str) -> String {
     let mut name = String::new();
     for (index, byte) in part.bytes().enumerate() {
@@ -225,7 +225,7 @@ fn safe(part: &str) -> String {
     if name.len() > MAX_PART { short(&name) } else { name }
 }
 
-/// The beginning of what is too long, and what tells it from others that begin so.
+/// The beginning of a long name, with a digest that keeps it unique.
 fn short(name: &str) -> String {
     let begin: String = name.chars().filter(|one| *one != '/').take(MAX_PART - 33).collect();
     let digest = hex::encode(Sha256::digest(name));

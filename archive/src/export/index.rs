@@ -1,4 +1,5 @@
-//! A line of a CDXJ index: a key that sorts a site's pages together, a time, and where the record is.
+//! A line of a CDXJ index: a key that groups the pages of a site, a time, and the position of the
+//! record.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -6,7 +7,7 @@ use wwwoffle_spool::{Entry, Place};
 
 use super::warc::{Position, digest};
 
-/// The URL of an answer as its origin was asked for it: archives tell its spellings apart, as the spool does.
+/// The URL as the origin received it: archives distinguish spellings, as the spool does.
 pub(super) fn uri(entry: &Entry) -> String {
     let canonical = entry.url();
     let head = str::from_utf8(entry.request()).unwrap_or_default();
@@ -19,7 +20,7 @@ pub(super) fn uri(entry: &Entry) -> String {
     format!("{origin}{target}")
 }
 
-/// The line of an answer in the archive `file`.
+/// The line for a response in the archive `file`.
 pub(super) fn line(entry: &Entry, position: Position, file: &str) -> String {
     let uri = uri(entry);
     let told = json!({
@@ -34,7 +35,7 @@ pub(super) fn line(entry: &Entry, position: Position, file: &str) -> String {
     format!("{} {} {told}", surt(&uri), digits(entry.when()))
 }
 
-/// The media type of an answer, without parameters.
+/// The media type of a response, without parameters.
 pub(super) fn media_type(entry: &Entry) -> String {
     let fields = entry.head().split(|&byte| byte == b'\n').skip(1);
     let value = fields.into_iter().find_map(|line| {
@@ -46,15 +47,15 @@ pub(super) fn media_type(entry: &Entry) -> String {
     if kind.is_empty() { "unk".to_owned() } else { kind }
 }
 
-/// A time in 14 digits.
+/// A time as 14 digits.
 fn digits(time: Timestamp) -> String {
     let mut text = format!("{:.0}", time.max(Timestamp::UNIX_EPOCH));
     text.retain(|character| character.is_ascii_digit());
     text
 }
 
-/// The Sort-friendly URI Reordering Transform, as indexes of web archives use it: the host from its end,
-/// without `www`, in lower case, the arguments in order.
+/// The Sort-friendly URI Reordering Transform of web archive indexes: the host reversed without
+/// `www`, in lower case, with sorted arguments.
 fn surt(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));

@@ -1,4 +1,4 @@
-//! WACZ 1.1.1: a WARC in a ZIP, with what finds pages in it.
+//! WACZ 1.1.1: a WARC in a ZIP file, with an index of its pages.
 
 use std::io::{self, Seek, Write};
 
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use wwwoffle_spool::Entry;
 
 use super::index;
-use super::warc::{Warcs, digest, id, time};
+use super::warc::{WarcWriter, digest, id, time};
 use super::{ExportOptions, Titles};
-use crate::zip::write::{Added, Adding, Zip};
+use crate::zip::write::{MemberSummary, MemberWriter, ZipWriter};
 
 /// The names of the members.
 const ARCHIVE: &str = "data.warc.gz";
@@ -18,40 +18,40 @@ const PAGES: &str = "pages/pages.jsonl";
 const PACKAGE: &str = "datapackage.json";
 const PACKAGE_DIGEST: &str = "datapackage-digest.json";
 
-/// A WACZ that is being written.
-pub(super) struct Wacz<W> {
-    zip: Zip<W>,
+/// Writes a WACZ.
+pub(super) struct WaczWriter<W> {
+    zip: ZipWriter<W>,
 }
 
-/// Its archive that is being written.
-pub(super) struct Archive<'a, W: Write + Seek> {
-    warcs: Warcs<io::BufWriter<Adding<'a, W>>>,
-    told: Told,
+/// Writes the WARC inside it.
+pub(super) struct WaczArchive<'a, W: Write + Seek> {
+    warcs: WarcWriter<io::BufWriter<MemberWriter<'a, W>>>,
+    told: IndexData,
 }
 
-/// What is said of the archive behind it.
+/// The contents of the members that follow the WARC.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct IndexData {
     lines: Vec<String>,
     pages: Vec<String>,
-    archive: Option<Added>,
+    archive: Option<MemberSummary>,
 }
 
-impl<W: Write + Seek> Wacz<W> {
+impl<W: Write + Seek> WaczWriter<W> {
     pub(super) fn begin(out: W) -> Self {
-        Self { zip: Zip::new(out) }
+        Self { zip: ZipWriter::new(out) }
     }
 
-    /// Begins the archive.
-    pub(super) fn warc(&mut self, options: &ExportOptions) -> io::Result<Archive<'_, W>> {
+    /// Begins the WARC.
+    pub(super) fn warc(&mut self, options: &ExportOptions) -> io::Result<WaczArchive<'_, W>> {
         let member = self.zip.begin(&format!("archive/{ARCHIVE}"))?;
-        let warcs = Warcs::begin(io::BufWriter::new(member), options)?;
-        Ok(Archive { warcs, told: Told::default() })
+        let warcs = WarcWriter::begin(io::BufWriter::new(member), options)?;
+        Ok(WaczArchive { warcs, told: IndexData::default() })
     }
 
     /// Writes the index, the pages and the digests.
-    pub(super) fn finish(mut self, told: Told, options: &ExportOptions) -> io::Result<W> {
-        let Told { mut lines, pages, archive } = told;
+    pub(super) fn finish(mut self, told: IndexData, options: &ExportOptions) -> io::Result<W> {
+        let IndexData { mut lines, pages, archive } = told;
         lines.sort_unstable();
         let index = self.zip.add(INDEX, text(&lines).as_bytes())?;
         let header = json!({"format": "json-pages-1.0", "id": "pages", "title": "All Pages"});
@@ -66,7 +66,7 @@ impl<W: Write + Seek> Wacz<W> {
             "profile": "data-package",
             "resources": resources,
             "wacz_version": "1.1.1",
-            "title": "Pages kept by wwwoffle",
+            "title": "Pages saved by wwwoffle",
             "software": options.software,
             "created": time(options.now),
         });
@@ -77,14 +77,14 @@ impl<W: Write + Seek> Wacz<W> {
     }
 }
 
-impl<W: Write + Seek> Archive<'_, W> {
+impl<W: Write + Seek> WaczArchive<'_, W> {
     pub(super) fn add(&mut self, entry: &Entry, titles: Titles<'_>) -> io::Result<()> {
         let position = self.warcs.add(entry)?;
         self.told.lines.push(index::line(entry, position, ARCHIVE));
         let kind = index::media_type(entry);
         let is_page = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
         if is_page && entry.status() == 200 {
-            // A version may have the body of an older one.
+            // The time distinguishes versions with equal bodies.
             let when = time(entry.when());
             let seed = [entry.url().as_bytes(), entry.digest(), when.as_bytes()];
             let id = id(&seed);
@@ -98,8 +98,8 @@ impl<W: Write + Seek> Archive<'_, W> {
         Ok(())
     }
 
-    /// Ends the archive.
-    pub(super) fn finish(mut self) -> io::Result<Told> {
+    /// Ends the WARC.
+    pub(super) fn finish(mut self) -> io::Result<IndexData> {
         let member =
             self.warcs.into_inner().into_inner().map_err(io::IntoInnerError::into_error)?;
         self.told.archive = Some(member.finish()?);
@@ -115,7 +115,7 @@ fn text(lines: &[String]) -> String {
     text
 }
 
-fn resource(path: &str, added: &Added) -> Value {
+fn resource(path: &str, added: &MemberSummary) -> Value {
     let name = path.rsplit('/').next().unwrap_or(path);
     json!({"name": name, "path": path, "hash": digest(&added.sha256), "bytes": added.size})
 }

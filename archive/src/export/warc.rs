@@ -1,4 +1,4 @@
-//! Entries as WARC 1.1, a gzip member for each record.
+//! Writes entries as WARC 1.1 with a gzip member per record.
 
 use std::io::{self, Read, Write};
 
@@ -11,30 +11,30 @@ use wwwoffle_spool::Entry;
 use super::{ExportOptions, PIECE, index};
 use crate::head;
 use crate::import::EntryBody;
-use crate::item::Waiting;
+use crate::item::QueuedRequest;
 use crate::warc::{KIND, PAGE};
 
 /// Writes records.
-pub(crate) struct Warcs<W> {
+pub(crate) struct WarcWriter<W> {
     out: W,
     offset: u64,
 }
 
-/// Where a record is in the archive.
+/// The position of a record in the archive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     pub(crate) offset: u64,
     pub(crate) length: u64,
 }
 
-/// Counts what goes through.
-struct Counted<'a> {
+/// Counts the bytes written.
+struct CountedWriter<'a> {
     out: &'a mut dyn Write,
     count: u64,
 }
 
-impl<W: Write> Warcs<W> {
-    /// Begins an archive with what it says of itself.
+impl<W: Write> WarcWriter<W> {
+    /// Begins an archive with a `warcinfo` record.
     pub(crate) fn begin(out: W, options: &ExportOptions) -> io::Result<Self> {
         let mut warcs = Self { out, offset: 0 };
         let software = &options.software;
@@ -51,16 +51,16 @@ impl<W: Write> Warcs<W> {
         Ok(warcs)
     }
 
-    /// Adds an answer and its request, and tells where the answer is.
+    /// Adds a response and its request; returns the position of the response.
     pub(crate) fn add(&mut self, entry: &Entry) -> io::Result<Position> {
-        // An answer that says it is everyone's may set a cookie all the same, and that is one person's.
+        // A shared response may still set a cookie, which belongs to one user.
         let everyones =
             entry.place().owner().is_none().then(|| head::without_cookies(entry.head()));
         let head = everyones.as_deref().unwrap_or(entry.head());
         self.add_with(entry, (head, &head::without_form(entry.request())))
     }
 
-    /// The same with these heads in place of those that the answer and its request have.
+    /// The same with other heads for the response and its request.
     pub(crate) fn add_with(
         &mut self,
         entry: &Entry,
@@ -82,7 +82,7 @@ impl<W: Write> Warcs<W> {
             ("Content-Type", "application/http; msgtype=response".to_owned()),
         ];
         if entry.place().owner().is_some() {
-            // That it is somebody's goes along; whose it is does not.
+            // The export says that the response is personal, but not whose it is.
             fields.push(("Wwwoffle-Owner", "yes".to_owned()));
         }
         let mut body = EntryBody::of(entry);
@@ -100,8 +100,8 @@ impl<W: Write> Warcs<W> {
         Ok(position)
     }
 
-    /// Adds a request that waits, without its secrets.
-    pub(crate) fn waiting(&mut self, waiting: &Waiting) -> io::Result<()> {
+    /// Adds a queued request without its secrets.
+    pub(crate) fn waiting(&mut self, waiting: &QueuedRequest) -> io::Result<()> {
         let (date, uri) = (time(waiting.when), waiting.url.to_string());
         let mut fields = vec![
             ("WARC-Record-ID", id(&[b"waiting", uri.as_bytes(), date.as_bytes()])),
@@ -116,7 +116,7 @@ impl<W: Write> Warcs<W> {
         Ok(())
     }
 
-    /// What it writes to.
+    /// The underlying output.
     pub(super) fn into_inner(self) -> W {
         self.out
     }
@@ -135,7 +135,7 @@ impl<W: Write> Warcs<W> {
         }
         let length = u64::try_from(head.len()).unwrap_or(u64::MAX).saturating_add(body_len);
         header = format!("{header}Content-Length: {length}\r\n\r\n");
-        let counted = Counted { out: &mut self.out, count: 0 };
+        let counted = CountedWriter { out: &mut self.out, count: 0 };
         let mut member = GzEncoder::new(counted, Compression::default());
         member.write_all(header.as_bytes())?;
         member.write_all(head)?;
@@ -160,7 +160,7 @@ impl<W: Write> Warcs<W> {
     }
 }
 
-impl Write for Counted<'_> {
+impl Write for CountedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.write_all(bytes)?;
         self.count += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -172,7 +172,7 @@ impl Write for Counted<'_> {
     }
 }
 
-/// A time as WARC 1.1 has it, to the second where it is whole.
+/// A time in WARC 1.1 notation; whole seconds without a fraction.
 pub(super) fn time(time: Timestamp) -> String {
     let time = time.max(Timestamp::UNIX_EPOCH);
     if time.subsec_nanosecond() == 0 { format!("{time:.0}") } else { format!("{time:.6}") }
@@ -182,7 +182,7 @@ pub(super) fn digest(sha256: &[u8; 32]) -> String {
     format!("sha256:{}", hex::encode(sha256))
 }
 
-/// An id that follows from what a record is, so that the same export twice is the same (RFC 9562 §5.8).
+/// An id derived from the record's contents, so that repeated exports are equal (RFC 9562 §5.8).
 pub(super) fn id(pieces: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     for piece in pieces {

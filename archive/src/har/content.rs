@@ -1,8 +1,8 @@
-//! The body of an answer, as a HAR has it, and whether it is all of it.
+//! The body of a HAR response, and whether it is complete.
 //!
-//! Browsers save what they still have, and do not say so: of a picture that they could not show an empty
-//! text, of a page that they have let go of none, and of a long text its beginning. An answer that is kept
-//! is whole, so what may be less is refused.
+//! Browsers save what remains in memory and do not report gaps. A picture that they could not show
+//! has an empty text, a discarded page has none, and a long text is truncated. Stored responses
+//! must be complete, so a possibly incomplete body is refused.
 
 use std::borrow::Cow;
 
@@ -10,24 +10,25 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use crate::head::AnswerHead;
+use crate::head::ResponseHead;
 use crate::refusal::Reason;
 
-/// The most bytes of one character: GB 18030 and UTF-8.
+/// The most bytes of a character in GB 18030 and UTF-8.
 const MOST: usize = 4;
 
-/// The same in ISO-2022-JP, with what switches to it and back.
+/// The same for ISO-2022-JP, including the escape sequences around it.
 const MOST_SWITCHED: usize = 8;
 
-/// The bytes in front of a text that tell its encoding are no part of it.
+/// The length of a byte order mark, which the text does not include.
 const MARK: usize = 3;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Content<'a> {
+pub(super) struct HarContent<'a> {
     #[serde(default)]
     size: Option<f64>,
-    /// How much longer it is than what was sent; programs that are no browsers tell that as `size`.
+    /// How much longer the content is than the transferred body. Some programs give the transferred
+    /// length as `size`.
     #[serde(default)]
     compression: Option<f64>,
     #[serde(borrow, default)]
@@ -38,14 +39,15 @@ pub(super) struct Content<'a> {
     encoding: Option<Cow<'a, str>>,
 }
 
-impl Content<'_> {
-    /// Whether bytes are there as bytes. Else it is a text, in UTF-8 whatever it was.
+impl HarContent<'_> {
+    /// Whether the content is binary. Otherwise it is text, in UTF-8 whatever its original
+    /// encoding.
     pub(super) fn is_coded(&self) -> bool {
         self.encoding.as_deref() == Some("base64")
     }
 
-    /// The body; `sent` is how much of it came, in bytes.
-    pub(super) fn body(self, head: &AnswerHead, sent: Option<f64>) -> Result<Vec<u8>, Reason> {
+    /// Returns the body; `sent` is the number of transferred bytes.
+    pub(super) fn body(self, head: &ResponseHead, sent: Option<f64>) -> Result<Vec<u8>, Reason> {
         let (sizes, is_coded) = (self.sizes(), self.is_coded());
         let is_cut = |fits: &dyn Fn(usize) -> bool| {
             !sizes.is_empty() && !sizes.iter().any(|&size| fits(size))
@@ -53,15 +55,16 @@ impl Content<'_> {
         let has_none = matches!(head.status, 204 | 205 | 304) || (300..400).contains(&head.status);
         match self.text {
             Some(text) if is_coded => {
-                let bytes = STANDARD.decode(text.trim()).map_err(|_| "its body is no Base64")?;
+                let bytes =
+                    STANDARD.decode(text.trim()).map_err(|_| "its body is not valid Base64")?;
                 if is_cut(&|size| size == bytes.len()) {
-                    return Err("its body is not whole".into());
+                    return Err("its body is incomplete".into());
                 }
                 Ok(bytes)
             }
             Some(text) => {
                 if is_cut(&|size| fits(&text, size, head)) {
-                    return Err("its body is not whole".into());
+                    return Err("its body is incomplete".into());
                 }
                 Ok(text.into_owned().into_bytes())
             }
@@ -70,8 +73,8 @@ impl Content<'_> {
         }
     }
 
-    /// What the length may be, in bytes. None when that is not told: 0 is what browsers say of what they took
-    /// from their cache.
+    /// The plausible lengths in bytes. Empty if unknown: browsers report 0 for bodies from their
+    /// cache.
     fn sizes(&self) -> Vec<usize> {
         let Some(size) = self.size.filter(|size| *size > 0.0) else { return Vec::new() };
         let more = self.compression.filter(|more| more.is_finite() && *more != 0.0);
@@ -79,24 +82,24 @@ impl Content<'_> {
     }
 }
 
-/// A number of bytes; beyond what a body here may have it fits none.
+/// A number of bytes. Values above any possible body match nothing.
 fn whole(size: f64) -> Option<usize> {
-    // Not `as`, which is no conversion that says what it does.
+    // Converted through text because `as` is not checked.
     (size >= 1.0).then(|| format!("{size:.0}").parse().unwrap_or(usize::MAX))
 }
 
-/// Whether something says that there was no body.
-fn is_empty(head: &AnswerHead, sent: Option<f64>) -> bool {
+/// Whether the response declares an empty body.
+fn is_empty(head: &ResponseHead, sent: Option<f64>) -> bool {
     let is_coded = head.fields.has("content-encoding");
     head.content_length() == Some(0) || (sent == Some(0.0) && !is_coded)
 }
 
-/// Whether a text may have had so many bytes in the encoding it came in.
-fn fits(text: &str, size: usize, head: &AnswerHead) -> bool {
+/// Whether a text may have this length in its original encoding.
+fn fits(text: &str, size: usize, head: &ResponseHead) -> bool {
     let kind = head.fields.first("content-type").unwrap_or_default();
     let kind = String::from_utf8_lossy(kind).to_ascii_lowercase();
     let is_utf8 = kind.contains("utf-8") || kind.contains("utf8");
-    // What was no character has become one that says so.
+    // U+FFFD replaces invalid bytes, so the lengths may differ.
     if is_utf8 && !text.contains('\u{fffd}') {
         return size == text.len() || size == text.len() + MARK;
     }

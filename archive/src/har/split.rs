@@ -1,10 +1,10 @@
-//! The entries of a HAR, one after the other: a file of any length passes in the memory of one entry.
+//! Splits a HAR into its entries, in the memory of one entry.
 //!
 //! ```text
 //! {"log": { …, "entries": [ {…}, {…}, … ] }}
 //! ```
 //!
-//! What stands around the entries is passed over. Whether an entry is JSON is for who reads it.
+//! Everything around the entries is skipped. The caller parses the JSON of each entry.
 
 use std::io::{self, BufRead};
 
@@ -13,28 +13,28 @@ use crate::refusal::Reason;
 /// The longest entry, in bytes.
 pub(crate) const MAX_ENTRY: usize = 48 << 20;
 
-/// How deep brackets may be nested.
+/// The deepest nesting of brackets.
 const MAX_DEPTH: usize = 200;
 
-/// The longest name that is looked for, in bytes.
+/// The longest key that is compared, in bytes.
 const MAX_NAME: usize = 16;
 
-/// Gives entries.
+/// Returns the entries in turn.
 pub(crate) struct Entries<R> {
     input: R,
-    /// The brackets that are open.
+    /// The open brackets.
     open: Vec<u8>,
-    /// The string that was read last, to so many bytes.
+    /// The beginning of the last string.
     last: Vec<u8>,
-    /// The names above: of what is open at each depth.
+    /// The key of the open value at each depth.
     names: Vec<Vec<u8>>,
     in_string: bool,
     escaped: bool,
 }
 
-/// What was found.
+/// The next part of the input.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum NextEntry {
     Entry(Vec<u8>),
     TooLong,
     End,
@@ -52,14 +52,14 @@ impl<R: BufRead> Entries<R> {
         }
     }
 
-    /// The next entry.
-    pub(crate) fn next(&mut self) -> io::Result<Found> {
+    /// Reads the next entry.
+    pub(crate) fn next(&mut self) -> io::Result<NextEntry> {
         let (mut entry, mut is_too_long) = (Vec::new(), false);
         loop {
             let there = self.input.fill_buf()?;
             if there.is_empty() {
                 let is_whole = self.open.is_empty();
-                return if is_whole { Ok(Found::End) } else { Err(cut()) };
+                return if is_whole { Ok(NextEntry::End) } else { Err(cut()) };
             }
             let mut bytes = there.to_vec();
             let mut used = bytes.len();
@@ -82,7 +82,7 @@ impl<R: BufRead> Entries<R> {
             bytes.clear();
             self.input.consume(used);
             if is_end && !entry.is_empty() {
-                return Ok(if is_too_long { Found::TooLong } else { Found::Entry(entry) });
+                return Ok(if is_too_long { NextEntry::TooLong } else { NextEntry::Entry(entry) });
             }
         }
     }
@@ -147,9 +147,9 @@ mod tests {
         let mut found = Vec::new();
         loop {
             match entries.next().map_err(|error| error.to_string())? {
-                Found::Entry(entry) => found.push(String::from_utf8(entry).unwrap()),
-                Found::TooLong => found.push("too long".to_owned()),
-                Found::End => return Ok(found),
+                NextEntry::Entry(entry) => found.push(String::from_utf8(entry).unwrap()),
+                NextEntry::TooLong => found.push("too long".to_owned()),
+                NextEntry::End => return Ok(found),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The body of an answer that an archive only refers to: found among what is kept.
+//! Finds the stored body that an archive refers to.
 
 use std::io::Read as _;
 
@@ -8,43 +8,45 @@ use super::Import;
 use super::keep::{EntryBody, PIECE};
 use crate::digest::Digest;
 use crate::error::Result;
-use crate::item::Refers;
+use crate::item::BodyReference;
 use crate::refusal::Reason;
 
-/// So many answers are compared with what refers to one of them.
+/// The most stored responses compared for one reference.
 const MAX_COMPARED: usize = 64;
 
-/// Bytes of kept bodies that an archive of any length may have read and copied.
+/// How many bytes of stored bodies any archive may have read and copied.
 const LEAST: u64 = 1 << 30;
 
-/// So many more for each of its own bytes. A page of an archive is seldom referred to more often.
+/// How many more bytes per byte of the archive. References to one page are rarely more frequent.
 const TIMES: u64 = 500;
 
-/// What an archive may still have read and copied of what it refers to, in bytes: a reference is some hundred
-/// bytes, and what it refers to as long as a body may be.
+/// How many bytes of referenced bodies an archive may still have read and copied. A reference has a
+/// few hundred bytes, but its body may have any length.
 #[derive(Debug)]
 pub(super) struct Budget(u64);
 
 impl Budget {
-    /// That of an archive of so many bytes.
+    /// The budget for an archive of this length.
     pub(super) fn of(length: u64) -> Self {
         Self(LEAST.saturating_add(length.saturating_mul(TIMES)))
     }
 
-    /// Takes so many bytes off, or refuses.
+    /// Subtracts `length`, or refuses.
     pub(super) fn spend(&mut self, length: u64) -> Result<(), Reason> {
-        let left = self.0.checked_sub(length).ok_or("the archive refers to too much")?;
+        let left =
+            self.0.checked_sub(length).ok_or("the archive refers to too many stored bytes")?;
         self.0 = left;
         Ok(())
     }
 }
 
 impl Import<'_> {
-    /// The kept answer whose body is meant, among everyone's and those of whom the new one is for: a record
-    /// that only names a digest makes nothing public that is one person's. It is paid for.
-    pub(super) fn find(
+    /// The stored response with the referenced body, among shared responses and those of the new
+    /// response's owner. A record that only names a digest must not publish a personal body. The
+    /// body is charged to the budget.
+    pub(super) fn find_body(
         &mut self,
-        refers: &Refers,
+        refers: &BodyReference,
         owner: Option<&str>,
     ) -> Result<Result<Option<Entry>, Reason>> {
         let Some(digest) = &refers.digest else { return Ok(Ok(None)) };
@@ -58,7 +60,7 @@ impl Import<'_> {
                     if compared > MAX_COMPARED {
                         return Ok(Ok(None));
                     }
-                    match self.is_meant(&entry, digest) {
+                    match self.matches_digest(&entry, digest) {
                         Ok(true) => {
                             let paid = self.budget.spend(entry.body_len());
                             return Ok(paid.map(|()| Some(entry)));
@@ -72,7 +74,7 @@ impl Import<'_> {
         Ok(Ok(None))
     }
 
-    /// What is kept at a place, in all its variants and versions.
+    /// All variants and versions stored at a place.
     fn candidates(&self, place: &Place) -> Result<Vec<Entry>> {
         let mut candidates = Vec::new();
         for entry in self.spool.entries(place)?.found {
@@ -88,8 +90,8 @@ impl Import<'_> {
         Ok(candidates)
     }
 
-    /// Whether a kept body has a digest.
-    fn is_meant(&mut self, entry: &Entry, digest: &Digest) -> Result<bool, Reason> {
+    /// Whether a stored body has this digest.
+    fn matches_digest(&mut self, entry: &Entry, digest: &Digest) -> Result<bool, Reason> {
         if let Some(is_it) = digest.is_sha256(entry.digest()) {
             return Ok(is_it);
         }
@@ -98,7 +100,7 @@ impl Import<'_> {
     }
 }
 
-/// Whether a kept body has a digest. One that cannot be read has none.
+/// Whether a stored body has this digest; false if it cannot be read.
 fn has_digest(entry: &Entry, digest: &Digest) -> bool {
     let (mut body, mut hasher) = (EntryBody::of(entry), digest.algorithm.hasher());
     let mut piece = vec![0; PIECE];
@@ -118,7 +120,7 @@ mod tests {
     #[test]
     fn what_an_archive_refers_to_is_bounded_by_its_length() {
         let mut budget = Budget::of(2 << 20);
-        // A large body, referred to by each of many short records.
+        // Many short records refer to one large body.
         let copies = (0..10_000).take_while(|_| budget.spend(64 << 20).is_ok()).count();
         assert_eq!(copies, 16 + 15);
         assert!(budget.spend(1 << 20).is_ok(), "what is refused costs nothing");

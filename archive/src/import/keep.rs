@@ -1,4 +1,4 @@
-//! Keeping an answer.
+//! Stores a response.
 
 use std::io::{self, Read};
 
@@ -7,45 +7,45 @@ use sha2::{Digest as _, Sha256};
 use wwwoffle_spool::{Entry, NewEntry, Over, Place, Verified, Writer};
 use wwwoffle_url::CanonicalUrl;
 
-use super::own::known;
-use super::{Import, Private};
+use super::own::stored_response;
+use super::{Import, PersonalOwner};
 use crate::error::{Error, Result};
-use crate::head::AnswerHead;
+use crate::head::ResponseHead;
 use crate::item::{Body, Exchange};
-use crate::merge::{self, New, Verdict};
-use crate::refusal::{Reason, Trouble, judge};
+use crate::merge::{self, ArchivedResponse, Verdict};
+use crate::refusal::{ReadFault, Reason, classify_error};
 
-/// Bytes of a body that are read at once.
+/// How many bytes of a body are read at once.
 pub(super) const PIECE: usize = 64 << 10;
 
-/// So often an answer is judged anew because another came to its place.
+/// How often a response is compared again because another was stored in its place.
 const TRIES: usize = 5;
 
-/// Where a body goes.
+/// The destination of a body.
 enum Sink {
     Spool(Box<Writer>),
-    /// It is only looked at.
+    /// Only its digest is computed.
     Nowhere(Sha256),
 }
 
-/// What two answers of one place have alike if they are the same. An answer that leads elsewhere has no body
-/// to speak of.
+/// Two responses at one place are equal if these are equal. The location matters because redirects
+/// often have no body.
 #[derive(PartialEq, Eq)]
-struct Likeness {
+struct Fingerprint {
     status: u16,
     location: Option<Vec<u8>>,
     digest: [u8; 32],
 }
 
-impl Likeness {
-    fn new(head: &AnswerHead, digest: [u8; 32]) -> Self {
+impl Fingerprint {
+    fn new(head: &ResponseHead, digest: [u8; 32]) -> Self {
         let location = head.fields.first("location").map(<[u8]>::to_vec);
         Self { status: head.status, location, digest }
     }
 
     fn of(entry: &Entry) -> Self {
-        let head = AnswerHead::parse(entry.head());
-        let head = head.unwrap_or_else(|_| AnswerHead::made(entry.status(), ""));
+        let head = ResponseHead::parse(entry.head());
+        let head = head.unwrap_or_else(|_| ResponseHead::synthetic(entry.status(), ""));
         Self::new(&head, *entry.digest())
     }
 }
@@ -59,28 +59,31 @@ impl Sink {
     }
 }
 
-/// Where an answer goes, beside what is kept.
+/// Where a response is stored, relative to the present ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Goes {
-    /// Into its place.
+enum Destination {
+    /// In its place.
     Newest,
     /// Among the older versions.
     Older,
-    /// Nowhere, which is counted.
+    /// Not stored, and counted as such.
     Nowhere,
 }
 
-/// An answer whose body has come.
-struct Come<'a> {
-    new: New,
+/// A response whose body is complete.
+struct CompleteResponse<'a> {
+    new: ArchivedResponse,
     place: &'a Place,
-    like: Likeness,
+    like: Fingerprint,
     length: u64,
 }
 
 impl Import<'_> {
-    /// Keeps an answer, or says why not.
-    pub(super) fn keep(&mut self, mut exchange: Exchange<'_>) -> Result<Result<(), Reason>> {
+    /// Stores a response, or returns why not.
+    pub(super) fn store_response(
+        &mut self,
+        mut exchange: Exchange<'_>,
+    ) -> Result<Result<(), Reason>> {
         let owner = self.owner(&mut exchange);
         let request = match &exchange.request {
             Some(request) => request.bytes(),
@@ -89,11 +92,11 @@ impl Import<'_> {
         let head = exchange.head.bytes();
         let place = self.placing.place(&exchange.url, owner.as_deref(), &request, &head);
         let when = exchange.when.min(self.options.now);
-        let new = New { status: exchange.head.status, when };
-        let kept = self.at(&place)?;
-        match self.goes(new, &place, kept.as_ref())? {
-            Ok(Goes::Newest | Goes::Older) => {}
-            Ok(Goes::Nowhere) => return Ok(Ok(())),
+        let new = ArchivedResponse { status: exchange.head.status, when };
+        let kept = self.entry_at(&place)?;
+        match self.destination(new, &place, kept.as_ref())? {
+            Ok(Destination::Newest | Destination::Older) => {}
+            Ok(Destination::Nowhere) => return Ok(Ok(())),
             Err(reason) => return Ok(Err(reason)),
         }
         let mut sink = match self
@@ -106,40 +109,40 @@ impl Import<'_> {
             Ok(length) => length,
             Err(reason) => return Ok(Err(reason)),
         };
-        let like = Likeness::new(&exchange.head, sink.digest());
-        let come = Come { new, place: &place, like, length };
+        let like = Fingerprint::new(&exchange.head, sink.digest());
+        let come = CompleteResponse { new, place: &place, like, length };
         match self.finish(sink, &come)? {
-            Ok(true) => self.answers(&exchange.url, when)?,
+            Ok(true) => self.remove_answered(&exchange.url, when)?,
             Ok(false) => {}
             Err(reason) => return Ok(Err(reason)),
         }
         Ok(Ok(()))
     }
 
-    /// Where an answer goes, as things are now; or why it is kept nowhere at all.
-    fn goes(
+    /// Where a response would be stored now, or why it cannot be stored.
+    fn destination(
         &mut self,
-        new: New,
+        new: ArchivedResponse,
         place: &Place,
         kept: Option<&Entry>,
-    ) -> Result<Result<Goes, Reason>> {
-        Ok(Ok(match merge::judge(new, kept.map(known), self.options.replace) {
-            Verdict::Newest if self.would_hide(new, place)? => Goes::Nowhere,
-            Verdict::Newest => Goes::Newest,
-            Verdict::Older if self.spool.versions_kept(place) > 0 => Goes::Older,
+    ) -> Result<Result<Destination, Reason>> {
+        Ok(Ok(match merge::decide(new, kept.map(stored_response), self.options.replace) {
+            Verdict::Newest if self.would_hide(new, place)? => Destination::Nowhere,
+            Verdict::Newest => Destination::Newest,
+            Verdict::Older if self.spool.versions_kept(place) > 0 => Destination::Older,
             Verdict::Older => {
-                self.outdated(new.when, kept);
-                Goes::Nowhere
+                self.count_outdated(new.when, kept);
+                Destination::Nowhere
             }
             Verdict::Worse => {
                 self.report.worse += 1;
-                Goes::Nowhere
+                Destination::Nowhere
             }
             Verdict::Unfit(reason) => return Ok(Err(reason)),
         }))
     }
 
-    /// Copies the body of an answer that is for `owner`; or says what is wrong with it.
+    /// Copies the body of a response for `owner`, or returns the fault in it.
     fn body(
         &mut self,
         body: Body<'_>,
@@ -148,22 +151,22 @@ impl Import<'_> {
     ) -> Result<Result<u64, Reason>> {
         match body {
             Body::Here(body) => self.copy(body, sink),
-            Body::Elsewhere(refers) => match self.find(&refers, owner)? {
+            Body::Elsewhere(refers) => match self.find_body(&refers, owner)? {
                 Ok(Some(entry)) => self.copy(EntryBody::of(&entry), sink),
                 Err(reason) => Ok(Err(reason)),
-                // Dry, the archive itself has not been taken.
+                // In a dry run, the earlier items of the archive were not stored.
                 Ok(None) if self.options.dry_run && refers.is_known => Ok(Ok(0)),
-                Ok(None) => Ok(Err("the body that it refers to is not here".into())),
+                Ok(None) => Ok(Err("the body that it refers to is not stored".into())),
             },
         }
     }
 
-    /// Whose an answer is to be. What is everyone's has no cookies.
+    /// The owner of a response. Cookies are removed from shared responses.
     fn owner(&self, exchange: &mut Exchange<'_>) -> Option<String> {
         match &self.options.private {
             _ if !exchange.is_private => None,
-            Private::Owner(owner) => Some(owner.clone()),
-            Private::Everyone => {
+            PersonalOwner::Owner(owner) => Some(owner.clone()),
+            PersonalOwner::Everyone => {
                 for name in ["set-cookie", "set-cookie2"] {
                     exchange.head.fields.remove(name);
                 }
@@ -185,19 +188,24 @@ impl Import<'_> {
         }
     }
 
-    /// Puts an answer where it goes. While its body came another may have come to its place, so it is judged
-    /// once more, and goes over that alone which it was judged beside. Tells whether it is the newest.
-    fn finish(&mut self, mut sink: Sink, come: &Come<'_>) -> Result<Result<bool, Reason>> {
+    /// Stores a complete response. Another one may have been stored in its place while the body was
+    /// copied, so it is compared again, and only replaces the entry it was compared with. Returns
+    /// whether it is the newest.
+    fn finish(
+        &mut self,
+        mut sink: Sink,
+        come: &CompleteResponse<'_>,
+    ) -> Result<Result<bool, Reason>> {
         for _ in 0..TRIES {
-            let kept = self.at(come.place)?;
-            let goes = match self.goes(come.new, come.place, kept.as_ref())? {
-                Ok(Goes::Nowhere) => return Ok(Ok(false)),
+            let kept = self.entry_at(come.place)?;
+            let goes = match self.destination(come.new, come.place, kept.as_ref())? {
+                Ok(Destination::Nowhere) => return Ok(Ok(false)),
                 Ok(goes) => goes,
                 Err(reason) => return Ok(Err(reason)),
             };
-            let is_newest = goes == Goes::Newest;
+            let is_newest = goes == Destination::Newest;
             let neighbours = match &kept {
-                Some(kept) if is_newest => vec![Likeness::of(kept)],
+                Some(kept) if is_newest => vec![Fingerprint::of(kept)],
                 Some(kept) => self.neighbours(come.place, kept, come.new.when)?,
                 None => Vec::new(),
             };
@@ -210,41 +218,40 @@ impl Import<'_> {
                 return Ok(Ok(false));
             }
             let Sink::Spool(mut writer) = sink else {
-                self.kept(come);
+                self.count_stored(come);
                 return Ok(Ok(true));
             };
             writer.set_stored(come.new.when, kept.as_ref());
             match writer.finish_over(kept.as_ref())? {
-                Over::Stored(_) => return self.stored(come).map(Ok),
+                Over::Stored(_) => return self.after_stored(come).map(Ok),
                 Over::Overtaken(writer) => sink = Sink::Spool(writer),
             }
         }
-        // Whoever comes to it so often has the newest.
+        // A place that changes so often has a newer response.
         self.report.outdated += 1;
         Ok(Ok(false))
     }
 
-    fn kept(&mut self, come: &Come<'_>) {
+    fn count_stored(&mut self, come: &CompleteResponse<'_>) {
         self.report.kept += 1;
         self.report.bytes += come.length;
     }
 
-    /// It is in its place. What is everyone's and what is one person's lie at different places, and that of
-    /// the other may have changed meanwhile.
-    fn stored(&mut self, come: &Come<'_>) -> Result<bool> {
+    /// Checks the place of the other owner, which may have changed while this response was stored.
+    fn after_stored(&mut self, come: &CompleteResponse<'_>) -> Result<bool> {
         if self.would_hide(come.new, come.place)? {
-            let own = self.at(come.place)?.filter(|own| Likeness::of(own) == come.like);
+            let own = self.entry_at(come.place)?.filter(|own| Fingerprint::of(own) == come.like);
             if let Some(own) = own {
                 self.spool.remove_seen(&own)?;
             }
             return Ok(false);
         }
-        self.kept(come);
+        self.count_stored(come);
         self.supersede(come.new, come.place)?;
         Ok(true)
     }
 
-    fn finish_older(&mut self, sink: Sink, come: &Come<'_>) -> Result<()> {
+    fn finish_older(&mut self, sink: Sink, come: &CompleteResponse<'_>) -> Result<()> {
         let is_kept = match sink {
             Sink::Spool(writer) => writer.finish_older(come.new.when)?.is_some(),
             Sink::Nowhere(_) => true,
@@ -255,16 +262,16 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// It is older than what is kept, and older versions are not.
-    fn outdated(&mut self, when: Timestamp, kept: Option<&Entry>) {
-        // What was kept of the same moment is this one, most likely, of an import before.
+    /// Counts a response that is older than the stored one when no older versions are kept.
+    fn count_outdated(&mut self, when: Timestamp, kept: Option<&Entry>) {
+        // An entry with the same time is most likely this response from an earlier import.
         let is_same = kept.is_some_and(|kept| kept.when() == when);
         self.report.same += u64::from(is_same);
         self.report.outdated += u64::from(!is_same);
     }
 
-    /// The versions that came just before and just after.
-    fn neighbours(&self, place: &Place, kept: &Entry, when: Timestamp) -> Result<Vec<Likeness>> {
+    /// The versions just before and just after this time.
+    fn neighbours(&self, place: &Place, kept: &Entry, when: Timestamp) -> Result<Vec<Fingerprint>> {
         let mut versions = self.spool.versions(place)?;
         versions.sort_by_key(|version| version.when);
         let behind = versions.partition_point(|version| version.when <= when);
@@ -272,15 +279,15 @@ impl Import<'_> {
         let mut likes = Vec::new();
         for version in near.filter_map(|index| versions.get(index)) {
             let found = self.spool.version(place, version.stored)?.found();
-            likes.extend(found.as_ref().map(Likeness::of));
+            likes.extend(found.as_ref().map(Fingerprint::of));
         }
         if behind == versions.len() {
-            likes.push(Likeness::of(kept));
+            likes.push(Fingerprint::of(kept));
         }
         Ok(likes)
     }
 
-    /// Copies a body to its end; or says what is wrong with it.
+    /// Copies a body to its end, or returns the fault in it.
     fn copy(&self, mut body: impl Read, sink: &mut Sink) -> Result<Result<u64, Reason>> {
         let (mut length, mut piece) = (0_u64, vec![0; PIECE]);
         loop {
@@ -288,9 +295,9 @@ impl Import<'_> {
                 Ok(0) => return Ok(Ok(length)),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => match judge(error) {
-                    Trouble::Archive(reason) => return Ok(Err(reason)),
-                    Trouble::Disk(error) => {
+                Err(error) => match classify_error(error) {
+                    ReadFault::Archive(reason) => return Ok(Err(reason)),
+                    ReadFault::Disk(error) => {
                         return Err(Error::disk("read", self.spool.root(), error));
                     }
                 },
@@ -309,7 +316,7 @@ impl Import<'_> {
     }
 }
 
-/// A kept body, read from its beginning to its end.
+/// Reads a stored body sequentially.
 pub(crate) struct EntryBody {
     body: Verified,
     offset: u64,
@@ -332,7 +339,7 @@ impl Read for EntryBody {
     }
 }
 
-/// What was asked, where the archive does not tell.
+/// The assumed request, if the archive has none.
 fn plain_request(url: &CanonicalUrl) -> Vec<u8> {
     let (target, host) = (url.path_and_arguments(), url.host_port());
     format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes()

@@ -1,4 +1,4 @@
-//! Requests of an archive: on the queue, and off it when they are answered.
+//! Queues the requests of an archive, and removes answered ones from the queue.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,12 +12,12 @@ use wwwoffle_url::CanonicalUrl;
 use super::Import;
 use crate::detect::Kind;
 use crate::error::Result;
-use crate::item::Waiting;
+use crate::item::QueuedRequest;
 use crate::refusal::Reason;
 
 impl Import<'_> {
-    /// Puts a request on the queue.
-    pub(super) fn queue(&mut self, waiting: Waiting) -> Result<Result<(), Reason>> {
+    /// Adds a request to the queue.
+    pub(super) fn queue(&mut self, waiting: QueuedRequest) -> Result<Result<(), Reason>> {
         let outgoing = match self.outgoing(waiting) {
             Ok(outgoing) => outgoing,
             Err(reason) => return Ok(Err(reason)),
@@ -37,15 +37,15 @@ impl Import<'_> {
         Ok(Ok(()))
     }
 
-    /// Monitors a page, unless it is monitored already.
+    /// Monitors a page, unless it is already monitored.
     pub(super) fn monitor(
         &mut self,
-        waiting: Waiting,
+        waiting: QueuedRequest,
         schedule: Schedule,
     ) -> Result<Result<(), Reason>> {
         let mut request = match self.outgoing(waiting) {
             Ok(request) if request.kind == RequestKind::Page => request,
-            Ok(_) => return Ok(Err("a form is not sent on a schedule".into())),
+            Ok(_) => return Ok(Err("forms cannot be monitored".into())),
             Err(reason) => return Ok(Err(reason)),
         };
         request.kind = RequestKind::Monitored;
@@ -59,7 +59,7 @@ impl Import<'_> {
             self.report.monitored += 1;
             return Ok(Ok(()));
         }
-        // It was looked at then.
+        // It was fetched at that time.
         let monitor = Monitor { last_run: Some(request.queued), request, schedule, versions: 0 };
         match monitors.set(&monitor) {
             Ok(Set::New | Set::Changed) => self.report.monitored += 1,
@@ -73,17 +73,17 @@ impl Import<'_> {
         Ok(Ok(()))
     }
 
-    fn outgoing(&self, waiting: Waiting) -> Result<Outgoing, Reason> {
-        let Waiting { url, head, body, when, page, recursion } = waiting;
-        // The spool of 2.9 is the user's own. A bundle comes from anybody: it may neither send secrets of its
-        // own nor reach what this machine alone can.
+    fn outgoing(&self, waiting: QueuedRequest) -> Result<Outgoing, Reason> {
+        let QueuedRequest { url, head, body, when, page, recursion } = waiting;
+        // A spool of 2.9 belongs to the user. A bundle may come from a stranger: its requests must
+        // not carry their own secrets, and must not reach addresses that only this machine can.
         let is_own = self.kind == Kind::Classic;
         let (kind, key) = match head.method.as_str() {
             "GET" if body.is_empty() => (RequestKind::Page, url.clone()),
-            // A form is sent by whoever has filled it in, and by nobody else in their name.
-            "POST" if !is_own => return Err("forms do not travel".into()),
+            // Only the person who filled in a form may send it.
+            "POST" if !is_own => return Err("forms of an archive are not sent".into()),
             "POST" => (RequestKind::Post, url.with_post(&Sha256::digest(&body).into())),
-            _ => return Err("it is neither a GET nor a form".into()),
+            _ => return Err("it is neither a GET nor a POST".into()),
         };
         let secrets = if is_own { secrets(&url, &head) } else { Vec::new() };
         let mut request =
@@ -99,8 +99,8 @@ impl Import<'_> {
         Ok(request)
     }
 
-    /// Takes a request off the queue that an answer has come to since.
-    pub(super) fn answers(&mut self, url: &CanonicalUrl, when: Timestamp) -> Result<()> {
+    /// Removes a queued request that the response has answered.
+    pub(super) fn remove_answered(&mut self, url: &CanonicalUrl, when: Timestamp) -> Result<()> {
         let (queue, key) = (self.spool.queue(), Place::of(url).key());
         let Some(summary) = queue.summary(&key).filter(|summary| summary.queued <= when) else {
             return Ok(());
@@ -109,7 +109,7 @@ impl Import<'_> {
             return Ok(());
         }
         let Some(request) = queue.get(&key)? else { return Ok(()) };
-        // With a cookie or a password the answer would have been another.
+        // A request with a cookie or password would have had another response.
         if request.secrets == Secrets::None && queue.finish(&request)? == Finished::Gone {
             self.report.answered += 1;
         }
@@ -117,7 +117,7 @@ impl Import<'_> {
     }
 }
 
-/// The fields that only the origin may see, as lines; a login in the URL is one of them.
+/// The secret fields as lines, including a login in the URL.
 fn secrets(url: &CanonicalUrl, head: &crate::head::RequestHead) -> Vec<u8> {
     let mut lines = Vec::new();
     for (name, field) in [("Cookie", "cookie"), ("Authorization", "authorization")] {

@@ -1,4 +1,4 @@
-//! What comes to a place while an archive has its answer for it still under way.
+//! Responses that are stored at a place during an import of the same place.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,19 +8,19 @@ use wwwoffle_spool::{Entry, NewEntry, Options, Place, Spool, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::elsewhere::Budget;
-use super::{Import, ImportOptions, MAX_BODY, Plainly, Private};
+use super::{Import, ImportOptions, MAX_BODY, PersonalOwner, PlainPlacement};
 use crate::detect::Kind;
-use crate::head::AnswerHead;
-use crate::item::{Body, Exchange, What};
+use crate::head::ResponseHead;
+use crate::item::{Body, Exchange, ItemContent};
 use crate::report::Report;
 
 const URL: &str = "http://a.example/";
 const BODY: &[u8] = b"archived";
 
-/// A body at whose first byte something else happens.
-struct Meanwhile<F: FnOnce()>(Option<F>, &'static [u8]);
+/// A body that triggers an action when its first byte is read.
+struct ActionDuringRead<F: FnOnce()>(Option<F>, &'static [u8]);
 
-impl<F: FnOnce()> Read for Meanwhile<F> {
+impl<F: FnOnce()> Read for ActionDuringRead<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(happens) = self.0.take() {
             happens();
@@ -41,7 +41,7 @@ fn options(replace: bool) -> ImportOptions {
     ImportOptions {
         replace,
         dry_run: false,
-        private: Private::Owner("local".to_owned()),
+        private: PersonalOwner::Owner("local".to_owned()),
         max_body: MAX_BODY,
         scheme: "https".to_owned(),
         local: LocalHost::default(),
@@ -49,27 +49,28 @@ fn options(replace: bool) -> ImportOptions {
     }
 }
 
-/// An answer of the network: its status, and the second it came at.
+/// Stores a response from the network with a status and a time in seconds.
 fn live(spool: &Spool, place: &Place, status: u16, second: i64, body: &[u8]) {
     let when = jiff::Timestamp::from_second(second).unwrap();
     let (head, request) =
-        (AnswerHead::made(status, "OK").bytes(), b"GET / HTTP/1.1\r\n\r\n".to_vec());
+        (ResponseHead::synthetic(status, "OK").bytes(), b"GET / HTTP/1.1\r\n\r\n".to_vec());
     let new = NewEntry { asked: when, when, head, request, connection: None };
     let mut writer = spool.begin(place, new).unwrap();
     writer.write(body).unwrap();
     writer.finish(None).unwrap();
 }
 
-/// Imports an answer of second 50, while `happens`.
+/// Imports a response of second 50 and calls `happens` during the import.
 fn import(spool: &Spool, is_private: bool, replace: bool, happens: impl FnOnce()) -> Report {
     let options = options(replace);
     let (kind, budget, report) = (Kind::Warc, Budget::of(0), Report::default());
-    let mut import = Import { spool, placing: &Plainly, options: &options, kind, report, budget };
-    let body = Body::Here(Box::new(Meanwhile(Some(happens), BODY)));
+    let mut import =
+        Import { spool, placing: &PlainPlacement, options: &options, kind, report, budget };
+    let body = Body::Here(Box::new(ActionDuringRead(Some(happens), BODY)));
     let when = jiff::Timestamp::from_second(50).unwrap();
-    let head = AnswerHead::made(200, "OK");
+    let head = ResponseHead::synthetic(200, "OK");
     let exchange = Exchange { url: url(), when, head, request: None, is_private, body };
-    import.take(URL, What::Exchange(Box::new(exchange))).unwrap();
+    import.take(URL, ItemContent::Exchange(Box::new(exchange))).unwrap();
     import.report
 }
 
@@ -88,7 +89,7 @@ fn spool(versions: usize) -> (tempfile::TempDir, Spool) {
     (folder, spool)
 }
 
-fn at(spool: &Spool, place: &Place) -> String {
+fn entry_at(spool: &Spool, place: &Place) -> String {
     let found = spool.entries(place).unwrap().found;
     text(found.into_iter().find(|entry| entry.place() == place))
 }
@@ -96,14 +97,14 @@ fn at(spool: &Spool, place: &Place) -> String {
 #[test]
 fn what_comes_meanwhile_is_judged_like_what_was_there() {
     let place = Place::of(&url());
-    // What was there, what comes meanwhile, whether it is to be replaced; then what is there, how many are
-    // kept, kept as older, were there, outdated, worse.
+    // The stored response, the one arriving during the import, whether to replace; then the
+    // expected result and the counts: kept, older, same, outdated, worse.
     for (before, meanwhile, replace, want, counts) in [
         (None, None, false, "archived", [1, 0, 0, 0, 0]),
         (None, Some((200, 60)), false, "live", [0, 1, 0, 0, 0]),
         (Some((200, 40)), Some((200, 60)), false, "live", [0, 1, 0, 0, 0]),
         (None, Some((200, 45)), false, "archived", [1, 0, 0, 0, 0]),
-        // A page wins over an error that came later.
+        // A page wins over a later error.
         (None, Some((404, 60)), false, "archived", [1, 0, 0, 0, 0]),
         (Some((404, 40)), Some((200, 60)), false, "live", [0, 1, 0, 0, 0]),
         (Some((200, 40)), Some((200, 60)), true, "archived", [1, 0, 0, 0, 0]),
@@ -118,7 +119,7 @@ fn what_comes_meanwhile_is_judged_like_what_was_there() {
         let report = import(&spool, false, replace, || put(meanwhile, b"live"));
         let told = [report.kept, report.older, report.same, report.outdated, report.worse];
         let what = format!("{before:?}, {meanwhile:?}, {replace}");
-        assert_eq!((at(&spool, &place).as_str(), told), (want, counts), "{what}");
+        assert_eq!((entry_at(&spool, &place).as_str(), told), (want, counts), "{what}");
         spool.flush().unwrap();
         let versions = spool.versions(&place).unwrap();
         let texts: Vec<_> = versions
@@ -146,7 +147,7 @@ fn where_no_versions_are_kept_what_came_meanwhile_stays() {
     let place = Place::of(&url());
     let (_folder, spool) = spool(0);
     let report = import(&spool, false, false, || live(&spool, &place, 200, 60, b"live"));
-    assert_eq!((at(&spool, &place).as_str(), report.outdated), ("live", 1), "{report:?}");
+    assert_eq!((entry_at(&spool, &place).as_str(), report.outdated), ("live", 1), "{report:?}");
 }
 
 #[test]
@@ -155,8 +156,8 @@ fn what_is_ones_own_hides_nothing_that_comes_for_everyone_meanwhile() {
     let (_folder, spool) = spool(3);
     let report = import(&spool, true, false, || live(&spool, &everyones, 200, 60, b"live"));
     assert_eq!((report.kept, report.outdated), (0, 1), "{report:?}");
-    assert_eq!(at(&spool, &own()), "nothing");
-    // And one's own newer answer stays when an older one comes for everyone.
+    assert_eq!(entry_at(&spool, &own()), "nothing");
+    // A newer personal response stays when an older shared one is imported.
     let report = import(&spool, false, true, || live(&spool, &own(), 200, 70, b"own"));
-    assert_eq!((report.kept, at(&spool, &own()).as_str()), (1, "own"), "{report:?}");
+    assert_eq!((report.kept, entry_at(&spool, &own()).as_str()), (1, "own"), "{report:?}");
 }

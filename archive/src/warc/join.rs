@@ -1,50 +1,50 @@
-//! Which requests an archive has, and which bodies others refer to: what is learnt before it is read.
+//! First pass over an archive: its requests, and the bodies that other records refer to.
 //!
-//! A request may stand anywhere in an archive, and it decides whose its answer is. So the records are
-//! gone through once for the requests alone. What is remembered of each is small, and of very many the
-//! rest is counted as private.
+//! A request may be anywhere in an archive and determines the owner of its response, so a first
+//! pass reads only the requests. Little is remembered of each. Beyond the limit, responses count as
+//! personal.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Read};
 
 use sha2::{Digest as _, Sha256};
 
-use super::record::{Found, Header, Records, bare};
+use super::record::{Header, NextRecord, Records, bare};
 use crate::head::{self, RequestHead};
-use crate::refusal::{Trouble, judge};
+use crate::refusal::{ReadFault, classify_error};
 
-/// As many requests of an archive are remembered.
+/// How many requests of an archive are remembered.
 const MAX_REQUESTS: usize = 400_000;
 
-/// So many bytes of their heads are, without what the spool does not take.
+/// How many bytes of request heads are remembered, without their secret fields.
 const MAX_HEADS: usize = 24 << 20;
 
-/// As many bodies that others refer to are remembered.
+/// How many referenced bodies are remembered.
 const MAX_REFERS: usize = 400_000;
 
-/// The longest body of a form that is read for its digest, in bytes.
+/// The longest form body that is digested, in bytes.
 const MAX_FORM: u64 = 64 << 20;
 
-/// What is known of the requests of an archive.
+/// The requests of an archive.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     known: Vec<Request>,
     by: HashMap<u128, usize>,
     heads: usize,
-    /// There are more than are remembered.
+    /// More requests exist than are remembered.
     pub(crate) are_more: bool,
-    /// The records that revisits refer to, by their ids and by their digests.
+    /// The records that revisits refer to, by id and by digest.
     referred: HashSet<u128>,
 }
 
-/// What is known of one request.
+/// The remembered properties of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) is_private: bool,
-    /// Without it the answer to a form has no key.
+    /// The digest of a form body. Without it, the response to the form has no key.
     pub(crate) body: Option<[u8; 32]>,
-    /// As the spool takes it, unless there was no room for it.
+    /// The head without secrets, unless the limit was reached.
     head: Option<Box<[u8]>>,
 }
 
@@ -57,24 +57,24 @@ pub(crate) enum Method {
 }
 
 impl Requests {
-    /// Goes through the records. What is wrong with them is told when they are read for good.
+    /// Reads all records. Errors are reported by the second pass.
     pub(crate) fn read(input: impl BufRead) -> io::Result<Self> {
         let mut requests = Self::default();
-        match requests.read_all(Records::new(input)).map_err(judge) {
+        match requests.read_all(Records::new(input)).map_err(classify_error) {
             Ok(()) => Ok(requests),
-            // Where it is damaged the second reading ends as well, and tells why. What stands behind
-            // that is not known.
-            Err(Trouble::Archive(_)) => Ok(Self { are_more: true, ..requests }),
-            Err(Trouble::Disk(error)) => Err(error),
+            // The second pass also stops at the damage and reports it. Requests after it are
+            // unknown.
+            Err(ReadFault::Archive(_)) => Ok(Self { are_more: true, ..requests }),
+            Err(ReadFault::Disk(error)) => Err(error),
         }
     }
 
     fn read_all<R: BufRead>(&mut self, mut records: Records<R>) -> io::Result<()> {
         loop {
             match records.next()? {
-                Found::End => return Ok(()),
-                Found::Rubbish(_) => {}
-                Found::Record(header) => match header.kind() {
+                NextRecord::End => return Ok(()),
+                NextRecord::Rubbish(_) => {}
+                NextRecord::Record(header) => match header.kind() {
                     "request" => self.take(&header, &mut records)?,
                     "revisit" => self.refer(&header),
                     _ => {}
@@ -91,7 +91,7 @@ impl Requests {
         let mut block = records.block();
         let head = head::read(&mut block).ok();
         let Some(head) = head.and_then(|head| RequestHead::parse(&head).ok()) else {
-            // What it had of secrets is not known.
+            // Its secrets are unknown.
             let (method, is_private) = (Method::Get, true);
             self.add(header, Request { method, is_private, body: None, head: None });
             return Ok(());
@@ -123,7 +123,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Remembers one under all its names.
+    /// Remembers a request under all its identifiers.
     fn add(&mut self, header: &Header, request: Request) {
         let index = self.known.len();
         self.known.push(request);
@@ -142,7 +142,7 @@ impl Requests {
         }
     }
 
-    /// The request that a record is the answer to.
+    /// The request that a record answers.
     pub(crate) fn of(&self, header: &Header) -> Option<&Request> {
         let ids = header.all("WARC-Concurrent-To").chain(header.all("WARC-Record-ID"));
         let moment = header.get("WARC-Date").map(|date| of_moment(header.target(), date));
@@ -150,20 +150,20 @@ impl Requests {
         names.find_map(|name| self.known.get(*self.by.get(&name)?))
     }
 
-    /// The names under which others refer to a record, if any do.
+    /// The references to a record, if there are any.
     pub(crate) fn referred(&self, header: &Header) -> Vec<u128> {
         names(header).filter(|name| self.referred.contains(name)).collect()
     }
 }
 
 impl Request {
-    /// Its head, without secrets.
+    /// The request head without secrets.
     pub(crate) fn head(&self) -> Option<RequestHead> {
         RequestHead::parse(self.head.as_deref()?).ok()
     }
 }
 
-/// What a record is referred to by.
+/// The references that may name a record.
 fn names(header: &Header) -> impl Iterator<Item = u128> {
     let id = header.get("WARC-Record-ID").map(of_id);
     id.into_iter().chain(header.get("WARC-Payload-Digest").map(of_digest))
@@ -181,8 +181,8 @@ fn of_moment(url: &str, date: &str) -> u128 {
     short(&[b"moment ", url.as_bytes(), b" ", date.as_bytes()])
 }
 
-/// A name in little memory. Two that are the same by chance are not met, and two that are so on purpose
-/// join only what one archive has made to look alike.
+/// A reference in 16 bytes. Accidental collisions do not occur in practice; deliberate ones only
+/// affect the archive that contains them.
 fn short(pieces: &[&[u8]]) -> u128 {
     let mut hasher = Sha256::new();
     for piece in pieces {
@@ -196,7 +196,7 @@ fn short(pieces: &[&[u8]]) -> u128 {
 mod tests {
     use super::*;
 
-    /// Sixty megabytes of cookies do not stay in memory.
+    /// Sixty megabytes of cookies are not kept in memory.
     #[test]
     fn what_is_remembered_of_a_request_has_no_secrets() {
         let head = format!(

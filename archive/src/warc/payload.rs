@@ -1,34 +1,34 @@
-//! The body of a response record: its transfer coding undone, its digests compared.
+//! Reads the body of a response record: decodes the transfer coding and verifies digests.
 
 use std::io::{self, BufRead, Read};
 
 use super::record::Header;
 use crate::chunked::Chunked;
 use crate::digest::{Digest, Hasher};
-use crate::head::AnswerHead;
+use crate::head::ResponseHead;
 use crate::refusal::Reason;
 
-/// Reads a body. The read that finds its end fails if anything of it is not as it was said.
+/// Reads a body. The read at its end fails if length or digests do not match.
 pub(crate) struct Payload<R> {
-    chunked: Option<Chunked<Hashed<R>>>,
-    plain: Option<Hashed<R>>,
-    /// Of what comes out of the chunks.
+    chunked: Option<Chunked<HashingReader<R>>>,
+    plain: Option<HashingReader<R>>,
+    /// The digest of the decoded chunks.
     undone: Option<Hasher>,
     digests: Digests,
-    /// What the head says.
+    /// The length in the head.
     length: Option<u64>,
     read: u64,
     is_done: bool,
 }
 
-/// Takes the digests of what passes.
-struct Hashed<R> {
+/// Computes digests of the bytes read.
+struct HashingReader<R> {
     input: R,
     payload: Option<Hasher>,
     block: Option<Hasher>,
 }
 
-/// What a record says its digests are.
+/// The digests in a record header.
 pub(crate) struct Digests {
     pub(crate) payload: Option<Digest>,
     pub(crate) block: Option<Digest>,
@@ -42,10 +42,10 @@ impl Digests {
 }
 
 impl<R: BufRead> Payload<R> {
-    /// What follows the head of an answer; `head_bytes` are part of the block.
+    /// The body after a response head; `head_bytes` belong to the block.
     pub(crate) fn of_answer(
         input: R,
-        head: &AnswerHead,
+        head: &ResponseHead,
         head_bytes: &[u8],
         digests: Digests,
     ) -> Self {
@@ -68,8 +68,11 @@ impl<R: BufRead> Payload<R> {
     ) -> Self {
         let hasher =
             |digest: &Option<Digest>| digest.as_ref().map(|digest| digest.algorithm.hasher());
-        let mut content =
-            Hashed { input, payload: hasher(&digests.payload), block: hasher(&digests.block) };
+        let mut content = HashingReader {
+            input,
+            payload: hasher(&digests.payload),
+            block: hasher(&digests.block),
+        };
         if let Some(hasher) = &mut content.block {
             hasher.update(before);
         }
@@ -79,15 +82,15 @@ impl<R: BufRead> Payload<R> {
         Self { chunked, plain, undone, digests, length, read: 0, is_done: false }
     }
 
-    /// Compares what was read with what was said.
+    /// Compares length and digests.
     fn finish(&mut self) -> Result<(), io::Error> {
         if self.length.is_some_and(|length| length != self.read) {
-            return Err(Reason::from("its body is not as long as its Content-Length says").into());
+            return Err(Reason::from("the length of its body differs from Content-Length").into());
         }
         let mut piece = [0; 4 << 10];
         let hashed = match (&mut self.chunked, &mut self.plain) {
             (Some(chunked), _) => {
-                // What stands behind the last chunk is part of the block.
+                // Bytes after the last chunk belong to the block.
                 while chunked.input().read(&mut piece)? > 0 {}
                 chunked.input()
             }
@@ -98,14 +101,14 @@ impl<R: BufRead> Payload<R> {
         if let (Some(digest), Some(hasher)) = (&self.digests.block, block)
             && !digest.is(hasher)
         {
-            return Err(Reason::from("its WARC-Block-Digest is another").into());
+            return Err(Reason::from("its WARC-Block-Digest does not match").into());
         }
-        // Some take it of the chunks, others of what is in them.
+        // Some tools digest the chunked body, others the decoded one.
         if let (Some(digest), Some(hasher)) = (&self.digests.payload, payload)
             && !digest.is(hasher)
             && !self.undone.take().is_some_and(|undone| digest.is(undone))
         {
-            return Err(Reason::from("its WARC-Payload-Digest is another").into());
+            return Err(Reason::from("its WARC-Payload-Digest does not match").into());
         }
         Ok(())
     }
@@ -134,13 +137,13 @@ impl<R: BufRead> Read for Payload<R> {
     }
 }
 
-impl<R: BufRead> BufRead for Hashed<R> {
+impl<R: BufRead> BufRead for HashingReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.input.fill_buf()
     }
 
     fn consume(&mut self, count: usize) {
-        // It is there still: whoever consumes it was given it.
+        // The buffer is still available: the caller consumes what it was given.
         if let Ok(there) = self.input.fill_buf() {
             let passed = there.get(..count).unwrap_or(there);
             for hasher in [&mut self.payload, &mut self.block].into_iter().flatten() {
@@ -151,7 +154,7 @@ impl<R: BufRead> BufRead for Hashed<R> {
     }
 }
 
-impl<R: BufRead> Read for Hashed<R> {
+impl<R: BufRead> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let there = self.input.fill_buf()?;
         let count = there.len().min(buffer.len());

@@ -1,4 +1,4 @@
-//! The records of a WARC file, 1.0 or 1.1, one after the other.
+//! The records of a WARC file, version 1.0 or 1.1, in sequence.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,21 +7,21 @@ use jiff::Timestamp;
 use crate::chunked::read_line;
 use crate::refusal::Reason;
 
-/// The longest header of a record, in bytes.
+/// The longest record header, in bytes.
 const MAX_HEADER: usize = 128 << 10;
 
-/// The most fields of one.
+/// The most fields in a header.
 const MAX_FIELDS: usize = 200;
 
-/// Bytes that are passed over at once.
+/// How many bytes are skipped at once.
 const PIECE: usize = 64 << 10;
 
 /// Reads records.
 pub(crate) struct Records<R> {
     input: R,
-    /// What of the block of the last record is not read.
+    /// The unread bytes of the last record's block.
     left: u64,
-    /// The first line of a record was read.
+    /// The first line of a record has been read.
     is_at_record: bool,
 }
 
@@ -29,20 +29,20 @@ pub(crate) struct Records<R> {
 #[derive(Debug)]
 pub(crate) struct Header {
     fields: Vec<(String, String)>,
-    /// Of its block, in bytes.
+    /// The length of the block, in bytes.
     pub(crate) length: u64,
 }
 
-/// What stands where a record is to be.
+/// The result of reading a record.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum NextRecord {
     Record(Header),
-    /// No record; the next one is looked for behind it.
+    /// Not a record; the search continues after it.
     Rubbish(Reason),
     End,
 }
 
-/// The block of a record. That it ends before its length is an error.
+/// The block of a record. It is an error if it ends early.
 #[derive(Debug)]
 pub(crate) struct Block<'a, R> {
     input: &'a mut R,
@@ -54,8 +54,8 @@ impl<R: BufRead> Records<R> {
         Self { input, left: 0, is_at_record: false }
     }
 
-    /// The next record. What is not read of the last one is passed over.
-    pub(crate) fn next(&mut self) -> io::Result<Found> {
+    /// Reads the next record and skips the rest of the last one.
+    pub(crate) fn next(&mut self) -> io::Result<NextRecord> {
         self.pass()?;
         if std::mem::take(&mut self.is_at_record) {
             return self.header();
@@ -65,7 +65,7 @@ impl<R: BufRead> Records<R> {
             line.clear();
             let is_line = read_line(&mut self.input, &mut line, MAX_HEADER)?;
             if line.is_empty() {
-                return Ok(Found::End);
+                return Ok(NextRecord::End);
             }
             if line.starts_with(b"WARC/") && is_line {
                 return self.header();
@@ -76,13 +76,13 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// The block of the record that came last.
+    /// The block of the last record.
     pub(crate) fn block(&mut self) -> Block<'_, R> {
         Block { input: &mut self.input, left: &mut self.left }
     }
 
-    /// Passes over what is no record, up to a line that begins one.
-    fn search(&mut self) -> io::Result<Found> {
+    /// Skips bytes between records, up to the first line of one.
+    fn search(&mut self) -> io::Result<NextRecord> {
         let (mut line, mut begins_line) = (Vec::new(), true);
         loop {
             line.clear();
@@ -90,27 +90,29 @@ impl<R: BufRead> Records<R> {
             let is_record = is_line && begins_line && line.starts_with(b"WARC/1.");
             if line.is_empty() || is_record {
                 self.is_at_record = is_record;
-                return Ok(Found::Rubbish("what stands between two records is none".into()));
+                return Ok(NextRecord::Rubbish(
+                    "there are invalid bytes between two records".into(),
+                ));
             }
             begins_line = is_line;
         }
     }
 
-    fn header(&mut self) -> io::Result<Found> {
+    fn header(&mut self) -> io::Result<NextRecord> {
         let (mut fields, mut used): (Vec<(String, String)>, usize) = (Vec::new(), 0);
         loop {
             let mut line = Vec::new();
             let is_line = read_line(&mut self.input, &mut line, MAX_HEADER - used)?;
             used += line.len();
             if !is_line {
-                return Ok(Found::Rubbish("a record has a header without an end".into()));
+                return Ok(NextRecord::Rubbish("the header of a record is incomplete".into()));
             }
             let text = String::from_utf8_lossy(&line);
             if text.trim().is_empty() {
                 break;
             }
             if fields.len() >= MAX_FIELDS {
-                return Ok(Found::Rubbish("a record has more than 200 fields".into()));
+                return Ok(NextRecord::Rubbish("a record has more than 200 fields".into()));
             }
             match (text.split_once(':'), fields.last_mut()) {
                 (_, Some((_, value))) if text.starts_with([' ', '\t']) => {
@@ -125,13 +127,13 @@ impl<R: BufRead> Records<R> {
         }
         let mut header = Header { fields, length: 0 };
         let Some(length) = header.get("Content-Length").and_then(|text| text.parse().ok()) else {
-            return Ok(Found::Rubbish("a record has no length".into()));
+            return Ok(NextRecord::Rubbish("a record has no length".into()));
         };
         (header.length, self.left) = (length, length);
-        Ok(Found::Record(header))
+        Ok(NextRecord::Record(header))
     }
 
-    /// Passes over what is left of a block.
+    /// Skips the rest of a block.
     fn pass(&mut self) -> io::Result<()> {
         while self.left > 0 {
             let mut block = self.block();
@@ -149,7 +151,7 @@ impl<R: BufRead> BufRead for Block<'_, R> {
         }
         let there = self.input.fill_buf()?;
         if there.is_empty() {
-            // What follows is nowhere, and is not looked for again.
+            // The rest is missing; do not look for it again.
             *self.left = 0;
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -175,7 +177,7 @@ impl<R: BufRead> Read for Block<'_, R> {
 }
 
 impl Header {
-    /// The value of a field; the first, if there are more.
+    /// The first value of a field.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
@@ -186,31 +188,31 @@ impl Header {
         self.fields.iter().filter(is_named).map(|(_, value)| value.as_str())
     }
 
-    /// What the record is.
+    /// The record type.
     pub(crate) fn kind(&self) -> &str {
         self.get("WARC-Type").unwrap_or_default()
     }
 
-    /// The URL that it is about. Some write it as an id, in angle brackets.
+    /// The URL that the record is about. Some tools write it in angle brackets.
     pub(crate) fn target(&self) -> &str {
         bare(self.get("WARC-Target-URI").unwrap_or_default())
     }
 
-    /// When it was made.
+    /// When the record was made.
     pub(crate) fn date(&self) -> Result<Timestamp, Reason> {
         let text = self.get("WARC-Date").ok_or("has no date")?;
-        let time: Timestamp = text.parse().map_err(|_| "has a date that is none")?;
+        let time: Timestamp = text.parse().map_err(|_| "has an invalid date")?;
         if time < Timestamp::UNIX_EPOCH { Err("has a date before 1970".into()) } else { Ok(time) }
     }
 
-    /// The media type of the block, without parameters, in lower case.
+    /// The media type of the block, in lower case without parameters.
     pub(crate) fn content_type(&self) -> String {
         let value = self.get("Content-Type").unwrap_or_default();
         value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
 }
 
-/// What stands in angle brackets.
+/// Removes angle brackets.
 pub(crate) fn bare(text: &str) -> &str {
     text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(text)
 }
@@ -224,14 +226,14 @@ mod tests {
         let mut told = Vec::new();
         loop {
             match records.next() {
-                Ok(Found::Record(header)) => {
+                Ok(NextRecord::Record(header)) => {
                     let mut block = String::new();
                     let read = records.block().read_to_string(&mut block);
                     let end = read.err().map_or(String::new(), |error| format!(" {error}"));
                     told.push(format!("{} {} {block}{end}", header.kind(), header.target()));
                 }
-                Ok(Found::Rubbish(reason)) => told.push(reason.to_string()),
-                Ok(Found::End) => return told,
+                Ok(NextRecord::Rubbish(reason)) => told.push(reason.to_string()),
+                Ok(NextRecord::End) => return told,
                 Err(error) => panic!("{error}"),
             }
         }
@@ -251,7 +253,7 @@ mod tests {
     fn what_is_damaged_is_passed_over() {
         let good = "WARC/1.0\r\nWARC-Type: x\r\nContent-Length: 1\r\n\r\na\r\n\r\n";
         for (bad, why) in [
-            ("rubbish\r\nmore\r\n", "what stands between"),
+            ("rubbish\r\nmore\r\n", "invalid bytes between"),
             ("WARC/1.0\r\nWARC-Type: x\r\n\r\n", "no length"),
             ("WARC/1.0\r\nContent-Length: -1\r\n\r\n", "no length"),
         ] {
@@ -262,6 +264,6 @@ mod tests {
         let cut = read(&good.as_bytes()[..good.len() - 5]);
         assert!(cut[0].contains("end of file") || cut[0].contains("unexpected"), "{cut:?}");
         let endless = [b"WARC/1.0\r\n".to_vec(), vec![b'a'; 1 << 20]].concat();
-        assert!(read(&endless)[0].contains("without an end"));
+        assert!(read(&endless)[0].contains("incomplete"));
     }
 }

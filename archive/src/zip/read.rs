@@ -10,7 +10,7 @@ use crate::expand;
 use crate::files::FileReader;
 use crate::refusal::Reason;
 
-/// The record that ends a ZIP is within so many bytes of its end: its own 22, and a comment.
+/// The end record lies within this distance of the end: its own 22 bytes and a comment.
 const END_WITHIN: u64 = 22 + (64 << 10);
 
 const END: [u8; 4] = *b"PK\x05\x06";
@@ -19,15 +19,15 @@ const LARGE_END: [u8; 4] = *b"PK\x06\x06";
 const ENTRY: [u8; 4] = *b"PK\x01\x02";
 const LOCAL: [u8; 4] = *b"PK\x03\x04";
 
-/// The id of the extra field with large numbers.
+/// The id of the ZIP64 extra field.
 const LARGE: u16 = 1;
 
-/// The directory, read from its beginning.
+/// The central directory, read sequentially.
 pub(crate) struct Directory {
     file: FileReader,
     entries: BufReader<FileReader>,
     left: u64,
-    /// Bytes of the file that no member before has.
+    /// Bytes of the file that no member so far has claimed.
     unclaimed: u64,
 }
 
@@ -43,15 +43,15 @@ pub(crate) struct Member {
     offset: u64,
 }
 
-/// What a member holds.
-pub(crate) struct Content {
+/// The decompressed contents of a member.
+pub(crate) struct MemberContent {
     input: Box<dyn Read>,
     crc: crc32fast::Hasher,
     expected: (u64, u32),
     read: u64,
 }
 
-/// Numbers, taken from the front.
+/// Reads little-endian numbers from the front.
 struct Numbers<'a>(&'a [u8]);
 
 impl Numbers<'_> {
@@ -79,7 +79,7 @@ fn damaged() -> io::Error {
 }
 
 impl Directory {
-    /// Finds the directory of a ZIP.
+    /// Finds the central directory.
     pub(crate) fn open(file: &FileReader) -> io::Result<Self> {
         let from = file.len().saturating_sub(END_WITHIN);
         let end = file.part(from, END_WITHIN).small(END_WITHIN)?.unwrap_or_default();
@@ -131,25 +131,25 @@ impl Directory {
             offset: offset.into(),
         };
         member.enlarge(&extra)?;
-        // A short file in which each of many members is the whole of it would be read as often.
+        // Otherwise a short file with many overlapping members would be read again and again.
         let unclaimed = self.unclaimed.checked_sub(member.packed);
         self.unclaimed = unclaimed.ok_or_else(|| Reason::from("its members overlap"))?;
         Ok(Some(member))
     }
 
-    /// What a member holds, and the fields of its own header.
-    pub(crate) fn content(&self, member: &Member) -> io::Result<(Content, Vec<u8>)> {
+    /// The contents of a member, and the extra field of its local header.
+    pub(crate) fn content(&self, member: &Member) -> io::Result<(MemberContent, Vec<u8>)> {
         let (data, extra) = self.data(member)?;
         let input: Box<dyn Read> = match member.method {
             0 => Box::new(data.buffered()),
             8 => expand::deflate(data),
-            _ => return Err(Reason::from("it is compressed in a way that is not read").into()),
+            _ => return Err(Reason::from("its compression method is not supported").into()),
         };
         let crc = crc32fast::Hasher::new();
-        Ok((Content { input, crc, expected: (member.size, member.crc), read: 0 }, extra))
+        Ok((MemberContent { input, crc, expected: (member.size, member.crc), read: 0 }, extra))
     }
 
-    /// Where a member lies that is not compressed.
+    /// The range of a member, if it is not compressed.
     pub(crate) fn stored(&self, member: &Member) -> io::Result<Option<FileReader>> {
         Ok(if member.method == 0 { Some(self.data(member)?.0) } else { None })
     }
@@ -186,12 +186,12 @@ fn large_end(file: &FileReader, locator: &[u8]) -> io::Result<(u64, u64, u64)> {
 }
 
 impl Member {
-    /// Takes the numbers that have no room where they stood of old.
+    /// Applies the ZIP64 values, which replace numbers that do not fit.
     fn enlarge(&mut self, mut extra: &[u8]) -> Result<(), Reason> {
         while extra.len() >= 4 {
             let mut numbers = Numbers(extra);
             let (id, length) = (numbers.two()?, usize::from(numbers.two()?));
-            // What HTTrack writes there is no list of fields.
+            // The extra field of HTTrack is not a list of fields.
             let Some(field) = numbers.0.get(..length) else { return Ok(()) };
             if id == LARGE {
                 let mut numbers = Numbers(field);
@@ -207,7 +207,7 @@ impl Member {
     }
 }
 
-impl Read for Content {
+impl Read for MemberContent {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -219,7 +219,7 @@ impl Read for Content {
         let is_wrong = self.read > size
             || (read == 0 && (self.read, self.crc.clone().finalize()) != (size, crc));
         if is_wrong {
-            return Err(Reason::from("it does not agree with its checksum").into());
+            return Err(Reason::from("its checksum does not match").into());
         }
         Ok(read)
     }

@@ -1,67 +1,67 @@
-//! A ZIP file of members that are not compressed, as WACZ asks for.
+//! Writes a ZIP file of uncompressed members, as WACZ requires.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
 use sha2::{Digest as _, Sha256};
 
-/// The version that knows large members.
+/// The version with ZIP64.
 const VERSION: u16 = 45;
 
 /// Names are UTF-8.
 const FLAGS: u16 = 1 << 11;
 
-/// The first of January 1980, midnight: what is inside tells when it was made.
+/// 1 January 1980, midnight: the contents carry the real time.
 const TIME: u32 = 0x0021_0000;
 
-/// A ZIP that is being written.
-pub(crate) struct Zip<W> {
+/// Writes a ZIP file.
+pub(crate) struct ZipWriter<W> {
     out: W,
     offset: u64,
-    members: Vec<Member>,
+    members: Vec<MemberEntry>,
 }
 
-/// A member that is being written.
-pub(crate) struct Adding<'a, W> {
-    zip: &'a mut Zip<W>,
-    member: Member,
+/// Writes a member.
+pub(crate) struct MemberWriter<'a, W> {
+    zip: &'a mut ZipWriter<W>,
+    member: MemberEntry,
     crc: crc32fast::Hasher,
     sha256: Sha256,
 }
 
-struct Member {
+struct MemberEntry {
     name: String,
     crc: u32,
     size: u64,
     offset: u64,
 }
 
-/// What is said of a member elsewhere.
-pub(crate) struct Added {
+/// Length and digest of a finished member.
+pub(crate) struct MemberSummary {
     pub(crate) size: u64,
     pub(crate) sha256: [u8; 32],
 }
 
-impl<W: Write + Seek> Zip<W> {
+impl<W: Write + Seek> ZipWriter<W> {
     pub(crate) fn new(out: W) -> Self {
         Self { out, offset: 0, members: Vec::new() }
     }
 
     /// Begins a member.
-    pub(crate) fn begin(&mut self, name: &str) -> io::Result<Adding<'_, W>> {
-        let member = Member { name: name.to_owned(), crc: 0, size: 0, offset: self.offset };
+    pub(crate) fn begin(&mut self, name: &str) -> io::Result<MemberWriter<'_, W>> {
+        let member = MemberEntry { name: name.to_owned(), crc: 0, size: 0, offset: self.offset };
         self.out.write_all(&member.local())?;
         let (crc, sha256) = (crc32fast::Hasher::new(), Sha256::new());
-        Ok(Adding { zip: self, member, crc, sha256 })
+        Ok(MemberWriter { zip: self, member, crc, sha256 })
     }
 
-    /// Adds a member that is at hand.
-    pub(crate) fn add(&mut self, name: &str, content: &[u8]) -> io::Result<Added> {
+    /// Adds a member from memory.
+    pub(crate) fn add(&mut self, name: &str, content: &[u8]) -> io::Result<MemberSummary> {
         let mut adding = self.begin(name)?;
         adding.write_all(content)?;
         adding.finish()
     }
 
-    /// Writes the directory.
+    /// Writes the central directory.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         let mut directory = Vec::new();
         for member in &self.members {
@@ -89,9 +89,9 @@ impl<W: Write + Seek> Zip<W> {
     }
 }
 
-impl<W: Write + Seek> Adding<'_, W> {
-    /// Fills in what was not known at its beginning.
-    pub(crate) fn finish(mut self) -> io::Result<Added> {
+impl<W: Write + Seek> MemberWriter<'_, W> {
+    /// Fills in checksum and length in the local header.
+    pub(crate) fn finish(mut self) -> io::Result<MemberSummary> {
         self.member.crc = self.crc.finalize();
         let header = self.member.local();
         let end = self.member.offset + wide(header.len()) + self.member.size;
@@ -101,11 +101,11 @@ impl<W: Write + Seek> Adding<'_, W> {
         self.zip.offset = end;
         let size = self.member.size;
         self.zip.members.push(self.member);
-        Ok(Added { size, sha256: self.sha256.finalize().into() })
+        Ok(MemberSummary { size, sha256: self.sha256.finalize().into() })
     }
 }
 
-impl<W: Write + Seek> Write for Adding<'_, W> {
+impl<W: Write + Seek> Write for MemberWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.zip.out.write_all(bytes)?;
         self.crc.update(bytes);
@@ -119,8 +119,8 @@ impl<W: Write + Seek> Write for Adding<'_, W> {
     }
 }
 
-impl Member {
-    /// The header before it: always of the same length, with room for large numbers.
+impl MemberEntry {
+    /// The local header: always of the same length, with ZIP64 numbers.
     fn local(&self) -> Vec<u8> {
         let mut bytes = b"PK\x03\x04".to_vec();
         self.common(&mut bytes, 20);

@@ -1,4 +1,4 @@
-//! Archives made by hand, and a spool to take them into.
+//! Hand-made archives, and a spool for importing them.
 
 #![allow(dead_code, unreachable_pub, reason = "no test uses all of it")]
 #![allow(
@@ -18,11 +18,13 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
-use wwwoffle_archive::{Go, ImportOptions, MAX_BODY, Plainly, Private, Report, import};
+use wwwoffle_archive::{
+    Control, ImportOptions, MAX_BODY, PersonalOwner, PlainPlacement, Report, import,
+};
 use wwwoffle_spool::{Entry, Options, Place, Spool, Timestamp, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// A folder with a spool that keeps three older versions, and room for archives.
+/// A folder with a spool that keeps three older versions, and space for archives.
 pub struct Bench {
     folder: tempfile::TempDir,
     pub spool: Spool,
@@ -32,7 +34,7 @@ pub fn options() -> ImportOptions {
     ImportOptions {
         replace: false,
         dry_run: false,
-        private: Private::Owner("local".to_owned()),
+        private: PersonalOwner::Owner("local".to_owned()),
         max_body: MAX_BODY,
         scheme: "https".to_owned(),
         local: LocalHost::default(),
@@ -65,7 +67,7 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    /// Writes a file, and the directories above.
+    /// Writes a file and its parent directories.
     pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -80,7 +82,7 @@ impl Bench {
 
     #[track_caller]
     pub fn import_with(&self, path: &Path, options: &ImportOptions) -> Report {
-        import(&self.spool, path, options, &Plainly, &mut |_| Go::On).unwrap()
+        import(&self.spool, path, options, &PlainPlacement, &mut |_| Control::Continue).unwrap()
     }
 
     pub fn entry(&self, url: &str) -> Option<Entry> {
@@ -91,7 +93,7 @@ impl Bench {
         self.spool.entry(&place(url).owned_by("local")).unwrap().found()
     }
 
-    /// The body of what is kept for everyone.
+    /// The body of the shared response.
     #[track_caller]
     pub fn body(&self, url: &str) -> Vec<u8> {
         body(&self.entry(url).unwrap_or_else(|| panic!("{url} is not kept")))
@@ -116,7 +118,7 @@ pub fn body(entry: &Entry) -> Vec<u8> {
     }
 }
 
-/// What a record has besides its fields of the standard.
+/// A record with additional fields.
 pub fn record(kind: &str, fields: &[(&str, &str)], block: &[u8]) -> Vec<u8> {
     let mut bytes = format!("WARC/1.1\r\nWARC-Type: {kind}\r\n").into_bytes();
     for (name, value) in fields {
@@ -128,7 +130,7 @@ pub fn record(kind: &str, fields: &[(&str, &str)], block: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A response as it came over the wire.
+/// A response record.
 pub fn response(url: &str, date: &str, block: &[u8]) -> Vec<u8> {
     let fields = [
         ("WARC-Target-URI", url),
@@ -139,7 +141,7 @@ pub fn response(url: &str, date: &str, block: &[u8]) -> Vec<u8> {
     record("response", &fields, block)
 }
 
-/// The request to it, which may stand anywhere.
+/// The matching request record, which may be anywhere in the archive.
 pub fn request(url: &str, date: &str, block: &[u8]) -> Vec<u8> {
     let fields = [
         ("WARC-Target-URI", url),
@@ -175,7 +177,7 @@ pub fn gunzip(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A ZIP file of members that are stored, with extra fields of their own headers.
+/// A ZIP file of stored members, with extra fields in their local headers.
 pub fn zip(members: &[(&str, &[u8], &[u8])]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (name, content, extra) in members {

@@ -1,4 +1,4 @@
-//! Files and folders that are written aside.
+//! Output files and folders that get their final name only when complete.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use wwwoffle_spool::fs::{Disk, DiskFile, SystemDisk};
 
-/// The most folders in one another of what is removed; none that is written has so many.
+/// The deepest folder nesting that is removed; nothing that we write is nested deeper.
 const MAX_DEPTH: usize = 64;
 
-/// A file that is written aside, and gets its name when it is whole. Dropped before, it is removed.
+/// A file under a temporary name, renamed when it is complete. Dropping it earlier removes it.
 #[derive(Debug)]
-pub(crate) struct Aside {
+pub(crate) struct PendingFile {
     file: Arc<dyn DiskFile>,
     path: PathBuf,
     to: PathBuf,
@@ -19,8 +19,8 @@ pub(crate) struct Aside {
     is_done: bool,
 }
 
-impl Aside {
-    /// Begins a file that is to be called `to`.
+impl PendingFile {
+    /// Creates a file that will be named `to`.
     pub(crate) fn begin(to: &Path) -> io::Result<Self> {
         let name =
             to.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy().into_owned();
@@ -37,7 +37,7 @@ impl Aside {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Gives it its name, in place of what had it.
+    /// Syncs the file and renames it, replacing a file of that name.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.file.sync()?;
         SystemDisk.rename(&self.path, &self.to)?;
@@ -49,16 +49,16 @@ impl Aside {
     }
 }
 
-/// A folder that is written aside, and gets its name when it is whole. Dropped before, it is removed with all
-/// that is in it.
+/// A folder under a temporary name, renamed when it is complete. Dropping it earlier removes it and
+/// its contents.
 #[derive(Debug)]
-pub(crate) struct AsideFolder {
+pub(crate) struct PendingFolder {
     path: PathBuf,
     is_done: bool,
 }
 
-impl AsideFolder {
-    /// Begins a folder that is to be called `to`.
+impl PendingFolder {
+    /// Creates a folder that will be named `to`.
     pub(crate) fn begin(to: &Path) -> io::Result<Self> {
         let name = to.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
         for number in 0..100_u8 {
@@ -76,7 +76,7 @@ impl AsideFolder {
         &self.path
     }
 
-    /// Gives it its name.
+    /// Renames the folder.
     pub(crate) fn finish(mut self, to: &Path) -> io::Result<()> {
         SystemDisk.rename(&self.path, to)?;
         self.is_done = true;
@@ -84,16 +84,16 @@ impl AsideFolder {
     }
 }
 
-impl Drop for AsideFolder {
+impl Drop for PendingFolder {
     fn drop(&mut self) {
         if !self.is_done {
-            // What stays behind has a name that says what it is.
+            // If this fails, the leftover has a recognisable name.
             let _ = remove_tree(&self.path, MAX_DEPTH);
         }
     }
 }
 
-/// Removes a folder and what is in it, without going where a link leads.
+/// Removes a folder with its contents without following links.
 fn remove_tree(path: &Path, depth: usize) -> io::Result<()> {
     for name in SystemDisk.read_dir(path)? {
         let inner = path.join(name?);
@@ -104,7 +104,7 @@ fn remove_tree(path: &Path, depth: usize) -> io::Result<()> {
     SystemDisk.remove_dir(path)
 }
 
-impl Write for Aside {
+impl Write for PendingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_all_at(bytes, self.offset)?;
         self.offset = self.offset.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
@@ -116,12 +116,12 @@ impl Write for Aside {
     }
 }
 
-impl Seek for Aside {
+impl Seek for PendingFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let offset = match to {
             SeekFrom::Start(offset) => Some(offset),
             SeekFrom::Current(by) => self.offset.checked_add_signed(by),
-            // Whoever writes a file from its beginning to its end knows how long it is.
+            // Output is written sequentially, so its end is always the current offset.
             SeekFrom::End(_) => None,
         };
         self.offset = offset.ok_or(io::ErrorKind::InvalidInput)?;
@@ -129,10 +129,10 @@ impl Seek for Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for PendingFile {
     fn drop(&mut self) {
         if !self.is_done {
-            // What stays behind has a name that says what it is.
+            // If this fails, the leftover has a recognisable name.
             let _ = SystemDisk.remove_file(&self.path);
         }
     }
