@@ -366,7 +366,9 @@ mod tests {
     fn a_head_without_an_end_is_not_read_for_ever() {
         let endless = vec![b'a'; 1 << 20];
         assert!(read(&mut endless.as_slice()).unwrap_err().to_string().contains("64 KiB"));
-        assert!(read(&mut &b"HTTP/1.1 200 OK\r\n"[..]).unwrap_err().to_string().contains("incomplete"));
+        assert!(
+            read(&mut &b"HTTP/1.1 200 OK\r\n"[..]).unwrap_err().to_string().contains("incomplete")
+        );
         let mut both = &b"HTTP/1.1 200 OK\n\nbody"[..];
         assert_eq!(read(&mut both).unwrap(), b"HTTP/1.1 200 OK\n\n");
         assert_eq!(both, b"body");

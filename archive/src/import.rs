@@ -94,7 +94,7 @@ impl Placement for PlainPlacement {
 
 /// Whether to continue an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
+pub enum ImportControl {
     /// Continue.
     Continue,
     /// Stop here; the next import resumes.
@@ -132,7 +132,7 @@ pub fn import(
     path: &Path,
     options: &ImportOptions,
     placing: &dyn Placement,
-    watch: &mut dyn FnMut(&Report) -> Control,
+    watch: &mut dyn FnMut(&Report) -> ImportControl,
 ) -> Result<Report> {
     let mut archive = detect::open(path, &options.scheme, &options.local)?;
     let how = format!("{} {:?} {}", options.replace, options.private, options.max_body);
@@ -147,7 +147,7 @@ pub fn import(
             break;
         }
         // Skipping may take long in a large archive.
-        if watch(&mark.report) == Control::Stop {
+        if watch(&mark.report) == ImportControl::Stop {
             return Err(Error::stopped());
         }
     }
@@ -160,7 +160,7 @@ pub fn import(
         let item_name = item.name;
         import.take(&item_name, item.what)?;
         items += 1;
-        let is_stopped = watch(&import.report) == Control::Stop;
+        let is_stopped = watch(&import.report) == ImportControl::Stop;
         let is_time = items - marked.0 >= MARK_ITEMS
             || import.report.bytes - marked.1 >= MARK_BYTES
             || is_stopped;

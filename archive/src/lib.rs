@@ -48,7 +48,7 @@ pub use export::{
     to_warc_file, to_warc_one,
 };
 pub use import::{
-    Control, ImportOptions, MAX_BODY, PersonalOwner, Placement, PlainPlacement, import,
+    ImportControl, ImportOptions, MAX_BODY, PersonalOwner, Placement, PlainPlacement, import,
 };
 pub use refusal::Reason;
 pub use report::{RefusedItem, Report, SHOWN};

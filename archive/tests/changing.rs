@@ -15,7 +15,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use support::{Bench, gzip, options, page, response};
-use wwwoffle_archive::{Control, Placement, Report, import};
+use wwwoffle_archive::{ImportControl, Placement, Report, import};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
@@ -37,7 +37,7 @@ impl<F: FnOnce()> Placement for ActionDuringImport<F> {
 #[track_caller]
 fn import_while(bench: &Bench, path: &Path, happens: impl FnOnce()) -> Report {
     let placing = ActionDuringImport(RefCell::new(Some(happens)));
-    import(&bench.spool, path, &options(), &placing, &mut |_| Control::Continue).unwrap()
+    import(&bench.spool, path, &options(), &placing, &mut |_| ImportControl::Continue).unwrap()
 }
 
 #[track_caller]

@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use support::{Bench, gzip, page, place, response, sha256, time};
-use wwwoffle_archive::{Control, PlainPlacement, Report, import};
+use wwwoffle_archive::{ImportControl, PlainPlacement, Report, import};
 use wwwoffle_spool::{RequestKind, Secrets};
 use wwwoffle_url::{CanonicalUrl, LocalHost, make_hash};
 
@@ -126,8 +126,9 @@ fn a_zip_whose_members_overlap_is_refused() {
     let bench = Bench::new();
     let path = bench.write("a.wacz", &bytes);
     let spool = &bench.spool;
-    let done =
-        import(spool, &path, &support::options(), &PlainPlacement, &mut |_| Control::Continue);
+    let done = import(spool, &path, &support::options(), &PlainPlacement, &mut |_| {
+        ImportControl::Continue
+    });
     assert!(done.unwrap_err().to_string().contains("its members overlap"));
 }
 

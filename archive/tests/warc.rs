@@ -10,7 +10,7 @@
 mod support;
 
 use support::{Bench, gzip, options, page, place, record, request, response, sha256, time};
-use wwwoffle_archive::{Control, PersonalOwner, PlainPlacement, Report, import};
+use wwwoffle_archive::{ImportControl, PersonalOwner, PlainPlacement, Report, import};
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n";
@@ -146,15 +146,24 @@ fn what_cannot_be_taken_is_told_and_harms_nothing_else() {
         (of(url, DATE, b"HTTP/1.1 304 x\r\n\r\n"), "it only says that nothing has changed"),
         (of(url, DATE, b"HTTP/1.1 503 x\r\n\r\n"), "the origin failed"),
         (of(url, DATE, b"HTTP/1.1 401 x\r\n\r\n"), "applies to that request only"),
-        (of(url, DATE, b"HTTP/1.1 200 x\r\nContent-Length: 5\r\n\r\nab"), "differs from Content-Length"),
-        (of(url, DATE, b"HTTP/1.1 200 x\r\nContent-Length: 1\r\n\r\nab"), "differs from Content-Length"),
+        (
+            of(url, DATE, b"HTTP/1.1 200 x\r\nContent-Length: 5\r\n\r\nab"),
+            "differs from Content-Length",
+        ),
+        (
+            of(url, DATE, b"HTTP/1.1 200 x\r\nContent-Length: 1\r\n\r\nab"),
+            "differs from Content-Length",
+        ),
         (
             of(url, DATE, b"HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab"),
             "chunked body is incomplete",
         ),
         (field("WARC-Truncated", "length"), "truncated when it was archived"),
         (field("WARC-Segment-Number", "1"), "segmented record"),
-        (record("continuation", &[("WARC-Target-URI", url)], b"x"), "segment of a segmented record"),
+        (
+            record("continuation", &[("WARC-Target-URI", url)], b"x"),
+            "segment of a segmented record",
+        ),
         (b"rubbish\r\n\r\n".to_vec(), "there are invalid bytes between two records"),
         (b"WARC/1.0\r\nWARC-Type: response\r\n\r\n".to_vec(), "a record has no length"),
     ];
@@ -416,7 +425,7 @@ fn an_import_goes_on_where_it_was_stopped() {
     let path = bench.write("a.warc.gz", &gzip(&archive(0)));
     let stop = |at: u64| {
         import(&bench.spool, &path, &options(), &PlainPlacement, &mut |report| {
-            if report.seen() >= at { Control::Stop } else { Control::Continue }
+            if report.seen() >= at { ImportControl::Stop } else { ImportControl::Continue }
         })
     };
     assert!(stop(700).unwrap_err().is_stopped());
@@ -477,8 +486,9 @@ fn what_is_no_archive_is_said_to_be_none() {
         ("pk", b"PK\x03\x04"),
     ] {
         let path = bench.write(name, bytes);
-        let error =
-            import(&bench.spool, &path, &options(), &PlainPlacement, &mut |_| Control::Continue);
+        let error = import(&bench.spool, &path, &options(), &PlainPlacement, &mut |_| {
+            ImportControl::Continue
+        });
         assert!(error.unwrap_err().is_unknown(), "{name}");
     }
 }

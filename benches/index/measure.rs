@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use wwwoffle_bench_serving::{Shape, fill};
 use wwwoffle_index::{
-    Class, Describe, Description, Filter, HostSort, Index, Query, Reference, Reindex, Sort, Viewer,
+    Class, Describe, Description, Filter, HostSort, Index, Query, Reference, ReindexScope, Sort, Viewer,
 };
 use wwwoffle_spool::purge::plan::{Candidate, Limit, Limits, Planner, Role, name};
 use wwwoffle_spool::{Body, Entry, Options, Spool, Timestamp};
@@ -128,11 +128,11 @@ fn main() {
     index.settle(false).expect("it settles");
     println!("| opened and walked | {:.1?} |", begun.elapsed());
     let begun = Instant::now();
-    index.reindex(Reindex::All).expect("it can be made");
+    index.reindex(ReindexScope::All).expect("it can be made");
     let took = begun.elapsed();
     println!("| made anew | {took:.1?}, {:.0} entries/s |", per_second(entries, took));
     let begun = Instant::now();
-    index.reindex(Reindex::Changed).expect("it can be walked");
+    index.reindex(ReindexScope::Changed).expect("it can be walked");
     println!("| looked for changes | {:.1?} |", begun.elapsed());
     if words {
         index.settle(true).expect("all is read");
@@ -265,7 +265,7 @@ fn purge_plan(index: &Index, hosts: u64) {
     let begun = Instant::now();
     assert!(index.catch_up(LOOK), "the index knows all");
     let caught_up = begun.elapsed();
-    let plan = index.at_a_moment(LOOK, |moment| {
+    let plan = index.with_snapshot(LOOK, |moment| {
         let limits = Limits { max_size: Some(1 << 30), ..Limits::default() };
         let (mut planner, mut numbers) = (Planner::new(limits, now), Vec::new());
         moment.candidates(&mut |one| {

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::sim::SimDisk;
-use wwwoffle_archive::{Control, ImportOptions, PersonalOwner, PlainPlacement, SHOWN, import};
+use wwwoffle_archive::{
+    ImportControl, ImportOptions, PersonalOwner, PlainPlacement, SHOWN, import,
+};
 use wwwoffle_spool::{Durability, Lookup, Options, Spool, Timestamp};
 use wwwoffle_url::LocalHost;
 
@@ -30,7 +32,7 @@ pub fn run(data: &[u8]) {
         local: LocalHost::default(),
         now: Timestamp::from_second(1_800_000_000).expect("it is a time"),
     };
-    let done = import(&spool, &path, &options, &PlainPlacement, &mut |_| Control::Continue);
+    let done = import(&spool, &path, &options, &PlainPlacement, &mut |_| ImportControl::Continue);
     std::fs::remove_file(&path).expect("it is there");
     let mut kept = 0;
     for summary in spool.list(None, None).expect("nothing fails on this disk") {

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::input::{Input, text};
 use wwwoffle_html::rewrite::gateway::{Gateway, address, url_of};
-use wwwoffle_html::rewrite::{Changes, Cut, Known, Rewriter, Sheet, Standing};
+use wwwoffle_html::rewrite::{Changes, PageKnowledge, Removal, Rewriter, Sheet, UrlStatus};
 use wwwoffle_url::{BrowserUrl, LocalHost};
 
 struct Nothing;
 
-impl Known for Nothing {
+impl PageKnowledge for Nothing {
     fn is_blocked(&self, _: &str) -> bool {
         false
     }
 
-    fn standing(&self, _: &str) -> Standing {
-        Standing::Absent
+    fn status_of(&self, _: &str) -> UrlStatus {
+        UrlStatus::Absent
     }
 }
 
@@ -53,7 +53,7 @@ fn target(line: &str) {
 fn led(bytes: &[u8]) {
     let gateway = Gateway { local: LocalHost::default(), is_ours: false, onward: "on".to_owned() };
     let url = BrowserUrl::parse("http://a.example/b/c?d", None).unwrap();
-    let cuts = [Cut::Scripts, Cut::Refresh].into();
+    let cuts = [Removal::Scripts, Removal::Refresh].into();
     let changes = Changes { cuts, gateway: Some(gateway.clone()), ..Changes::default() };
     let changes = Arc::new(changes);
     let page = |size: usize| {

@@ -3,7 +3,7 @@
 //! Reading ends and never panics, what it finds is bounded and is what a browser would send, and is the
 //! same however the document is cut into pieces.
 
-use wwwoffle_html::references::{Finder, Found, Kind, MAX_LINK_BYTES, MAX_LINKS, Want};
+use wwwoffle_html::references::{Finder, Kind, MAX_LINK_BYTES, MAX_LINKS, References, Viewport};
 use wwwoffle_url::BrowserUrl;
 
 /// See the module.
@@ -21,9 +21,9 @@ pub fn run(data: &[u8]) {
     let _kind = Kind::of(None, "http://a.example/", document);
 }
 
-fn find(kind: Kind, document: &[u8], piece: usize) -> Found {
+fn find(kind: Kind, document: &[u8], piece: usize) -> References {
     let url = "http://a.example/d/p?q".parse().expect("a URL");
-    let mut finder = Finder::new(kind, &url, None, &Want::default());
+    let mut finder = Finder::new(kind, &url, None, &Viewport::default());
     for piece in document.chunks(piece) {
         finder.write(piece);
     }

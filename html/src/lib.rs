@@ -2,5 +2,6 @@
 //!
 //! Nothing here does I/O. A document may arrive in pieces of any size.
 
+mod parser;
 pub mod references;
 pub mod rewrite;

@@ -17,7 +17,7 @@
 //! # Omitted references
 //!
 //! References that are normally not fetched, such as images of one pixel or rejected candidates,
-//! are still reported, with the reason ([`LeftOut`]). The caller may fetch them anyway. References
+//! are still reported, with the reason ([`Omission`]). The caller may fetch them anyway. References
 //! that are not valid URLs are counted ([`References::refused`]). References into the document
 //! itself (`#top`) and schemes that cannot be fetched (`data:`, `javascript:`, `mailto:`) are not
 //! links.
@@ -191,7 +191,7 @@ impl Class {
 
 /// Why a reference is normally not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LeftOut {
+pub enum Omission {
     /// An image or frame of at most one pixel, which only counts readers.
     OnePixel,
     /// A candidate that the browser would not choose.
@@ -208,7 +208,7 @@ pub enum LeftOut {
     Inert,
 }
 
-impl LeftOut {
+impl Omission {
     /// The reason in words, to follow "left out: ".
     #[must_use]
     pub const fn reason(self) -> &'static str {
@@ -234,12 +234,12 @@ pub struct Link {
     /// Every reference to it has `nofollow`.
     pub nofollow: bool,
     /// Why it is normally not fetched. `None` if at least one reference to it is.
-    pub left_out: Option<LeftOut>,
+    pub left_out: Option<Omission>,
 }
 
 /// Why a document was not parsed completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cut {
+pub enum Truncation {
     /// More than [`MAX_LINKS`] links or [`MAX_LINK_BYTES`] bytes of URLs.
     Links,
     /// A tag, rule or manifest needs more than [`MAX_PARSER_MEMORY`] or [`MAX_HELD`].
@@ -250,7 +250,7 @@ pub enum Cut {
     Malformed,
 }
 
-impl Cut {
+impl Truncation {
     /// The reason in words, to follow "not read to its end: ".
     #[must_use]
     pub const fn reason(self) -> &'static str {
@@ -265,7 +265,7 @@ impl Cut {
 
 /// The references of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct References {
     /// In document order, each URL once for each class.
     pub links: Vec<Link>,
     /// How many references are not valid URLs or are too long.
@@ -281,10 +281,10 @@ pub struct Found {
     /// The first URL in `<link rel=canonical>` or a `Link` field (RFC 6596).
     pub canonical: Option<String>,
     /// The first reason why the document was not parsed completely.
-    pub cut: Option<Cut>,
+    pub cut: Option<Truncation>,
 }
 
-impl Found {
+impl References {
     /// Whether links may be missing.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
@@ -299,7 +299,7 @@ impl Found {
 
 /// The browser for which candidates are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Want {
+pub struct Viewport {
     /// Width of the window in CSS pixels.
     pub width: u32,
     /// Height of the window in CSS pixels.
@@ -310,7 +310,7 @@ pub struct Want {
     pub all_candidates: bool,
 }
 
-impl Default for Want {
+impl Default for Viewport {
     /// A laptop.
     fn default() -> Self {
         Self { width: 1366, height: 768, density_percent: 100, all_candidates: false }

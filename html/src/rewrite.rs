@@ -55,7 +55,7 @@ pub const BLANK_IMAGE: &str =
 
 /// Elements that are removed from a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cut {
+pub enum Removal {
     /// All scripts; the contents of `noscript` are shown.
     Scripts,
     /// Java applets; their fallback content is shown.
@@ -84,7 +84,7 @@ pub enum Cut {
 
 /// Characters to repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mend {
+pub enum Repair {
     /// windows-1252 punctuation in pages of other encodings, replaced by ASCII.
     MsChars,
     /// windows-1251 characters in pages in KOI8-R.
@@ -132,7 +132,7 @@ pub struct Bar {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Elements to remove.
-    pub cuts: BTreeSet<Cut>,
+    pub cuts: BTreeSet<Removal>,
     /// The replacement of blocked images.
     pub blocked_images: Option<String>,
     /// The replacement of one-pixel images.
@@ -142,7 +142,7 @@ pub struct Changes {
     /// The bar at the end.
     pub bar: Option<Bar>,
     /// Characters to repair.
-    pub mends: BTreeSet<Mend>,
+    pub mends: BTreeSet<Repair>,
     /// How references are led into the gateway, if the page is read there.
     pub gateway: Option<Gateway>,
 }
@@ -157,7 +157,7 @@ impl Changes {
 
 /// Whether a URL is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum UrlStatus {
     /// It is kept.
     Kept,
     /// It waits in the queue.
@@ -167,10 +167,10 @@ pub enum Standing {
 }
 
 /// Facts about the URLs in a page: absolute, without fragment.
-pub trait Known: Send + Sync {
+pub trait PageKnowledge: Send + Sync {
     /// Whether the URL is never fetched.
     fn is_blocked(&self, url: &str) -> bool;
 
     /// Whether the URL is stored. Called for each link of a page; may block.
-    fn standing(&self, url: &str) -> Standing;
+    fn status_of(&self, url: &str) -> UrlStatus;
 }

@@ -1,4 +1,4 @@
-//! Changing what the index says: each function a part of a transaction of the one writer.
+//! Changes to the index. Each function is a part of a transaction of the single writer.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
@@ -11,23 +11,23 @@ use crate::describe::{Description, MAX_REFERENCES, Reference};
 use crate::error::Result;
 use crate::facts::Facts;
 use crate::fold;
-use crate::item::Words;
+use crate::item::WordState;
 use crate::name::{HostName, split};
 
-/// As many types are told apart; the others count as none.
+/// How many media types are distinguished; further ones count as unknown.
 const MAX_TYPES: i64 = 1_000;
 
-/// An entry that was found in the spool.
+/// An entry found in the spool.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct SpoolEntry {
     pub(crate) summary: Summary,
     pub(crate) taken: Taken,
-    /// When it was used last, if somebody knows.
+    /// When it was last used, if known.
     pub(crate) used: Option<Timestamp>,
 }
 
-/// What the index has under a key.
-struct Known {
+/// The stored row of an entry.
+struct IndexedRow {
     id: i64,
     variant: Vec<u8>,
     stored: i64,
@@ -38,8 +38,8 @@ struct Known {
     told: i64,
 }
 
-/// Makes what the index says of a key what was found there.
-pub(crate) fn set_key(connection: &Connection, place: &Place, found: &[Found]) -> Result<()> {
+/// Makes the rows of a key equal to the entries found in the spool.
+pub(crate) fn set_key(connection: &Connection, place: &Place, found: &[SpoolEntry]) -> Result<()> {
     let (scheme, host, _) = split(place.url());
     let mut known = known(connection, &place.key())?;
     if found.is_empty() && known.is_empty() {
@@ -59,12 +59,12 @@ pub(crate) fn set_key(connection: &Connection, place: &Place, found: &[Found]) -
     Ok(())
 }
 
-fn known(connection: &Connection, key: &Key) -> Result<Vec<Known>> {
+fn known(connection: &Connection, key: &Key) -> Result<Vec<IndexedRow>> {
     let mut find = connection.prepare_cached(
         "SELECT id, variant, stored, digest, file, used, text, told FROM entries WHERE key = ?1",
     )?;
     let rows = find.query_map([key.as_bytes()], |row| {
-        Ok(Known {
+        Ok(IndexedRow {
             id: row.get(0)?,
             variant: row.get(1)?,
             stored: row.get(2)?,
@@ -78,7 +78,7 @@ fn known(connection: &Connection, key: &Key) -> Result<Vec<Known>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What tells an entry from the others of its key; nothing for one that varies with nothing.
+/// Identifies a variant among the entries of a key; empty if the response does not vary.
 pub(crate) fn variant_name(place: &Place) -> Vec<u8> {
     match place.variant_text() {
         "" => Vec::new(),
@@ -86,7 +86,7 @@ pub(crate) fn variant_name(place: &Place) -> Vec<u8> {
     }
 }
 
-/// What a look at the file of an entry tells, as it is added and as it is changed: the first parameters of
+/// The columns derived from an entry's file, used by INSERT and UPDATE: the first parameters of
 /// both.
 macro_rules! seen {
     () => {
@@ -109,23 +109,23 @@ const CHANGE: &str = concat!(
      title = iif(?16, title, NULL), language = iif(?16, language, NULL) WHERE id = ?17"
 );
 
-/// Whether the words of an entry are in the index, and all that it needs.
+/// Whether the words and the references of an entry are in the index.
 #[derive(Clone, Copy)]
-struct Read {
-    words: Words,
+struct ReadState {
+    words: WordState,
     is_told: bool,
 }
 
-impl Read {
-    /// Of what has just come.
-    fn of(class: Class, summary: &Summary) -> Read {
+impl ReadState {
+    /// The state of a new entry.
+    fn of(class: Class, summary: &Summary) -> ReadState {
         let is_read = class.has_words() || can_need(class, summary.status);
-        let words = if is_read { Words::NotYet } else { Words::None };
-        Read { words, is_told: !is_read }
+        let words = if is_read { WordState::NotYet } else { WordState::None };
+        ReadState { words, is_told: !is_read }
     }
 }
 
-/// Whether an answer may need others: a page, what it is put together of, or one that says where to ask.
+/// Whether a response may need others: a page, a style sheet or script, or a redirect.
 pub(crate) fn can_need(class: Class, status: u16) -> bool {
     matches!(class, Class::Page | Class::Style | Class::Script)
         || matches!(status, 301..=303 | 307 | 308)
@@ -135,10 +135,10 @@ pub(crate) fn can_need(class: Class, status: u16) -> bool {
 fn seen(
     (kind, owner, class): (i64, i64, Class),
     host: i64,
-    found: &Found,
-    (used, read): (Timestamp, Read),
+    found: &SpoolEntry,
+    (used, read): (Timestamp, ReadState),
 ) -> [Value; 15] {
-    let Found { summary, taken, .. } = found;
+    let SpoolEntry { summary, taken, .. } = found;
     let (scheme, ..) = split(summary.place.url());
     let facts = Facts::new(host, scheme, summary.status, class, owner != 0);
     let versions = i64::try_from(taken.versions).unwrap_or(i64::MAX);
@@ -161,7 +161,7 @@ fn seen(
     ]
 }
 
-/// The numbers of type and owner, and the class.
+/// The ids of type and owner, and the class.
 fn numbers(connection: &Connection, summary: &Summary) -> Result<(i64, i64, Class)> {
     let (kind, class) = type_number(connection, &essence(summary.content_type.as_deref()))?;
     let owner = summary.place.owner().map_or(Ok(0), |name| owner_number(connection, name))?;
@@ -169,19 +169,24 @@ fn numbers(connection: &Connection, summary: &Summary) -> Result<(i64, i64, Clas
 }
 
 /// Adds an entry.
-fn insert(connection: &Connection, host: i64, found: &Found) -> Result<()> {
+fn insert(connection: &Connection, host: i64, found: &SpoolEntry) -> Result<()> {
     let owner = insert_uncounted(connection, host, found)?;
     count(connection, host, owner, 1, narrow(found.summary.file_len))
 }
 
-/// The same where all are counted when they are there. Returns the number of its owner.
-pub(crate) fn insert_uncounted(connection: &Connection, host: i64, found: &Found) -> Result<i64> {
-    let Found { summary, used, .. } = found;
+/// The same without updating the counts, which are computed at the end of a rebuild. Returns the id
+/// of the owner.
+pub(crate) fn insert_uncounted(
+    connection: &Connection,
+    host: i64,
+    found: &SpoolEntry,
+) -> Result<i64> {
+    let SpoolEntry { summary, used, .. } = found;
     let (place, numbers) = (&summary.place, numbers(connection, summary)?);
     let (_, owner, class) = numbers;
     let (_, _, path) = split(place.url());
     let used = used.unwrap_or(summary.stored).max(summary.stored);
-    let seen = seen(numbers, host, found, (used, Read::of(class, summary)));
+    let seen = seen(numbers, host, found, (used, ReadState::of(class, summary)));
     let is_plain = i64::from(place.follows_from_url());
     let besides: [Value; 8] = [
         place.key().as_bytes().to_vec().into(),
@@ -198,24 +203,29 @@ pub(crate) fn insert_uncounted(connection: &Connection, host: i64, found: &Found
     Ok(owner)
 }
 
-/// Of what is kept for one person the beginning of the key of its URL, by which pages refer to it: it does not follow
-/// from its own key.
+/// For a personal entry, the beginning of its URL's key, by which pages refer to it. It does not
+/// follow from the entry's own key.
 fn own(place: &Place) -> Option<i64> {
     place.owner()?;
     let url = CanonicalUrl::parse(place.url(), &LocalHost::default()).ok()?;
     Some(first_of(url.without_credentials().key().as_bytes()))
 }
 
-fn change(connection: &Connection, host: i64, known: &Known, found: &Found) -> Result<()> {
-    let Found { summary, used, .. } = found;
+fn change(
+    connection: &Connection,
+    host: i64,
+    known: &IndexedRow,
+    found: &SpoolEntry,
+) -> Result<()> {
+    let SpoolEntry { summary, used, .. } = found;
     let numbers = numbers(connection, summary)?;
     let (_, owner, class) = numbers;
     let is_same = known.stored == summary.stored.as_microsecond() && known.digest == summary.digest;
     let before = Timestamp::from_microsecond(known.used).unwrap_or(Timestamp::UNIX_EPOCH);
     let used = used.unwrap_or(summary.stored).max(summary.stored).max(before);
-    let mut read = Read::of(class, summary);
+    let mut read = ReadState::of(class, summary);
     if is_same {
-        read = Read { words: Words::of_number(known.text), is_told: known.told != 0 };
+        read = ReadState { words: WordState::of_number(known.text), is_told: known.told != 0 };
     } else {
         forget_words(connection, known.id)?;
     }
@@ -226,7 +236,7 @@ fn change(connection: &Connection, host: i64, known: &Known, found: &Found) -> R
     count(connection, host, owner, 0, narrow(summary.file_len) - known.file)
 }
 
-/// Removes an entry, and all that is known of it.
+/// Removes an entry and everything known about it.
 pub(crate) fn remove(connection: &Connection, id: i64) -> Result<()> {
     let mut find =
         connection.prepare_cached("SELECT host, owner, file FROM entries WHERE id = ?1")?;
@@ -237,7 +247,7 @@ pub(crate) fn remove(connection: &Connection, id: i64) -> Result<()> {
     count(connection, host, owner, -1, -file)
 }
 
-/// Adds to what is counted of a host; a host of which nothing is left goes.
+/// Updates the counts of a host, and removes a host without entries.
 fn count(connection: &Connection, host: i64, owner: i64, entries: i64, bytes: i64) -> Result<()> {
     if (entries, bytes) == (0, 0) {
         return Ok(());
@@ -263,14 +273,14 @@ fn count(connection: &Connection, host: i64, owner: i64, entries: i64, bytes: i6
     Ok(())
 }
 
-/// Forgets a host of which nothing is left.
+/// Removes a host without entries.
 pub(crate) fn drop_host(connection: &Connection, host: i64) -> Result<()> {
     connection.prepare_cached("DELETE FROM counts WHERE host = ?1")?.execute([host])?;
     connection.prepare_cached("DELETE FROM hosts WHERE id = ?1")?.execute([host])?;
     Ok(())
 }
 
-/// Counts all hosts anew.
+/// Recomputes the counts of all hosts.
 pub(crate) fn count_all(connection: &Connection) -> Result<()> {
     connection.execute_batch(
         "DELETE FROM counts; INSERT INTO counts \
@@ -279,7 +289,7 @@ pub(crate) fn count_all(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Says what an entry says, and to what it refers. `None`: nothing that can be read.
+/// Stores the words and references of an entry. `None` if it cannot be read.
 pub(crate) fn describe(
     connection: &Connection,
     id: i64,
@@ -287,11 +297,11 @@ pub(crate) fn describe(
 ) -> Result<()> {
     forget_words(connection, id)?;
     let has_words = description.is_some_and(Description::has_words);
-    let words = if has_words { Words::Indexed } else { Words::None };
+    let words = if has_words { WordState::Indexed } else { WordState::None };
     let title = description.and_then(|told| told.title.as_deref());
     let language = description.and_then(|told| told.language.as_deref());
     let is_told = description.is_some_and(|told| !told.is_cut);
-    // What has no body refers to nothing.
+    // An empty body has no references.
     connection
         .prepare_cached(
             "UPDATE entries SET title = ?2, language = ?3, text = ?4, told = ?5 OR body = 0 WHERE id = ?1",
@@ -306,7 +316,7 @@ pub(crate) fn describe(
     refer(connection, id, description)
 }
 
-/// Remembers to what an entry refers: what would be missed, its other parts, and the rest.
+/// Stores the references of an entry: required sub-resources, optional ones, then links.
 fn refer(connection: &Connection, id: i64, description: &Description) -> Result<()> {
     let mut told: Vec<&Reference> = description.references.iter().take(MAX_REFERENCES).collect();
     told.sort_by_key(|reference| (!reference.is_part, reference.is_spare));
@@ -346,7 +356,7 @@ fn forget_words(connection: &Connection, id: i64) -> Result<()> {
     Ok(())
 }
 
-/// Says that what has a key was used then.
+/// Records when the entries of a key were used.
 pub(crate) fn used(connection: &Connection, key: &Key, time: Timestamp) -> Result<()> {
     connection
         .prepare_cached("UPDATE entries SET used = ?2 WHERE key = ?1 AND used < ?2")?
@@ -354,7 +364,7 @@ pub(crate) fn used(connection: &Connection, key: &Key, time: Timestamp) -> Resul
     Ok(())
 }
 
-/// The number of a host, which is added if it is new.
+/// The id of a host, which is added if it is new.
 pub(crate) fn host_number(connection: &Connection, scheme: &str, name: &str) -> Result<i64> {
     let mut find =
         connection.prepare_cached("SELECT id FROM hosts WHERE name = ?1 AND scheme = ?2")?;
@@ -395,7 +405,7 @@ pub(crate) fn first_of(hash: &[u8; 32]) -> i64 {
     hash.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
 }
 
-/// The database has numbers of 63 bits and a sign.
+/// SQLite integers are signed.
 pub(crate) fn narrow(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

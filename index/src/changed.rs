@@ -1,10 +1,9 @@
-//! Finding what others have changed in the spool: a directory tells by its times whether a name in it was
-//! added, taken away or replaced since it was walked last.
+//! Finds changes made to the spool by other programs. A directory's times show whether a name in it
+//! was added, removed or replaced since the last walk.
 //!
-//! A directory that is moved keeps the time of its own names, but not that of its last change of any
-//! kind; so the latter counts, and below a directory of a host that has come newly all is looked at.
-//! What is written over in place is not found here: no program of this spool does that, and it is noticed
-//! when the entry is asked for.
+//! A moved directory keeps its modification time but not its change time, so the change time
+//! counts. Below a new host directory everything is examined. Files overwritten in place are not
+//! found here: no program of this spool does that, and it is detected when the entry is requested.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,49 +11,49 @@ use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, Stamp, SystemDisk};
 use wwwoffle_spool::{HostDirectory, Key, KeyDirectory, Place, Spool, Taken, Timestamp, Walked};
 
-use crate::apply::{self, Found};
-use crate::dirty::Desk;
+use crate::apply::{self, SpoolEntry};
 use crate::error::{Error, Result};
 use crate::name::split;
 use crate::rebuild::WALKED;
 use crate::schema;
+use crate::work_queue::WorkQueue;
 
-/// What was changed so long before the last walk may have come into a directory after it: clocks of file
-/// systems are coarse, and some are another machine's. In microseconds.
+/// Changes made this long before the last walk may become visible after it, because file system
+/// clocks are coarse and may belong to another machine. In microseconds.
 const SLACK: i64 = 2_000_000;
 
-/// Changes that are made in one commit.
+/// How many changes form one commit.
 const AT_ONCE: usize = 2_000;
 
-/// Hosts that are looked at between two looks at what else is to be done.
+/// How many hosts are examined between two checks for other work.
 const HOSTS: usize = 256;
 
-/// An entry of a host, as far as it takes to find that it is gone.
-struct Known {
+/// An indexed entry of a host, with the fields that removal needs.
+struct IndexedKey {
     first: u8,
     key: Key,
     id: i64,
 }
 
-/// A walk under way.
+/// A running walk.
 struct Walker<'a> {
     connection: &'a Connection,
-    desk: &'a Desk,
-    /// Directories that have not changed since then are not read.
+    work: &'a WorkQueue,
+    /// Directories unchanged since then are not read.
     since: Timestamp,
     seen: HashSet<i64>,
     pending: usize,
     count: u64,
 }
 
-/// Finds what has changed since the last walk, and brings it into the index.
-pub(crate) fn walk(connection: &Connection, spool: &Spool, desk: &Desk) -> Result<()> {
-    // What waits for its batch has no name yet; now it gets it.
+/// Finds the changes since the last walk and applies them to the index.
+pub(crate) fn walk(connection: &Connection, spool: &Spool, work: &WorkQueue) -> Result<()> {
+    // Entries waiting for their batch get their names now.
     let _reported_elsewhere = spool.flush();
     let begun = SystemDisk.now();
     let since = looked_until(connection, begun)?;
     let seen = HashSet::new();
-    let mut walker = Walker { connection, desk, since, seen, pending: 0, count: 0 };
+    let mut walker = Walker { connection, work, since, seen, pending: 0, count: 0 };
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let done = walker.run(spool);
     match done {
@@ -63,14 +62,15 @@ pub(crate) fn walk(connection: &Connection, spool: &Spool, desk: &Desk) -> Resul
             Ok(connection.execute_batch("COMMIT")?)
         }
         Err(error) => {
-            // What was found until then is right.
+            // The changes found so far are valid.
             let _ = connection.execute_batch("COMMIT");
             Err(error)
         }
     }
 }
 
-/// What was changed before then is in the index. Nothing, where the clock was put back since the last walk.
+/// Changes before this time are in the index. The minimum if the clock was set back since the last
+/// walk.
 pub(crate) fn looked_until(connection: &Connection, now: Timestamp) -> Result<Timestamp> {
     let walked = schema::meta(connection, WALKED)?.unwrap_or_default();
     let until = Timestamp::from_microsecond(walked.saturating_sub(SLACK)).unwrap_or(Timestamp::MIN);
@@ -80,7 +80,7 @@ pub(crate) fn looked_until(connection: &Connection, now: Timestamp) -> Result<Ti
 impl Walker<'_> {
     fn run(&mut self, spool: &Spool) -> Result<()> {
         for (count, host) in spool.walk().hosts()?.enumerate() {
-            if count.is_multiple_of(HOSTS) && self.desk.is_stopping() {
+            if count.is_multiple_of(HOSTS) && self.work.is_stopping() {
                 return Err(Error::stopped());
             }
             self.host(spool, &host?)?;
@@ -111,7 +111,7 @@ impl Walker<'_> {
             self.directory(directory, &known)?;
             known.retain(|entry| entry.first != directory.first());
         }
-        // Of what is left, only what has no directory any more is gone.
+        // Of the rest, only entries whose directory is missing have been removed.
         let there: HashSet<u8> = directories.iter().map(KeyDirectory::first).collect();
         for entry in known.iter().filter(|entry| !there.contains(&entry.first)) {
             self.remove(entry.id)?;
@@ -119,7 +119,7 @@ impl Walker<'_> {
         self.look_at_varied(spool, number)
     }
 
-    /// The number of the host that a directory is of.
+    /// The id of the host of a directory.
     fn number_of(&self, host: &HostDirectory, keys: &[KeyDirectory]) -> Result<Option<i64>> {
         let find = |scheme: &str, name: &str| -> Result<Option<i64>> {
             let mut find = self
@@ -131,7 +131,7 @@ impl Walker<'_> {
         if let Some((scheme, name)) = host.host() {
             return find(&scheme, &name);
         }
-        // Its name is hashed; what lies in it tells.
+        // The directory name is hashed, so its contents tell the host.
         for directory in keys {
             if let Some(entry) = directory.entries()?.first() {
                 let (scheme, name, _) = split(entry.summary.place.url());
@@ -141,24 +141,24 @@ impl Walker<'_> {
         Ok(None)
     }
 
-    fn known(&self, host: Option<i64>) -> Result<Vec<Known>> {
+    fn known(&self, host: Option<i64>) -> Result<Vec<IndexedKey>> {
         let Some(host) = host else { return Ok(Vec::new()) };
         let mut find =
             self.connection.prepare_cached("SELECT id, key FROM entries WHERE host = ?1")?;
         let rows = find.query_map([host], |row| {
             let (id, key): (i64, [u8; 32]) = (row.get(0)?, row.get(1)?);
             let [first, ..] = key;
-            Ok(Known { first, key: Key::from_bytes(key), id })
+            Ok(IndexedKey { first, key: Key::from_bytes(key), id })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Makes what the index says of a directory what is there.
-    fn directory(&mut self, directory: &KeyDirectory, known: &[Known]) -> Result<()> {
-        let mut keys: HashMap<Key, Vec<Found>> = HashMap::new();
+    /// Makes the rows of a directory equal to its files.
+    fn directory(&mut self, directory: &KeyDirectory, known: &[IndexedKey]) -> Result<()> {
+        let mut keys: HashMap<Key, Vec<SpoolEntry>> = HashMap::new();
         for Walked { summary, versions, size, .. } in directory.entries()? {
             let taken = Taken { versions, bytes: size };
-            let found = Found { summary, taken, used: None };
+            let found = SpoolEntry { summary, taken, used: None };
             keys.entry(found.summary.place.key()).or_default().push(found);
         }
         for entry in known.iter().filter(|entry| entry.first == directory.first()) {
@@ -181,7 +181,7 @@ impl Walker<'_> {
         self.step()
     }
 
-    /// Looks at the directories of what varies, whose times are their own.
+    /// Examines the directories of variants, which have their own times.
     fn look_at_varied(&mut self, spool: &Spool, host: Option<i64>) -> Result<()> {
         let Some(host) = host else { return Ok(()) };
         let places = {
@@ -208,7 +208,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// Removes what is of hosts that have no directory any more.
+    /// Removes hosts whose directory is missing.
     fn drop_unseen(&mut self) -> Result<()> {
         let gone: Vec<i64> = {
             let mut find = self.connection.prepare_cached("SELECT id FROM hosts")?;
@@ -230,7 +230,7 @@ impl Walker<'_> {
         self.step()
     }
 
-    /// One change more; now and then they are committed.
+    /// Counts a change and commits from time to time.
     fn step(&mut self) -> Result<()> {
         self.count += 1;
         self.pending += 1;
@@ -239,18 +239,18 @@ impl Walker<'_> {
         }
         self.pending = 0;
         let count = self.count;
-        self.desk.tell(|progress| progress.walked = Some(count));
+        self.work.tell(|progress| progress.walked = Some(count));
         self.connection.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
-        if self.desk.is_stopping() { Err(Error::stopped()) } else { Ok(()) }
+        if self.work.is_stopping() { Err(Error::stopped()) } else { Ok(()) }
     }
 }
 
-/// What there is under the key of a place, whatever waits for its batch.
-pub(crate) fn found_at(spool: &Spool, place: &Place) -> Result<Vec<Found>> {
+/// The entries under the key of a place, including those waiting for their batch.
+pub(crate) fn found_at(spool: &Spool, place: &Place) -> Result<Vec<SpoolEntry>> {
     let mut found = Vec::new();
     for entry in spool.entries(place)?.found {
         let taken = spool.taken(entry.place())?;
-        found.push(Found { summary: entry.summary(), taken, used: None });
+        found.push(SpoolEntry { summary: entry.summary(), taken, used: None });
     }
     Ok(found)
 }

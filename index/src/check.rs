@@ -1,4 +1,4 @@
-//! Holding the index against the files, without changing either: also beside the program that has both open.
+//! Compares the index with the files without changing either. Another program may have both open.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,40 +15,40 @@ use crate::error::{Error, Result};
 use crate::item::{self, COLUMNS, FROM};
 use crate::{FILE, schema};
 
-/// As many differences are looked at again, and named.
+/// How many differences are re-examined and listed.
 const MAX_DIFFERENT: usize = 10_000;
 
-/// How long a program may need to bring what it has changed into the index, or to give it its name.
+/// How long a program may take to index or to name what it has changed.
 const SETTLES: Duration = Duration::from_secs(3);
 
-/// How long it is waited between two looks at what differs.
+/// The delay between two examinations of the differences.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Checked {
-    /// As many entries are in the index as they are in the spool.
+pub struct CheckReport {
+    /// Entries for which index and spool agree.
     pub agreeing: u64,
-    /// Entries of the index that have no file.
+    /// Indexed entries without a file.
     pub without_file: u64,
-    /// Files of entries that are not in the index.
+    /// Files of entries that are not indexed.
     pub without_entry: u64,
-    /// Entries of the index whose files have another body or were finished at another time.
+    /// Indexed entries whose files have another body or time.
     pub other: u64,
-    /// What differs besides, and is found by a walk over the directories, as at each start.
+    /// Other differences, which the walk at each start finds.
     pub behind: u64,
-    /// Where the first of all these are, but for those that a walk finds.
+    /// The places of the first differences, without those that a walk finds.
     pub different: Vec<Place>,
 }
 
-impl Checked {
-    /// Whether nothing is wrong that no walk would find.
+impl CheckReport {
+    /// Whether there are no differences that a walk would miss.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.wrong() == 0
     }
 
-    /// Whether it is told where all of it is that is wrong.
+    /// Whether `different` lists all of them.
     #[must_use]
     pub fn has_all(&self) -> bool {
         u64::try_from(self.different.len()) == Ok(self.wrong())
@@ -59,53 +59,54 @@ impl Checked {
     }
 }
 
-/// When an entry was finished, and the digest of its body.
-type State = Option<(i64, [u8; 32])>;
+/// The time an entry was finished and the digest of its body.
+type EntryState = Option<(i64, [u8; 32])>;
 
-/// Holds the index of a spool against its files. `None`: there is no index, and that is no fault.
+/// Compares the index of a spool with its files. `None` if there is no index, which is not a fault.
 ///
 /// # Errors
 ///
-/// [`Error::is_damaged`] when the index is; or when the disk fails.
-pub fn check(reader: &Reader) -> Result<Option<Checked>> {
+/// [`Error::is_damaged`] if the index is damaged; or a disk error.
+pub fn check(reader: &Reader) -> Result<Option<CheckReport>> {
     let path = reader.root().join(FILE);
     let fail = |error| Error::disk("look at", &path, error);
     if SystemDisk.stamp(&path).map_err(fail)?.is_none() {
         return Ok(None);
     }
     let checked = match look(reader, &path) {
-        // It may be that somebody has begun to write it meanwhile.
+        // Another program may just have started to write it.
         Err(error) if error.is_damaged() => look(reader, &path),
         checked => checked,
     };
     checked.map(Some)
 }
 
-fn look(reader: &Reader, path: &Path) -> Result<Checked> {
+fn look(reader: &Reader, path: &Path) -> Result<CheckReport> {
     let connection = schema::open_to_look(path)?;
     let sound: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if sound != "ok" {
         return Err(Error::foreign("is damaged"));
     }
-    let mut look = Look { reader, connection, found: Checked::default(), different: Vec::new() };
+    let mut look =
+        Checker { reader, connection, found: CheckReport::default(), different: Vec::new() };
     look.at_files()?;
     look.settle()?;
     look.count()?;
     Ok(look.found)
 }
 
-struct Look<'a> {
+struct Checker<'a> {
     reader: &'a Reader,
     connection: Connection,
-    found: Checked,
-    /// Where files and index differ.
+    found: CheckReport,
+    /// Places where files and index differ.
     different: Vec<Place>,
 }
 
-impl Look<'_> {
-    /// Goes through both, the files first.
+impl Checker<'_> {
+    /// Compares both, starting from the files.
     fn at_files(&mut self) -> Result<()> {
-        let mut seen = Seen::default();
+        let mut seen = IdSet::default();
         for host in self.reader.walk().hosts()? {
             for directory in host?.keys()? {
                 for walked in directory.entries()? {
@@ -116,7 +117,7 @@ impl Look<'_> {
         self.at_rest(&seen)
     }
 
-    fn at_file(&mut self, summary: &Summary, seen: &mut Seen) -> Result<()> {
+    fn at_file(&mut self, summary: &Summary, seen: &mut IdSet) -> Result<()> {
         let mut find = self.connection.prepare_cached(
             "SELECT id, stored, digest FROM entries WHERE key = ?1 AND variant = ?2",
         )?;
@@ -140,8 +141,8 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Looks at what of the index no file was found of.
-    fn at_rest(&mut self, seen: &Seen) -> Result<()> {
+    /// Examines the indexed entries without a file.
+    fn at_rest(&mut self, seen: &IdSet) -> Result<()> {
         let mut missing = Vec::new();
         let mut find =
             self.connection.prepare(&format!("SELECT {COLUMNS} FROM {FROM} ORDER BY e.id"))?;
@@ -160,8 +161,8 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Notes a difference, to be looked at again; of too many only the count.
-    fn differs(&mut self, place: &Place, count: impl FnOnce(&mut Checked) -> &mut u64) {
+    /// Records a difference for re-examination; beyond the limit it is only counted.
+    fn differs(&mut self, place: &Place, count: impl FnOnce(&mut CheckReport) -> &mut u64) {
         if self.different.len() < MAX_DIFFERENT {
             self.different.push(place.clone());
         } else {
@@ -169,7 +170,7 @@ impl Look<'_> {
         }
     }
 
-    /// Waits until what a program is just about is done.
+    /// Waits for changes in progress.
     fn settle(&mut self) -> Result<()> {
         let until = Instant::now() + SETTLES;
         while !self.different.is_empty() {
@@ -191,7 +192,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Counts what differs for good.
+    /// Counts the remaining differences.
     fn count(&mut self) -> Result<()> {
         let since = looked_until(&self.connection, SystemDisk.now())?;
         for place in std::mem::take(&mut self.different) {
@@ -218,13 +219,13 @@ impl Look<'_> {
         Ok(())
     }
 
-    fn file(&self, place: &Place) -> Result<State> {
+    fn file(&self, place: &Place) -> Result<EntryState> {
         let entries = self.reader.entries(place)?.found;
         let entry = entries.into_iter().find(|entry| entry.place() == place);
         Ok(entry.map(|entry| state_of(&entry.summary())))
     }
 
-    fn entry(&self, place: &Place) -> Result<State> {
+    fn entry(&self, place: &Place) -> Result<EntryState> {
         let mut find = self
             .connection
             .prepare_cached("SELECT stored, digest FROM entries WHERE key = ?1 AND variant = ?2")?;
@@ -239,11 +240,11 @@ fn state_of(summary: &Summary) -> (i64, [u8; 32]) {
     (summary.stored.as_microsecond(), summary.digest)
 }
 
-/// Numbers of entries, a bit each.
+/// A set of entry ids, one bit each.
 #[derive(Default)]
-struct Seen(HashMap<i64, u64>);
+struct IdSet(HashMap<i64, u64>);
 
-impl Seen {
+impl IdSet {
     fn add(&mut self, id: i64) {
         *self.0.entry(id >> 6).or_default() |= 1 << (id & 63);
     }

@@ -1,23 +1,23 @@
-//! What sort of thing an answer is, by its `Content-Type`.
+//! Classes of responses by `Content-Type`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest name of a type that is told apart from others, in bytes.
+/// The longest media type that is distinguished, in bytes.
 const MAX_TYPE: usize = 100;
 
-/// A sort of things, which filters and lists go by.
+/// A class of content, used by filters and lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// HTML.
     Page,
-    /// Plain text, and what else a person reads as it is.
+    /// Plain text and other directly readable text.
     Text,
     /// PDF and other documents for printing.
     Document,
     /// An image.
     Image,
-    /// Sound or moving pictures.
+    /// Audio or video.
     Media,
     /// A style sheet.
     Style,
@@ -25,16 +25,16 @@ pub enum Class {
     Script,
     /// A font.
     Font,
-    /// What scripts ask for: JSON, XML.
+    /// Data for scripts: JSON, XML.
     Data,
-    /// Something packed.
+    /// A compressed archive.
     Archive,
-    /// Anything else, or nobody said what.
+    /// Anything else, or an unknown type.
     Other,
 }
 
 impl Class {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Class; 11] = [
         Class::Page,
         Class::Text,
@@ -49,7 +49,7 @@ impl Class {
         Class::Other,
     ];
 
-    /// A word for it.
+    /// The name of the class.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Class {
         }
     }
 
-    /// That of a type, as [`essence`] has it.
+    /// The class of a media type in the form of [`essence`].
     #[must_use]
     pub fn of(essence: &str) -> Class {
         let (kind, name) = essence.split_once('/').unwrap_or((essence, ""));
@@ -95,7 +95,7 @@ impl Class {
         }
     }
 
-    /// Whether it is what a person opens, and no part of something else.
+    /// Whether users open it directly, rather than as part of a page.
     #[must_use]
     pub const fn is_page(self) -> bool {
         matches!(self, Class::Page | Class::Text | Class::Document)
@@ -123,29 +123,29 @@ impl fmt::Display for Class {
     }
 }
 
-/// A word that names no class.
+/// The text is not the name of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadClass(String);
+pub struct ParseClassError(String);
 
-impl fmt::Display for BadClass {
+impl fmt::Display for ParseClassError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = Class::ALL.map(Class::name).join(", ");
         write!(f, "expected one of {names}, not {:?}", self.0)
     }
 }
 
-impl std::error::Error for BadClass {}
+impl std::error::Error for ParseClassError {}
 
 impl FromStr for Class {
-    type Err = BadClass;
+    type Err = ParseClassError;
 
-    fn from_str(text: &str) -> Result<Class, BadClass> {
+    fn from_str(text: &str) -> Result<Class, ParseClassError> {
         let found = Class::ALL.into_iter().find(|class| class.name() == text);
-        found.ok_or_else(|| BadClass(text.chars().take(40).collect()))
+        found.ok_or_else(|| ParseClassError(text.chars().take(40).collect()))
     }
 }
 
-/// The type in a `Content-Type`, in lower case and without its parameters; empty for what is none.
+/// The media type in a `Content-Type`, in lower case without parameters; empty if it is invalid.
 #[must_use]
 pub fn essence(content_type: Option<&[u8]>) -> String {
     let value = content_type.unwrap_or_default();

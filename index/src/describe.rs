@@ -1,57 +1,57 @@
-//! What a page says of itself, which is for the caller to read: this crate knows no HTML.
+//! The content of a page, extracted by the caller: this crate does not know HTML.
 
 use std::fmt;
 
 use wwwoffle_spool::{Entry, Key};
 
-/// The longest title that is kept, in bytes.
+/// The longest title, in bytes.
 pub const MAX_TITLE: usize = 1 << 10;
 
-/// The longest text that is searched, in bytes; what follows is left out.
+/// The longest searchable text, in bytes; the rest is dropped.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// As many references of a page are remembered.
+/// How many references of a page are stored.
 pub const MAX_REFERENCES: usize = 500;
 
-/// Reads what entries say.
+/// Extracts the content of entries.
 pub trait Describe: fmt::Debug + Send + Sync {
-    /// What a kept answer says and to what it refers; `None` when it is nothing that can be read. Of styles, scripts
-    /// and redirections only the latter counts.
+    /// The content and references of a stored response; `None` if it cannot be read. For style
+    /// sheets, scripts and redirects only the references count.
     ///
-    /// It is called by a thread that other work waits for, so it has to be bounded in time and in memory,
-    /// whatever the entry holds.
+    /// Runs on a thread that other work waits for, so time and memory must be bounded whatever the
+    /// entry contains.
     fn describe(&self, entry: &Entry) -> Option<Description>;
 }
 
-/// What a page says, and to what it refers.
+/// The content and references of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Description {
     /// Its title.
     pub title: Option<String>,
-    /// The language that it says it is in, as `en-GB`.
+    /// Its declared language, such as `en-GB`.
     pub language: Option<String>,
-    /// Its text, as a reader sees it.
+    /// Its visible text.
     pub text: String,
-    /// To what it refers, its parts first.
+    /// Its references, sub-resources first.
     pub references: Vec<Reference>,
-    /// It may need what is not among these.
+    /// The page may need more than these references.
     pub is_cut: bool,
 }
 
-/// That a page refers to something.
+/// A reference of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reference {
     /// The key of the canonical URL, without credentials.
     pub key: Key,
-    /// The page is shown with it; else it is where the page leads.
+    /// It is a sub-resource; otherwise it is a link.
     pub is_part: bool,
-    /// Browsers may do without this part, or take another in its place: a picture in another size, an icon that nothing
-    /// names. It is needed as others are, and not missed.
+    /// Browsers can do without this sub-resource or choose another, for example another image size
+    /// or an implied icon. It is protected like others, but does not count as missing.
     pub is_spare: bool,
 }
 
 impl Description {
-    /// The same with nothing longer than may be kept.
+    /// Cuts everything to the limits.
     pub(crate) fn bounded(mut self) -> Description {
         if let Some(title) = &mut self.title {
             cut(title, MAX_TITLE);
@@ -66,13 +66,13 @@ impl Description {
         self
     }
 
-    /// Whether there is anything to be found by.
+    /// Whether there is searchable text.
     pub(crate) fn has_words(&self) -> bool {
         self.title.is_some() || !self.text.is_empty()
     }
 }
 
-/// Whether a text may be the name of a language (RFC 5646).
+/// Whether a text may be a language tag (RFC 5646).
 fn is_language(text: &str) -> bool {
     (2..=35).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')

@@ -1,14 +1,14 @@
-//! Why the index could not answer.
+//! Errors of the index.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use rusqlite::ErrorCode;
 
-/// The result of a call of the index.
+/// The result of an index call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the index could not answer, or could not be kept. Nothing of the spool is lost by it.
+/// Why the index could not answer or be maintained. The spool is not affected.
 #[derive(Debug)]
 pub struct Error(Box<Kind>);
 
@@ -21,14 +21,14 @@ enum Kind {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// What tells what pages say has failed at this one.
+    /// Extracting the content of this page failed.
     Unreadable(String),
     NotReady,
     Stopped,
     BadCursor,
-    /// It is not an index that this version can read.
+    /// The file is not a readable index.
     Foreign(&'static str),
-    /// It is one of another version.
+    /// The file is an index of another version.
     OtherVersion,
 }
 
@@ -61,7 +61,7 @@ impl Error {
         Error(Box::new(Kind::OtherVersion))
     }
 
-    /// What has the name of the index is another program's.
+    /// The file under the name of the index belongs to another program.
     pub(crate) fn is_foreign(&self) -> bool {
         matches!(*self.0, Kind::Foreign(_)) || self.has_code(&[ErrorCode::NotADatabase])
     }
@@ -70,40 +70,40 @@ impl Error {
         Error(Box::new(Kind::Foreign(what)))
     }
 
-    /// Something of the spool could not be read, and all the rest is in the index.
+    /// A part of the spool could not be read; the rest is in the index.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         matches!(&*self.0, Kind::Spool(_) | Kind::Unreadable(_))
     }
 
-    /// The index is being made for the first time, or again: it answers a moment later.
+    /// The index is being built or rebuilt; try again later.
     #[must_use]
     pub fn is_not_ready(&self) -> bool {
         matches!(*self.0, Kind::NotReady)
     }
 
-    /// The index has been told to stop.
+    /// The index has been stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(*self.0, Kind::Stopped)
     }
 
-    /// What was to be gone on from is no place in that list.
+    /// The cursor does not belong to this list.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         matches!(*self.0, Kind::BadCursor)
     }
 
-    /// The query took longer than a query may.
+    /// The query exceeded its time limit.
     #[must_use]
     pub fn is_too_slow(&self) -> bool {
         self.has_code(&[ErrorCode::OperationInterrupted])
     }
 
-    /// The file of the index is damaged, so that it has to be made again.
+    /// The index file is damaged and must be rebuilt.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
-        // What has other tables than ours is damaged too, if it says that it is ours.
+        // A file that claims to be ours but has other tables is damaged too.
         let odd = match &*self.0 {
             Kind::Foreign(_)
             | Kind::OtherVersion
@@ -135,14 +135,12 @@ impl fmt::Display for Error {
             Kind::Disk { action, path, .. } => {
                 write!(f, "cannot {action} {:?}", path.display().to_string())
             }
-            Kind::Unreadable(url) => write!(f, "the words of {url:?} could not be made out"),
+            Kind::Unreadable(url) => write!(f, "the text of {url:?} could not be read"),
             Kind::NotReady => {
-                f.write_str("the index of the spool is being made; try again in a moment")
+                f.write_str("the index of the spool is being built; try again in a moment")
             }
             Kind::Stopped => f.write_str("the index of the spool has been stopped"),
-            Kind::BadCursor => {
-                f.write_str("expected the place to go on from as it was told, for the same list")
-            }
+            Kind::BadCursor => f.write_str("expected a cursor returned by the same list"),
             Kind::Foreign(what) => write!(f, "the index of the spool {what}"),
             Kind::OtherVersion => f.write_str("the index of the spool is of another version"),
         }

@@ -1,10 +1,11 @@
-//! What most filters ask of an entry, in one number that stands in the index of each order.
+//! The properties that most filters need, packed into one number that is part of every sort index.
 //!
-//! It only leaves out: what passes is looked at itself. So a host's number may be cut.
+//! It only excludes entries; the others are examined completely. Host ids may therefore be
+//! truncated.
 
 use crate::class::Class;
 
-/// How many bits of a host's number there are.
+/// How many bits of a host id are stored.
 const HOST_BITS: u32 = 24;
 
 const STATUS: u32 = HOST_BITS;
@@ -12,11 +13,11 @@ const CLASS: u32 = STATUS + 10;
 const OWNED: u32 = CLASS + 4;
 const SCHEME: u32 = OWNED + 1;
 
-/// The facts of an entry.
+/// The packed properties of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Facts(pub(crate) i64);
 
-/// The number of a scheme. Others share one.
+/// The number of a scheme; unusual ones share one.
 pub(crate) fn scheme_number(scheme: &str) -> i64 {
     match scheme {
         "http" => 0,
@@ -37,7 +38,7 @@ impl Facts {
         )
     }
 
-    /// Whether the entry may be of this host.
+    /// Whether the entry may belong to this host.
     pub(crate) fn may_be_of(self, host: i64) -> bool {
         (self.0 ^ host) & ((1 << HOST_BITS) - 1) == 0
     }
@@ -75,7 +76,7 @@ mod tests {
             assert_eq!((facts.status(), facts.class()), (status, class));
             assert_eq!((facts.is_owned(), facts.scheme()), (owned, scheme_number(scheme)));
         }
-        // Of a host that has no room there, some others are looked at too.
+        // A host id beyond the bits also matches some others.
         let facts = Facts::new(1 << HOST_BITS | 5, "http", 200, Class::Page, false);
         assert!(facts.may_be_of(5) && facts.may_be_of(1 << HOST_BITS | 5));
     }

@@ -1,4 +1,4 @@
-//! Which entries are asked for, and who asks.
+//! Filters for entries, and the viewer's permissions.
 
 use std::ops::RangeInclusive;
 
@@ -12,64 +12,64 @@ use crate::facts::{Facts, scheme_number};
 use crate::item::Item;
 use crate::name::split;
 
-/// As many hosts are told apart by their numbers; of more each entry is looked at.
+/// How many hosts are compared by id; beyond that every entry is examined.
 const MAX_HOSTS: usize = 1_000;
 
-/// Who asks, and so what they may be shown.
+/// The person who sees the result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Viewer {
-    /// Whoever commands the spool: everything.
+    /// The operator of the spool: everything.
     #[default]
     Operator,
-    /// One of its users, called so in the spool: what is everyone's, and theirs.
+    /// A user with this name in the spool: shared entries and their own.
     Person(String),
 }
 
-/// Which entries are asked for. The default is all of them.
+/// Which entries are wanted. The default is all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// Who asks.
+    /// The person who sees the result.
     pub viewer: Viewer,
-    /// Of this scheme.
+    /// Entries with this scheme.
     pub scheme: Option<String>,
-    /// Of this host, with its port if that is not the scheme's.
+    /// Entries of this host, with its port unless that is the default of the scheme.
     pub host: Option<String>,
-    /// Of the hosts of this site.
+    /// Entries of the hosts of this site.
     pub site: Option<String>,
-    /// Of this sort.
+    /// Entries of this class.
     pub class: Option<Class>,
-    /// With such a status.
+    /// Entries with a status in this range.
     pub status: Option<RangeInclusive<u16>>,
-    /// With this text in the URL or the title, whatever the case.
+    /// Entries with this text in URL or title, in any letter case.
     pub text: Option<String>,
-    /// Not stored before.
+    /// Entries stored at or after this time.
     pub since: Option<Timestamp>,
-    /// Stored before.
+    /// Entries stored before this time.
     pub until: Option<Timestamp>,
-    /// No parts of pages.
+    /// No sub-resources.
     pub pages_only: bool,
-    /// Kept for this owner alone; empty: for everyone.
+    /// Entries of this owner only; empty for shared entries.
     pub owner: Option<String>,
 }
 
-/// A filter made ready for many entries.
+/// A filter prepared for many entries.
 #[derive(Debug)]
-pub(crate) struct Sieve<'a> {
+pub(crate) struct PreparedFilter<'a> {
     filter: &'a Filter,
     text: Option<String>,
     scheme: Option<i64>,
-    /// The hosts that can be meant; `None`: too many.
+    /// The ids of matching hosts; `None` if too many.
     pub(crate) hosts: Option<Vec<i64>>,
-    /// How many entries these have.
+    /// How many entries these hosts have.
     pub(crate) of_hosts: i64,
 }
 
-impl<'a> Sieve<'a> {
-    pub(crate) fn new(connection: &Connection, filter: &'a Filter) -> Result<Sieve<'a>> {
+impl<'a> PreparedFilter<'a> {
+    pub(crate) fn new(connection: &Connection, filter: &'a Filter) -> Result<PreparedFilter<'a>> {
         let text = filter.text.as_ref().map(|text| text.to_lowercase());
         let text = text.filter(|text| !text.is_empty());
         let scheme = filter.scheme.as_deref().map(scheme_number);
-        let mut sieve = Sieve { filter, text, scheme, hosts: None, of_hosts: i64::MAX };
+        let mut sieve = PreparedFilter { filter, text, scheme, hosts: None, of_hosts: i64::MAX };
         if filter.host.is_some() || filter.site.is_some() {
             sieve.find_hosts(connection)?;
         }
@@ -94,7 +94,7 @@ impl<'a> Sieve<'a> {
         Ok(())
     }
 
-    /// What hosts have to be, for a table `h`.
+    /// The SQL condition for hosts in a table `h`.
     pub(crate) fn host_condition(&self) -> (String, Vec<Value>) {
         let Filter { scheme, host, site, .. } = self.filter;
         let given = [("h.name", host), ("h.site", site), ("h.scheme", scheme)];
@@ -105,7 +105,7 @@ impl<'a> Sieve<'a> {
         (condition, values)
     }
 
-    /// Whether the entry may pass; what passes is looked at itself.
+    /// Whether the entry may match; if so it must be examined completely.
     pub(crate) fn may_pass(&self, facts: Facts) -> bool {
         let Filter { class, status, pages_only, owner, .. } = self.filter;
         let owned_is_wrong = match owner.as_deref() {
@@ -124,7 +124,7 @@ impl<'a> Sieve<'a> {
             || owned_is_wrong)
     }
 
-    /// Whether the entry is asked for.
+    /// Whether the entry matches.
     pub(crate) fn passes(&self, item: &Item) -> bool {
         let filter = self.filter;
         let (scheme, host, _) = split(item.place.url());
@@ -150,7 +150,7 @@ fn has_text(item: &Item, text: &str) -> bool {
 }
 
 impl Viewer {
-    /// Whether they may be shown what is kept for this owner, or for everyone.
+    /// Whether the viewer may see entries of this owner, or shared ones for `None`.
     #[must_use]
     pub fn may_see(&self, owner: Option<&str>) -> bool {
         match (self, owner) {

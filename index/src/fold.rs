@@ -1,33 +1,34 @@
-//! Text as it is compared: words without case and accents, and pairs of characters of what is written
-//! without blanks.
+//! Text normalised for comparison: words without case and accents, and character pairs for scripts
+//! without spaces.
 //!
-//! What is kept and what is looked for pass through the same function, and so does what a snippet marks;
-//! so all three agree. The tokenizer of the database is left to part what comes from here at its blanks.
+//! Indexed text, queries and snippets all pass through the same function and therefore agree. The
+//! tokenizer of SQLite only splits the result at spaces.
 //!
-//! Chinese, Japanese, Thai and some others have no blanks between words. There every character begins a
-//! pair with the next one, and a word is found as a row of pairs. Pairs and not the triples of the
-//! database (`trigram`), because most words of Chinese and Japanese have two characters, which no triple finds.
+//! Chinese, Japanese, Thai and some other scripts have no spaces between words. There each
+//! character forms a pair with the next one, and a word is found as a sequence of pairs. The
+//! `trigram` tokenizer of SQLite is unsuitable, because most Chinese and Japanese words have two
+//! characters.
 
 use std::ops::Range;
 
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
-/// The longest word that is told from others, in bytes of what it was folded to.
+/// The longest distinguished word, in bytes after folding.
 const MAX_WORD: usize = 80;
 
-/// A word in a text, or one character of what is written without blanks.
+/// A word in a text, or one character of a script without spaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// As it is compared.
+    /// The normalised form.
     pub(crate) folded: String,
-    /// Where it is in the text.
+    /// Its byte range in the text.
     pub(crate) at: Range<usize>,
-    /// It is one character of several that follow each other without blanks.
+    /// It is a character of a script without spaces.
     pub(crate) is_dense: bool,
 }
 
-/// Whether a character is of a script that is written without blanks between words, or, as Hangul, with
-/// what belongs to a word added to it.
+/// Whether a character belongs to a script without spaces between words or, like Hangul, with
+/// particles attached to words.
 fn is_dense(c: char) -> bool {
     matches!(u32::from(c),
         0x0e00..=0x0eff     // Thai, Lao
@@ -51,7 +52,7 @@ fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
 
-/// Whether it is an accent alone, which is left out.
+/// Whether it is a combining accent, which is removed.
 fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}')
 }
@@ -65,7 +66,7 @@ fn fold_into(c: char, folded: &mut String) {
         folded.push(c.to_ascii_lowercase());
         return;
     }
-    // What would come apart into letters that are none by themselves stays whole.
+    // Decomposition would split it into parts that are not letters on their own.
     if is_dense(c) && !matches!(c, '\u{ff66}'..='\u{ff9f}') {
         folded.push(c);
         return;
@@ -95,7 +96,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
                 fold_into(c, &mut folded);
                 end = at + c.len_utf8();
             }
-            // An accent with nothing below it is no word.
+            // An accent without a base character is not a word.
             if !folded.is_empty() {
                 return Some(Word { folded, at: start..end, is_dense });
             }
@@ -103,7 +104,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
     })
 }
 
-/// The text as the index has it: its words and its pairs, with blanks between.
+/// The text in the form of the index: words and pairs, separated by spaces.
 pub(crate) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     let mut words = words(text).peekable();

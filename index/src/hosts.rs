@@ -1,4 +1,4 @@
-//! Lists of hosts and of sites, with how much is kept of each.
+//! Lists of hosts and sites with their counts.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -7,38 +7,38 @@ use crate::error::Result;
 use crate::filter::{Filter, Viewer};
 use crate::list::{Cursor, MAX_PAGE, Page};
 
-/// Hosts that are looked at for a page of sites, of which each may have many.
+/// How many hosts are examined for a page of sites, each of which may have many.
 const MAX_LOOKED_AT: usize = 100_000;
 
-/// A host something is kept of.
+/// A host with stored entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostItem {
-    /// `http`, for example.
+    /// For example `http`.
     pub scheme: String,
-    /// Its name, with its port if that is not the scheme's.
+    /// Its name, with the port unless that is the default of the scheme.
     pub host: String,
-    /// What it belongs to.
+    /// The site it belongs to.
     pub site: String,
-    /// How many entries are kept that may be shown.
+    /// The number of visible entries.
     pub entries: u64,
-    /// The lengths of their files together.
+    /// The total length of their files.
     pub bytes: u64,
 }
 
-/// What is sold to one person as a whole, as `example.co.uk`, and what is kept of it.
+/// A registrable domain, such as `example.co.uk`, with its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteItem {
-    /// Its name.
+    /// The domain.
     pub site: String,
-    /// How many hosts of it there are; one with two schemes counts twice.
+    /// The number of its hosts; a host with two schemes counts twice.
     pub hosts: u64,
-    /// How many entries are kept that may be shown.
+    /// The number of visible entries.
     pub entries: u64,
-    /// The lengths of their files together.
+    /// The total length of their files.
     pub bytes: u64,
 }
 
-/// How hosts are sorted.
+/// The order of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HostSort {
     /// By name.
@@ -48,7 +48,7 @@ pub enum HostSort {
     Domain,
 }
 
-/// What is counted of a host for somebody: a condition for a table `c`.
+/// The SQL condition for visible counts in a table `c`.
 fn visible(viewer: &Viewer) -> (&'static str, Option<Value>) {
     match viewer {
         Viewer::Operator => ("true", None),
@@ -61,25 +61,25 @@ fn visible(viewer: &Viewer) -> (&'static str, Option<Value>) {
 
 const SUM: &str = "SELECT coalesce(sum(entries), 0), coalesce(sum(bytes), 0) FROM counts";
 
-/// How much is kept.
+/// The number and size of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KeptSum {
-    /// How many entries.
+pub struct StoredTotal {
+    /// The number of entries.
     pub entries: u64,
-    /// The lengths of their files together.
+    /// The total length of their files.
     pub bytes: u64,
 }
 
-pub(crate) fn kept(connection: &Connection) -> Result<KeptSum> {
+pub(crate) fn stored_total(connection: &Connection) -> Result<StoredTotal> {
     let wide = |count: i64| u64::try_from(count).unwrap_or_default();
     let sum = |row: &rusqlite::Row<'_>| {
-        Ok(KeptSum { entries: wide(row.get(0)?), bytes: wide(row.get(1)?) })
+        Ok(StoredTotal { entries: wide(row.get(0)?), bytes: wide(row.get(1)?) })
     };
     Ok(connection.prepare_cached(SUM)?.query_row((), sum)?)
 }
 
-/// How much of it may be shown to somebody: from what is counted of each host.
-pub(crate) fn total(connection: &Connection, viewer: &Viewer) -> Result<KeptSum> {
+/// The totals that a viewer may see, from the counts of hosts.
+pub(crate) fn total(connection: &Connection, viewer: &Viewer) -> Result<StoredTotal> {
     let (visible, owner) = visible(viewer);
     let mut find = connection.prepare_cached(&format!(
         "SELECT sum(c.entries), sum(c.bytes) FROM counts c WHERE {visible}"
@@ -87,11 +87,11 @@ pub(crate) fn total(connection: &Connection, viewer: &Viewer) -> Result<KeptSum>
     let number =
         |number: Option<i64>| u64::try_from(number.unwrap_or_default()).unwrap_or_default();
     Ok(find.query_row(params_from_iter(owner), |row| {
-        Ok(KeptSum { entries: number(row.get(0)?), bytes: number(row.get(1)?) })
+        Ok(StoredTotal { entries: number(row.get(0)?), bytes: number(row.get(1)?) })
     })?)
 }
 
-/// A page of hosts, of one scheme or all.
+/// A page of hosts with one scheme or all.
 pub(crate) fn hosts(
     connection: &Connection,
     viewer: &Viewer,
@@ -131,7 +131,7 @@ pub(crate) fn sites(
     let is_end = visit(connection, viewer, None, "h.labels", after, &mut |labels, host| {
         looked_at += 1;
         let here = Cursor::behind_name(labels, &host.scheme);
-        // Its hosts stand together in this order.
+        // The hosts of a site are adjacent in this order.
         let is_full = items.len() == limit || looked_at > MAX_LOOKED_AT;
         match items.last_mut().filter(|site| site.site == host.site) {
             Some(site) => {
@@ -151,7 +151,7 @@ pub(crate) fn sites(
     Ok(Page { items, next: last.filter(|_| !is_end) })
 }
 
-/// How many entries are kept of a host or a site, if nothing else is asked for.
+/// The number of entries of a host or site, if the filter has no other condition.
 pub(crate) fn count(connection: &Connection, filter: &Filter) -> Result<Option<u64>> {
     let Filter { viewer, scheme, host, site, .. } = filter;
     let of_names = Filter {
@@ -180,7 +180,8 @@ pub(crate) fn count(connection: &Connection, filter: &Filter) -> Result<Option<u
     Ok(Some(u64::try_from(count.unwrap_or_default()).unwrap_or_default()))
 }
 
-/// Tells of each host what may be shown of it, until `look` has enough; true at the end.
+/// Calls `look` with the visible counts of each host until it returns false; returns true at the
+/// end.
 fn visit(
     connection: &Connection,
     viewer: &Viewer,
@@ -214,7 +215,7 @@ fn visit(
             Ok::<_, rusqlite::Error>(u64::try_from(number.unwrap_or_default()).unwrap_or_default())
         };
         let (entries, bytes) = (number(4)?, number(5)?);
-        // Of others it is not even said that there is something.
+        // The existence of other people's hosts must not be revealed.
         if entries == 0 {
             continue;
         }

@@ -1,4 +1,4 @@
-//! An entry as the index knows it.
+//! An entry as the index describes it.
 
 use rusqlite::Row;
 use wwwoffle_spool::{Key, Place, Timestamp};
@@ -8,59 +8,59 @@ use crate::error::{Error, Result};
 
 /// Whether the words of an entry can be searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Words {
-    /// It has not been read yet.
+pub enum WordState {
+    /// The entry has not been read.
     NotYet,
-    /// They are in the index.
+    /// The words are in the index.
     Indexed,
-    /// It has none, or none that can be read.
+    /// The entry has no readable words.
     None,
 }
 
-impl Words {
+impl WordState {
     pub(crate) fn number(self) -> i64 {
         match self {
-            Words::NotYet => 0,
-            Words::Indexed => 1,
-            Words::None => 2,
+            WordState::NotYet => 0,
+            WordState::Indexed => 1,
+            WordState::None => 2,
         }
     }
 
-    pub(crate) fn of_number(number: i64) -> Words {
+    pub(crate) fn of_number(number: i64) -> WordState {
         match number {
-            0 => Words::NotYet,
-            1 => Words::Indexed,
-            _ => Words::None,
+            0 => WordState::NotYet,
+            1 => WordState::Indexed,
+            _ => WordState::None,
         }
     }
 
-    /// A word for it.
+    /// The name of the state.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Words::NotYet => "not-yet",
-            Words::Indexed => "indexed",
-            Words::None => "none",
+            WordState::NotYet => "not-yet",
+            WordState::Indexed => "indexed",
+            WordState::None => "none",
         }
     }
 }
 
-/// An entry as the index knows it. Lengths are in bytes.
+/// An entry as the index describes it. Lengths are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Where it is, and what [`wwwoffle_spool::Spool::entries`] takes.
+    /// Its place, for [`wwwoffle_spool::Spool::entries`].
     pub place: Place,
-    /// What belongs together with its host: `example.co.uk`.
+    /// The registrable domain of its host: `example.co.uk`.
     pub site: String,
-    /// Its title, if it has been read and has one.
+    /// Its title, if it was read and has one.
     pub title: Option<String>,
-    /// The language that it says it is in, as `en-GB`.
+    /// Its declared language, such as `en-GB`.
     pub language: Option<String>,
-    /// The type, in lower case and without parameters; empty for none.
+    /// The media type in lower case without parameters; empty if unknown.
     pub content_type: String,
-    /// What sort of thing it is.
+    /// Its class.
     pub class: Class,
-    /// The status code.
+    /// Its status code.
     pub status: u16,
     /// The length of its body.
     pub body_len: u64,
@@ -68,42 +68,43 @@ pub struct Item {
     pub file_len: u64,
     /// The SHA-256 of its body.
     pub digest: [u8; 32],
-    /// When the response came.
+    /// When the response arrived.
     pub answered: Timestamp,
-    /// When it was finished.
+    /// When the entry was finished.
     pub stored: Timestamp,
-    /// When its origin confirmed it last.
+    /// When the origin last confirmed it.
     pub checked: Timestamp,
-    /// When it was used last; being stored is a use.
+    /// When it was last used; storing counts as a use.
     pub used: Timestamp,
-    /// How many older versions of it are kept.
+    /// The number of its older versions.
     pub versions: u32,
     /// Whether its words can be searched.
-    pub words: Words,
-    /// Its number in the index, which is another one when the index is made again.
+    pub words: WordState,
+    /// Its id in the index, which changes with a rebuild.
     pub(crate) id: i64,
-    /// That of its facts: with the number, what tells its place in every order.
+    /// Its packed properties; with the id they determine the position in every order.
     pub(crate) facts: i64,
 }
 
 impl Item {
-    /// Whether it is what a person opens, and no part of something else.
+    /// Whether users open it directly, rather than as part of a page.
     #[must_use]
     pub fn is_page(&self) -> bool {
         self.class.is_page()
     }
 }
 
-/// What is read for an [`Item`], to follow `SELECT`; [`FROM`] goes with it.
+/// The columns of an [`Item`] after `SELECT`, to be used with [`FROM`].
 pub(crate) const COLUMNS: &str = "e.id, e.key, e.vary, e.plain, h.scheme, h.name, e.path, o.name, \
      h.site, e.title, e.language, t.name, e.status, e.body, e.file, e.digest, e.answered, e.stored, \
      e.checked, e.used, e.versions, e.text, e.facts";
 
-/// Where it is read from.
+/// The tables of an [`Item`].
 pub(crate) const FROM: &str = "entries e JOIN hosts h ON h.id = e.host JOIN types t ON t.id = e.type \
      LEFT JOIN owners o ON o.id = e.owner";
 
-/// Reads an item. `None` for what does not fit together: only a damaged index has such a thing.
+/// Reads an item. `None` if its columns contradict each other, which only happens in a damaged
+/// index.
 pub(crate) fn read(row: &Row<'_>) -> Result<Option<Item>> {
     let key = Key::from_bytes(row.get(1)?);
     let (vary, is_plain): (String, bool) = (row.get(2)?, row.get(3)?);
@@ -135,7 +136,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<Option<Item>> {
         checked: time(18)?,
         used: time(19)?,
         versions: row.get::<_, i64>(20)?.try_into().unwrap_or_default(),
-        words: Words::of_number(row.get(21)?),
+        words: WordState::of_number(row.get(21)?),
         facts: row.get(22)?,
     }))
 }

@@ -1,32 +1,33 @@
-//! The index of a spool: what is in it, as lists and by the words of its pages.
+//! The index of a spool: lists of entries, and full-text search of pages.
 //!
-//! All of it is derived from the files of the spool (`index.sqlite` in its root may be deleted at any
-//! time), and nothing that is served depends on it. This crate knows files, not HTTP: what a page says
-//! is told to it by a [`Describe`].
+//! It is derived from the files of the spool: `index.sqlite` in its root may be deleted at any
+//! time, and serving does not depend on it. This crate handles files, not HTTP; a [`Describe`]
+//! extracts the content of pages.
 //!
 //! ```text
-//! spool ── Watcher ──> desk ──> one thread ──> index.sqlite (WAL) <── readers ── lists, search
+//! spool ── Watcher ──> work ──> one thread ──> index.sqlite (WAL) <── readers ── lists, search
 //!           places,     bounded   group commit                          a few connections
 //!           uses
 //! ```
 //!
-//! # What always holds
+//! # Invariants
 //!
-//! 1. Who serves never waits for the index: what has changed is noted in memory, of a bounded size, and of
-//!    what does not fit it is noted that a walk over the directories is due.
-//! 2. What is read is of one moment, and at most as much behind the files as changes gather.
-//! 3. A missing, damaged, foreign or too new index is made again beside the old one, in the background;
-//!    until there is one, those who ask are told so ([`Error::is_not_ready`]).
-//! 4. Nothing is counted, and no list is gone through, to answer: every call has a bound.
+//! 1. Threads that serve never wait for the index. Changes are recorded in bounded memory; on
+//!    overflow a walk over the directories is scheduled.
+//! 2. A query sees one consistent state, which lags behind the files by at most the collection
+//!    period.
+//! 3. A missing, damaged, foreign or newer index is rebuilt in the background beside the old one.
+//!    Until it exists, queries fail with [`Error::is_not_ready`].
+//! 4. No query counts or scans without a bound.
 //!
-//! Every call blocks. Lengths are in bytes.
+//! All functions block. Lengths are in bytes.
 
 mod apply;
 mod changed;
 mod check;
 mod class;
+mod completeness;
 mod describe;
-mod dirty;
 mod error;
 mod facts;
 mod filter;
@@ -35,19 +36,19 @@ mod hosts;
 mod item;
 mod list;
 mod lookup;
-mod moment;
 mod name;
-mod parts;
 mod pool;
 mod query;
+mod read_only;
 mod rebuild;
 mod relevance;
 mod schema;
 mod search;
 mod sessions;
+mod snapshot;
 mod snippet;
-mod standing;
 mod sub_resources;
+mod work_queue;
 mod worker;
 
 use std::fmt;
@@ -58,63 +59,64 @@ use std::time::Duration;
 
 use wwwoffle_spool::{Key, Place, Spool, Timestamp, Watcher};
 
-pub use check::{Checked, check};
-pub use class::{BadClass, Class, essence};
+pub use check::{CheckReport, check};
+pub use class::{Class, ParseClassError, essence};
+pub use completeness::Completeness;
 pub use describe::{Describe, Description, MAX_REFERENCES, MAX_TEXT, MAX_TITLE, Reference};
-pub use dirty::{Progress, Reindex};
 pub use error::{Error, Result};
 pub use filter::{Filter, Viewer};
-pub use hosts::{HostItem, HostSort, KeptSum, SiteItem};
-pub use item::{Item, Words};
-pub use list::{BadSort, Cursor, MAX_PAGE, Page, Sort};
+pub use hosts::{HostItem, HostSort, SiteItem, StoredTotal};
+pub use item::{Item, WordState};
+pub use list::{Cursor, MAX_PAGE, Page, ParseSortError, Sort};
 pub use lookup::MAX_FOUND;
-pub use moment::{Candidate, Moment};
-pub use parts::Parts;
 pub use query::{MAX_QUERY, Query};
+pub use read_only::ReadOnlyIndex;
 pub use search::Hits;
-pub use sessions::{Asked, BadSessions, MAX_SESSIONS, Sessions};
+pub use sessions::{MAX_SESSIONS, ParseSessionsError, SessionRequest, Sessions};
+pub use snapshot::{Candidate, Snapshot};
 pub use snippet::{Snippet, marks, snippet};
-pub use standing::Standing;
 pub use sub_resources::{MAX_SUB_RESOURCES, SubResources};
+pub use work_queue::{Progress, ReindexScope};
 
-use dirty::Desk;
 use pool::Pool;
+use work_queue::WorkQueue;
 use worker::Worker;
 
-/// The name of the file in the root of the spool.
+/// The file name in the root of the spool.
 pub const FILE: &str = "index.sqlite";
 
-/// The index of an open spool. Cloning it gives the same one.
+/// The index of an open spool. Clones share it.
 #[derive(Clone)]
-pub struct Index(Arc<Shared>);
+pub struct Index(Arc<IndexInner>);
 
-struct Shared {
-    desk: Arc<Desk>,
+struct IndexInner {
+    work: Arc<WorkQueue>,
     pool: Arc<Pool>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Of all that changes.
+    /// Whether the spool reports all changes to us.
     is_told: bool,
 }
 
 impl Index {
-    /// Opens the index of a spool, in the background: what is missing is made, what has changed is looked for.
-    /// `describe` tells what pages say; without it no page is read, and no words are found.
+    /// Opens the index of a spool in the background: builds it if it is missing, and finds changes.
+    /// `describe` extracts the content of pages; without it no pages are read and searches find
+    /// nothing.
     ///
     /// The spool stays open until [`Index::stop`].
     ///
     /// # Errors
     ///
-    /// When no thread can be had.
+    /// If no thread can be started.
     pub fn open(spool: &Spool, describe: Option<Arc<dyn Describe>>) -> Result<Index> {
         let (path, new) = (spool.root().join(FILE), spool.root().join("tmp").join(FILE));
         Index::open_at(spool, (path, new), describe)
     }
 
-    /// Does the same with an index in another directory, for a spool on a read-only file system.
+    /// The same with an index in another directory, for a spool on a read-only file system.
     ///
     /// # Errors
     ///
-    /// When no thread can be had.
+    /// If no thread can be started.
     pub fn open_in(
         spool: &Spool,
         directory: &Path,
@@ -129,15 +131,15 @@ impl Index {
         (path, new): (PathBuf, PathBuf),
         describe: Option<Arc<dyn Describe>>,
     ) -> Result<Index> {
-        let (desk, pool) = (Arc::new(Desk::default()), Arc::new(Pool::new(path.clone())));
-        let watcher: Arc<dyn Watcher> = desk.clone();
-        // Before anything is read, so that nothing is missed. With too many watchers what changes is found
-        // by walks alone.
+        let (work, pool) = (Arc::new(WorkQueue::default()), Arc::new(Pool::new(path.clone())));
+        let watcher: Arc<dyn Watcher> = work.clone();
+        // Registered before anything is read, so that no change is missed. With too many watchers,
+        // only walks find changes.
         let is_told = spool.watch(watcher);
-        let (desk_too, pool_too, spool) = (Arc::clone(&desk), Arc::clone(&pool), spool.clone());
+        let (work_too, pool_too, spool) = (Arc::clone(&work), Arc::clone(&pool), spool.clone());
         let worker = Worker {
             spool,
-            desk: desk_too,
+            work: work_too,
             pool: pool_too,
             describe,
             path: path.clone(),
@@ -150,90 +152,89 @@ impl Index {
             .spawn(move || worker.run())
             .map_err(|error| Error::disk("start the thread that writes", path, error))?;
         let thread = Mutex::new(Some(thread));
-        Ok(Index(Arc::new(Shared { desk, pool, thread, is_told })))
+        Ok(Index(Arc::new(IndexInner { work, pool, thread, is_told })))
     }
 
-    /// Writes what is noted, and ends the thread. From then on nothing is answered.
+    /// Writes recorded changes and ends the thread. Later queries fail.
     pub fn stop(&self) {
-        self.0.desk.stop();
+        self.0.work.stop();
         let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // It panics never; were it to, the next start finds what it left.
+            // It does not panic; if it did, the next start would repair the index.
             let _ = thread.join();
         }
     }
 
-    /// How far it is.
+    /// The state of the index.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        self.0.desk.progress()
+        self.0.work.progress()
     }
 
-    /// What went wrong in the background since this was last asked.
+    /// Returns and clears the errors of the background thread.
     #[must_use]
     pub fn faults(&self) -> Vec<Error> {
-        self.0.desk.faults()
+        self.0.work.faults()
     }
 
-    /// Makes the index anew, or looks for what others have changed, and waits until that is done.
+    /// Rebuilds the index or finds changes of other programs, and waits for it.
     ///
     /// # Errors
     ///
-    /// When it cannot be done, or the index has been stopped.
-    pub fn reindex(&self, what: Reindex) -> Result<()> {
-        self.0.desk.order(what)
+    /// If it fails or the index has been stopped.
+    pub fn reindex(&self, what: ReindexScope) -> Result<()> {
+        self.0.work.order(what)
     }
 
-    /// Looks again at what lies at these places, and waits until that is in the index.
+    /// Re-examines these places and waits until the index agrees.
     ///
     /// # Errors
     ///
-    /// Those of [`Index::settle`].
-    pub fn mend(&self, places: &[Place]) -> Result<()> {
+    /// As [`Index::settle`].
+    pub fn reindex_places(&self, places: &[Place]) -> Result<()> {
         for place in places {
-            self.0.desk.changed(place);
+            self.0.work.changed(place);
         }
         self.settle(false)
     }
 
-    /// Waits until all that has changed until now is in the index, and with `words` until all pages are
-    /// read.
+    /// Waits until all changes so far are in the index and, with `words`, all pages are read.
     ///
     /// # Errors
     ///
-    /// When the index has been stopped, or cannot be made.
+    /// If the index has been stopped or cannot be built.
     pub fn settle(&self, words: bool) -> Result<()> {
-        self.0.desk.settle(words, None)
+        self.0.work.settle(words, None)
     }
 
-    /// Waits until all that has changed is in the index, and with `words` until all pages are read, or until so much
-    /// time has passed.
+    /// As [`Index::settle`], but at most for `patience`.
     ///
     /// # Errors
     ///
-    /// Those of [`Index::settle`].
+    /// As [`Index::settle`].
     pub fn settle_within(&self, words: bool, patience: Duration) -> Result<()> {
-        self.0.desk.settle(words, Some(patience))
+        self.0.work.settle(words, Some(patience))
     }
 
-    /// Notes that what is kept under the key of a place was used. It costs a look at a table in memory.
+    /// Records a use of the entries under a place's key. It costs one lookup in memory.
     pub fn used(&self, place: &Place, now: Timestamp) {
-        self.0.desk.used(place.key(), now);
+        self.0.work.used(place.key(), now);
     }
 
-    /// Has all uses until now written into the spool, where [`Spool::uses`] finds them, and waits for it, at most
-    /// for `patience`. False: it cannot be done, or not in that time, as while the index is made.
+    /// Writes all uses so far into the spool, where [`Spool::uses`] finds them, and waits at most
+    /// for `patience`. Returns whether that succeeded; it does not while the index is being built.
     #[must_use]
     pub fn write_uses(&self, patience: Duration) -> bool {
-        self.0.desk.write_uses(patience)
+        self.0.work.write_uses(patience)
     }
 
-    /// Some of the entries that are asked for: from the beginning, or behind those of the page before. `keep`
-    /// says which of them are shown at all.
+    /// A page of matching entries, from the beginning or after a cursor. `keep` further restricts
+    /// them.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`]; [`Error::is_invalid`] when `after` is of another list; or when the disk fails.
+    /// [`Error::is_not_ready`]; [`Error::is_invalid`] if `after` belongs to another list; or a disk
+    /// error.
     pub fn list(
         &self,
         filter: &Filter,
@@ -245,7 +246,7 @@ impl Index {
         self.0.pool.read(|connection| list::page(connection, filter, sort, after, limit, keep))
     }
 
-    /// Some of the hosts of a scheme or of all, with what is counted of each.
+    /// A page of hosts with one scheme or all, with their counts.
     ///
     /// # Errors
     ///
@@ -261,16 +262,16 @@ impl Index {
         self.0.pool.read(|connection| hosts::hosts(connection, viewer, scheme, sort, after, limit))
     }
 
-    /// How much is kept in all of what `viewer` may see.
+    /// The totals of everything that `viewer` may see.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or when the disk fails.
-    pub fn total(&self, viewer: &Viewer) -> Result<KeptSum> {
+    /// [`Error::is_not_ready`], or a disk error.
+    pub fn total(&self, viewer: &Viewer) -> Result<StoredTotal> {
         self.0.pool.read(|connection| hosts::total(connection, viewer))
     }
 
-    /// Some of the sites, by domain, with what is counted of each.
+    /// A page of sites by domain, with their counts.
     ///
     /// # Errors
     ///
@@ -284,24 +285,28 @@ impl Index {
         self.0.pool.read(|connection| hosts::sites(connection, viewer, after, limit))
     }
 
-    /// How many entries are kept of a host or a site, if nothing else is asked for; `None` where each would have to be
-    /// looked at.
+    /// The number of entries of a host or site. `None` if the filter has other conditions, so that
+    /// every entry would have to be examined.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or when the disk fails.
+    /// [`Error::is_not_ready`], or a disk error.
     pub fn count(&self, filter: &Filter) -> Result<Option<u64>> {
         self.0.pool.read(|connection| hosts::count(connection, filter))
     }
 
-    /// Of each of some entries whether it is a page that is there with its parts; `None` where it is none, and where
-    /// that is not known.
+    /// For each item, whether it is a page with all its sub-resources; `None` if it is not a page
+    /// or that is unknown.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or when the disk fails.
-    pub fn parts(&self, viewer: &Viewer, items: &[Item]) -> Result<Vec<Option<Parts>>> {
-        self.0.pool.read(|connection| parts::of(connection, viewer, items))
+    /// [`Error::is_not_ready`], or a disk error.
+    pub fn completeness(
+        &self,
+        viewer: &Viewer,
+        items: &[Item],
+    ) -> Result<Vec<Option<Completeness>>> {
+        self.0.pool.read(|connection| completeness::of(connection, viewer, items))
     }
 
     /// Gathers the stored sub-resources of some entries. Of many, a few hundred in one call.
@@ -313,16 +318,16 @@ impl Index {
         self.0.pool.read(|connection| found.gather(connection, places))
     }
 
-    /// How much is kept, of all hosts and for all persons.
+    /// The totals of all hosts and owners.
     ///
     /// # Errors
     ///
     /// As [`Index::list`].
-    pub fn kept(&self) -> Result<KeptSum> {
-        self.0.pool.read(hosts::kept)
+    pub fn stored_total(&self) -> Result<StoredTotal> {
+        self.0.pool.read(hosts::stored_total)
     }
 
-    /// The best pages for a query, from the best one, or behind those of the page before.
+    /// A page of the best results for a query, from the beginning or after a cursor.
     ///
     /// # Errors
     ///
@@ -338,11 +343,11 @@ impl Index {
         self.0.pool.read(|connection| search::search(connection, query, filter, after, limit, keep))
     }
 
-    /// What is known of the entry of exactly this place.
+    /// The item of exactly this place.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or when the disk fails.
+    /// [`Error::is_not_ready`], or a disk error.
     pub fn at(&self, place: &Place) -> Result<Option<Item>> {
         self.0.pool.read(|connection| lookup::at(connection, place))
     }
@@ -351,107 +356,117 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or when the disk fails.
+    /// [`Error::is_not_ready`], or a disk error.
     pub fn with_body(&self, digest: &[u8; 32], body_len: u64) -> Result<Vec<Item>> {
         self.0.pool.read(|connection| lookup::with_body(connection, digest, body_len))
     }
 
-    /// The pages that refer to a URL, at most [`MAX_FOUND`]; with `parts_only` those that are shown with
-    /// what it names.
+    /// The pages that refer to a URL, at most [`MAX_FOUND`]; with `parts_only` those that use it as
+    /// a sub-resource.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or when the disk fails.
+    /// [`Error::is_not_ready`], or a disk error.
     pub fn referrers(&self, viewer: &Viewer, url: &str, parts_only: bool) -> Result<Vec<Item>> {
         self.0.pool.read(|connection| lookup::referrers(connection, viewer, url, parts_only))
     }
 
-    /// What of the spool an entry refers to, at most [`MAX_FOUND`].
+    /// The stored entries that an entry refers to, at most [`MAX_FOUND`].
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or when the disk fails.
+    /// [`Error::is_not_ready`], or a disk error.
     pub fn references(&self, viewer: &Viewer, place: &Place) -> Result<Vec<Item>> {
         self.0.pool.read(|connection| lookup::references(connection, viewer, place))
     }
 
-    /// Brings into the index what has changed until now, also by others, and waits for it and for what can be
-    /// read then, at most for about `patience`. Whether all is in it.
+    /// Applies all changes so far, including those of other programs, reads the pages, and waits
+    /// about `patience` at most. Returns whether the index is complete.
     #[must_use]
     pub fn catch_up(&self, patience: Duration) -> bool {
-        let desk = &self.0.desk;
-        let wait = || desk.settle(true, Some(patience)).is_ok() && desk.is_level();
-        self.0.is_told && wait() && desk.order(Reindex::Changed).is_ok() && wait()
+        let work = &self.0.work;
+        let wait = || work.settle(true, Some(patience)).is_ok() && work.is_level();
+        self.0.is_told && wait() && work.order(ReindexScope::Changed).is_ok() && wait()
     }
 
-    /// Waits, at most for `patience`, until all that has come until now is in the index; false where it is not by
-    /// then.
+    /// Waits at most for `patience` until the index contains all changes so far; returns whether it
+    /// does.
     #[must_use]
     pub fn is_level_within(&self, patience: Duration) -> bool {
-        let desk = &self.0.desk;
-        desk.settle(false, Some(patience)).is_ok() && desk.is_level()
+        let work = &self.0.work;
+        work.settle(false, Some(patience)).is_ok() && work.is_level()
     }
 
-    /// Looks at the index as it is at one moment, at most for `patience`.
+    /// Opens a consistent view of the index for at most `patience`.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or when the disk fails.
-    pub fn at_a_moment<T>(
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a disk error.
+    pub fn with_snapshot<T>(
         &self,
         patience: Duration,
-        look: impl FnOnce(&Moment<'_>) -> Result<T>,
+        look: impl FnOnce(&Snapshot<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.0.pool.read_within(patience, |connection| Moment::look(connection, look))
+        self.0.pool.read_within(patience, |connection| Snapshot::look(connection, look))
     }
 
-    /// What has come since then, in that order and some of it at a time, and the beginnings of the keys of the URLs of
-    /// what it needs.
+    /// The entries stored since then, in that order and at most a batch, with the key prefixes of
+    /// the URLs they need.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or when the disk fails.
-    pub fn came(&self, since: Timestamp) -> Result<Vec<(Candidate, Vec<u64>)>> {
-        self.0.pool.read(|connection| moment::came(connection, since))
+    /// [`Error::is_not_ready`], or a disk error.
+    pub fn stored_since(&self, since: Timestamp) -> Result<Vec<(Candidate, Vec<u64>)>> {
+        self.0.pool.read(|connection| snapshot::stored_since(connection, since))
     }
 
-    /// The beginnings of the keys of the URLs of what is needed by what is kept under a key, as far as it is known.
+    /// The key prefixes of the URLs that the entries under a key need, as far as known.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or when the disk fails.
+    /// [`Error::is_not_ready`], or a disk error.
     pub fn needs(&self, key: &Key) -> Result<Vec<u64>> {
-        self.0.pool.read(|connection| moment::needs(connection, key))
+        self.0.pool.read(|connection| snapshot::needs(connection, key))
     }
 
-    /// When what is kept under a key was used last, if that was later than it was stored and is known.
+    /// When the entries under a key were last used, if that is known and later than their storing.
     #[must_use]
     pub fn last_use(&self, key: &Key) -> Option<Timestamp> {
-        let noted = self.0.desk.use_of(key);
-        let written = self.0.pool.read(|connection| moment::used(connection, key));
+        let noted = self.0.work.use_of(key);
+        let written = self.0.pool.read(|connection| snapshot::used(connection, key));
         noted.max(written.ok().flatten())
     }
 
-    /// Every entry that is asked for, in an order, page after page.
+    /// Iterates over all matching entries in an order.
     #[must_use]
-    pub fn all<'a>(&'a self, filter: &'a Filter, sort: Sort) -> All<'a> {
-        All { index: self, filter, sort, read: Vec::new().into_iter(), next: Next::Beginning }
+    pub fn all<'a>(&'a self, filter: &'a Filter, sort: Sort) -> AllItems<'a> {
+        AllItems {
+            index: self,
+            filter,
+            sort,
+            read: Vec::new().into_iter(),
+            next: NextPage::Beginning,
+        }
     }
 
-    /// Remembers what was on the queue when a session began, for [`Index::asked`].
+    /// Records the queued requests at the start of a session, for [`Index::session_requests`].
     ///
-    /// Nobody waits for it.
-    pub fn keep_asked(&self, session: Timestamp, asked: Vec<Asked>) {
-        self.0.desk.keep_asked(session, asked);
+    /// Returns at once.
+    pub fn record_session_requests(&self, session: Timestamp, asked: Vec<SessionRequest>) {
+        self.0.work.record_session_requests(session, asked);
     }
 
-    /// What was on the queue when the session began that began then, in the order it was asked for.
+    /// The requests that were queued when this session began, in order.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or when the disk fails.
-    pub fn asked(&self, viewer: &Viewer, session: Timestamp) -> Result<Vec<Asked>> {
-        self.0.pool.read(|connection| sessions::asked(connection, viewer, session))
+    /// [`Error::is_not_ready`], or a disk error.
+    pub fn session_requests(
+        &self,
+        viewer: &Viewer,
+        session: Timestamp,
+    ) -> Result<Vec<SessionRequest>> {
+        self.0.pool.read(|connection| sessions::session_requests(connection, viewer, session))
     }
 }
 
@@ -461,16 +476,16 @@ impl fmt::Debug for Index {
     }
 }
 
-impl Drop for Shared {
+impl Drop for IndexInner {
     fn drop(&mut self) {
-        // Nobody can ask any more: the thread ends by itself, when it has written what is noted.
-        self.desk.stop();
+        // The last handle is gone: the thread ends after writing recorded changes.
+        self.work.stop();
     }
 }
 
-/// Where to go on.
+/// Where iteration continues.
 #[derive(Debug)]
-enum Next {
+enum NextPage {
     Beginning,
     Behind(Cursor),
     End,
@@ -478,15 +493,15 @@ enum Next {
 
 /// See [`Index::all`].
 #[derive(Debug)]
-pub struct All<'a> {
+pub struct AllItems<'a> {
     index: &'a Index,
     filter: &'a Filter,
     sort: Sort,
     read: std::vec::IntoIter<Item>,
-    next: Next,
+    next: NextPage,
 }
 
-impl Iterator for All<'_> {
+impl Iterator for AllItems<'_> {
     type Item = Result<Item>;
 
     fn next(&mut self) -> Option<Result<Item>> {
@@ -494,14 +509,14 @@ impl Iterator for All<'_> {
             if let Some(item) = self.read.next() {
                 return Some(Ok(item));
             }
-            let after = match std::mem::replace(&mut self.next, Next::End) {
-                Next::Beginning => None,
-                Next::Behind(cursor) => Some(cursor),
-                Next::End => return None,
+            let after = match std::mem::replace(&mut self.next, NextPage::End) {
+                NextPage::Beginning => None,
+                NextPage::Behind(cursor) => Some(cursor),
+                NextPage::End => return None,
             };
             match self.index.list(self.filter, self.sort, after.as_ref(), MAX_PAGE, &|_| true) {
                 Ok(page) => {
-                    self.next = page.next.map_or(Next::End, Next::Behind);
+                    self.next = page.next.map_or(NextPage::End, NextPage::Behind);
                     self.read = page.items.into_iter();
                 }
                 Err(error) => return Some(Err(error)),

@@ -1,10 +1,9 @@
-//! Lists of entries, a page at a time.
+//! Pages of entry lists.
 //!
-//! A page begins where the one before ended: at a place in the order, and never after a number of
-//! entries, which would have to be counted. Few of many entries are found by what they have in common
-//! (their host, their days, their status), and sorted then; else the order is walked, and what is not
-//! asked for is left out. Either way the work for a page is bounded: one that would need more than that
-//! ends early, with what was found until then and where to go on.
+//! A page begins at a position in the order, not after a number of entries, which would have to be
+//! counted. If few entries match, they are found by a common property (host, days, status) and
+//! sorted; otherwise the order is walked and other entries are skipped. Either way the work per
+//! page is bounded: a page that would need more ends early and says where to continue.
 
 mod cursor;
 mod few;
@@ -18,36 +17,36 @@ use rusqlite::{Connection, OptionalExtension};
 
 pub use self::cursor::Cursor;
 use crate::error::Result;
-use crate::filter::{Filter, Sieve};
+use crate::filter::{Filter, PreparedFilter};
 use crate::item::{self, COLUMNS, FROM, Item};
 
 /// The most entries on a page.
 pub const MAX_PAGE: usize = 1_000;
 
-/// How long it is looked for what fills a page.
+/// How long filling a page may take.
 const PATIENCE: Duration = Duration::from_millis(30);
 
-/// As many entries are looked at by themselves for a page, whatever the time: the first ones.
+/// How many entries are examined for a page regardless of time.
 const AT_LEAST: usize = 256;
 
-/// How a list is sorted.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sort {
-    /// By the name of the host, and its paths.
+    /// By host name, then path.
     Name,
-    /// What was stored last comes first.
+    /// The latest stored first.
     Stored,
-    /// What was used last comes first.
+    /// The latest used first.
     Used,
-    /// By day, as [`Sort::Stored`]: for lists that begin anew each day.
+    /// As [`Sort::Stored`], for lists grouped by day.
     Day,
-    /// By the labels of the host, the last one first: what belongs together stands together.
+    /// By host labels, the last one first, which groups subdomains.
     Domain,
-    /// By type.
+    /// By media type.
     Type,
     /// The longest body first.
     Size,
-    /// As if by chance, and always the same.
+    /// In a fixed random order.
     Random,
 }
 
@@ -64,7 +63,7 @@ impl Sort {
         Sort::Random,
     ];
 
-    /// A word for it.
+    /// The name of the order.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -86,24 +85,24 @@ impl fmt::Display for Sort {
     }
 }
 
-/// A word that names no order.
+/// The text is not the name of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadSort(String);
+pub struct ParseSortError(String);
 
-impl fmt::Display for BadSort {
+impl fmt::Display for ParseSortError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = Sort::ALL.map(Sort::name).join(", ");
         write!(f, "expected one of {names}, not {:?}", self.0)
     }
 }
 
-impl std::error::Error for BadSort {}
+impl std::error::Error for ParseSortError {}
 
 impl FromStr for Sort {
-    type Err = BadSort;
+    type Err = ParseSortError;
 
-    /// Reads one of the words; those of WWWOFFLE 2.9 too.
-    fn from_str(text: &str) -> Result<Sort, BadSort> {
+    /// Parses a name, including those of WWWOFFLE 2.9.
+    fn from_str(text: &str) -> Result<Sort, ParseSortError> {
         match text {
             "alpha" => Ok(Sort::Name),
             "mtime" => Ok(Sort::Stored),
@@ -111,27 +110,26 @@ impl FromStr for Sort {
             "dated" => Ok(Sort::Day),
             _ => {
                 let found = Sort::ALL.into_iter().find(|sort| sort.name() == text);
-                found.ok_or_else(|| BadSort(text.chars().take(40).collect()))
+                found.ok_or_else(|| ParseSortError(text.chars().take(40).collect()))
             }
         }
     }
 }
 
-/// Some entries of a list.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page<T = Item> {
     /// The entries, in order.
     pub items: Vec<T>,
-    /// Where to go on; `None` at the end. A page may have fewer entries than it might, even none, and
-    /// not be the last.
+    /// Where to continue; `None` at the end. A page may be short or empty without being the last.
     pub next: Option<Cursor>,
 }
 
-/// What a page is being filled with.
-pub(crate) struct Filling<'a> {
+/// A page that is being filled.
+pub(crate) struct PageBuilder<'a> {
     connection: &'a Connection,
-    pub(crate) sieve: Sieve<'a>,
-    /// What the caller wants to see besides.
+    pub(crate) sieve: PreparedFilter<'a>,
+    /// The caller's additional condition.
     keep: &'a dyn Fn(&Item) -> bool,
     pub(crate) items: Vec<Item>,
     limit: usize,
@@ -139,16 +137,16 @@ pub(crate) struct Filling<'a> {
     looked_at: usize,
 }
 
-/// Whether there is room for more.
+/// Whether the page has room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     Left,
-    /// It is full, or has taken long enough.
+    /// It is full, or has taken too long.
     None,
 }
 
-impl Filling<'_> {
-    /// Looks at the entry with this number.
+impl PageBuilder<'_> {
+    /// Examines the entry with this id.
     fn look_at(&mut self, id: i64) -> Result<Room> {
         if let Some(item) = item(self.connection, id)?
             && self.sieve.passes(&item)
@@ -159,7 +157,7 @@ impl Filling<'_> {
         Ok(self.room())
     }
 
-    /// One more is passed.
+    /// Counts an examined or skipped entry.
     fn room(&mut self) -> Room {
         self.looked_at += 1;
         let is_late = self.looked_at > AT_LEAST
@@ -169,7 +167,7 @@ impl Filling<'_> {
     }
 }
 
-/// A page of the entries that are asked for; `keep` says which of them are shown.
+/// A page of matching entries; `keep` further restricts them.
 pub(crate) fn page(
     connection: &Connection,
     filter: &Filter,
@@ -179,9 +177,9 @@ pub(crate) fn page(
     keep: &dyn Fn(&Item) -> bool,
 ) -> Result<Page> {
     let after = after.map(|cursor| cursor.of(sort)).transpose()?;
-    let mut filling = Filling {
+    let mut filling = PageBuilder {
         connection,
-        sieve: Sieve::new(connection, filter)?,
+        sieve: PreparedFilter::new(connection, filter)?,
         keep,
         items: Vec::new(),
         limit: limit.clamp(1, MAX_PAGE),
@@ -196,7 +194,7 @@ pub(crate) fn page(
     Ok(Page { items: filling.items, next })
 }
 
-/// The entry with this number.
+/// The entry with this id.
 pub(crate) fn item(connection: &Connection, id: i64) -> Result<Option<Item>> {
     let mut find =
         connection.prepare_cached(&format!("SELECT {COLUMNS} FROM {FROM} WHERE e.id = ?1"))?;

@@ -1,4 +1,4 @@
-//! What other parts of the program ask of the index.
+//! Lookups of single entries and references.
 
 use rusqlite::Connection;
 use wwwoffle_spool::{Key, Place};
@@ -9,10 +9,11 @@ use crate::filter::Viewer;
 use crate::item::Item;
 use crate::list::item;
 
-/// The most referrers, entries with one body, and pages of one part that are told.
+/// The most results of a lookup.
 pub const MAX_FOUND: usize = 1_000;
 
-/// What refers to a URL, at most [`MAX_FOUND`]; `parts_only`: what is shown with it.
+/// The entries that refer to a URL, at most [`MAX_FOUND`]; with `parts_only` those that use it as a
+/// sub-resource.
 pub(crate) fn referrers(
     connection: &Connection,
     viewer: &Viewer,
@@ -25,7 +26,7 @@ pub(crate) fn referrers(
     some(connection, viewer, sources)
 }
 
-/// To what of the spool an entry refers, at most [`MAX_FOUND`].
+/// The stored entries that an entry refers to, at most [`MAX_FOUND`].
 pub(crate) fn references(
     connection: &Connection,
     viewer: &Viewer,
@@ -40,7 +41,8 @@ pub(crate) fn references(
     let Some(row) = rows.next()? else { return Ok(items) };
     let targets: Vec<u8> = row.get(0)?;
     for target in targets.as_chunks().0.iter().take(MAX_FOUND) {
-        // Everyone's entry has the key of the URL; of others only their owners know.
+        // The key of a shared entry is that of its URL; keys of personal entries cannot be derived
+        // from it.
         let first = i64::from_le_bytes(*target).to_be_bytes();
         let mut last = first.to_vec();
         last.extend([0xff; 24]);
@@ -67,7 +69,7 @@ pub(crate) fn with_body(
     Ok(items)
 }
 
-/// What the index knows of exactly this place.
+/// The item of exactly this place.
 pub(crate) fn at(connection: &Connection, place: &Place) -> Result<Option<Item>> {
     let mut find =
         connection.prepare_cached("SELECT id FROM entries WHERE key = ?1 AND vary = ?2")?;
@@ -92,7 +94,7 @@ fn most() -> i64 {
     i64::try_from(MAX_FOUND).unwrap_or(i64::MAX)
 }
 
-/// The name of a URL among what is referred to.
+/// The number that stands for a URL in references.
 fn target(url: &str) -> i64 {
     let digest: [u8; 32] = <sha2::Sha256 as sha2::Digest>::digest(url).into();
     first_of(Key::from_bytes(digest).as_bytes())

@@ -1,19 +1,19 @@
-//! The parts of a canonical URL that lists go by.
+//! The parts of a canonical URL by which lists are sorted.
 
 use std::net::Ipv4Addr;
 
-/// A host as lists have it.
+/// The sort keys of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostName {
-    /// Its labels from the last to the first, with blanks between, which sort before all that a label
-    /// has: so what is below one name stands together. The port, if it is told, is the last of them.
+    /// Its labels in reverse, separated by spaces. A space sorts before all characters of labels,
+    /// so subdomains are adjacent. An explicit port comes last.
     pub(crate) labels: String,
-    /// What is sold to one person as a whole, by the public suffix list: `example.co.uk`; the host itself
-    /// where that says nothing.
+    /// The registrable domain by the public suffix list: `example.co.uk`; otherwise the host
+    /// itself.
     pub(crate) site: String,
 }
 
-/// The scheme, the host with its port, and what follows.
+/// The scheme, the host with its port, and the rest.
 pub(crate) fn split(url: &str) -> (&str, &str, &str) {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -22,7 +22,7 @@ pub(crate) fn split(url: &str) -> (&str, &str, &str) {
 }
 
 impl HostName {
-    /// Of a host with its port.
+    /// The sort keys of a host with port.
     pub(crate) fn of(host_port: &str) -> HostName {
         let (host, port) = match host_port.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {

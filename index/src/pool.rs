@@ -1,4 +1,4 @@
-//! Connections for those who read, apart from the one who writes.
+//! Read connections, separate from the writer.
 
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,35 +9,35 @@ use rusqlite::Connection;
 use crate::error::{Error, Result};
 use crate::schema;
 
-/// As many read at once; others wait.
+/// How many readers run at once; others wait.
 const MAX_READERS: usize = 4;
 
-/// How long a query may take. What is bounded by its own numbers needs a twentieth of it at most.
+/// The time limit of a query. Queries with their own bounds need at most a twentieth of it.
 const MAX_QUERY_TIME: Duration = Duration::from_secs(5);
 
-/// The steps of the database between two looks at the time.
+/// The number of SQLite steps between two checks of the time.
 const STEPS: i32 = 20_000;
 
-/// The connections of readers.
+/// The pool of read connections.
 #[derive(Debug)]
 pub(crate) struct Pool {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PoolState {
     idle: Vec<Connection>,
     taken: usize,
-    /// There is a whole index at the path.
+    /// The path has a complete index.
     is_open: bool,
-    /// The file is being replaced: nobody may have it open.
+    /// The file is being replaced: it must not be open.
     is_replaced: bool,
 }
 
-/// A connection of a reader, which goes back when it is dropped.
-struct Taken<'a> {
+/// A borrowed connection, which is returned on drop.
+struct PooledConnection<'a> {
     pool: &'a Pool,
     connection: Option<Connection>,
 }
@@ -47,12 +47,12 @@ impl Pool {
         Pool { path, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Asks the index something.
+    /// Runs a query.
     pub(crate) fn read<T>(&self, ask: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         self.read_within(MAX_QUERY_TIME, ask)
     }
 
-    /// The same where the answer may take longer.
+    /// The same with another time limit.
     pub(crate) fn read_within<T>(
         &self,
         time: Duration,
@@ -64,13 +64,13 @@ impl Pool {
         connection.progress_handler(STEPS, Some(move || Instant::now() > until))?;
         let answer = ask(connection);
         if answer.is_err() {
-            // It may be the connection that is at fault.
+            // The connection may be broken.
             taken.connection = None;
         }
         answer
     }
 
-    fn take(&self) -> Result<Taken<'_>> {
+    fn take(&self) -> Result<PooledConnection<'_>> {
         let mut state = lock(&self.state);
         while state.is_replaced || (state.idle.is_empty() && state.taken >= MAX_READERS) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -81,18 +81,17 @@ impl Pool {
         let idle = state.idle.pop();
         state.taken += 1;
         drop(state);
-        let mut taken = Taken { pool: self, connection: idle };
+        let mut taken = PooledConnection { pool: self, connection: idle };
         if taken.connection.is_none() {
             taken.connection = Some(schema::open_reader(&self.path)?);
         }
         Ok(taken)
     }
 
-    /// Does something with the file while nobody has it open. From then on there is an index if it says
-    /// so.
+    /// Runs `act` while the file is closed. The index exists afterwards if `act` returns true.
     ///
-    /// Who closes a database last removes its log by name: so none may be open of the file before when
-    /// another has that name.
+    /// SQLite removes the log by name when the last connection closes. The old file must therefore
+    /// be closed before another gets its name.
     pub(crate) fn replace<T>(&self, act: impl FnOnce() -> (T, bool)) -> T {
         let mut state = lock(&self.state);
         state.is_replaced = true;
@@ -110,7 +109,7 @@ impl Pool {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for PooledConnection<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.pool.state);
         state.taken -= 1;
@@ -118,13 +117,13 @@ impl Drop for Taken<'_> {
             state.idle.extend(self.connection.take());
         }
         let closed = self.connection.take();
-        // Closed before anybody is told that it is.
+        // Closed before waiting threads are notified.
         drop(closed);
         drop(state);
         self.pool.changed.notify_all();
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<PoolState>) -> MutexGuard<'_, PoolState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

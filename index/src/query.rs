@@ -1,57 +1,57 @@
-//! What a person looks for: words, `"a row of words"`, `begin*`, `one OR other`, `-without`.
+//! Search queries: words, `"a phrase"`, `prefix*`, `one OR other`, `-excluded`.
 //!
-//! Any text is a query. What it asks for is made anew in the language of the database, from folded words
-//! alone, so nothing that is typed is ever read as part of that language.
+//! Every text is a valid query. It is translated to the query language of SQLite from folded words
+//! only, so user input is never interpreted as part of that language.
 
 use std::fmt::Write as _;
 
 use crate::fold::{self, Word};
 
-/// The longest query that is read, in bytes; the rest is left out.
+/// The longest query, in bytes; the rest is dropped.
 pub const MAX_QUERY: usize = 1 << 10;
 
-/// As many words of a query count.
+/// How many words of a query count.
 const MAX_WORDS: usize = 32;
 
-/// The fewest characters by which words are found that only begin so.
+/// The fewest characters of a prefix search.
 const MIN_PREFIX: usize = 2;
 
-/// What is looked for.
+/// A parsed query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
-    /// Each has to be found: one of its alternatives, that is.
-    wanted: Vec<Vec<Row>>,
-    /// None may be found.
-    unwanted: Vec<Row>,
+    /// Groups of alternatives: one of each group must occur.
+    wanted: Vec<Vec<Phrase>>,
+    /// None of these may occur.
+    unwanted: Vec<Phrase>,
 }
 
-/// What has to be in the title of a page.
+/// What the title of a page must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Titles {
-    /// All that is looked for.
+pub(crate) enum TitleCondition {
+    /// All groups.
     All,
-    /// Some of it.
+    /// At least one group.
     Any,
 }
 
-/// Words that follow each other.
+/// A phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Row {
-    words: Vec<Piece>,
-    /// The last word may go on.
+struct Phrase {
+    words: Vec<PhraseWord>,
+    /// The last word is a prefix.
     is_prefix: bool,
 }
 
-/// A word of a row.
+/// A word of a phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Piece {
+struct PhraseWord {
     folded: String,
-    /// One character of what is written without blanks, which follows the one before at once.
+    /// A character of a script without spaces, which follows the one before directly.
     is_dense: bool,
 }
 
 impl Query {
-    /// Reads what was typed.
+    /// Parses user input.
     ///
     /// ```
     /// use wwwoffle_index::Query;
@@ -83,18 +83,18 @@ impl Query {
         query
     }
 
-    /// Whether nothing is looked for. What is only not to be there is nothing.
+    /// Whether nothing is searched for. Exclusions alone do not count.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()
     }
 
-    /// The same for the database. What is not to be there may be nowhere.
-    pub(crate) fn to_match(&self, titles: Option<Titles>) -> String {
+    /// The query in the language of SQLite. Exclusions apply to title and text.
+    pub(crate) fn to_match(&self, titles: Option<TitleCondition>) -> String {
         let mut text = match titles {
             None => self.wanted(" AND "),
-            Some(Titles::All) => format!("(title : ({}))", self.wanted(" AND ")),
-            Some(Titles::Any) => {
+            Some(TitleCondition::All) => format!("(title : ({}))", self.wanted(" AND ")),
+            Some(TitleCondition::Any) => {
                 format!("({}) AND (title : ({}))", self.wanted(" AND "), self.wanted(" OR "))
             }
         };
@@ -120,28 +120,28 @@ impl Query {
         groups.collect::<Vec<_>>().join(between)
     }
 
-    /// Whether a text that is short, as a URL, has what is looked for.
+    /// Whether a short text, such as a URL, matches.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         let words: Vec<Word> = fold::words(text).collect();
-        let has = |row: &Row| (0..words.len()).any(|at| row.length_at(&words, at).is_some());
+        let has = |row: &Phrase| (0..words.len()).any(|at| row.length_at(&words, at).is_some());
         self.wanted.iter().all(|any| any.iter().any(has)) && !self.unwanted.iter().any(has)
     }
 
-    /// How many words from this one on are something that is looked for, and which group it is of.
+    /// The number of words from `at` on that match a phrase, and its group.
     pub(crate) fn hit_at(&self, words: &[Word], at: usize) -> Option<(usize, usize)> {
         let groups = self.wanted.iter().enumerate();
         let rows = groups.flat_map(|(group, any)| any.iter().map(move |row| (group, row)));
         rows.filter_map(|(group, row)| Some((row.length_at(words, at)?, group))).max()
     }
 
-    /// How many groups there are, of each of which something has to be found.
+    /// The number of groups, of each of which a phrase must occur.
     pub(crate) fn groups(&self) -> usize {
         self.wanted.len()
     }
 }
 
-impl Row {
+impl Phrase {
     fn write(&self, out: &mut String) {
         let mut phrase = String::new();
         let mut words = self.words.iter().peekable();
@@ -149,7 +149,7 @@ impl Row {
         while let Some(word) = words.next() {
             let is_last = words.peek().is_none();
             let follower = words.peek().filter(|next| word.is_dense && next.is_dense);
-            // The last character of several is the end of a pair already.
+            // The last of several characters is already part of a pair.
             if word.is_dense && after_dense && is_last {
                 break;
             }
@@ -163,12 +163,12 @@ impl Row {
                 None => ends_open |= word.is_dense && is_last,
             }
         }
-        // Folded words have no quotation marks.
+        // Folded words contain no quotation marks.
         let star = if ends_open { "*" } else { "" };
         let _written = write!(out, "\"{phrase}\"{star}");
     }
 
-    /// How many words it takes up if it is at `at`.
+    /// The number of words it covers if it matches at `at`.
     fn length_at(&self, words: &[Word], at: usize) -> Option<usize> {
         let found = words.get(at..at.checked_add(self.words.len())?)?;
         let last = self.words.len().checked_sub(1)?;
@@ -183,16 +183,16 @@ impl Row {
     }
 }
 
-/// A piece of what was typed.
-struct Typed<'a> {
+/// A token of the input.
+struct QueryToken<'a> {
     text: &'a str,
     is_negative: bool,
     is_quoted: bool,
     has_star: bool,
 }
 
-/// The next piece of what was typed, and what follows.
-fn next(text: &str) -> Option<(Typed<'_>, &str)> {
+/// The next token of the input, and the rest.
+fn next(text: &str) -> Option<(QueryToken<'_>, &str)> {
     let text = text.trim_start();
     let bare = text.strip_prefix(['-', '−']);
     let (is_negative, text) = (bare.is_some(), bare.unwrap_or(text));
@@ -200,7 +200,10 @@ fn next(text: &str) -> Option<(Typed<'_>, &str)> {
         let end = inner.find(['"', '”', '“', '»']).unwrap_or(inner.len());
         let (inside, rest) = inner.split_at(end);
         let rest = rest.strip_prefix(['"', '”', '“', '»']).unwrap_or(rest);
-        return Some((Typed { text: inside, is_negative, is_quoted: true, has_star: false }, rest));
+        return Some((
+            QueryToken { text: inside, is_negative, is_quoted: true, has_star: false },
+            rest,
+        ));
     }
     let end = text.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(text.len());
     let (inside, rest) = text.split_at(end);
@@ -208,20 +211,20 @@ fn next(text: &str) -> Option<(Typed<'_>, &str)> {
         return None;
     }
     let has_star = inside.ends_with('*');
-    Some((Typed { text: inside, is_negative, is_quoted: false, has_star }, rest))
+    Some((QueryToken { text: inside, is_negative, is_quoted: false, has_star }, rest))
 }
 
-/// The words of a piece as what follows each other: of `e-mail` both, and of what is written without
-/// blanks each stretch.
-fn rows(typed: &Typed<'_>, room: &mut usize) -> Vec<Row> {
-    let words: Vec<Piece> = fold::words(typed.text)
+/// The words of a token as phrases: `e-mail` is a phrase of two words, and a run of a script
+/// without spaces is one phrase.
+fn rows(typed: &QueryToken<'_>, room: &mut usize) -> Vec<Phrase> {
+    let words: Vec<PhraseWord> = fold::words(typed.text)
         .take(*room)
-        .map(|word| Piece { folded: word.folded, is_dense: word.is_dense })
+        .map(|word| PhraseWord { folded: word.folded, is_dense: word.is_dense })
         .collect();
     *room -= words.len();
     let Some(last) = words.last() else { return Vec::new() };
     let is_long = last.is_dense || last.folded.chars().count() >= MIN_PREFIX;
-    vec![Row { is_prefix: typed.has_star && is_long, words }]
+    vec![Phrase { is_prefix: typed.has_star && is_long, words }]
 }
 
 #[cfg(test)]

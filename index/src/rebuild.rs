@@ -1,7 +1,7 @@
-//! Making the index from the files alone, beside the one that is in use.
+//! Builds the index from the files, beside the one in use.
 //!
-//! The directories are walked by one thread, the beginnings of the files read by several, and one inserts.
-//! What finds the entries is made when all of them are there.
+//! One thread walks the directories, several read the beginnings of files, and one inserts. SQL
+//! indexes are created at the end.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,35 +13,34 @@ use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_spool::{KeyDirectory, Spool, Taken, Uses, Walked};
 
-use crate::apply::{self, Found};
-use crate::dirty::Desk;
+use crate::apply::{self, SpoolEntry};
 use crate::error::{Error, Result};
 use crate::name::split;
 use crate::schema;
+use crate::work_queue::WorkQueue;
 
-/// The most threads that read files at once.
+/// The most threads that read files.
 const MAX_THREADS: usize = 4;
 
-/// Directories that wait to be read, and lists of entries that wait to be inserted. The latter hold
-/// most of the memory that is used.
+/// The bounds of the queues between the threads. Lists of entries use most of the memory.
 const DIRECTORIES: usize = 64;
 const LISTS: usize = 16;
 
-/// When the walk began that the index is of, in microseconds.
+/// When the walk for this index began, in microseconds.
 pub(crate) const WALKED: &str = "walked";
 
-/// Whether something could not be read, and is not in the index: from then on, until it is made anew.
+/// Whether a part of the spool could not be read. Stays set until a rebuild.
 pub(crate) const PARTIAL: &str = "partial";
 
-/// Makes the index of a spool at `path`, where nothing is. What is there afterwards is whole, or to be
+/// Builds the index of a spool at `path`, which must not exist. On failure the file must be
 /// removed.
-pub(crate) fn build(spool: &Spool, path: &Path, desk: &Desk) -> Result<()> {
+pub(crate) fn build(spool: &Spool, path: &Path, work: &WorkQueue) -> Result<()> {
     let begun = SystemDisk.now();
-    // SQLite lets everyone read what it makes, and gives its log the permissions of this file.
+    // SQLite makes world-readable files, and gives its log the permissions of this file.
     spool.make_file(path)?;
     let connection = schema::create(path)?;
     connection.execute_batch("BEGIN")?;
-    fill(&connection, spool, desk)?;
+    fill(&connection, spool, work)?;
     connection.execute_batch("COMMIT")?;
     apply::count_all(&connection)?;
     schema::set_meta(&connection, WALKED, begun.as_microsecond())?;
@@ -50,7 +49,7 @@ pub(crate) fn build(spool: &Spool, path: &Path, desk: &Desk) -> Result<()> {
     sync(path)
 }
 
-/// Waits until what was built is on the medium: only now it takes the place of what was.
+/// Syncs the new file before it replaces the old one.
 fn sync(path: &Path) -> Result<()> {
     use wwwoffle_spool::fs::Opened;
     let fail = |error| Error::disk("write", path, error);
@@ -60,14 +59,14 @@ fn sync(path: &Path) -> Result<()> {
     }
 }
 
-type Loaded = Result<Vec<Walked>, wwwoffle_spool::Error>;
+type DirectoryEntries = Result<Vec<Walked>, wwwoffle_spool::Error>;
 
-fn fill(connection: &Connection, spool: &Spool, desk: &Desk) -> Result<()> {
+fn fill(connection: &Connection, spool: &Spool, work: &WorkQueue) -> Result<()> {
     let uses = spool.uses()?;
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let (to_read, directories) = sync_channel::<KeyDirectory>(DIRECTORIES);
-    let (to_insert, lists) = sync_channel::<Loaded>(LISTS);
-    // Theirs alone who read: when the last of them has left the walker is told so where it waits.
+    let (to_insert, lists) = sync_channel::<DirectoryEntries>(LISTS);
+    // Owned by the readers only: when the last one ends, the walker's send fails.
     let (directories, has_ended) = (Arc::new(Mutex::new(directories)), AtomicBool::new(false));
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -78,18 +77,18 @@ fn fill(connection: &Connection, spool: &Spool, desk: &Desk) -> Result<()> {
         let (walker, has_ended) = (to_insert.clone(), &has_ended);
         scope.spawn(move || walk(spool, &to_read, &walker, has_ended));
         drop(to_insert);
-        let inserted = insert(connection, lists, &uses, desk);
-        // The others end when nobody takes what they have.
+        let inserted = insert(connection, lists, &uses, work);
+        // The other threads end when their receiver is gone.
         has_ended.store(true, Ordering::Release);
         inserted
     })
 }
 
-/// Tells of every directory of entries.
+/// Sends every directory of entries.
 fn walk(
     spool: &Spool,
     to_read: &SyncSender<KeyDirectory>,
-    failed: &SyncSender<Loaded>,
+    failed: &SyncSender<DirectoryEntries>,
     has_ended: &AtomicBool,
 ) {
     let walked = (|| {
@@ -103,12 +102,12 @@ fn walk(
         Ok(())
     })();
     if let Err(error) = walked {
-        // Nobody takes it if the one who inserts has ended already.
+        // Sending fails if the inserting thread has already ended.
         let _ = failed.send(Err(error));
     }
 }
 
-fn read(directories: &Mutex<Receiver<KeyDirectory>>, to_insert: &SyncSender<Loaded>) {
+fn read(directories: &Mutex<Receiver<KeyDirectory>>, to_insert: &SyncSender<DirectoryEntries>) {
     loop {
         let next = directories.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv();
         let Ok(directory) = next else { return };
@@ -120,21 +119,21 @@ fn read(directories: &Mutex<Receiver<KeyDirectory>>, to_insert: &SyncSender<Load
 
 fn insert(
     connection: &Connection,
-    lists: Receiver<Loaded>,
+    lists: Receiver<DirectoryEntries>,
     uses: &Uses,
-    desk: &Desk,
+    work: &WorkQueue,
 ) -> Result<()> {
     let (mut walked, mut last) = (0, (String::new(), String::new(), 0));
     for list in lists {
-        if desk.is_stopping() {
+        if work.is_stopping() {
             return Err(Error::stopped());
         }
         let entries = match list {
             Ok(entries) => entries,
-            // What cannot be read is not in the index; the rest is.
+            // Unreadable entries are skipped.
             Err(error) => {
                 schema::set_meta(connection, PARTIAL, 1)?;
-                desk.fail(error.into());
+                work.fail(error.into());
                 continue;
             }
         };
@@ -146,11 +145,11 @@ fn insert(
             }
             let last_use = uses.of(&summary.place.key());
             let taken = Taken { versions, bytes: size };
-            let found = Found { summary, taken, used: last_use };
+            let found = SpoolEntry { summary, taken, used: last_use };
             apply::insert_uncounted(connection, last.2, &found)?;
             walked += 1;
         }
-        desk.tell(|progress| progress.walked = Some(walked));
+        work.tell(|progress| progress.walked = Some(walked));
     }
     Ok(())
 }

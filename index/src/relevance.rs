@@ -1,36 +1,37 @@
 //! How well the names of a page match a query: its title, the last segment of its path, its host.
 //!
-//! A long page has the words of a query more thinly than a short one that mentions them in passing.
-//! The names tell which of them is about these words, and of several the links tell which is the main one.
+//! A long page about a subject contains the words of a query less densely than a short page that
+//! mentions them. Names show which page is about the subject, and links show which of several is
+//! the main one.
 
 use crate::fold::{self, Word};
 use crate::query::Query;
 
-/// What an exact title, an exact last segment and a host count, where the best text counts 1.
+/// The weights of an exact title, segment and host, where the best text has weight 1.
 const TITLE: f64 = 2.0;
 const SEGMENT: f64 = 2.0;
 const HOST: f64 = 0.5;
 
-/// By what [`MAX_LINKS`] pages that lead to a page raise the value of its names.
+/// How much [`MAX_LINKS`] incoming links raise the weight of names.
 const LINKS: f64 = 0.5;
 
-/// More pages that lead to a page make no difference.
+/// Further incoming links make no difference.
 pub(crate) const MAX_LINKS: u32 = 1_000;
 
-/// What a later part of a title counts, where the first part counts 1: often it is the name of the site.
+/// The weight of later parts of a title, which often name the site.
 const LATER_PART: f64 = 0.5;
 
-/// The longest ending of a file name that is left out, in bytes with its dot.
+/// The longest file extension that is ignored, in bytes with its dot.
 const MAX_ENDING: usize = 6;
 
-/// How well the names of a page match; 0 if no word of the query is in them.
+/// How well the names of a page match; 0 if they contain no word of the query.
 pub(crate) fn of_names(query: &Query, title: &str, host: &str, path: &str) -> f64 {
     let host = of_host(query, host);
     let segment = segment(path).map_or(host, |segment| of_segment(query, segment));
     TITLE * of_title(query, title) + SEGMENT * segment + HOST * host
 }
 
-/// By what the pages that lead to a page raise the value of its names: each less than the one before.
+/// How much incoming links raise the weight of names; each adds less than the one before.
 pub(crate) fn of_links(count: u32) -> f64 {
     LINKS * f64::from(count).ln_1p() / f64::from(MAX_LINKS).ln_1p()
 }
@@ -50,18 +51,18 @@ fn of_title(query: &Query, title: &str) -> f64 {
     parts.push(part);
     let weights = std::iter::once(1.0).chain(std::iter::repeat(LATER_PART));
     let matches =
-        parts.iter().zip(weights).map(|(part, weight)| weight * Match::of(query, part).title());
+        parts.iter().zip(weights).map(|(part, weight)| weight * NameMatch::of(query, part).title());
     matches.fold(0.0, f64::max)
 }
 
-/// The last segment of a path that names something. The page of a folder has the name of the folder.
+/// The last significant segment of a path. An index page is named by its folder.
 fn segment(path: &str) -> Option<&str> {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let mut segments = path.rsplit('/').filter(|segment| !segment.is_empty());
     segments.find(|segment| !matches!(stem(segment), "index" | "default"))
 }
 
-/// A file name without its ending.
+/// A file name without its extension.
 fn stem(segment: &str) -> &str {
     match segment.rfind('.') {
         Some(dot) if dot > 0 && segment.len() - dot <= MAX_ENDING => {
@@ -71,31 +72,31 @@ fn stem(segment: &str) -> &str {
     }
 }
 
-/// A file name, or what follows a dot in it: `Vec` of `struct.Vec.html`.
+/// A file name, or the part after a dot in it: `Vec` of `struct.Vec.html`.
 fn of_segment(query: &Query, segment: &str) -> f64 {
     let segment = percent_encoding::percent_decode_str(stem(segment)).decode_utf8_lossy();
     let last = segment.rsplit('.').next().unwrap_or_default();
-    [&*segment, last].map(|name| Match::of(query, name).share()).into_iter().fold(0.0, f64::max)
+    [&*segment, last].map(|name| NameMatch::of(query, name).share()).into_iter().fold(0.0, f64::max)
 }
 
-/// The best label of a host, without `www` and the last one.
+/// The best label of a host, without `www` and the top-level domain.
 fn of_host(query: &Query, host: &str) -> f64 {
     let labels = host.rsplit('.').skip(1).filter(|label| *label != "www");
-    labels.map(|label| Match::of(query, label).share()).fold(0.0, f64::max)
+    labels.map(|label| NameMatch::of(query, label).share()).fold(0.0, f64::max)
 }
 
-/// What of a query is in a short text, and how much of the text that is. Each is from 0 to 1.
+/// How much of a query a short text contains, and how much of the text that is. Both from 0 to 1.
 #[derive(Debug, Default)]
-struct Match {
-    /// Of what is looked for.
+struct NameMatch {
+    /// The share of the query.
     found: f64,
-    /// Of the words of the text.
+    /// The share of the text.
     covered: f64,
-    /// The text begins with it.
+    /// The text begins with a match.
     is_first: bool,
 }
 
-impl Match {
+impl NameMatch {
     fn of(query: &Query, text: &str) -> Self {
         let words: Vec<Word> = fold::words(text).collect();
         let (mut groups, mut covered, mut is_first, mut at) = (Vec::new(), 0, false, 0);
@@ -121,7 +122,7 @@ impl Match {
         self.found * self.covered
     }
 
-    /// What a title begins with it is about, even if more follows.
+    /// A title is about its first words, whatever follows.
     fn title(&self) -> f64 {
         let first = if self.is_first { 1.0 } else { 0.0 };
         self.found * (first + self.covered) / 2.0

@@ -1,7 +1,7 @@
 //! The tables, and how the file is opened.
 //!
-//! Everything here is derived from the files of the spool. So a change of the tables needs no migration:
-//! [`VERSION`] is raised, and an index of another version is made again.
+//! Everything is derived from the files of the spool, so there are no migrations: a change of the
+//! tables raises [`VERSION`], and an index of another version is rebuilt.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -11,18 +11,18 @@ use wwwoffle_spool::fs::{Disk, SystemDisk};
 
 use crate::error::{Error, Result};
 
-/// What tells the file from other databases: `WwOf`.
+/// Identifies the file: `WwOf`.
 const APPLICATION: i64 = 0x5777_4f66;
 
-/// Of the tables and of what is in them.
+/// The version of the tables and their contents.
 const VERSION: i64 = 4;
 
-/// Pages that a connection holds in memory, in KiB: the writer, one that builds, and each reader.
+/// Page cache of a connection in KiB: the writer, a rebuild, and each reader.
 const WRITER_CACHE: i64 = 8 << 10;
 const BUILDER_CACHE: i64 = 24 << 10;
 const READER_CACHE: i64 = 2 << 10;
 
-/// The longest log that stays on the disk, in bytes.
+/// The longest log that remains on disk, in bytes.
 const LOG: i64 = 16 << 20;
 
 const TABLES: &str = "
@@ -99,10 +99,9 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 ";
 
-/// Made when the entries are there: a tenth of the work of adding each of a million to all of them.
+/// Created after the entries: a tenth of the work of updating them with each of a million.
 ///
-/// What begins with how a list is sorted ends with the facts, so that most entries that a filter leaves
-/// out are left out without a look at them.
+/// Each sort index ends with the facts, so that a filter skips most entries without reading them.
 const INDEXES: &str = "
 CREATE INDEX entries_by_key ON entries (key, variant, facts);
 CREATE INDEX entries_by_host ON entries (host, name, facts);
@@ -119,7 +118,7 @@ CREATE INDEX hosts_by_labels ON hosts (labels, scheme);
 CREATE INDEX hosts_by_site ON hosts (site);
 ";
 
-/// Opens the index for the one who writes it, and makes the tables if the file is new.
+/// Opens the index for the writer.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     let connection = Connection::open_with_flags(
         path,
@@ -127,7 +126,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     )?;
     check(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // The last commits may be lost with the power; a walk finds what they were about.
+    // The last commits may be lost on power failure; a walk finds their changes.
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "journal_size_limit", LOG)?;
     common(&connection, WRITER_CACHE)?;
@@ -145,7 +144,7 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens the index for somebody who must not change anything, beside a program that has it open or not.
+/// Opens the index without changing anything; another program may have it open.
 pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
     let is_there = |end: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -157,7 +156,7 @@ pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
         check(&connection)?;
         return Ok(connection);
     }
-    // Without that SQLite makes both, and they would be whoever's that looks.
+    // Otherwise SQLite would create both files, owned by the current user.
     let mut name = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -179,7 +178,7 @@ pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Makes a new file, to be filled in one go and not to be relied on before [`finish`].
+/// Creates a new file, which is unusable until [`finish`].
 pub(crate) fn create(path: &Path) -> Result<Connection> {
     let connection = Connection::open_with_flags(
         path,
@@ -195,7 +194,7 @@ pub(crate) fn create(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Makes what finds the entries, now that they are there, and says what the file is.
+/// Creates the SQL indexes and marks the file as complete.
 pub(crate) fn finish(connection: &Connection) -> Result<()> {
     connection.execute_batch(INDEXES)?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
@@ -211,7 +210,7 @@ fn common(connection: &Connection, cache: i64) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file is an index of this version.
+/// Checks that a file is an index of this version.
 fn check(connection: &Connection) -> Result<()> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if number("application_id")? != APPLICATION {
@@ -223,14 +222,14 @@ fn check(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// A number that the index remembers of itself.
+/// Reads a number from the metadata.
 pub(crate) fn meta(connection: &Connection, name: &str) -> Result<Option<i64>> {
     let mut find = connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
     let mut rows = find.query([name])?;
     Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
 }
 
-/// Remembers a number.
+/// Writes a number to the metadata.
 pub(crate) fn set_meta(connection: &Connection, name: &str, value: i64) -> Result<()> {
     let mut set = connection.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?;
     set.execute((name, value))?;

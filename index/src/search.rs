@@ -1,9 +1,9 @@
-//! Pages by their words.
+//! Full-text search.
 //!
-//! The rank of a page is how well its text and its names match ([`relevance`]). At most so much is ranked
-//! ([`RANKED`], [`TITLES`]): for words that are everywhere, the pages whose titles have them, and of the
-//! others those that came into the index last. So the most common word costs no more than a rare one that
-//! a few thousand pages have.
+//! The rank of a page combines the match of its text and of its names ([`relevance`]). The number
+//! of ranked pages is bounded ([`RANKED`], [`TITLES`]): for frequent words, pages with a match in
+//! the title, and then the latest indexed ones. The most frequent word therefore costs as much as
+//! one that occurs on a few thousand pages.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,63 +13,63 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::apply::first_of;
 use crate::error::Result;
 use crate::facts::Facts;
-use crate::filter::{Filter, Sieve};
+use crate::filter::{Filter, PreparedFilter};
 use crate::item::Item;
 use crate::list::{Cursor, MAX_PAGE, item};
-use crate::query::{Query, Titles};
+use crate::query::{Query, TitleCondition};
 use crate::relevance;
 
-/// Pages that are ranked at most.
+/// How many pages are ranked.
 const RANKED: usize = 10_000;
 
-/// Pages with what is looked for in their title that are ranked at most, besides.
+/// How many additional pages with a match in the title are ranked.
 const TITLES: usize = 2_000;
 
-/// Pages of which the names are compared although no title among them has what is looked for: those
-/// with the best texts.
+/// For how many pages without a match in the title the names are compared: those with the best
+/// texts.
 const NAMED: usize = 1_000;
 
-/// Pages of which it counts how many lead there: the best by their texts and names.
+/// For how many of the best pages incoming links are counted.
 const LINKED: usize = 100;
 
-/// How long pages are ranked.
+/// How long ranking may take.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// What a word in a title counts, where one in the text counts 1.
+/// The weight of a word in the title, where one in the text has weight 1.
 const TITLE_WEIGHT: f64 = 8.0;
 
-/// Ranks are compared as whole numbers, of so many to 1.
+/// The precision of ranks as whole numbers.
 const STEPS: f64 = 1e9;
 
-/// What was found.
+/// A page of search results.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hits {
     /// The best first.
     pub items: Vec<Item>,
-    /// Where to go on; `None` at the end.
+    /// Where to continue; `None` at the end.
     pub next: Option<Cursor>,
-    /// There are more than were ranked, some of which may be better.
+    /// Some matches were not ranked and might be better.
     pub is_partial: bool,
 }
 
-/// A page that has what is looked for.
+/// A matching page.
 #[derive(Debug, Clone, Copy, Default)]
-struct Candidate {
-    /// How well its words match; the more, the better.
+struct SearchMatch {
+    /// How well its text matches; larger is better.
     text: f64,
     is_in_title: bool,
 }
 
-/// Looks for the best pages.
+/// A running search.
 struct Ranking<'a> {
     connection: &'a Connection,
     query: &'a Query,
-    candidates: HashMap<i64, Candidate>,
+    candidates: HashMap<i64, SearchMatch>,
     is_partial: bool,
     until: Instant,
 }
 
-/// The best pages for a query, from behind `after`.
+/// The best pages for a query, after `after`.
 pub(crate) fn search(
     connection: &Connection,
     query: &Query,
@@ -91,13 +91,13 @@ pub(crate) fn search(
         is_partial: false,
         until: Instant::now() + PATIENCE,
     };
-    ranking.find(&query.to_match(Some(Titles::All)), TITLES, true)?;
+    ranking.find(&query.to_match(Some(TitleCondition::All)), TITLES, true)?;
     if query.groups() > 1 {
-        ranking.find(&query.to_match(Some(Titles::Any)), TITLES, true)?;
+        ranking.find(&query.to_match(Some(TitleCondition::Any)), TITLES, true)?;
     }
     ranking.find(&query.to_match(None), RANKED, false)?;
     let mut hits = Hits { is_partial: ranking.is_partial, ..Hits::default() };
-    let sieve = Sieve::new(connection, filter)?;
+    let sieve = PreparedFilter::new(connection, filter)?;
     let mut last = None;
     for here in ranking.rank()?.into_iter().filter(|here| *here > after) {
         let Some(item) = item(connection, here.1)? else { continue };
@@ -115,7 +115,7 @@ pub(crate) fn search(
 }
 
 impl Ranking<'_> {
-    /// Finds what matches, the last first, and at most so many.
+    /// Collects at most `most` matches, the latest first.
     fn find(&mut self, matches: &str, most: usize, is_in_title: bool) -> Result<()> {
         let mut find = self.connection.prepare_cached(&format!(
             "SELECT rowid, bm25(words, {TITLE_WEIGHT}, 1.0) FROM words WHERE words MATCH ?1 \
@@ -137,7 +137,7 @@ impl Ranking<'_> {
         Ok(())
     }
 
-    /// The rank and the number of each candidate, the best first.
+    /// Rank and id of each match, the best first.
     fn rank(&self) -> Result<Vec<(i64, i64)>> {
         let mut candidates: Vec<_> =
             self.candidates.iter().map(|(id, found)| (*id, *found)).collect();
@@ -177,7 +177,7 @@ impl Ranking<'_> {
         Ok(found.optional()?.unwrap_or_default())
     }
 
-    /// How many pages lead to an entry, of those that count.
+    /// The number of incoming links, up to the limit.
     fn links(&self, id: i64) -> Result<u32> {
         let mut find = self.connection.prepare_cached("SELECT key FROM entries WHERE id = ?1")?;
         let key: Option<[u8; 32]> = find.query_row([id], |row| row.get(0)).optional()?;
@@ -189,7 +189,7 @@ impl Ranking<'_> {
     }
 }
 
-/// A rank as a whole number; the better is the lesser, as the database has it.
+/// A rank as a whole number; better ranks are smaller, as in SQLite.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a float that is too large becomes the largest"

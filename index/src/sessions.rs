@@ -1,8 +1,9 @@
-//! The times online: each is a session, from when it began until the next one does.
+//! Online sessions: each lasts until the next one begins.
 //!
-//! What was stored in that time was fetched in it, for nothing is fetched offline. The times are kept by
-//! the caller, in a line of the spool's state ([`Sessions`]); here only lies what was on the queue when
-//! each began, which is for people to look back at, and begins anew with the index.
+//! Everything stored during a session was fetched in it, because offline nothing is fetched. The
+//! caller stores the times in the spool's state ([`Sessions`]). This module only stores the
+//! requests queued at the start of each session, for users to look back at; a rebuild discards
+//! them.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -13,41 +14,41 @@ use wwwoffle_spool::Timestamp;
 use crate::error::Result;
 use crate::filter::Viewer;
 
-/// As many sessions are remembered: this one and those before.
+/// How many sessions are stored, including the current one.
 pub const MAX_SESSIONS: usize = 8;
 
-/// As many requests are remembered of a session.
+/// How many requests of a session are stored.
 const MAX_ASKED: usize = 20_000;
 
 /// When the last sessions began.
 ///
-/// As text, times with blanks between, the last one first.
+/// As text: times separated by spaces, the latest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sessions(Vec<Timestamp>);
 
-/// A text that tells no times.
+/// The text is not a list of times.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadSessions(String);
+pub struct ParseSessionsError(String);
 
-impl fmt::Display for BadSessions {
+impl fmt::Display for ParseSessionsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected times with blanks between, the last one first, not {:?}", self.0)
+        write!(f, "expected times separated by spaces, the latest first, not {:?}", self.0)
     }
 }
 
-impl std::error::Error for BadSessions {}
+impl std::error::Error for ParseSessionsError {}
 
 impl Sessions {
-    /// A session begins.
+    /// Begins a session.
     pub fn begin(&mut self, now: Timestamp) {
-        // A clock that was set back leaves no session that ended before it began.
+        // After the clock was set back, no session may end before it begins.
         self.0.retain(|began| *began < now);
         self.0.insert(0, now);
         self.0.truncate(MAX_SESSIONS);
     }
 
-    /// From when until when the session was that is so many back, 0 being the last; `None` when there
-    /// was none. The last has no end.
+    /// Start and end of a session counted backwards, 0 being the current one; `None` if there is
+    /// none. The current one has no end.
     #[must_use]
     pub fn back(&self, back: usize) -> Option<(Timestamp, Option<Timestamp>)> {
         let began = *self.0.get(back)?;
@@ -55,7 +56,7 @@ impl Sessions {
         Some((began, ended.copied()))
     }
 
-    /// When each began, the last one first.
+    /// When each session began, the latest first.
     #[must_use]
     pub fn began(&self) -> &[Timestamp] {
         &self.0
@@ -74,10 +75,10 @@ impl fmt::Display for Sessions {
 }
 
 impl FromStr for Sessions {
-    type Err = BadSessions;
+    type Err = ParseSessionsError;
 
-    fn from_str(text: &str) -> Result<Sessions, BadSessions> {
-        let bad = || BadSessions(text.chars().take(80).collect());
+    fn from_str(text: &str) -> Result<Sessions, ParseSessionsError> {
+        let bad = || ParseSessionsError(text.chars().take(80).collect());
         let times: Vec<Timestamp> = text
             .split_ascii_whitespace()
             .take(MAX_SESSIONS)
@@ -88,22 +89,22 @@ impl FromStr for Sessions {
     }
 }
 
-/// A request that was on the queue when a session began.
+/// A request that was queued when a session began.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct SessionRequest {
     /// The canonical URL, without credentials.
     pub url: String,
-    /// Whose it was.
+    /// Its owner.
     pub owner: String,
-    /// When it was asked for.
+    /// When it was queued.
     pub queued: Timestamp,
 }
 
-/// Remembers what was on the queue when a session began, and forgets what was long ago.
-pub(crate) fn keep_asked(
+/// Stores the requests queued at the start of a session, and discards old sessions.
+pub(crate) fn record_session_requests(
     connection: &Connection,
     session: Timestamp,
-    asked: &[Asked],
+    asked: &[SessionRequest],
 ) -> Result<()> {
     let session = session.as_microsecond();
     connection.execute("DELETE FROM asked WHERE session = ?1", [session])?;
@@ -119,12 +120,12 @@ pub(crate) fn keep_asked(
     Ok(())
 }
 
-/// What was on the queue when the session began that began then.
-pub(crate) fn asked(
+/// The requests queued when this session began.
+pub(crate) fn session_requests(
     connection: &Connection,
     viewer: &Viewer,
     session: Timestamp,
-) -> Result<Vec<Asked>> {
+) -> Result<Vec<SessionRequest>> {
     let mut find = connection.prepare_cached(
         "SELECT url, owner, queued FROM asked WHERE session = ?1 ORDER BY number",
     )?;
@@ -138,7 +139,7 @@ pub(crate) fn asked(
         };
         if is_theirs {
             let queued = Timestamp::from_microsecond(queued).unwrap_or(Timestamp::UNIX_EPOCH);
-            all.push(Asked { url, owner, queued });
+            all.push(SessionRequest { url, owner, queued });
         }
     }
     Ok(all)

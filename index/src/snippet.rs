@@ -1,30 +1,30 @@
-//! A piece of a page's text around what was looked for, with the words marked by where they are.
+//! An excerpt of a page's text around the search terms, with their positions.
 
 use std::ops::Range;
 
 use crate::fold::{self, Word};
 use crate::query::Query;
 
-/// As many words of a text are looked at for a snippet.
+/// How many words of a text are examined for a snippet.
 const MAX_WORDS: usize = 100_000;
 
-/// How many bytes a snippet has, about.
+/// The approximate length of a snippet in bytes.
 const LENGTH: usize = 240;
 
-/// A piece of a text, without marks: what is to be marked is told by where it is.
+/// An excerpt without markup; the ranges to highlight are separate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snippet {
-    /// The piece; line ends are blanks.
+    /// The excerpt, with line ends replaced by spaces.
     pub text: String,
-    /// Where in it the words are that were looked for, in order, in bytes.
+    /// The byte ranges of search terms, in order.
     pub marks: Vec<Range<usize>>,
-    /// Something comes before it.
+    /// The text continues before it.
     pub is_cut_before: bool,
-    /// Something follows.
+    /// The text continues after it.
     pub is_cut_after: bool,
 }
 
-/// What in a text is to be marked: the bytes, and the group of the query.
+/// The matches in a text: byte range and group of the query.
 fn hits(text: &str, query: &Query) -> Vec<(Range<usize>, usize)> {
     let words: Vec<Word> = fold::words(text).take(MAX_WORDS).collect();
     let (mut hits, mut at) = (Vec::new(), 0);
@@ -41,7 +41,7 @@ fn hits(text: &str, query: &Query) -> Vec<(Range<usize>, usize)> {
     hits
 }
 
-/// The piece of a text that has most of what was looked for; its beginning if it has nothing of it.
+/// The excerpt with most of the search terms; otherwise the beginning of the text.
 #[must_use]
 pub fn snippet(text: &str, query: &Query) -> Snippet {
     let hits = hits(text, query);
@@ -52,7 +52,7 @@ pub fn snippet(text: &str, query: &Query) -> Snippet {
         let all = groups.len().min(8);
         groups.sort_unstable();
         groups.dedup();
-        // What was looked for together, and then how often.
+        // Different terms count first, then their number.
         let worth = groups.len() * 16 + all;
         if worth > best.0 {
             best = (worth, at);
@@ -65,7 +65,7 @@ pub fn snippet(text: &str, query: &Query) -> Snippet {
     cut(text, first, &hits)
 }
 
-/// The marks of a text that is shown whole, as a title.
+/// The ranges to highlight in a text that is shown completely, such as a title.
 #[must_use]
 pub fn marks(text: &str, query: &Query) -> Vec<Range<usize>> {
     hits(text, query).into_iter().map(|(hit, _)| hit).collect()
@@ -81,7 +81,7 @@ fn cut(text: &str, first: usize, hits: &[(Range<usize>, usize)]) -> Snippet {
     let piece = text.get(start..end).unwrap_or_default();
     let marks = hits.iter().filter(|(hit, _)| start <= hit.start && hit.end <= end);
     Snippet {
-        // One byte each, so that the marks stay where they are.
+        // One byte each, so that the ranges remain valid.
         text: piece.replace(['\n', '\r', '\t'], " "),
         marks: marks.map(|(hit, _)| hit.start - start..hit.end - start).collect(),
         is_cut_before: start > 0,
@@ -89,7 +89,7 @@ fn cut(text: &str, first: usize, hits: &[(Range<usize>, usize)]) -> Snippet {
     }
 }
 
-/// Where to begin between `from` and `to`: behind a blank, if there is one.
+/// The start of an excerpt between `from` and `to`, after a space if possible.
 fn begin(text: &str, from: usize, to: usize) -> usize {
     let from = boundary(text, from);
     if from == 0 {

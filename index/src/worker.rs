@@ -1,4 +1,4 @@
-//! The one thread that writes the index.
+//! The single thread that writes the index.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -13,68 +13,68 @@ use wwwoffle_spool::{Key, Place, Spool, Timestamp};
 use crate::apply;
 use crate::changed;
 use crate::describe::Describe;
-use crate::dirty::{Desk, Reindex, Task};
 use crate::error::{Error, Result};
 use crate::item::{self, COLUMNS, FROM, Item};
 use crate::pool::Pool;
 use crate::rebuild::{self, PARTIAL};
+use crate::work_queue::{ReindexScope, Task, WorkQueue};
 use crate::{schema, sessions};
 
-/// Pages that are read for one commit.
+/// How many pages are read per commit.
 const READ_AT_ONCE: i64 = 32;
 
-/// How much less of the processor the thread takes than others: they serve.
+/// The niceness of the thread: serving has priority.
 const NICE: i32 = 10;
 
-/// How long it is before an index that could not be made is made by itself again: on a disk that is almost full
-/// each attempt fills it.
+/// Delay before retrying a failed index rebuild. On an almost full disk each attempt fills it.
 const AGAIN: Duration = Duration::from_secs(600);
 
-/// While less of the disk is free, in bytes, nothing is written: the last of it is for what cannot be made again.
+/// Below this much free space, in bytes, nothing is written: the rest is for data that cannot be
+/// rebuilt.
 const LEAVES: u64 = 4 << 20;
 
-/// How long what is known of uses waits to be written down beside the index, in microseconds.
+/// How long uses wait before they are written beside the index, in microseconds.
 const WRITE_USES: i64 = 3_600_000_000;
 
-/// When the uses were written down last, and since when there are others; zero: there are none.
+/// When uses were last written, and since when there are new ones; zero without new ones.
 const USES_WRITTEN: &str = "uses-written";
 const USES_CHANGED: &str = "uses-changed";
 
-/// What the thread has.
+/// The state of the thread.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) spool: Spool,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) work: Arc<WorkQueue>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) describe: Option<Arc<dyn Describe>>,
     pub(crate) path: PathBuf,
-    /// Where the index is made before it has its name.
+    /// The path of the new index during a rebuild.
     pub(crate) new: PathBuf,
-    /// When the index could not be made, if that was the last attempt.
+    /// When building the index failed, if that was the last attempt.
     pub(crate) failed: Option<Instant>,
-    /// Something has changed that is not in the index, and was not noted: there was no room.
+    /// A change was neither indexed nor recorded, because the disk had no space.
     pub(crate) is_behind: bool,
 }
 
-/// Says that the thread has ended, however it does.
-struct Ends(Arc<Desk>);
+/// Reports that the thread has ended, even after a panic.
+struct EndReporter(Arc<WorkQueue>);
 
-impl Drop for Ends {
+impl Drop for EndReporter {
     fn drop(&mut self) {
         self.0.ended();
     }
 }
 
 impl Worker {
-    /// Runs until it is told to stop.
+    /// Runs until it is stopped.
     pub(crate) fn run(mut self) {
-        let _ends = Ends(Arc::clone(&self.desk));
-        // Where it may not, it takes its share as the others.
+        let _ends = EndReporter(Arc::clone(&self.work));
+        // If that is not permitted, the thread runs with normal priority.
         let _ = rustix::process::nice(NICE);
         let mut connection = self.open();
         let mut can_read = connection.is_some() && self.describe.is_some();
         loop {
-            let task = self.desk.next(can_read);
+            let task = self.work.next(can_read);
             if matches!(task, Task::Stop) {
                 break;
             }
@@ -83,24 +83,24 @@ impl Worker {
             let done = self.carry_out(task, &mut connection);
             let is_damaged = done.as_ref().is_err_and(Error::is_damaged);
             can_read = done.as_ref().is_ok_and(|more| *more) && self.describe.is_some();
-            self.desk.tell(|progress| progress.walked = None);
+            self.work.tell(|progress| progress.walked = None);
             if are_uses {
-                self.desk.uses_done(done.is_ok());
+                self.work.uses_done(done.is_ok());
             }
             match done {
-                _ if is_order => self.desk.done(done.err()),
-                Err(error) if !error.is_stopped() => self.desk.fail(error),
+                _ if is_order => self.work.done(done.err()),
+                Err(error) if !error.is_stopped() => self.work.fail(error),
                 Ok(_) | Err(_) => {}
             }
             if is_damaged {
                 can_read = self.make_again(&mut connection) && self.describe.is_some();
-                self.desk.tell(|progress| progress.walked = None);
+                self.work.tell(|progress| progress.walked = None);
             }
         }
         self.end(connection);
     }
 
-    /// Whether there is room that others do not need more. Where the system does not tell, there is.
+    /// Whether there is enough free space; true if the system does not tell.
     fn has_room(&self) -> bool {
         let directory = self.path.parent().unwrap_or(self.spool.root());
         space(directory).map_or(true, |space| space.free >= LEAVES)
@@ -108,24 +108,24 @@ impl Worker {
 
     fn set_behind(&mut self, is_behind: bool) {
         self.is_behind = is_behind;
-        self.desk.tell(|progress| progress.is_behind = is_behind);
+        self.work.tell(|progress| progress.is_behind = is_behind);
     }
 
-    /// Opens the index there is, or makes it.
+    /// Opens the existing index or builds it.
     fn open(&mut self) -> Option<Connection> {
         if !self.has_room() {
             self.failed = Some(Instant::now());
             self.set_behind(true);
             let full = std::io::ErrorKind::StorageFull.into();
-            self.desk.fail(Error::disk("write", &self.path, full));
+            self.work.fail(Error::disk("write", &self.path, full));
             return None;
         }
         let mut connection = None;
         let opened = match schema::open_writer(&self.path) {
             Ok(opened) => {
                 self.pool.replace(|| ((), true));
-                self.desk.tell(|progress| (progress.is_ready, progress.walked) = (true, Some(0)));
-                let walked = changed::walk(&opened, &self.spool, &self.desk);
+                self.work.tell(|progress| (progress.is_ready, progress.walked) = (true, Some(0)));
+                let walked = changed::walk(&opened, &self.spool, &self.work);
                 connection = Some(opened);
                 walked
             }
@@ -135,15 +135,15 @@ impl Worker {
             Ok(()) => {}
             Err(error) if error.is_stopped() => {}
             Err(error) => {
-                // That there is none yet needs no words.
+                // A missing index is not an error.
                 if self.is_there() {
                     self.set_aside(&error);
-                    self.desk.fail(error);
+                    self.work.fail(error);
                 }
                 self.make_again(&mut connection);
             }
         }
-        self.desk.tell(|progress| progress.walked = None);
+        self.work.tell(|progress| progress.walked = None);
         connection
     }
 
@@ -151,36 +151,36 @@ impl Worker {
         SystemDisk.stamp(&self.path).is_ok_and(|stamp| stamp.is_some())
     }
 
-    /// Moves what has the name of the index and may be somebody's to where foreign files go.
+    /// Moves a foreign file with the name of the index to the folder for damaged files.
     fn set_aside(&self, error: &Error) {
         if error.is_foreign() {
             let name = format!("{}-index.sqlite", SystemDisk.now().as_microsecond());
-            // Where it cannot be moved it is replaced: the name is ours.
+            // If it cannot be moved, it is replaced: the name is ours.
             let _ = SystemDisk.rename(&self.path, &self.spool.root().join("damaged").join(name));
         }
     }
 
-    /// Makes the index again; whether it could be.
+    /// Rebuilds the index; returns whether that succeeded.
     fn make_again(&mut self, connection: &mut Option<Connection>) -> bool {
         match self.rebuild(connection) {
             Ok(()) => true,
             Err(error) => {
                 if !error.is_stopped() {
-                    self.desk.fail(error);
+                    self.work.fail(error);
                 }
                 false
             }
         }
     }
 
-    /// Makes the index from the files, and puts it in the place of the one before.
+    /// Builds the index from the files and replaces the old one.
     fn rebuild(&mut self, connection: &mut Option<Connection>) -> Result<()> {
         let new = self.new.clone();
         remove(&new)?;
-        self.desk.tell(|progress| progress.walked = Some(0));
+        self.work.tell(|progress| progress.walked = Some(0));
         let _reported_elsewhere = self.spool.flush();
-        if let Err(error) = rebuild::build(&self.spool, &new, &self.desk) {
-            // It is in the way of nobody.
+        if let Err(error) = rebuild::build(&self.spool, &new, &self.work) {
+            // A leftover does not interfere.
             let _ = remove(&new);
             self.failed = Some(Instant::now());
             return Err(error);
@@ -194,25 +194,25 @@ impl Worker {
             (opened, is_open)
         });
         *connection = Some(opened?);
-        self.desk.tell(|progress| progress.is_ready = true);
+        self.work.tell(|progress| progress.is_ready = true);
         Ok(())
     }
 
-    /// Does what is to be done; whether there are pages to be read now.
+    /// Carries out a task; returns whether there may be pages to read.
     fn carry_out(&mut self, task: Task, connection: &mut Option<Connection>) -> Result<bool> {
         let is_order = matches!(task, Task::Order(_));
         if !is_order && !self.has_room() {
-            // A walk finds it; whoever gives an order is told what the disk says.
+            // A walk finds the change later. Requests go on and report the disk error.
             self.set_behind(true);
             return Ok(false);
         }
         let rests = self.failed.is_some_and(|failed| failed.elapsed() < AGAIN);
         if connection.is_none() && rests && !is_order {
-            // It was said why there is none; what has changed is found when it is made.
+            // The failure was reported, and a rebuild will find the change.
             return Ok(false);
         }
-        if connection.is_none() || matches!(task, Task::Order(Reindex::All)) {
-            // Everything there is comes in with it.
+        if connection.is_none() || matches!(task, Task::Order(ReindexScope::All)) {
+            // A rebuild includes all changes.
             self.rebuild(connection)?;
             if !matches!(task, Task::Changes(_) | Task::Uses(..) | Task::WriteUses) {
                 return Ok(true);
@@ -233,8 +233,9 @@ impl Worker {
                 self.keep_uses(open, WRITE_USES).map(|()| true)
             }
             Task::WriteUses => self.keep_uses(open, 0).map(|()| true),
-            Task::Asked(session, asked) => {
-                write(open, || sessions::keep_asked(open, session, &asked)).map(|()| true)
+            Task::SessionRequest(session, asked) => {
+                write(open, || sessions::record_session_requests(open, session, &asked))
+                    .map(|()| true)
             }
             Task::Walk | Task::Order(_) => self.walk(open).map(|()| true),
             Task::Read => self.read(open),
@@ -242,24 +243,24 @@ impl Worker {
         }
     }
 
-    /// Finds what was not noted.
+    /// Finds changes that were not recorded.
     fn walk(&self, connection: &Connection) -> Result<()> {
-        self.desk.tell(|progress| progress.walked = Some(0));
-        changed::walk(connection, &self.spool, &self.desk)?;
-        self.desk.tell(|progress| progress.is_behind = false);
+        self.work.tell(|progress| progress.walked = Some(0));
+        changed::walk(connection, &self.spool, &self.work)?;
+        self.work.tell(|progress| progress.is_behind = false);
         Ok(())
     }
 
-    /// Brings what has changed into the index, in one commit.
+    /// Applies changes in one commit.
     fn bring(&self, connection: &Connection, places: &[Place]) -> Result<()> {
         write(connection, || {
             for place in places {
                 match changed::found_at(&self.spool, place) {
                     Ok(found) => apply::set_key(connection, place, &found)?,
-                    // The others are no worse for it.
+                    // The other places are not affected.
                     Err(error) => {
                         schema::set_meta(connection, PARTIAL, 1)?;
-                        self.desk.fail(error);
+                        self.work.fail(error);
                     }
                 }
             }
@@ -267,7 +268,7 @@ impl Worker {
         })
     }
 
-    /// Reads some pages whose words are not in the index yet; whether there may be more.
+    /// Reads some pages whose words are not indexed; returns whether there may be more.
     fn read(&self, connection: &Connection) -> Result<bool> {
         let Some(describe) = &self.describe else { return Ok(false) };
         let unread = unread(connection)?;
@@ -277,22 +278,22 @@ impl Worker {
             let entry = match self.spool.entries(&item.place) {
                 Ok(entries) => entries.found.into_iter().find(|entry| *entry.place() == item.place),
                 Err(error) => {
-                    self.desk.fail(error.into());
+                    self.work.fail(error.into());
                     None
                 }
             };
-            // What has changed meanwhile is noted elsewhere.
+            // A later change is recorded separately.
             let entry = entry.filter(|entry| entry.stored() == item.stored);
-            // Many libraries read what anybody wrote: a fault in one of them costs the words of one page.
+            // Many libraries parse untrusted content: a panic in one costs the words of one page.
             let told = entry.and_then(|entry| {
                 let told = catch_unwind(AssertUnwindSafe(|| describe.describe(&entry)));
                 told.unwrap_or_else(|_| {
-                    self.desk.fail(Error::unreadable(entry.url()));
+                    self.work.fail(Error::unreadable(entry.url()));
                     None
                 })
             });
             read.push((item.id, told.map(crate::describe::Description::bounded)));
-            if self.desk.is_called() {
+            if self.work.is_called() {
                 break;
             }
         }
@@ -302,12 +303,12 @@ impl Worker {
         Ok(!is_all)
     }
 
-    /// Writes down when entries were used, if there is anything new and it was not done for so long.
+    /// Writes the uses if there are new ones and the last write was long enough ago.
     fn keep_uses(&self, connection: &Connection, wait: i64) -> Result<()> {
         let now = SystemDisk.now().as_microsecond();
         let changed = schema::meta(connection, USES_CHANGED)?.unwrap_or_default();
         let written = schema::meta(connection, USES_WRITTEN)?.unwrap_or_default();
-        // A clock that was put back makes nobody wait until it is then again.
+        // A clock that was set back must not delay writing.
         let is_soon = written <= now && now.saturating_sub(written) < wait;
         if changed == 0 || is_soon || self.spool.is_read_only() {
             return Ok(());
@@ -329,15 +330,15 @@ impl Worker {
         if let Some(connection) = connection
             && let Err(error) = self.keep_uses(&connection, 0)
         {
-            self.desk.fail(error);
+            self.work.fail(error);
         }
-        // Whoever asks from now on is told that there is nothing any more.
+        // Later queries fail.
         self.pool.replace(|| ((), false));
-        self.desk.ended();
+        self.work.ended();
     }
 }
 
-/// The newest entries that have not been read.
+/// The latest entries that have not been read.
 fn unread(connection: &Connection) -> Result<Vec<Item>> {
     let mut find = connection.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM {FROM} WHERE e.id IN (SELECT id FROM entries INDEXED BY entries_unread \
@@ -351,7 +352,7 @@ fn unread(connection: &Connection) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-/// Does something in one commit, or not at all.
+/// Runs `act` in one transaction.
 fn write(connection: &Connection, act: impl FnOnce() -> Result<()>) -> Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let done = act().and_then(|()| Ok(connection.execute_batch("COMMIT")?));
@@ -361,7 +362,7 @@ fn write(connection: &Connection, act: impl FnOnce() -> Result<()>) -> Result<()
     done
 }
 
-/// Puts a new index in the place of the one before, which nobody has open.
+/// Replaces the index file, which must not be open.
 fn put(new: &Path, path: &Path) -> Result<()> {
     for end in ["-wal", "-shm", "-journal"] {
         remove(&beside(path, end))?;

@@ -1,4 +1,4 @@
-//! The index held against the files: beside who writes both, and when it is wrong.
+//! Checks of the index against the files: beside a writer, and with errors.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
@@ -11,20 +11,20 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::Connection;
 use support::{index, open, place, store, store_at};
-use wwwoffle_index::{Checked, FILE, Reindex, check};
+use wwwoffle_index::{CheckReport, FILE, ReindexScope, check};
 use wwwoffle_spool::{Reader, Spool};
 
-/// What was changed so long before a walk is not looked for again: two seconds, and what is lost in rounding.
+/// A walk does not re-examine changes this long before the last one: two seconds and rounding.
 const SLACK: Duration = Duration::from_millis(2_001);
 
-/// The longest that a test waits.
+/// The longest wait of a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn checked(root: &Path) -> Option<Checked> {
+fn checked(root: &Path) -> Option<CheckReport> {
     check(&Reader::open(root).unwrap()).unwrap()
 }
 
-fn counts(found: &Checked) -> [u64; 5] {
+fn counts(found: &CheckReport) -> [u64; 5] {
     [found.agreeing, found.without_file, found.without_entry, found.other, found.behind]
 }
 
@@ -41,13 +41,13 @@ fn fill(spool: &Spool) {
     spool.flush().unwrap();
 }
 
-/// Changes the index behind the back of its program.
+/// Changes the index without its program.
 fn spoil(root: &Path, sql: &str) {
     Connection::open(root.join(FILE)).unwrap().execute_batch(sql).unwrap();
 }
 
-/// Waits until a walk of now would not look again at what was changed last; returns when that is, in microseconds
-/// since 1970. When a directory was changed cannot be made earlier, so time has to pass.
+/// Waits until a walk would not re-examine the last change; returns that time in microseconds since
+/// 1970. Change times cannot be set, so time has to pass.
 fn walked_long_after(root: &Path) -> i64 {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -62,7 +62,7 @@ fn walked_long_after(root: &Path) -> i64 {
     }
 }
 
-/// When a name was changed last, in a directory or in one that lies in it.
+/// When a name was last changed in a directory or its subdirectories.
 fn changed(directory: &Path) -> SystemTime {
     let about = directory.metadata().unwrap();
     let nanos = u32::try_from(about.ctime_nsec()).unwrap();
@@ -74,7 +74,7 @@ fn changed(directory: &Path) -> SystemTime {
 
 #[test]
 fn what_is_wrong_is_found_and_mended() {
-    // A name that means something in a URL.
+    // A name with characters that have a meaning in URLs.
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("a b?c#%d");
     let spool = open(&root);
@@ -82,7 +82,7 @@ fn what_is_wrong_is_found_and_mended() {
     assert_eq!(checked(&root), None, "there is none, and that is no fault");
     let index = index(&spool);
     index.settle(true).unwrap();
-    let sound = Checked { agreeing: 11, ..Checked::default() };
+    let sound = CheckReport { agreeing: 11, ..CheckReport::default() };
     assert_eq!(checked(&root), Some(sound.clone()), "beside its program");
     index.stop();
     assert_eq!(checked(&root), Some(sound.clone()));
@@ -91,7 +91,7 @@ fn what_is_wrong_is_found_and_mended() {
     );
     let gone = place("http://h2.example/5");
     std::fs::remove_file(root.join(gone.relative_path())).unwrap();
-    // As if it had walked since, so that no walk would find anything.
+    // As after a walk, so that a walk would not find anything.
     let walked = walked_long_after(&root);
     spoil(
         &root,
@@ -106,8 +106,8 @@ fn what_is_wrong_is_found_and_mended() {
     assert_eq!(wrong.different.len(), 3);
     let index = support::index(&spool);
     index.settle(false).unwrap();
-    index.mend(&wrong.different).unwrap();
-    assert_eq!(checked(&root), Some(Checked { agreeing: 10, ..Checked::default() }));
+    index.reindex_places(&wrong.different).unwrap();
+    assert_eq!(checked(&root), Some(CheckReport { agreeing: 10, ..CheckReport::default() }));
     index.stop();
 }
 
@@ -127,7 +127,7 @@ fn what_the_next_start_finds_is_no_fault() {
     let found = checked(root).unwrap();
     assert_eq!((counts(&found), found.is_sound()), ([9, 0, 0, 0, 3], true));
     let index = support::index(&spool);
-    index.reindex(Reindex::Changed).unwrap();
+    index.reindex(ReindexScope::Changed).unwrap();
     assert_eq!(counts(&checked(root).unwrap()), [11, 0, 0, 0, 0]);
     index.stop();
 }

@@ -1,5 +1,5 @@
-//! `kill -9` while the index is written: what is left is sound, or is made again, and nothing of the spool
-//! is missing in it.
+//! `kill -9` while the index is written: the remaining index is intact or rebuilt, and nothing is
+//! missing in it.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "the child learns from its environment what it is")]
@@ -12,19 +12,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use support::{index, open, place, store, urls};
-use wwwoffle_index::{FILE, Filter, Reindex, Sort};
+use wwwoffle_index::{FILE, Filter, ReindexScope, Sort};
 
-/// How often it is killed.
+/// How often the child is killed.
 const ROUNDS: usize = 20;
 
-/// Where the child works.
+/// The folder of the child.
 const ROOT: &str = "WWWOFFLE_INDEX_TEST_ROOT";
 
-/// Which round it is.
+/// The round.
 const ROUND: &str = "WWWOFFLE_INDEX_TEST_ROUND";
 
-/// The child: stores pages, has them indexed, makes the index anew now and then, and says each page that
-/// is on the medium.
+/// The child: stores and indexes pages, sometimes rebuilds the index, and prints each page that is
+/// on disk.
 #[test]
 #[ignore = "what the other test runs and kills"]
 fn child() {
@@ -43,7 +43,7 @@ fn child() {
             index.settle(false).unwrap();
         }
         if number % 16 == 15 && round % 2 == 1 {
-            index.reindex(Reindex::All).unwrap();
+            index.reindex(ReindexScope::All).unwrap();
         }
         println!("stored {url}");
         std::io::stdout().flush().unwrap();
@@ -65,7 +65,7 @@ fn a_kill_leaves_an_index_that_is_sound_or_made_again() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // At another place each time: in a commit, while a page is read, while the index is made.
+        // At a different point each time: during a commit, while reading pages, during a rebuild.
         let last = 5 + 7 * round % 43;
         let told = lines.by_ref().map_while(Result::ok);
         let told =
@@ -73,7 +73,7 @@ fn a_kill_leaves_an_index_that_is_sound_or_made_again() {
         stored.extend(told.take(last));
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it said before it ended, too: under `batch` nothing is lost when only the program ends.
+        // Including its last output: with `batch`, nothing is lost if only the program ends.
         let rest = lines.map_while(Result::ok);
         stored.extend(
             rest.filter_map(|line| line.split_once("stored ").map(|(_, url)| url.to_owned())),
@@ -88,14 +88,14 @@ fn a_kill_leaves_an_index_that_is_sound_or_made_again() {
     let missing: Vec<_> = stored.iter().filter(|url| listed.binary_search(url).is_err()).collect();
     assert!(missing.is_empty() && stored.len() > 10 * ROUNDS, "{missing:?}");
     assert!(spool.entry(&place(&stored[0])).unwrap().found().is_some());
-    index.reindex(Reindex::All).unwrap();
+    index.reindex(ReindexScope::All).unwrap();
     let mut anew = urls(&index, &Filter::default(), Sort::Name);
     anew.sort();
     assert_eq!(listed, anew);
     assert!(index.faults().is_empty());
 }
 
-/// Whether a file is a database without damage.
+/// Checks that a file is an intact database.
 #[track_caller]
 fn is_sound(path: &Path) {
     let connection = rusqlite::Connection::open(path).unwrap();

@@ -1,4 +1,4 @@
-//! The index follows the files, whoever changes them, and is made again when it is of no use.
+//! The index follows the files, whichever program changes them, and is rebuilt if it is unusable.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
@@ -10,20 +10,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use support::{index, list, open, open_as, place, store, store_at, urls};
-use wwwoffle_index::{FILE, Filter, Index, Reindex, Sort, Words};
+use wwwoffle_index::{FILE, Filter, Index, ReindexScope, Sort, WordState};
 use wwwoffle_spool::{Durability, Spool, Timestamp};
 
 fn names(index: &Index) -> Vec<String> {
     urls(index, &Filter::default(), Sort::Name)
 }
 
-/// Everything that does not depend on when a thing came into the index.
+/// Everything that does not depend on the order of indexing.
 fn content(index: &Index) -> Vec<String> {
     let items = list(index, &Filter::default(), Sort::Name);
     let mut lines: Vec<_> = items
         .iter()
         .map(|item| {
-            let words = matches!(item.words, Words::NotYet);
+            let words = matches!(item.words, WordState::NotYet);
             format!(
                 "{:?} {:?} {} {} {:?} {} {} {words}",
                 item.place,
@@ -40,7 +40,7 @@ fn content(index: &Index) -> Vec<String> {
     lines
 }
 
-/// Everything has its name, and is in the index.
+/// Waits until every entry has its name and is indexed.
 fn settle(spool: &Spool, index: &Index) {
     spool.flush().unwrap();
     index.settle(true).unwrap();
@@ -68,7 +68,7 @@ fn what_the_program_changes_comes_in_by_itself() {
     let first = list(&index, &Filter::default(), Sort::Name).swap_remove(0);
     assert_eq!(
         (first.title.as_deref(), first.versions, first.words),
-        (Some("New"), 1, Words::Indexed)
+        (Some("New"), 1, WordState::Indexed)
     );
     let kept = spool.entry(&first.place).unwrap().found().unwrap();
     assert_eq!(
@@ -98,10 +98,10 @@ fn what_it_has_come_to_is_what_is_made_anew() {
     spool.remove(&place("http://b.example/2")).unwrap();
     settle(&spool, &index);
     let followed = content(&index);
-    index.reindex(Reindex::All).unwrap();
+    index.reindex(ReindexScope::All).unwrap();
     index.settle(true).unwrap();
     assert_eq!(content(&index), followed);
-    index.reindex(Reindex::Changed).unwrap();
+    index.reindex(ReindexScope::Changed).unwrap();
     index.settle(true).unwrap();
     assert_eq!(content(&index), followed);
 }
@@ -126,7 +126,8 @@ fn what_others_change_is_found() {
         index.settle(true).unwrap();
         index.stop();
     }
-    // Entries that came, went, and are one less of several, and hosts that came and went.
+    // Entries that were added, removed, or are one less of several, and hosts that were added and
+    // removed.
     fs::create_dir(root.join("https")).unwrap();
     fs::rename(other.path().join("http/moved.example"), root.join("http/moved.example")).unwrap();
     fs::rename(other.path().join("https/moved.example"), root.join("https/moved.example")).unwrap();
@@ -144,17 +145,17 @@ fn what_others_change_is_found() {
     let index = index(&spool);
     index.settle(true).unwrap();
     assert_eq!(names(&index), want);
-    // The same while it runs, when it is told to look.
+    // The same on request while it runs.
     fs::remove_file(root.join(place("http://moved.example/").relative_path())).unwrap();
-    index.reindex(Reindex::Changed).unwrap();
+    index.reindex(ReindexScope::Changed).unwrap();
     assert_eq!(names(&index).len(), 4);
     let followed = content(&index);
-    index.reindex(Reindex::All).unwrap();
+    index.reindex(ReindexScope::All).unwrap();
     index.settle(true).unwrap();
     assert_eq!(content(&index), followed);
 }
 
-/// What is done to the file.
+/// A way to damage the file.
 type Spoil = fn(&Path);
 
 #[test]
@@ -216,7 +217,7 @@ fn damage_that_is_met_later_is_mended_too() {
     let other = rusqlite::Connection::open(directory.path().join(FILE)).unwrap();
     other.execute_batch("DROP TABLE counts").unwrap();
     drop(other);
-    // The next change meets it.
+    // The next change detects it.
     store(&spool, "http://c.example/3", "title Three");
     while index.faults().is_empty() {
         std::thread::yield_now();
@@ -232,13 +233,13 @@ fn a_full_disk_or_none_at_all_spoils_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, index) = two(directory.path());
     let before = content(&index);
-    // Nothing can be made there.
+    // The new index cannot be created there.
     let tmp = directory.path().join("tmp").join("index.sqlite");
     fs::create_dir(&tmp).unwrap();
-    assert!(index.reindex(Reindex::All).is_err());
+    assert!(index.reindex(ReindexScope::All).is_err());
     assert_eq!(content(&index), before);
     fs::remove_dir(&tmp).unwrap();
-    index.reindex(Reindex::All).unwrap();
+    index.reindex(ReindexScope::All).unwrap();
     index.settle(true).unwrap();
     assert_eq!(content(&index), before);
     drop(spool);
@@ -251,7 +252,7 @@ fn uses_are_written_down_when_somebody_asks_for_it() {
     let place = place("http://a.example/1");
     let later = |seconds| Timestamp::now() + Duration::from_secs(seconds);
     let patience = Duration::from_secs(60);
-    // Twice: also when that was just done.
+    // Twice: also directly after the first time.
     for time in [later(100), later(200)] {
         index.used(&place, time);
         assert!(index.write_uses(patience));
@@ -273,7 +274,7 @@ fn what_comes_back_is_as_young_as_it_was() {
     settle(&spool, &index);
     assert_eq!(names(&index), ["http://b.example/2"]);
     let used = removal.at() + Duration::from_secs(100);
-    // The use is told before the index knows of the entry, and somebody wants it at once.
+    // The use is reported before the index knows the entry, and a caller waits for it.
     spool.bring_back(&removal, &mut |place| index.used(place, used)).unwrap().unwrap();
     index.used(&place, removal.at());
     assert!(index.write_uses(Duration::from_secs(60)));
@@ -288,7 +289,7 @@ fn what_comes_back_is_as_young_as_it_was() {
 fn a_stop_while_it_is_made_ends_it() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open_as(directory.path(), Durability::None);
-    // More directories than wait to be read at one time.
+    // More directories than the queue holds.
     for host in 0..400 {
         store(&spool, &format!("http://h{host}.example/"), "title Page");
     }
@@ -310,13 +311,13 @@ fn an_index_that_cannot_be_made_keeps_nobody_waiting() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     store(&spool, "http://a.example/", "title Page");
-    // A name that the new index cannot have.
+    // A name that the new index cannot take.
     fs::create_dir_all(directory.path().join("tmp/index.sqlite/x")).unwrap();
     let index = index(&spool);
     assert!(index.settle(false).is_err());
     store(&spool, "http://a.example/2", "title Page");
     assert!(index.settle(false).is_err());
     fs::remove_dir_all(directory.path().join("tmp/index.sqlite")).unwrap();
-    index.reindex(Reindex::All).unwrap();
+    index.reindex(ReindexScope::All).unwrap();
     assert_eq!(names(&index).len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Lists: what is in the spool is in them, in every order, for whoever may see it.
+//! Lists contain every entry of the spool, in every order, for every viewer who may see it.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions, reason = "a test")]
 
@@ -13,7 +13,7 @@ fn person(name: &str) -> Filter {
     Filter { viewer: Viewer::Person(name.to_owned()), ..Filter::default() }
 }
 
-/// Some hosts, types, owners and variants.
+/// Various hosts, types, owners and variants.
 fn fill(spool: &Spool) {
     let page = |url: &str, status, kind: &str, length: usize| {
         store_at(spool, &place(url), status, kind, &"x".repeat(length), 1_700_000_000);
@@ -86,7 +86,7 @@ fn each_order_has_everything_once() {
         ["http://a.example:81/", "ftp://c.co.uk/f", "https://a.example/"]
     );
     assert_eq!(sorted(Sort::Type)[..2], ["ftp://c.co.uk/f", "http://a.example:81/"]);
-    // The last that was stored first.
+    // The last one stored comes first.
     assert_eq!(sorted(Sort::Stored)[9], "http://b.example/2");
     assert_eq!(sorted(Sort::Day), sorted(Sort::Stored));
     assert_eq!(sorted(Sort::Random), sorted(Sort::Random));
@@ -157,7 +157,7 @@ fn what_is_somebodys_is_shown_to_them_alone() {
     let anna = hosts(&Viewer::Person("user:anna".to_owned()));
     assert!(anna.contains(&of("secret.example", 1)) && anna.contains(&of("b.example", 5)));
     assert_eq!(anna, hosts(&Viewer::Operator));
-    // That there is such a host is not even said.
+    // The existence of such a host is not revealed.
     let bob = hosts(&Viewer::Person("user:bob".to_owned()));
     assert!(
         bob.iter().all(|(host, _)| host != "secret.example") && bob.contains(&of("b.example", 4))
@@ -246,7 +246,7 @@ fn a_cursor_of_another_list_is_refused() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3) })]
-    /// With too many to be sorted the order is walked: the same list must come of it.
+    /// Beyond the limit for sorting the order is walked: both must give the same list.
     #[test]
     fn walking_and_sorting_come_to_the_same(seed in 0_u64..1_000) {
         let directory = tempfile::tempdir().unwrap();
@@ -262,7 +262,7 @@ proptest! {
         index.settle(true).unwrap();
         let since = Some(Timestamp::UNIX_EPOCH);
         for sort in Sort::ALL {
-            // A date makes it few.
+            // The date makes it a short list.
             let few = list(&index, &Filter { since, ..Filter::default() }, sort);
             let walked = list(&index, &Filter::default(), sort);
             let same = few.iter().zip(&walked).take_while(|(few, walked)| few == walked).count();

@@ -1,4 +1,4 @@
-//! The index as purging sees it: what there is, what it takes, who needs what, and what has come.
+//! The index as the purge sees it: entries, sizes, needs and new entries.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
@@ -10,25 +10,25 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use support::{index, open, place, store, store_at, url_of};
-use wwwoffle_index::{Candidate, Index, Moment, Reindex};
+use wwwoffle_index::{Candidate, Index, ReindexScope, Snapshot};
 use wwwoffle_spool::{Spool, Timestamp};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Every entry by its URL.
+/// All entries by URL.
 fn all(index: &Index) -> BTreeMap<String, Candidate> {
     let mut all = BTreeMap::new();
-    let look = |moment: &wwwoffle_index::Moment<'_>| {
+    let look = |moment: &wwwoffle_index::Snapshot<'_>| {
         moment.candidates(&mut |one| {
             all.insert(one.url.clone(), one);
             ControlFlow::Continue(())
         })
     };
-    index.at_a_moment(PATIENCE, look).unwrap();
+    index.with_snapshot(PATIENCE, look).unwrap();
     all
 }
 
-/// What each needs, by URL; of each what is needed by its URL, too, if it is kept.
+/// The needs of each entry by URL; each needed URL appears if it is stored.
 fn needs(index: &Index) -> Vec<(String, Vec<String>)> {
     let (all, mut needs) = (all(index), Vec::new());
     let url_of_number = |number: i64| {
@@ -40,7 +40,7 @@ fn needs(index: &Index) -> Vec<(String, Vec<String>)> {
         found.cloned().unwrap_or_else(|| "missing".to_owned())
     };
     index
-        .at_a_moment(PATIENCE, |moment| {
+        .with_snapshot(PATIENCE, |moment| {
             moment.parts(&mut |number, parts| {
                 let parts: Vec<_> = parts.into_iter().map(url_of_name).collect();
                 needs.push((url_of_number(number), parts));
@@ -56,7 +56,7 @@ fn needs(index: &Index) -> Vec<(String, Vec<String>)> {
     needs
 }
 
-/// The same sizes as a walk finds.
+/// The sizes equal those that a walk finds.
 fn check_sizes(spool: &Spool, index: &Index) {
     let known = all(index);
     let mut count = 0;
@@ -81,11 +81,11 @@ fn an_entry_takes_as_much_as_its_files_do() {
     }
     store_at(&spool, &place("http://own.example/").owned_by("user:anna"), 200, "text/html", "x", 1);
     spool.flush().unwrap();
-    // As it is made from the files.
+    // Built from the files.
     let index = index(&spool);
     index.settle(true).unwrap();
     check_sizes(&spool, &index);
-    // As it follows what changes: one version more of one, all of another gone.
+    // Following changes: one more version of one entry, another one removed.
     store(&spool, "http://a.example/1", "new");
     spool.remove(&place("http://a.example/2")).unwrap();
     spool.flush().unwrap();
@@ -119,7 +119,7 @@ fn it_is_known_who_needs_what_and_where_not() {
     ];
     let want: Vec<_> = want.map(|(url, part)| (url.to_owned(), vec![part.to_owned()])).into();
     assert_eq!(needs(&index), want);
-    // Of its older version nobody knows.
+    // The needs of its older version are unknown.
     let untold: Vec<_> = all(&index).into_values().filter(|one| !one.is_told).collect();
     assert_eq!(
         untold.iter().map(|one| one.url.as_str()).collect::<Vec<_>>(),
@@ -128,7 +128,7 @@ fn it_is_known_who_needs_what_and_where_not() {
     let name = |url: &str| wwwoffle_spool::purge::plan::name(url);
     let told = index.needs(&url_of("http://a.example/s.css").key()).unwrap();
     assert_eq!(told, [name("http://a.example/i.png")]);
-    // What is changed is needed no more by what it was.
+    // After a change, the former needs are forgotten.
     store(&spool, "http://a.example/", "title no parts");
     spool.flush().unwrap();
     assert!(index.catch_up(PATIENCE));
@@ -144,11 +144,11 @@ fn it_is_told_what_has_come_and_what_was_used() {
     let index = index(&spool);
     assert!(index.catch_up(PATIENCE));
     let since = Timestamp::now();
-    assert_eq!(index.came(since).unwrap(), []);
+    assert_eq!(index.stored_since(since).unwrap(), []);
     store(&spool, "http://a.example/new", "title A\npart http://a.example/i.png");
     spool.flush().unwrap();
     assert!(index.catch_up(PATIENCE));
-    let came = index.came(since).unwrap();
+    let came = index.stored_since(since).unwrap();
     assert_eq!(came.len(), 1);
     assert_eq!((came[0].0.url.as_str(), came[0].0.is_told), ("http://a.example/new", true));
     assert_eq!(came[0].1, [wwwoffle_spool::purge::plan::name("http://a.example/i.png")]);
@@ -174,21 +174,21 @@ fn what_could_not_be_read_is_known_to_be_missing() {
     let index = index(&spool);
     assert!(index.catch_up(PATIENCE));
     let is_whole = || {
-        let look = |moment: &Moment<'_>| Ok(moment.is_whole()? && !moment.has_unread()?);
+        let look = |moment: &Snapshot<'_>| Ok(moment.is_whole()? && !moment.has_unread()?);
         index.settle(true).unwrap();
-        index.at_a_moment(PATIENCE, look).unwrap()
+        index.with_snapshot(PATIENCE, look).unwrap()
     };
     assert!(is_whole());
-    // A link that leads to itself, in the place of the directory of the entry.
+    // A symbolic link to itself replaces the directory of the entry.
     let path = directory.path().join(place("http://a.example/").relative_path());
     let keys = path.parent().unwrap();
     std::fs::rename(keys, directory.path().join("away")).unwrap();
     std::os::unix::fs::symlink(keys, keys).unwrap();
-    index.reindex(Reindex::All).unwrap();
+    index.reindex(ReindexScope::All).unwrap();
     assert!(!is_whole());
     std::fs::remove_file(keys).unwrap();
     std::fs::rename(directory.path().join("away"), keys).unwrap();
-    index.reindex(Reindex::All).unwrap();
+    index.reindex(ReindexScope::All).unwrap();
     assert!(is_whole() && all(&index).len() == 1);
 }
 
@@ -202,7 +202,7 @@ fn what_comes_while_it_is_looked_at_is_told_afterwards() {
     assert!(index.catch_up(PATIENCE));
     let since = Timestamp::now();
     index
-        .at_a_moment(PATIENCE, |moment| {
+        .with_snapshot(PATIENCE, |moment| {
             moment.parts(&mut |_, _| {
                 store(&spool, "http://a.example/new", "title A");
                 spool.flush().unwrap();
@@ -219,5 +219,5 @@ fn what_comes_while_it_is_looked_at_is_told_afterwards() {
         })
         .unwrap();
     index.settle_within(false, PATIENCE).unwrap();
-    assert_eq!(index.came(since).unwrap().len(), 1);
+    assert_eq!(index.stored_since(since).unwrap().len(), 1);
 }

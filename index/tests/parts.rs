@@ -1,11 +1,11 @@
-//! Whether pages are told to be there with all of their parts.
+//! Whether pages are reported as complete with all their sub-resources.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod support;
 
 use support::{index, open, place, store, store_at};
-use wwwoffle_index::{Filter, Index, Parts, Reindex, Sort, Viewer};
+use wwwoffle_index::{Completeness, Filter, Index, ReindexScope, Sort, Viewer};
 use wwwoffle_spool::Place;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -13,12 +13,12 @@ fn person(name: &str) -> Viewer {
     Viewer::Person(name.to_owned())
 }
 
-/// What is told of a page.
-fn of(index: &Index, viewer: &Viewer, url: &str) -> Option<Parts> {
+/// The result for a page.
+fn of(index: &Index, viewer: &Viewer, url: &str) -> Option<Completeness> {
     index.settle(true).unwrap();
     let filter = Filter { viewer: viewer.clone(), ..Filter::default() };
     let items = index.list(&filter, Sort::Name, None, 100, &|_| true).unwrap().items;
-    let all = index.parts(viewer, &items).unwrap();
+    let all = index.completeness(viewer, &items).unwrap();
     assert_eq!(all.len(), items.len());
     let at = items.iter().position(|item| item.place.url() == url).unwrap();
     all.into_iter().nth(at).unwrap()
@@ -36,25 +36,25 @@ fn a_page_is_whole_when_its_parts_and_theirs_are_there() {
         page,
         "part http://a.example/style\npart http://b.example/image\nspare http://a.example/icon\nlink http://a.example/x",
     );
-    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(2)));
+    assert_eq!(of(&index, &ada, page), Some(Completeness::Missing(2)));
     let style = |body: &str| {
         store_at(&spool, &place("http://a.example/style"), 200, "text/css", body, 1_700_000_000);
     };
     style("part http://a.example/font");
-    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(2)));
+    assert_eq!(of(&index, &ada, page), Some(Completeness::Missing(2)));
     let image = |url: &str| store_at(&spool, &place(url), 200, "image/png", "png", 1_700_000_000);
     image("http://b.example/image");
-    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
+    assert_eq!(of(&index, &ada, page), Some(Completeness::Missing(1)));
     assert_eq!(of(&index, &ada, "http://b.example/image"), None);
     image("http://a.example/font");
     for viewer in [&ada, &person("bob"), &Viewer::Operator] {
-        assert_eq!(of(&index, viewer, page), Some(Parts::All));
+        assert_eq!(of(&index, viewer, page), Some(Completeness::All));
     }
     // Two that need each other.
     style(&format!("part {page}\npart http://a.example/font"));
-    assert_eq!(of(&index, &ada, page), Some(Parts::All));
+    assert_eq!(of(&index, &ada, page), Some(Completeness::All));
     spool.remove(&place("http://a.example/font")).unwrap();
-    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
+    assert_eq!(of(&index, &ada, page), Some(Completeness::Missing(1)));
 }
 
 #[test]
@@ -68,36 +68,36 @@ fn a_part_is_there_for_whom_it_is_kept() {
     let own = |url: &str, owner: &str, kind: &str, body: &str| {
         store_at(&spool, &place(url).owned_by(owner), 200, kind, body, 1_700_000_000);
     };
-    // Anything of one's own is no reason not to tell.
+    // Unrelated personal entries do not matter.
     own("http://a.example/other", "ada", "image/png", "png");
     for viewer in [&ada, &bob, &Viewer::Operator] {
-        assert_eq!(of(&index, viewer, page), Some(Parts::Missing(2)), "{viewer:?}");
+        assert_eq!(of(&index, viewer, page), Some(Completeness::Missing(2)), "{viewer:?}");
     }
-    // What ada has is there for her, with what it needs, and for nobody else.
+    // Ada's copies count for her, with their needs, and not for others.
     own("http://a.example/image", "ada", "image/png", "png");
     own("http://a.example/style", "ada", "text/css", "part http://a.example/font");
     for (viewer, want) in [(&ada, 1), (&bob, 2)] {
-        assert_eq!(of(&index, viewer, page), Some(Parts::Missing(want)), "{viewer:?}");
+        assert_eq!(of(&index, viewer, page), Some(Completeness::Missing(want)), "{viewer:?}");
     }
-    // Who sees what all have is told nothing that holds for some alone.
+    // The operator gets no result that holds for some users only.
     assert_eq!(of(&index, &Viewer::Operator, page), None);
     own("http://a.example/font", "bob", "font/woff2", "font");
-    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
+    assert_eq!(of(&index, &ada, page), Some(Completeness::Missing(1)));
     own("http://a.example/font", "ada", "font/woff2", "font");
-    assert_eq!(of(&index, &ada, page), Some(Parts::All));
-    assert_eq!(of(&index, &bob, page), Some(Parts::Missing(2)));
-    // A page of hers alone is told of as she has it, whoever asks.
+    assert_eq!(of(&index, &ada, page), Some(Completeness::All));
+    assert_eq!(of(&index, &bob, page), Some(Completeness::Missing(2)));
+    // A personal page is evaluated as its owner sees it.
     let hers = "http://a.example/hers";
     own(hers, "ada", "text/html", "part http://a.example/style\npart http://a.example/no");
     for viewer in [&ada, &Viewer::Operator] {
-        assert_eq!(of(&index, viewer, hers), Some(Parts::Missing(1)), "{viewer:?}");
+        assert_eq!(of(&index, viewer, hers), Some(Completeness::Missing(1)), "{viewer:?}");
     }
-    // Gone is gone, in an index that is made anew too.
+    // Also removed in a rebuilt index.
     spool.remove(&place("http://a.example/image").owned_by("ada")).unwrap();
-    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
-    index.reindex(Reindex::All).unwrap();
-    assert_eq!(of(&index, &ada, page), Some(Parts::Missing(1)));
-    assert_eq!(of(&index, &bob, page), Some(Parts::Missing(2)));
+    assert_eq!(of(&index, &ada, page), Some(Completeness::Missing(1)));
+    index.reindex(ReindexScope::All).unwrap();
+    assert_eq!(of(&index, &ada, page), Some(Completeness::Missing(1)));
+    assert_eq!(of(&index, &bob, page), Some(Completeness::Missing(2)));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn what_is_kept_for_a_login_may_be_that_part() {
     assert!(!place.follows_from_url());
     store_at(&spool, &place, 200, "image/png", "png", 1_700_000_000);
     assert_eq!(of(&index, &person("ada"), page), None);
-    assert_eq!(of(&index, &person("bob"), page), Some(Parts::Missing(1)));
+    assert_eq!(of(&index, &person("bob"), page), Some(Completeness::Missing(1)));
 }
 
 #[test]
@@ -127,7 +127,10 @@ fn what_would_take_too_long_is_not_told() {
     };
     store(&spool, "http://a.example/few", &parts(0, 200));
     store(&spool, "http://a.example/many", &parts(0, 600));
-    assert_eq!(of(&index, &Viewer::Operator, "http://a.example/few"), Some(Parts::Missing(200)));
+    assert_eq!(
+        of(&index, &Viewer::Operator, "http://a.example/few"),
+        Some(Completeness::Missing(200))
+    );
     assert_eq!(of(&index, &Viewer::Operator, "http://a.example/many"), None);
 }
 
@@ -156,7 +159,7 @@ fn what_is_kept_of_a_host_or_a_site_is_counted_for_who_asks() {
         ];
         assert_eq!(counted.map(Option::unwrap), want);
     }
-    // Of other lists it would take a look at each entry.
+    // Other lists would require examining every entry.
     assert_eq!(count(&Viewer::Operator, None, None, None), None);
     let filter =
         Filter { host: Some("a.example.org".into()), pages_only: true, ..Filter::default() };

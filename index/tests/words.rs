@@ -1,4 +1,4 @@
-//! Search: what pages say is found, ranked and marked, and what refers to what is known.
+//! Search: pages are found by their words, ranked and highlighted, and references are known.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions, reason = "a test")]
 
@@ -39,7 +39,7 @@ fn pages_are_found_by_what_they_say() {
     for (query, want) in [
         ("tea", &["tea", "cake"][..]),
         ("TEA -coffee", &["tea"]),
-        // What is in the text counts against a page with the word in its title, too.
+        // An exclusion in the text also applies to pages with the word in their title.
         ("green -water", &[]),
         ("black coffee", &["cake"]),
         ("\"black coffee\"", &["cake"]),
@@ -66,7 +66,7 @@ fn pages_are_found_by_what_they_say() {
         }
         assert_eq!(told, want, "{query}");
     }
-    // What is gone or says something else is not found any more.
+    // Removed and changed pages are not found.
     store(&spool, "http://a.example/cake", "title Cake\nServed with milk.");
     spool.remove(&place("http://a.example/tokyo")).unwrap();
     index.settle(true).unwrap();
@@ -151,7 +151,7 @@ fn it_is_known_what_refers_to_what() {
     assert!(referrers(&Viewer::Operator, "http://b.example/", true).is_empty());
     let references = index.references(&Viewer::Operator, &place("http://a.example/")).unwrap();
     assert_eq!(names(references), ["http://a.example/i.png", "http://b.example/"]);
-    // By body: for what is kept twice.
+    // By body: for duplicates.
     let item = index.at(&place("http://a.example/i.png")).unwrap().unwrap();
     let same = index.with_body(&item.digest, item.body_len).unwrap();
     assert_eq!(names(same), ["http://a.example/i.png", "http://d.example/same"]);
@@ -161,7 +161,7 @@ fn it_is_known_what_refers_to_what() {
     assert_eq!(referrers(&Viewer::Operator, image.as_str(), true).len(), 2);
 }
 
-/// Says nothing of one page, by panicking.
+/// Fails on one page by panicking.
 #[derive(Debug)]
 struct Fragile;
 
@@ -189,7 +189,7 @@ fn a_page_that_its_reader_fails_at_costs_no_others() {
     }
 }
 
-/// Pages as a documentation site has them: long ones about a thing, and many short ones that name it.
+/// Pages of a documentation site: long ones about a subject, and many short ones that mention it.
 fn documentation() -> Vec<(String, String)> {
     let of = |path: &str, title: &str, text: String| {
         (format!("https://doc.example.org/{path}"), format!("title {title}\n{text}"))

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use wwwoffle_index::{Asked, HostItem, Item, SiteItem, Snippet};
+use wwwoffle_index::{HostItem, Item, SessionRequest, SiteItem, Snippet};
 
 use super::EntryItem;
 
@@ -234,8 +234,8 @@ impl From<SiteItem> for IndexSite {
     }
 }
 
-impl From<Asked> for IndexAsked {
-    fn from(asked: Asked) -> Self {
+impl From<SessionRequest> for IndexAsked {
+    fn from(asked: SessionRequest) -> Self {
         Self { url: asked.url, queued: asked.queued }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use jiff::Timestamp;
-use wwwoffle_index::{Error, Filter, Item, Query, Sessions, Standing, SubResources};
+use wwwoffle_index::{Error, Filter, Item, Query, ReadOnlyIndex, Sessions, SubResources};
 use wwwoffle_spool::{Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -60,7 +60,7 @@ pub(super) fn chosen<'a>(typed: &'a Export, reader: &'a Reader) -> Result<Chosen
     }
     let places = places.collect::<wwwoffle_spool::Result<Vec<_>>>();
     let places = places.map_err(|error| spool_failed(&error))?;
-    let index = Standing::open(reader.root()).map_err(|error| untold(&error))?;
+    let index = ReadOnlyIndex::open(reader.root()).map_err(|error| untold(&error))?;
     with_sub_resources(typed, index.as_ref(), (places, personal), Vec::new())
 }
 
@@ -71,7 +71,7 @@ fn untold(error: &Error) -> Failure {
 /// Adds the sub-resources of the places, as far as the index knows them.
 fn with_sub_resources<'a>(
     typed: &'a Export,
-    index: Option<&Standing>,
+    index: Option<&ReadOnlyIndex>,
     (mut places, personal): (Vec<Place>, Rc<Cell<u64>>),
     mut notes: Vec<&'static str>,
 ) -> Result<Chosen<'a>, Failure> {
@@ -101,7 +101,7 @@ fn with_sub_resources<'a>(
 /// The same as the index has them.
 fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<Chosen<'a>, Failure> {
     let fail = |error| untold(&error);
-    let Some(index) = Standing::open(reader.root()).map_err(fail)? else {
+    let Some(index) = ReadOnlyIndex::open(reader.root()).map_err(fail)? else {
         let what = "there is no index to look in: `wwwoffle reindex` makes one";
         return Err(Failure::plain(what));
     };

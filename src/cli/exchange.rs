@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
-use wwwoffle_archive::{Control, Report, SHOWN, import};
+use wwwoffle_archive::{ImportControl, Report, SHOWN, import};
 use wwwoffle_spool::Spool;
 
 use super::Terminal;
@@ -147,10 +147,10 @@ fn here(
         .map_err(|error| Failure::Said(ExitStatus::Usage, error.to_string()))?;
     let mut failed = None;
     let mut watch = |report: &Report| match drawn.draw(report, terminal.stdout) {
-        Ok(()) => Control::Continue,
+        Ok(()) => ImportControl::Continue,
         Err(error) => {
             failed = Some(error);
-            Control::Stop
+            ImportControl::Stop
         }
     };
     let path = Path::new(&wanted.path);

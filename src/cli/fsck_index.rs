@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
-use wwwoffle_index::{Checked, FILE, Index, Reindex, check};
+use wwwoffle_index::{CheckReport, FILE, Index, ReindexScope, check};
 use wwwoffle_spool::{Finding, Reader, Verdict};
 
 use super::failure::Failure;
@@ -33,8 +33,8 @@ pub(super) struct Told {
     pub(super) behind: u64,
 }
 
-impl From<&Checked> for Told {
-    fn from(found: &Checked) -> Self {
+impl From<&CheckReport> for Told {
+    fn from(found: &CheckReport) -> Self {
         Self {
             agreeing: found.agreeing,
             without_file: found.without_file,
@@ -76,8 +76,8 @@ pub(super) fn mend(settings: &Settings<'_>) -> Result<Outcome, Failure> {
     // What a walk finds is in it then, and one that is damaged is made anew.
     let mended = index.settle(false).and_then(|()| match check(&open_reader(&root)?)? {
         Some(found) if found.is_sound() => Ok(()),
-        Some(found) if found.has_all() => index.mend(&found.different),
-        _ => index.reindex(Reindex::All),
+        Some(found) if found.has_all() => index.reindex_places(&found.different),
+        _ => index.reindex(ReindexScope::All),
     });
     index.stop();
     drop((index, spool));
@@ -95,7 +95,7 @@ fn finding(verdict: Verdict, reason: String) -> Finding {
     Finding::new(PathBuf::from(FILE), verdict, reason)
 }
 
-fn reason(found: &Checked) -> String {
+fn reason(found: &CheckReport) -> String {
     let counts = [
         (found.without_file, "of its entries have no file"),
         (found.without_entry, "files have no entry"),

@@ -19,7 +19,7 @@ use crate::api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop}
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::base::small_file;
-use wwwoffle_html::references::{Finder, Kind, Want};
+use wwwoffle_html::references::{Finder, Kind, Viewport};
 
 /// The longest text that URLs are read from, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
@@ -117,7 +117,7 @@ fn urls_in(text: &str) -> Vec<String> {
 fn links(text: &str) -> Vec<String> {
     let Ok(base) = BrowserUrl::parse(NOWHERE, None) else { return Vec::new() };
     let html = Some("text/html; charset=utf-8");
-    let mut finder = Finder::new(Kind::Html, &base, html, &Want::default());
+    let mut finder = Finder::new(Kind::Html, &base, html, &Viewport::default());
     finder.write(text.as_bytes());
     let found = finder.finish();
     let leads = found.links.into_iter().filter(|link| !link.class.is_part());

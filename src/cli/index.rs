@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use wwwoffle_config::Config;
-use wwwoffle_index::{Error, Index, Reindex, Sessions, Viewer};
+use wwwoffle_index::{Error, Index, ReindexScope, Sessions, Viewer};
 use wwwoffle_spool::Spool;
 use wwwoffle_url::url_encode_form_args;
 
@@ -329,7 +329,7 @@ pub(super) fn reindex(
             writeln!(terminal.stdout, "done; the words of pages come in by and by")?;
         }
         Answerer::Ourselves(opened) => {
-            let what = if changed { Reindex::Changed } else { Reindex::All };
+            let what = if changed { ReindexScope::Changed } else { ReindexScope::All };
             opened.index.reindex(what).map_err(|error| failed(&error))?;
             opened.index.settle(true).map_err(|error| failed(&error))?;
             for fault in opened.index.faults() {

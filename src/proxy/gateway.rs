@@ -50,7 +50,7 @@ use crate::page::message::{Denied, Message};
 use crate::page::{LocalOrigin, Shell};
 use crate::proxy::context::ProxyContext;
 use wwwoffle_html::rewrite::gateway::{Gateway, address, url_of};
-use wwwoffle_html::rewrite::{Changes, Known, Rewriter, Standing};
+use wwwoffle_html::rewrite::{Changes, PageKnowledge, Rewriter, UrlStatus};
 use wwwoffle_http::fields::has_passed;
 
 /// Bytes of the largest page of ours that is rewritten for the gateway.
@@ -358,13 +358,13 @@ async fn whole(mut body: Body) -> Option<Vec<u8>> {
 /// Our own pages need no marks for stored links.
 struct Unknown;
 
-impl Known for Unknown {
+impl PageKnowledge for Unknown {
     fn is_blocked(&self, _: &str) -> bool {
         false
     }
 
-    fn standing(&self, _: &str) -> Standing {
-        Standing::Absent
+    fn status_of(&self, _: &str) -> UrlStatus {
+        UrlStatus::Absent
     }
 }
 

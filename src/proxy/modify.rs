@@ -37,7 +37,7 @@ use crate::page::context::PageReader;
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::timestamp;
 use wwwoffle_html::rewrite::csp::{NO_SCRIPTS, allow_style};
-use wwwoffle_html::rewrite::{Bar, Changes, Cut, FirstFrame, Mark, Marks, Mend, Rewriter};
+use wwwoffle_html::rewrite::{Bar, Changes, FirstFrame, Mark, Marks, Removal, Repair, Rewriter};
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::fields::{CACHE_STATUS, has_member};
 
@@ -193,7 +193,7 @@ impl Modification {
 
 impl Modification {
     fn cuts_scripts(&self) -> bool {
-        self.changes.as_ref().is_some_and(|changes| changes.cuts.contains(&Cut::Scripts))
+        self.changes.as_ref().is_some_and(|changes| changes.cuts.contains(&Removal::Scripts))
     }
 
     /// The bar of the page, if it may have one.
@@ -241,22 +241,22 @@ fn used_as(fields: &HeaderMap, intent: Intent) -> Option<BrowserUse> {
 fn changes(config: &Config, url: &UrlParts<'_>, is_window: bool) -> Changes {
     let options = &config.modify_html;
     let cuts = [
-        (&options.disable_script, Cut::Scripts),
-        (&options.disable_applet, Cut::Applets),
-        (&options.disable_style, Cut::Styles),
-        (&options.disable_blink, Cut::Blink),
-        (&options.disable_marquee, Cut::Marquee),
-        (&options.disable_flash, Cut::Flash),
-        (&options.disable_iframe, Cut::Frames),
-        (&options.disable_dontget_iframes, Cut::BlockedFrames),
-        (&options.disable_dontget_links, Cut::BlockedLinks),
-        (&options.disable_meta_refresh, Cut::Refresh),
-        (&options.disable_meta_refresh_self, Cut::OwnRefresh),
-        (&options.disable_meta_set_cookie, Cut::SetCookie),
+        (&options.disable_script, Removal::Scripts),
+        (&options.disable_applet, Removal::Applets),
+        (&options.disable_style, Removal::Styles),
+        (&options.disable_blink, Removal::Blink),
+        (&options.disable_marquee, Removal::Marquee),
+        (&options.disable_flash, Removal::Flash),
+        (&options.disable_iframe, Removal::Frames),
+        (&options.disable_dontget_iframes, Removal::BlockedFrames),
+        (&options.disable_dontget_links, Removal::BlockedLinks),
+        (&options.disable_meta_refresh, Removal::Refresh),
+        (&options.disable_meta_refresh_self, Removal::OwnRefresh),
+        (&options.disable_meta_set_cookie, Removal::SetCookie),
     ];
     let mends = [
-        (&options.demoronise_ms_chars, Mend::MsChars),
-        (&options.fix_mixed_cyrillic, Mend::Cyrillic),
+        (&options.demoronise_ms_chars, Repair::MsChars),
+        (&options.fix_mixed_cyrillic, Repair::Cyrillic),
     ];
     let instead = |is_on: bool, image: &wwwoffle_config::Replacement| {
         is_on.then(|| image.url().unwrap_or_default().to_owned())

@@ -23,7 +23,7 @@ use crate::base::owner::Places;
 use crate::proxy::context::ProxyContext;
 use crate::storage::kept_pieces::beginning;
 use crate::storage::store::Kept;
-use wwwoffle_html::references::{Finder, Kind, Want};
+use wwwoffle_html::references::{Finder, Kind, Viewport};
 use wwwoffle_http::caching::noise::{Nearness, differ_in_noise, index_spellings, near_urls};
 
 /// Maximum number of entries of the host that are searched for one with other noise. More would
@@ -140,7 +140,7 @@ async fn says_it_is(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl
     if location.is_some_and(|location| is_it(location.as_str())) {
         return true;
     }
-    let mut finder = Finder::new(Kind::Html, &base, field(CONTENT_TYPE), &Want::default());
+    let mut finder = Finder::new(Kind::Html, &base, field(CONTENT_TYPE), &Viewport::default());
     for link in kept.fields.get_all(LINK) {
         link.to_str().into_iter().for_each(|link| finder.link_field(link));
     }

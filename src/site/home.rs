@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::Response;
-use wwwoffle_index::{Error, KeptSum};
+use wwwoffle_index::{Error, StoredTotal};
 use wwwoffle_spool::purge::space as room;
 
 use super::api::index::carry_out;
@@ -56,7 +56,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 }
 
 /// How much is kept of what the caller may see, and the pages that were kept last.
-async fn kept(caller: &Caller) -> Result<(KeptSum, Vec<Recent>), Error> {
+async fn kept(caller: &Caller) -> Result<(StoredTotal, Vec<Recent>), Error> {
     let wanted = Wanted::parse(|name| match name {
         "pages" => Some("1"),
         "sort" => Some("stored"),
@@ -98,7 +98,7 @@ fn with_icons(items: Vec<IndexItem>, icons: &Icons<'_>) -> Vec<Recent> {
 }
 
 /// The room on the disk, if it tells.
-fn space(caller: &Caller, kept: KeptSum) -> Option<Space> {
+fn space(caller: &Caller, kept: StoredTotal) -> Option<Space> {
     let context = &caller.context;
     let (config, disk) = (context.base.config(), room(context.storage.store.spool().root()).ok()?);
     Some(Space {

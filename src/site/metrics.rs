@@ -113,7 +113,9 @@ fn link(reason: &Reason) -> &'static str {
 
 /// How much is kept, as soon as the index knows.
 async fn kept(context: &SiteContext, text: &mut Exposition) {
-    let Ok(kept) = lists::ask(&context.storage, wwwoffle_index::Index::kept).await else { return };
+    let Ok(kept) = lists::ask(&context.storage, wwwoffle_index::Index::stored_total).await else {
+        return;
+    };
     text.one("wwwoffle_spool_entries", Kind::Gauge, "Entries kept.", kept.entries);
     let help = "Bytes of their files, without what shared bodies take.";
     text.one("wwwoffle_spool_bytes", Kind::Gauge, help, kept.bytes);

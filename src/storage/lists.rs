@@ -14,7 +14,7 @@ pub mod whole;
 use std::sync::Arc;
 
 use tracing::{info, warn};
-use wwwoffle_index::{Error, Index, Reindex, Viewer};
+use wwwoffle_index::{Error, Index, ReindexScope, Viewer};
 
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Owner;
@@ -63,7 +63,7 @@ pub async fn ask<T: Send + 'static>(
 /// # Errors
 ///
 /// When it cannot be done.
-pub async fn remake(context: &StorageContext, what: Reindex) -> Result<(), Error> {
+pub async fn remake(context: &StorageContext, what: ReindexScope) -> Result<(), Error> {
     let index = context.index.clone();
     match tokio::task::spawn_blocking(move || index.reindex(what)).await {
         Ok(done) => done,

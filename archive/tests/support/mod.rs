@@ -19,7 +19,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 use wwwoffle_archive::{
-    Control, ImportOptions, MAX_BODY, PersonalOwner, PlainPlacement, Report, import,
+    ImportControl, ImportOptions, MAX_BODY, PersonalOwner, PlainPlacement, Report, import,
 };
 use wwwoffle_spool::{Entry, Options, Place, Spool, Timestamp, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -82,7 +82,8 @@ impl Bench {
 
     #[track_caller]
     pub fn import_with(&self, path: &Path, options: &ImportOptions) -> Report {
-        import(&self.spool, path, options, &PlainPlacement, &mut |_| Control::Continue).unwrap()
+        import(&self.spool, path, options, &PlainPlacement, &mut |_| ImportControl::Continue)
+            .unwrap()
     }
 
     pub fn entry(&self, url: &str) -> Option<Entry> {

@@ -5,8 +5,8 @@
 
 use cssparser::{ParseError, Parser, ParserInput, Token};
 
-use super::gather::Gather;
-use super::{Class, Cut, LeftOut, MAX_HELD, boundary, media, srcset};
+use super::gather::Collector;
+use super::{Class, MAX_HELD, Omission, Truncation, boundary, media, srcset};
 
 /// The smallest piece that is parsed, in bytes.
 const PIECE: usize = 64 * 1024;
@@ -21,16 +21,16 @@ pub(super) struct Css {
 }
 
 impl Css {
-    pub(super) fn write(&mut self, text: &str, gather: &mut Gather) {
+    pub(super) fn write(&mut self, text: &str, gather: &mut Collector) {
         self.pieces.write(text, |piece, is_cut| {
             if is_cut {
-                gather.cut(Cut::Memory);
+                gather.cut(Truncation::Memory);
             }
             read(piece, gather);
         });
     }
 
-    pub(super) fn finish(self, gather: &mut Gather) {
+    pub(super) fn finish(self, gather: &mut Collector) {
         self.pieces.finish(|piece, _| read(piece, gather));
     }
 }
@@ -39,7 +39,7 @@ impl Css {
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     held: String,
-    state: State,
+    state: CssState,
 }
 
 impl Pieces {
@@ -49,7 +49,7 @@ impl Pieces {
         let mut start = 0;
         for (index, byte) in text.bytes().enumerate() {
             self.state = self.state.after(byte);
-            if byte != b'}' || self.state != State::Plain {
+            if byte != b'}' || self.state != CssState::Plain {
                 continue;
             }
             if self.held.len() + (index + 1 - start) >= PIECE {
@@ -90,7 +90,7 @@ impl Pieces {
 /// The lexical state at the end of the buffered text, as far as it decides whether a `}` ends a
 /// rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum CssState {
     #[default]
     Plain,
     /// After a backslash, inside a string with this quote or outside.
@@ -101,7 +101,7 @@ enum State {
     String(u8),
 }
 
-impl State {
+impl CssState {
     fn after(self, byte: u8) -> Self {
         match self {
             Self::Comment | Self::CommentStar => match byte {
@@ -126,18 +126,18 @@ impl State {
 }
 
 /// Parses a complete sheet or the value of a `style` attribute.
-pub(super) fn read(text: &str, gather: &mut Gather) {
+pub(super) fn read(text: &str, gather: &mut Collector) {
     if text.is_empty() {
         return;
     }
     let mut input = ParserInput::new(text);
     let mut parser = Parser::new(&mut input);
-    walk(&mut parser, gather, Context::Other, 0);
+    walk(&mut parser, gather, UrlContext::Other, 0);
 }
 
 /// The context of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Context {
+enum UrlContext {
     Other,
     /// In `@font-face`.
     Font,
@@ -148,11 +148,11 @@ enum Context {
 }
 
 /// What a token means, copied so that the parser can continue.
-enum Step {
+enum CssToken {
     Skip,
     Url(String),
     Text(String),
-    At(Context),
+    At(UrlContext),
     /// A block, or a function that is not a reference.
     Block {
         braces: bool,
@@ -162,65 +162,66 @@ enum Step {
     Semicolon,
 }
 
-fn step(token: &Token<'_>) -> Step {
+fn step(token: &Token<'_>) -> CssToken {
     match token {
-        Token::UnquotedUrl(url) => Step::Url(url.to_string()),
-        Token::QuotedString(text) => Step::Text(text.to_string()),
-        Token::AtKeyword(name) => Step::At(match () {
-            () if name.eq_ignore_ascii_case("import") => Context::Import,
-            () if name.eq_ignore_ascii_case("font-face") => Context::Font,
-            () if name.eq_ignore_ascii_case("namespace") => Context::Names,
-            () => Context::Other,
+        Token::UnquotedUrl(url) => CssToken::Url(url.to_string()),
+        Token::QuotedString(text) => CssToken::Text(text.to_string()),
+        Token::AtKeyword(name) => CssToken::At(match () {
+            () if name.eq_ignore_ascii_case("import") => UrlContext::Import,
+            () if name.eq_ignore_ascii_case("font-face") => UrlContext::Font,
+            () if name.eq_ignore_ascii_case("namespace") => UrlContext::Names,
+            () => UrlContext::Other,
         }),
         Token::Function(name)
             if name.eq_ignore_ascii_case("url") || name.eq_ignore_ascii_case("src") =>
         {
-            Step::UrlFunction
+            CssToken::UrlFunction
         }
         Token::Function(name)
             if name.eq_ignore_ascii_case("image-set")
                 || name.eq_ignore_ascii_case("-webkit-image-set") =>
         {
-            Step::ImageSet
+            CssToken::ImageSet
         }
         Token::Function(_) | Token::ParenthesisBlock | Token::SquareBracketBlock => {
-            Step::Block { braces: false }
+            CssToken::Block { braces: false }
         }
-        Token::CurlyBracketBlock => Step::Block { braces: true },
-        Token::Semicolon => Step::Semicolon,
-        _ => Step::Skip,
+        Token::CurlyBracketBlock => CssToken::Block { braces: true },
+        Token::Semicolon => CssToken::Semicolon,
+        _ => CssToken::Skip,
     }
 }
 
-type Nested<'i> = Result<(), ParseError<'i, ()>>;
+/// The result of parsing a nested block.
+pub(crate) type NestedResult<'i> = Result<(), ParseError<'i, ()>>;
 
-fn walk(parser: &mut Parser<'_, '_>, gather: &mut Gather, outer: Context, depth: u32) {
+fn walk(parser: &mut Parser<'_, '_>, gather: &mut Collector, outer: UrlContext, depth: u32) {
     let mut context = outer;
     while !gather.is_full() {
         let Ok(token) = parser.next() else { return };
         match step(token) {
-            Step::Skip => {}
-            Step::Url(url) => {
+            CssToken::Skip => {}
+            CssToken::Url(url) => {
                 url_in(&url, context, gather);
                 context = after_url(context, outer);
             }
-            Step::Text(text) => {
-                if context == Context::Import {
+            CssToken::Text(text) => {
+                if context == UrlContext::Import {
                     gather.add(&text, Class::Stylesheet);
                 }
                 context = after_url(context, outer);
             }
-            Step::At(at) => context = at,
-            Step::Semicolon => context = outer,
-            Step::Block { braces } => {
+            CssToken::At(at) => context = at,
+            CssToken::Semicolon => context = outer,
+            CssToken::Block { braces } => {
                 nested(parser, gather, context, depth);
                 if braces {
                     context = outer;
                 }
             }
-            Step::UrlFunction => {
+            CssToken::UrlFunction => {
                 let mut url = None;
-                let _: Nested<'_> = parser.parse_nested_block(|inner| {
+                let _: NestedResult<'_> = parser.parse_nested_block(|inner| {
                     url = inner.expect_string_cloned().ok();
                     Ok(())
                 });
@@ -229,8 +230,8 @@ fn walk(parser: &mut Parser<'_, '_>, gather: &mut Gather, outer: Context, depth:
                 }
                 context = after_url(context, outer);
             }
-            Step::ImageSet => {
-                let _: Nested<'_> = parser.parse_nested_block(|inner| {
+            CssToken::ImageSet => {
+                let _: NestedResult<'_> = parser.parse_nested_block(|inner| {
                     image_set(inner, gather);
                     Ok(())
                 });
@@ -240,33 +241,33 @@ fn walk(parser: &mut Parser<'_, '_>, gather: &mut Gather, outer: Context, depth:
 }
 
 /// An `@import` names one sheet; conditions follow.
-fn after_url(context: Context, outer: Context) -> Context {
-    if context == Context::Import { outer } else { context }
+fn after_url(context: UrlContext, outer: UrlContext) -> UrlContext {
+    if context == UrlContext::Import { outer } else { context }
 }
 
-fn nested(parser: &mut Parser<'_, '_>, gather: &mut Gather, context: Context, depth: u32) {
+fn nested(parser: &mut Parser<'_, '_>, gather: &mut Collector, context: UrlContext, depth: u32) {
     if depth >= MAX_DEPTH {
-        gather.cut(Cut::Nesting);
+        gather.cut(Truncation::Nesting);
         return;
     }
-    let _: Nested<'_> = parser.parse_nested_block(|inner| {
+    let _: NestedResult<'_> = parser.parse_nested_block(|inner| {
         walk(inner, gather, context, depth + 1);
         Ok(())
     });
 }
 
-fn url_in(url: &str, context: Context, gather: &mut Gather) {
+fn url_in(url: &str, context: UrlContext, gather: &mut Collector) {
     let class = match context {
-        Context::Other => Class::Image,
-        Context::Font => Class::Font,
-        Context::Import => Class::Stylesheet,
-        Context::Names => return,
+        UrlContext::Other => Class::Image,
+        UrlContext::Font => Class::Font,
+        UrlContext::Import => Class::Stylesheet,
+        UrlContext::Names => return,
     };
     gather.add(url, class);
 }
 
 /// `image-set()`: a browser chooses the image for its screen (CSS Images 4 §2.4).
-fn image_set(parser: &mut Parser<'_, '_>, gather: &mut Gather) {
+fn image_set(parser: &mut Parser<'_, '_>, gather: &mut Collector) {
     let mut options: Vec<(String, f64, bool)> = Vec::new();
     while let Ok(token) = parser.next() {
         let (mut url, mut density, mut kind) = (None, None, None);
@@ -278,7 +279,7 @@ fn image_set(parser: &mut Parser<'_, '_>, gather: &mut Gather) {
             Token::Function(name) => {
                 let is_type = name.eq_ignore_ascii_case("type");
                 let mut text = None;
-                let _: Nested<'_> = parser.parse_nested_block(|inner| {
+                let _: NestedResult<'_> = parser.parse_nested_block(|inner| {
                     text = inner.expect_string_cloned().ok();
                     Ok(())
                 });
@@ -297,7 +298,7 @@ fn image_set(parser: &mut Parser<'_, '_>, gather: &mut Gather) {
     take_option(&options, gather);
 }
 
-fn take_option(options: &[(String, f64, bool)], gather: &mut Gather) {
+fn take_option(options: &[(String, f64, bool)], gather: &mut Collector) {
     let shown = options.iter().enumerate().filter(|(_, (_, _, shown))| *shown);
     let mut by_density: Vec<(f64, usize)> =
         shown.map(|(at, (_, density, _))| (*density, at)).collect();
@@ -309,8 +310,8 @@ fn take_option(options: &[(String, f64, bool)], gather: &mut Gather) {
     for (at, (url, _, shown)) in options.iter().enumerate() {
         let left_out = match () {
             () if all || taken == Some(at) => None,
-            () if !shown => Some(LeftOut::Unsupported),
-            () => Some(LeftOut::NotTaken),
+            () if !shown => Some(Omission::Unsupported),
+            () => Some(Omission::NotTaken),
         };
         gather.add_marked(url, Class::Image, false, left_out);
     }

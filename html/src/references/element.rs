@@ -3,30 +3,35 @@
 //! The HTML and XML parsers pass their tags to this table. It does not see text, but it knows the
 //! enclosing `picture` or `video`, in which only one of several sources is chosen.
 
-use super::gather::Gather;
-use super::{Class, LeftOut, css, image, link};
+use super::gather::Collector;
+use super::{Class, Omission, css, image, link};
 
-/// A start tag: lower-case names without prefix, decoded values.
+/// A start tag: lower-case names, decoded values.
 #[derive(Debug, Default)]
-pub(super) struct Tag {
-    pub(super) name: String,
-    pub(super) attributes: Vec<(String, String)>,
+pub(crate) struct Tag {
+    pub(crate) name: String,
+    pub(crate) attributes: Vec<(String, String)>,
 }
 
 impl Tag {
     /// The first attribute of this name, trimmed.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let (_, value) = self.attributes.iter().find(|(known, _)| known == name)?;
         Some(value.trim_matches(|c: char| c <= ' '))
     }
 
+    /// Whether the attribute has this value, in any letter case.
+    pub(crate) fn is(&self, name: &str, value: &str) -> bool {
+        self.get(name).is_some_and(|known| known.eq_ignore_ascii_case(value))
+    }
+
     /// As [`get`](Self::get), but `None` if empty.
-    pub(super) fn filled(&self, name: &str) -> Option<&str> {
+    pub(crate) fn filled(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
     /// Whether an attribute with space-separated words contains this word.
-    pub(super) fn has_word(&self, name: &str, word: &str) -> bool {
+    pub(crate) fn has_word(&self, name: &str, word: &str) -> bool {
         let words = self.get(name).unwrap_or_default().split_ascii_whitespace();
         words.into_iter().any(|known| known.eq_ignore_ascii_case(word))
     }
@@ -41,7 +46,7 @@ pub(super) fn is_of_interest(attribute: &str) -> bool {
 
 /// The position in the document, as far as elements depend on it.
 #[derive(Debug, Default)]
-pub(super) struct Around {
+pub(super) struct ElementContext {
     pub(super) sources: Sources,
     /// How many `template` elements are open. Their contents are not shown before a script uses
     /// them.
@@ -89,8 +94,8 @@ const LAZY_BACKGROUNDS: [&str; 4] =
     ["data-bg", "data-background", "data-background-image", "data-bg-url"];
 
 /// Reports the references of an element.
-pub(super) fn read(tag: &Tag, around: &mut Around, gather: &mut Gather) {
-    let hidden = (around.templates > 0).then_some(LeftOut::Inert);
+pub(super) fn read(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
+    let hidden = (around.templates > 0).then_some(Omission::Inert);
     match tag.name.as_str() {
         "a" | "area" => {
             let nofollow = tag.has_word("rel", "nofollow");
@@ -111,8 +116,8 @@ pub(super) fn read(tag: &Tag, around: &mut Around, gather: &mut Gather) {
         }
         "iframe" | "amp-iframe" => {
             let left_out = hidden.or(match () {
-                () if tag.filled("srcdoc").is_some() => Some(LeftOut::NotTaken),
-                () if image::is_one_pixel(tag) => Some(LeftOut::OnePixel),
+                () if tag.filled("srcdoc").is_some() => Some(Omission::NotTaken),
+                () if image::is_one_pixel(tag) => Some(Omission::OnePixel),
                 () => None,
             });
             if let Some(reference) = tag.filled("src") {
@@ -123,7 +128,7 @@ pub(super) fn read(tag: &Tag, around: &mut Around, gather: &mut Gather) {
             // A script for browsers without modules.
             let is_for_others = tag.name == "script" && tag.get("nomodule").is_some();
             let not_taken = is_for_others && !gather.want.all_candidates;
-            let left_out = hidden.or(not_taken.then_some(LeftOut::NotTaken));
+            let left_out = hidden.or(not_taken.then_some(Omission::NotTaken));
             if let Some((names, class)) = plain(tag) {
                 for reference in references(tag, names) {
                     gather.add_marked(reference, class, false, left_out);
@@ -163,7 +168,7 @@ fn plain(tag: &Tag) -> Option<(&'static [&'static str], Class)> {
 }
 
 /// References that any element may have.
-fn everywhere(tag: &Tag, hidden: Option<LeftOut>, gather: &mut Gather) {
+fn everywhere(tag: &Tag, hidden: Option<Omission>, gather: &mut Collector) {
     if let Some(style) = tag.filled("style") {
         css::read(style, gather);
     }

@@ -24,7 +24,7 @@ const WITHOUT_SEMICOLON: [&str; 106] = [
 
 /// The position of a text: in an attribute, `&copy=1` is not a character reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TextPosition {
     /// The value of an attribute.
     Attribute,
     /// Text between tags.
@@ -33,7 +33,7 @@ pub enum Place {
 
 /// Replaces the character references of a text.
 #[must_use]
-pub fn decode(text: &str, place: Place) -> Cow<'_, str> {
+pub fn decode(text: &str, place: TextPosition) -> Cow<'_, str> {
     let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
     let (before, mut rest) = text.split_at(first);
     let mut decoded = String::with_capacity(text.len());
@@ -85,7 +85,7 @@ fn character(number: u32) -> char {
     }
 }
 
-fn named<'a>(text: &'a str, place: Place, decoded: &mut String) -> Option<&'a str> {
+fn named<'a>(text: &'a str, place: TextPosition, decoded: &mut String) -> Option<&'a str> {
     let end = text.bytes().take(MAX_NAME).take_while(u8::is_ascii_alphanumeric).count();
     let (name, rest) = text.split_at_checked(end)?;
     if let Some(rest) = rest.strip_prefix(';')
@@ -98,7 +98,7 @@ fn named<'a>(text: &'a str, place: Place, decoded: &mut String) -> Option<&'a st
     let name = WITHOUT_SEMICOLON.into_iter().filter(known).max_by_key(|name| name.len())?;
     let rest = text.strip_prefix(name)?;
     let goes_on = |c: char| c == '=' || c.is_ascii_alphanumeric();
-    if place == Place::Attribute && rest.starts_with(goes_on) {
+    if place == TextPosition::Attribute && rest.starts_with(goes_on) {
         return None;
     }
     decoded.push_str(resolve_html5_entity(name)?);
@@ -131,8 +131,8 @@ mod tests {
             ("&é;&CounterClockwiseContourIntegral;", "&é;\u{2233}", "&é;\u{2233}"),
         ];
         for (text, attribute, elsewhere) in rows {
-            assert_eq!(decode(text, Place::Attribute), attribute, "{text}");
-            assert_eq!(decode(text, Place::Text), elsewhere, "{text}");
+            assert_eq!(decode(text, TextPosition::Attribute), attribute, "{text}");
+            assert_eq!(decode(text, TextPosition::Text), elsewhere, "{text}");
         }
         for name in WITHOUT_SEMICOLON {
             assert!(resolve_html5_entity(name).is_some(), "{name}");

@@ -3,15 +3,15 @@
 use wwwoffle_url::MAX_LEN;
 
 use super::element::Tag;
-use super::gather::Gather;
-use super::{Class, LeftOut, boundary, page};
+use super::gather::Collector;
+use super::{Class, Omission, boundary, page};
 
 /// Receives the elements of a feed or sitemap from an XML parser.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
-    pub(super) gather: Gather,
+    pub(super) gather: Collector,
     /// The element whose text is a URL, and its text so far.
-    collected: Option<(Text, String)>,
+    collected: Option<(FeedText, String)>,
     /// In a sitemap: the class of the entries.
     entry: Option<Class>,
     /// The prefix of the root element; elements with other prefixes are extensions.
@@ -20,13 +20,13 @@ pub(super) struct Feed {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Text {
+enum FeedText {
     Url(Class),
     Title,
 }
 
 impl Feed {
-    pub(super) fn new(gather: Gather) -> Self {
+    pub(super) fn new(gather: Collector) -> Self {
         Self { gather, ..Self::default() }
     }
 
@@ -41,7 +41,7 @@ impl Feed {
             return self.extension(prefix, tag);
         }
         let text = match tag.name.as_str() {
-            "url" if self.in_image => Some(Text::Url(Class::Image)),
+            "url" if self.in_image => Some(FeedText::Url(Class::Image)),
             "url" => {
                 self.entry = Some(Class::Page);
                 None
@@ -50,7 +50,7 @@ impl Feed {
                 self.entry = Some(Class::Sitemap);
                 None
             }
-            "loc" => self.entry.map(Text::Url),
+            "loc" => self.entry.map(FeedText::Url),
             "image" => {
                 self.in_image = true;
                 None
@@ -59,10 +59,10 @@ impl Feed {
                 self.link(tag);
                 None
             }
-            "link" | "comments" => Some(Text::Url(Class::Page)),
-            "guid" if tag.get("ispermalink") != Some("false") => Some(Text::Url(Class::Page)),
-            "logo" => Some(Text::Url(Class::Image)),
-            "icon" => Some(Text::Url(Class::Icon)),
+            "link" | "comments" => Some(FeedText::Url(Class::Page)),
+            "guid" if tag.get("ispermalink") != Some("false") => Some(FeedText::Url(Class::Page)),
+            "logo" => Some(FeedText::Url(Class::Image)),
+            "icon" => Some(FeedText::Url(Class::Icon)),
             "enclosure" => {
                 self.enclosure(tag, "url");
                 None
@@ -71,7 +71,7 @@ impl Feed {
                 self.add(tag, "src", Class::Page);
                 None
             }
-            "title" if self.gather.found.title.is_none() => Some(Text::Title),
+            "title" if self.gather.found.title.is_none() => Some(FeedText::Title),
             _ => None,
         };
         self.collected = text.map(|text| (text, String::new()));
@@ -106,7 +106,7 @@ impl Feed {
                 (Class::Feed, None)
             }
             "alternate" | "related" | "via" | "replies" => (Class::Page, None),
-            _ => (Class::Page, Some(LeftOut::Service)),
+            _ => (Class::Page, Some(Omission::Service)),
         };
         self.gather.add_marked(href, class, false, left_out);
     }
@@ -129,8 +129,8 @@ impl Feed {
 
     pub(super) fn close(&mut self, name: &str) {
         match self.collected.take() {
-            Some((Text::Url(class), url)) => self.gather.add(&url, class),
-            Some((Text::Title, text)) => self.gather.found.title = page::title(&text),
+            Some((FeedText::Url(class), url)) => self.gather.add(&url, class),
+            Some((FeedText::Title, text)) => self.gather.found.title = page::title(&text),
             None => {}
         }
         match name {
@@ -141,7 +141,7 @@ impl Feed {
         }
     }
 
-    pub(super) fn finish(self) -> Gather {
+    pub(super) fn finish(self) -> Collector {
         self.gather
     }
 }

@@ -8,7 +8,7 @@ use wwwoffle_url::BrowserUrl;
 use super::charset::{self, PRESCAN};
 use super::css::Css;
 use super::feed::Feed;
-use super::gather::Gather;
+use super::gather::Collector;
 use super::header;
 use super::html::Html;
 use super::manifest::Manifest;
@@ -16,7 +16,7 @@ use super::page::Page;
 use super::script::Script;
 use super::squeeze::Squeeze;
 use super::xml::{Vocabulary, Xml};
-use super::{Found, Kind, Want};
+use super::{Kind, References, Viewport};
 
 /// How much text is decoded at once, in bytes.
 const DECODED: usize = 16 * 1024;
@@ -26,10 +26,10 @@ const DECODED: usize = 16 * 1024;
 /// # Examples
 ///
 /// ```
-/// use wwwoffle_html::references::{Class, Finder, Kind, Want};
+/// use wwwoffle_html::references::{Class, Finder, Kind, Viewport};
 ///
 /// let page = "http://a.example/dir/page".parse()?;
-/// let mut finder = Finder::new(Kind::Html, &page, Some("text/html"), &Want::default());
+/// let mut finder = Finder::new(Kind::Html, &page, Some("text/html"), &Viewport::default());
 /// finder.write(b"<title>A page</title><img src=a.p");
 /// finder.write(b"ng><a href='?x=1&amp;y=2#z'>");
 /// let found = finder.finish();
@@ -49,17 +49,17 @@ const DECODED: usize = 16 * 1024;
 pub struct Finder {
     kind: Kind,
     content_type: Option<String>,
-    state: State,
+    state: FinderState,
 }
 
-enum State {
+enum FinderState {
     /// Until the encoding is known.
-    Head(Vec<u8>, Box<Gather>),
-    Text(Box<Text>),
+    Head(Vec<u8>, Box<Collector>),
+    DecodedDocument(Box<DecodedDocument>),
 }
 
 /// A document whose encoding is known.
-struct Text {
+struct DecodedDocument {
     decoder: Decoder,
     squeeze: Squeeze,
     reader: Reader,
@@ -69,10 +69,10 @@ struct Text {
 enum Reader {
     Html(Box<Html>),
     Xml(Xml),
-    Css(Css, Gather),
-    Script(Script, Gather),
-    Manifest(Manifest, Gather),
-    Nothing(Gather),
+    Css(Css, Collector),
+    Script(Script, Collector),
+    Manifest(Manifest, Collector),
+    Nothing(Collector),
 }
 
 impl fmt::Debug for Finder {
@@ -85,16 +85,16 @@ impl Finder {
     /// A finder for a document of this kind, loaded from `url` (after redirects) with this
     /// `Content-Type`.
     #[must_use]
-    pub fn new(kind: Kind, url: &BrowserUrl, content_type: Option<&str>, want: &Want) -> Self {
-        let gather = Box::new(Gather::new(url, want));
+    pub fn new(kind: Kind, url: &BrowserUrl, content_type: Option<&str>, want: &Viewport) -> Self {
+        let gather = Box::new(Collector::new(url, want));
         let content_type = content_type.map(str::to_owned);
-        Self { kind, content_type, state: State::Head(Vec::new(), gather) }
+        Self { kind, content_type, state: FinderState::Head(Vec::new(), gather) }
     }
 
     /// Parses a `Link` field of the response. Must be called before the first
     /// [`write`](Self::write).
     pub fn link_field(&mut self, value: &str) {
-        if let State::Head(_, gather) = &mut self.state {
+        if let FinderState::Head(_, gather) = &mut self.state {
             header::read(value, gather);
         }
     }
@@ -106,7 +106,7 @@ impl Finder {
             return;
         }
         match &mut self.state {
-            State::Head(head, gather) => {
+            FinderState::Head(head, gather) => {
                 let missing = PRESCAN.saturating_sub(head.len());
                 let (now, later) = piece.split_at(missing.min(piece.len()));
                 head.extend_from_slice(now);
@@ -114,18 +114,18 @@ impl Finder {
                     let (head, gather) = (std::mem::take(head), std::mem::take(gather));
                     let mut text = self.begin(&head, *gather);
                     text.write(later, false);
-                    self.state = State::Text(Box::new(text));
+                    self.state = FinderState::DecodedDocument(Box::new(text));
                 }
             }
-            State::Text(text) => text.write(piece, false),
+            FinderState::DecodedDocument(text) => text.write(piece, false),
         }
     }
 
     /// Creates the parser once the encoding is known, and parses `head`.
-    fn begin(&self, head: &[u8], mut gather: Gather) -> Text {
+    fn begin(&self, head: &[u8], mut gather: Collector) -> DecodedDocument {
         let encoding = charset::choose(self.kind, self.content_type.as_deref(), head);
         gather.set_encoding(encoding);
-        let mut text = Text {
+        let mut text = DecodedDocument {
             decoder: encoding.new_decoder_with_bom_removal(),
             squeeze: Squeeze::default(),
             reader: Reader::new(self.kind, gather),
@@ -139,26 +139,28 @@ impl Finder {
     #[must_use]
     pub fn is_done(&self) -> bool {
         match &self.state {
-            State::Head(..) => self.kind == Kind::None,
-            State::Text(text) => text.reader.is_done(),
+            FinderState::Head(..) => self.kind == Kind::None,
+            FinderState::DecodedDocument(text) => text.reader.is_done(),
         }
     }
 
     /// Ends the document and returns its references.
     #[must_use]
-    pub fn finish(mut self) -> Found {
+    pub fn finish(mut self) -> References {
         if self.kind == Kind::None {
-            return Found::default();
+            return References::default();
         }
         let gather = match &mut self.state {
-            State::Head(head, gather) => {
+            FinderState::Head(head, gather) => {
                 let (head, gather) = (std::mem::take(head), std::mem::take(gather));
                 self.begin(&head, *gather).finish(self.kind)
             }
-            State::Text(_) => {
-                let nothing = State::Head(Vec::new(), Box::default());
-                let State::Text(text) = std::mem::replace(&mut self.state, nothing) else {
-                    return Found::default();
+            FinderState::DecodedDocument(_) => {
+                let nothing = FinderState::Head(Vec::new(), Box::default());
+                let FinderState::DecodedDocument(text) =
+                    std::mem::replace(&mut self.state, nothing)
+                else {
+                    return References::default();
                 };
                 text.finish(self.kind)
             }
@@ -167,7 +169,7 @@ impl Finder {
     }
 }
 
-impl Text {
+impl DecodedDocument {
     fn write(&mut self, mut piece: &[u8], is_last: bool) {
         if self.reader.is_done() {
             return;
@@ -184,14 +186,14 @@ impl Text {
         }
     }
 
-    fn finish(mut self, kind: Kind) -> Gather {
+    fn finish(mut self, kind: Kind) -> Collector {
         self.write(&[], true);
         self.reader.finish(kind)
     }
 }
 
 impl Reader {
-    fn new(kind: Kind, gather: Gather) -> Self {
+    fn new(kind: Kind, gather: Collector) -> Self {
         match kind {
             Kind::Html => Self::Html(Box::new(Html::new(Page::new(gather)))),
             Kind::Xhtml | Kind::Svg => {
@@ -229,7 +231,7 @@ impl Reader {
         }
     }
 
-    fn finish(self, kind: Kind) -> Gather {
+    fn finish(self, kind: Kind) -> Collector {
         match self {
             Self::Html(html) => html.finish(true),
             Self::Xml(xml) => xml.finish(kind == Kind::Xhtml),

@@ -9,13 +9,13 @@ use encoding_rs::{EncoderResult, Encoding, UTF_8};
 use wwwoffle_url::{BrowserUrl, MAX_LEN};
 
 use super::squeeze::CUT;
-use super::{Class, Cut, Found, LeftOut, Link, MAX_LINK_BYTES, MAX_LINKS, Want};
+use super::{Class, Link, MAX_LINK_BYTES, MAX_LINKS, Omission, References, Truncation, Viewport};
 
 /// The references of a document and its inner documents.
 #[derive(Debug)]
-pub(super) struct Gather {
-    pub(super) found: Found,
-    pub(super) want: Want,
+pub(super) struct Collector {
+    pub(super) found: References,
+    pub(super) want: Viewport,
     /// The base of relative references. `None` only in a placeholder.
     base: Option<BrowserUrl>,
     document: Option<BrowserUrl>,
@@ -31,11 +31,11 @@ pub(super) struct Gather {
     hasher: RandomState,
 }
 
-impl Default for Gather {
+impl Default for Collector {
     fn default() -> Self {
         Self {
-            found: Found::default(),
-            want: Want::default(),
+            found: References::default(),
+            want: Viewport::default(),
             base: None,
             document: None,
             inner: 0,
@@ -48,8 +48,8 @@ impl Default for Gather {
     }
 }
 
-impl Gather {
-    pub(super) fn new(document: &BrowserUrl, want: &Want) -> Self {
+impl Collector {
+    pub(super) fn new(document: &BrowserUrl, want: &Viewport) -> Self {
         let document = without_credentials(document);
         Self { base: document.clone(), document, want: want.clone(), ..Self::default() }
     }
@@ -85,7 +85,7 @@ impl Gather {
     /// Adds the icon that browsers request if a page names none.
     pub(super) fn add_implied(&mut self) {
         self.base.clone_from(&self.document);
-        self.add_marked("/favicon.ico", Class::Icon, false, Some(LeftOut::Implied));
+        self.add_marked("/favicon.ico", Class::Icon, false, Some(Omission::Implied));
     }
 
     /// Records the canonical URL of the document (RFC 6596).
@@ -116,7 +116,7 @@ impl Gather {
         reference: &str,
         class: Class,
         nofollow: bool,
-        left_out: Option<LeftOut>,
+        left_out: Option<Omission>,
     ) {
         let reference = reference.trim_matches(|c: char| c <= ' ');
         if reference.is_empty() || reference.starts_with('#') || is_no_link(reference) {
@@ -131,7 +131,7 @@ impl Gather {
         };
         let left_out = match url.scheme() {
             "http" | "https" => left_out,
-            "ftp" | "ws" | "wss" => Some(LeftOut::Protocol),
+            "ftp" | "ws" | "wss" => Some(Omission::Protocol),
             _ => return,
         };
         let fragment = url.fragment().map_or(0, |fragment| fragment.len() + 1);
@@ -159,7 +159,7 @@ impl Gather {
         }
         let bytes = self.bytes.saturating_add(link.url.len());
         if self.found.links.len() >= MAX_LINKS || bytes > MAX_LINK_BYTES {
-            self.cut(Cut::Links);
+            self.cut(Truncation::Links);
             return;
         }
         self.bytes = bytes;
@@ -168,13 +168,13 @@ impl Gather {
     }
 
     /// Records why the document is not parsed completely.
-    pub(super) fn cut(&mut self, cut: Cut) {
+    pub(super) fn cut(&mut self, cut: Truncation) {
         self.found.cut.get_or_insert(cut);
     }
 
     /// Whether the limit of links is reached.
     pub(super) fn is_full(&self) -> bool {
-        self.found.cut == Some(Cut::Links)
+        self.found.cut == Some(Truncation::Links)
     }
 }
 
@@ -266,11 +266,11 @@ mod tests {
 
     use super::*;
 
-    fn gather(url: &str) -> Gather {
-        Gather::new(&url.parse().unwrap(), &Want::default())
+    fn gather(url: &str) -> Collector {
+        Collector::new(&url.parse().unwrap(), &Viewport::default())
     }
 
-    fn urls(gather: &Gather) -> Vec<&str> {
+    fn urls(gather: &Collector) -> Vec<&str> {
         gather.found.links.iter().map(|link| link.url.as_str()).collect()
     }
 
@@ -313,9 +313,9 @@ mod tests {
     #[test]
     fn what_is_wanted_once_is_wanted() {
         let mut gather = gather("http://a.example/");
-        gather.add_marked("x", Class::Image, true, Some(LeftOut::OnePixel));
+        gather.add_marked("x", Class::Image, true, Some(Omission::OnePixel));
         gather.add_marked("./x#y", Class::Image, false, None);
-        gather.add_marked("x", Class::Image, true, Some(LeftOut::NotTaken));
+        gather.add_marked("x", Class::Image, true, Some(Omission::NotTaken));
         gather.add_marked("x", Class::Page, true, None);
         let link = |class, nofollow| Link {
             url: "http://a.example/x".to_owned(),
@@ -349,7 +349,7 @@ mod tests {
         }
         assert_eq!((gather.found.links.len(), gather.found.refused), (0, 4));
         gather.add("ftp://a.example/x", Class::Page);
-        assert_eq!(gather.found.links[0].left_out, Some(LeftOut::Protocol));
+        assert_eq!(gather.found.links[0].left_out, Some(Omission::Protocol));
     }
 
     #[test]
@@ -359,12 +359,12 @@ mod tests {
             assert!(!many.is_full());
             many.add(&number.to_string(), Class::Page);
         }
-        assert_eq!((many.found.links.len(), many.found.cut), (MAX_LINKS, Some(Cut::Links)));
+        assert_eq!((many.found.links.len(), many.found.cut), (MAX_LINKS, Some(Truncation::Links)));
         let mut long = gather("http://a.example/");
         let path = "a".repeat(MAX_LEN - 100);
         for number in 0..10 {
             long.add(&format!("{number}{path}"), Class::Page);
         }
-        assert_eq!((long.found.links.len(), long.found.cut), (8, Some(Cut::Links)));
+        assert_eq!((long.found.links.len(), long.found.cut), (8, Some(Truncation::Links)));
     }
 }

@@ -1,14 +1,14 @@
 //! `Link` fields (RFC 8288) that make browsers fetch sub-resources.
 
-use super::element::{Around, Tag};
-use super::gather::Gather;
+use super::element::{ElementContext, Tag};
+use super::gather::Collector;
 use super::link;
 
 /// The relations that browsers honour in `Link` fields.
 const HEEDED: [&str; 4] = ["preload", "modulepreload", "prefetch", "stylesheet"];
 
 /// Parses the value of one field.
-pub(super) fn read(field: &str, gather: &mut Gather) {
+pub(super) fn read(field: &str, gather: &mut Collector) {
     let mut rest = field;
     while let Some((tag, after)) = next(rest) {
         rest = after;
@@ -17,7 +17,7 @@ pub(super) fn read(field: &str, gather: &mut Gather) {
             continue;
         }
         if HEEDED.iter().any(|word| tag.has_word("rel", word)) {
-            link::link(&tag, &mut Around::default(), gather);
+            link::link(&tag, &mut ElementContext::default(), gather);
         } else if tag.has_word("rel", "canonical")
             && let Some(reference) = tag.filled("href")
         {
@@ -70,7 +70,7 @@ fn value(text: &str) -> (String, &str) {
 
 #[cfg(test)]
 mod tests {
-    use crate::references::{Finder, Kind, Want};
+    use crate::references::{Finder, Kind, Viewport};
 
     #[test]
     fn fields_are_read_as_elements_are() {
@@ -97,7 +97,7 @@ mod tests {
         ];
         for (field, want) in rows {
             let page = "http://a.example/d/p".parse().unwrap();
-            let mut finder = Finder::new(Kind::Html, &page, None, &Want::default());
+            let mut finder = Finder::new(Kind::Html, &page, None, &Viewport::default());
             finder.link_field(field);
             finder.write(b"<link rel=icon href=data:,>");
             let found = finder.finish();

@@ -5,7 +5,7 @@
 //! only loses its list of open elements, which references rarely need. A single tag beyond the
 //! bound ends parsing.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lol_html::errors::RewritingError;
 use lol_html::html_content::{BailOut, Element, TextChunk, TextType};
@@ -13,33 +13,21 @@ use lol_html::send::{HtmlRewriter, SendHandlerTypes, Settings};
 use lol_html::{MemorySettings, element, text};
 
 use super::element::{Tag, is_of_interest};
-use super::entity::{Place, decode};
-use super::gather::Gather;
-use super::page::{Page, Spelling};
-use super::{Cut, MAX_PARSER_MEMORY};
-
-/// How many bytes of element names a parser may see before it is replaced: it does not count them
-/// as memory.
-const MAX_NAMES: usize = 4 << 20;
-
-/// How many unread bytes a replacement parser may get at once. There are more if a single tag is
-/// too long.
-const MAX_AGAIN: usize = 1 << 20;
-
-/// How many bytes are passed to the parser at once.
-const STEP: usize = 16 * 1024;
+use super::entity::{TextPosition, decode};
+use super::gather::Collector;
+use super::page::{Page, TextForm};
+use super::{MAX_PARSER_MEMORY, Truncation};
+use crate::parser::{MAX_NAMES, MAX_UNREAD, Restart, STEP, Sink, lock};
 
 /// Parses HTML that arrives in pieces of any length.
 pub(super) struct Html {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<ParserState>>,
     parser: Option<HtmlRewriter<'static, Sink>>,
 }
 
-type Sink = Box<dyn FnMut(&[u8]) + Send>;
-
 /// The state that the parser's handlers share.
 #[derive(Default)]
-struct Shared {
+struct ParserState {
     page: Page,
     names: usize,
     /// The parser has given up and returns its unread bytes.
@@ -47,13 +35,8 @@ struct Shared {
     unread: Vec<u8>,
 }
 
-/// Stops the parser at a tag, which a new parser reads again.
-#[derive(Debug, thiserror::Error)]
-#[error("the parser is replaced")]
-struct Anew;
-
 /// Parses a complete document.
-pub(super) fn read(document: &str, page: Page) -> Gather {
+pub(super) fn read(document: &str, page: Page) -> Collector {
     let mut html = Html::new(page);
     html.write(document);
     html.finish(false)
@@ -61,7 +44,7 @@ pub(super) fn read(document: &str, page: Page) -> Gather {
 
 impl Html {
     pub(super) fn new(page: Page) -> Self {
-        let shared = Arc::new(Mutex::new(Shared { page, ..Shared::default() }));
+        let shared = Arc::new(Mutex::new(ParserState { page, ..ParserState::default() }));
         let parser = Some(parser(&shared));
         Self { shared, parser }
     }
@@ -88,22 +71,22 @@ impl Html {
             std::mem::take(&mut shared.unread)
         };
         let mut replacement = parser(&self.shared);
-        if unread.len() <= MAX_AGAIN && replacement.write(&unread).is_ok() {
+        if unread.len() <= MAX_UNREAD && replacement.write(&unread).is_ok() {
             self.parser = Some(replacement);
         } else {
             let mut shared = lock(&self.shared);
-            shared.page.gather.cut(Cut::Memory);
+            shared.page.gather.cut(Truncation::Memory);
             shared.unread = Vec::new();
         }
     }
 
     /// Ends the document. `is_page` adds the implied icon.
-    pub(super) fn finish(mut self, is_page: bool) -> Gather {
+    pub(super) fn finish(mut self, is_page: bool) -> Collector {
         if let Some(parser) = self.parser.take()
             && parser.end().is_err()
         {
             // At most the last tag is unread.
-            lock(&self.shared).page.gather.cut(Cut::Memory);
+            lock(&self.shared).page.gather.cut(Truncation::Memory);
         }
         let page = std::mem::take(&mut lock(&self.shared).page);
         page.finish(is_page)
@@ -114,12 +97,7 @@ impl Html {
     }
 }
 
-/// Handlers do not panic while they hold the lock, and the data is consistent at any point.
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn parser(shared: &Arc<Mutex<Shared>>) -> HtmlRewriter<'static, Sink> {
+fn parser(shared: &Arc<Mutex<ParserState>>) -> HtmlRewriter<'static, Sink> {
     let (elements, texts) = (Arc::clone(shared), Arc::clone(shared));
     let (giving_up, unread) = (Arc::clone(shared), Arc::clone(shared));
     let memory = MemorySettings::new()
@@ -138,8 +116,8 @@ fn parser(shared: &Arc<Mutex<Shared>>) -> HtmlRewriter<'static, Sink> {
             "title, style, script, noscript",
             move |chunk: &mut TextChunk<'_>| {
                 let spelling = match chunk.text_type() {
-                    TextType::RCData | TextType::Data => Spelling::Encoded,
-                    _ => Spelling::Plain,
+                    TextType::RCData | TextType::Data => TextForm::Encoded,
+                    _ => TextForm::Plain,
                 };
                 lock(&texts).page.text(chunk.as_str(), spelling);
                 Ok(())
@@ -159,14 +137,14 @@ fn parser(shared: &Arc<Mutex<Shared>>) -> HtmlRewriter<'static, Sink> {
 
 fn open(
     element: &mut Element<'_, '_, SendHandlerTypes>,
-    shared: &Arc<Mutex<Shared>>,
+    shared: &Arc<Mutex<ParserState>>,
 ) -> lol_html::HandlerResult {
     let tag = Tag { name: element.tag_name(), attributes: attributes(element) };
     let has_end = {
         let mut shared = lock(shared);
         shared.names = shared.names.saturating_add(tag.name.len() + 1);
         if shared.names > MAX_NAMES {
-            return Err(Box::new(Anew));
+            return Err(Box::new(Restart));
         }
         shared.page.open(&tag)
     };
@@ -187,6 +165,8 @@ fn open(
 fn attributes(element: &Element<'_, '_, SendHandlerTypes>) -> Vec<(String, String)> {
     let all = element.attributes().iter().map(|attribute| (attribute.name(), attribute));
     all.filter(|(name, _)| is_of_interest(name))
-        .map(|(name, attribute)| (name, decode(&attribute.value(), Place::Attribute).into_owned()))
+        .map(|(name, attribute)| {
+            (name, decode(&attribute.value(), TextPosition::Attribute).into_owned())
+        })
         .collect()
 }

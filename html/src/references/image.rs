@@ -1,17 +1,17 @@
 //! Images and media with several candidates, of which a browser chooses one.
 
-use super::element::{Around, Sources, Tag, is_shown_image, lazy};
-use super::gather::Gather;
-use super::{Class, LeftOut, media, srcset};
+use super::element::{ElementContext, Sources, Tag, is_shown_image, lazy};
+use super::gather::Collector;
+use super::{Class, Omission, media, srcset};
 
 /// Attributes that scripts copy to `srcset`.
 const LAZY_LISTS: [&str; 3] = ["data-srcset", "data-lazy-srcset", "data-original-set"];
 
 /// `img`.
-pub(super) fn img(tag: &Tag, around: &mut Around, gather: &mut Gather) {
+pub(super) fn img(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
     let left_out = match () {
-        () if around.templates > 0 => Some(LeftOut::Inert),
-        () if is_one_pixel(tag) => Some(LeftOut::OnePixel),
+        () if around.templates > 0 => Some(Omission::Inert),
+        () if is_one_pixel(tag) => Some(Omission::OnePixel),
         () => None,
     };
     let is_taken = around.sources == Sources::Picture { taken: true };
@@ -19,7 +19,7 @@ pub(super) fn img(tag: &Tag, around: &mut Around, gather: &mut Gather) {
         around.sources = Sources::Nowhere;
     }
     let sizes = tag.get("sizes").or_else(|| tag.get("data-sizes"));
-    let own = Choice { sizes, left_out, is_taken };
+    let own = CandidateRules { sizes, left_out, is_taken };
     own.of(tag.get("srcset"), tag.filled("src"), gather);
     // Scripts replace both with the lazy ones when the image scrolls into view.
     let list = LAZY_LISTS.into_iter().find_map(|name| tag.filled(name));
@@ -27,17 +27,17 @@ pub(super) fn img(tag: &Tag, around: &mut Around, gather: &mut Gather) {
 }
 
 /// How candidates are reported.
-struct Choice<'a> {
+struct CandidateRules<'a> {
     sizes: Option<&'a str>,
     /// Why none is chosen.
-    left_out: Option<LeftOut>,
+    left_out: Option<Omission>,
     /// An earlier candidate was chosen.
     is_taken: bool,
 }
 
-impl Choice<'_> {
+impl CandidateRules<'_> {
     /// Reports the candidates of a list and its `src`; returns whether there were any.
-    fn of(&self, list: Option<&str>, src: Option<&str>, gather: &mut Gather) -> bool {
+    fn of(&self, list: Option<&str>, src: Option<&str>, gather: &mut Collector) -> bool {
         let parsed = srcset::parse(list.unwrap_or_default());
         let is_beside = !parsed.is_empty();
         let candidates = srcset::with_src(parsed, src);
@@ -45,7 +45,7 @@ impl Choice<'_> {
         let all = gather.want.all_candidates;
         let why = |is_chosen: bool| match self.left_out {
             None if all || (is_chosen && !self.is_taken) => None,
-            None => Some(LeftOut::NotTaken),
+            None => Some(Omission::NotTaken),
             reason => reason,
         };
         for (at, candidate) in candidates.iter().enumerate() {
@@ -64,8 +64,8 @@ impl Choice<'_> {
 }
 
 /// `source`: the first matching one of a `picture`, the first playable one of media.
-pub(super) fn source(tag: &Tag, around: &mut Around, gather: &mut Gather) {
-    let inert = (around.templates > 0).then_some(LeftOut::Inert);
+pub(super) fn source(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
+    let inert = (around.templates > 0).then_some(Omission::Inert);
     let kind = tag.get("type").unwrap_or_default();
     match around.sources {
         Sources::Media { taken } => {
@@ -73,8 +73,8 @@ pub(super) fn source(tag: &Tag, around: &mut Around, gather: &mut Gather) {
             let Some(src) = tag.filled("src").or_else(|| lazy(tag)) else { return };
             let left_out = inert.or(match () {
                 () if gather.want.all_candidates => None,
-                () if !is_shown => Some(LeftOut::Unsupported),
-                () if taken => Some(LeftOut::NotTaken),
+                () if !is_shown => Some(Omission::Unsupported),
+                () if taken => Some(Omission::NotTaken),
                 () => None,
             });
             gather.add_marked(src, Class::Media, false, left_out);
@@ -84,10 +84,10 @@ pub(super) fn source(tag: &Tag, around: &mut Around, gather: &mut Gather) {
             let was_taken = around.sources == Sources::Picture { taken: true };
             let is_shown = is_shown_image(kind);
             let fits = tag.get("media").is_none_or(|list| media::matches(list, &gather.want));
-            let left_out = inert.or((!is_shown).then_some(LeftOut::Unsupported));
+            let left_out = inert.or((!is_shown).then_some(Omission::Unsupported));
             let left_out = left_out.filter(|_| !gather.want.all_candidates || inert.is_some());
             let sizes = tag.get("sizes").or_else(|| tag.get("data-sizes"));
-            let choice = Choice { sizes, left_out, is_taken: was_taken || !fits };
+            let choice = CandidateRules { sizes, left_out, is_taken: was_taken || !fits };
             let own = choice.of(tag.get("srcset"), None, gather);
             let list = LAZY_LISTS.into_iter().find_map(|name| tag.filled(name));
             let is_lazy = choice.of(list, lazy(tag), gather);
@@ -100,8 +100,8 @@ pub(super) fn source(tag: &Tag, around: &mut Around, gather: &mut Gather) {
 }
 
 /// `video` and `audio`, with their own source or `source` elements inside.
-pub(super) fn media(tag: &Tag, around: &mut Around, gather: &mut Gather) {
-    let inert = (around.templates > 0).then_some(LeftOut::Inert);
+pub(super) fn media(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
+    let inert = (around.templates > 0).then_some(Omission::Inert);
     let src = tag.filled("src").or_else(|| lazy(tag));
     if let Some(src) = src {
         gather.add_marked(src, Class::Media, false, inert);

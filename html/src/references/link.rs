@@ -1,13 +1,13 @@
 //! `link` and `meta`.
 
-use super::element::{Around, Tag, is_shown_image};
-use super::gather::Gather;
-use super::{Class, LeftOut, srcset};
+use super::element::{ElementContext, Tag, is_shown_image};
+use super::gather::Collector;
+use super::{Class, Omission, srcset};
 
 /// `link`: the most specific word of its `rel` determines the class.
-pub(super) fn link(tag: &Tag, around: &mut Around, gather: &mut Gather) {
+pub(super) fn link(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
     let (class, reason) = relation(tag);
-    let inert = (around.templates > 0).then_some(LeftOut::Inert);
+    let inert = (around.templates > 0).then_some(Omission::Inert);
     around.has_icon |= inert.is_none() && class == Class::Icon;
     let left_out = inert.or(reason);
     if class == Class::Image
@@ -28,26 +28,26 @@ pub(super) fn link(tag: &Tag, around: &mut Around, gather: &mut Gather) {
 }
 
 /// `<link rel=preload as=image imagesrcset=…>`.
-fn preloaded(tag: &Tag, list: &str, left_out: Option<LeftOut>, gather: &mut Gather) {
+fn preloaded(tag: &Tag, list: &str, left_out: Option<Omission>, gather: &mut Collector) {
     let candidates = srcset::parse(list);
     let taken = srcset::choose(&candidates, tag.get("imagesizes"), &gather.want);
     let all = gather.want.all_candidates;
     for (at, candidate) in candidates.iter().enumerate() {
-        let not_taken = (!all && taken != Some(at)).then_some(LeftOut::NotTaken);
+        let not_taken = (!all && taken != Some(at)).then_some(Omission::NotTaken);
         gather.add_marked(candidate.url, Class::Image, false, left_out.or(not_taken));
     }
     if let Some(href) = tag.filled("href")
         && !candidates.iter().any(|candidate| candidate.url == href)
     {
-        let not_taken = (!all).then_some(LeftOut::NotTaken);
+        let not_taken = (!all).then_some(Omission::NotTaken);
         gather.add_marked(href, Class::Image, false, left_out.or(not_taken));
     }
 }
 
-fn relation(tag: &Tag) -> (Class, Option<LeftOut>) {
+fn relation(tag: &Tag) -> (Class, Option<Omission>) {
     let is = |word: &str| tag.has_word("rel", word);
     let kind = tag.get("type").unwrap_or_default().to_ascii_lowercase();
-    let fits = |class: Class, want: bool| (class, (!want).then_some(LeftOut::Unsupported));
+    let fits = |class: Class, want: bool| (class, (!want).then_some(Omission::Unsupported));
     match () {
         () if is("stylesheet") || is("stylesheet/less") => {
             fits(Class::Stylesheet, kind.is_empty() || kind.starts_with("text/css"))
@@ -93,7 +93,7 @@ fn relation(tag: &Tag) -> (Class, Option<LeftOut>) {
         {
             (Class::Page, None)
         }
-        () => (Class::Page, Some(LeftOut::Service)),
+        () => (Class::Page, Some(Omission::Service)),
     }
 }
 
@@ -136,7 +136,7 @@ fn preload(tag: &Tag, is_preload: bool) -> Class {
 }
 
 /// `meta`.
-pub(super) fn meta(tag: &Tag, gather: &mut Gather) {
+pub(super) fn meta(tag: &Tag, gather: &mut Collector) {
     let Some(content) = tag.filled("content") else { return };
     let pragma = tag.get("http-equiv").unwrap_or_default();
     if pragma.eq_ignore_ascii_case("refresh") {
@@ -166,14 +166,14 @@ pub(super) fn meta(tag: &Tag, gather: &mut Gather) {
             | "msapplication-wide310x150logo"
             | "msapplication-square310x310logo" => gather.add(content, Class::Icon),
             "msapplication-config" => {
-                gather.add_marked(content, Class::Data, false, Some(LeftOut::Service));
+                gather.add_marked(content, Class::Data, false, Some(Omission::Service));
             }
             _ => {}
         }
     }
 }
 
-fn robots(content: &str, gather: &mut Gather) {
+fn robots(content: &str, gather: &mut Collector) {
     for word in content.split(',').map(str::trim) {
         let is = |name: &str| word.eq_ignore_ascii_case(name);
         gather.found.nofollow |= is("nofollow") || is("none");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::gather::Gather;
-use super::{Class, Cut, MAX_HELD};
+use super::gather::Collector;
+use super::{Class, MAX_HELD, Truncation};
 
 /// The most names of one map.
 const MAX_NAMES: usize = 10_000;
@@ -18,22 +18,22 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    pub(super) fn write(&mut self, text: &str, gather: &mut Gather) {
+    pub(super) fn write(&mut self, text: &str, gather: &mut Collector) {
         self.is_long |= self.held.len() + text.len() > MAX_HELD;
         if self.is_long {
-            gather.cut(Cut::Memory);
+            gather.cut(Truncation::Memory);
             self.held = String::new();
         } else {
             self.held.push_str(text);
         }
     }
 
-    pub(super) fn finish(self, gather: &mut Gather) {
+    pub(super) fn finish(self, gather: &mut Collector) {
         if self.is_long {
             return;
         }
         let Ok(Value::Object(manifest)) = serde_json::from_str(&self.held) else {
-            gather.cut(Cut::Malformed);
+            gather.cut(Truncation::Malformed);
             return;
         };
         images(&manifest, "icons", Class::Icon, gather);
@@ -58,7 +58,7 @@ fn list<'a>(
     items.into_iter().flatten().filter_map(Value::as_object)
 }
 
-fn images(object: &Map<String, Value>, key: &str, class: Class, gather: &mut Gather) {
+fn images(object: &Map<String, Value>, key: &str, class: Class, gather: &mut Collector) {
     for image in list(object, key) {
         if let Some(src) = image.get("src").and_then(Value::as_str) {
             gather.add(src, class);
@@ -74,7 +74,7 @@ pub(super) struct ImportMap {
 
 impl ImportMap {
     /// Parses a map and reports its URLs, because modules in other scopes use the names too.
-    pub(super) fn read(text: &str, gather: &mut Gather) -> Self {
+    pub(super) fn read(text: &str, gather: &mut Collector) -> Self {
         let Ok(Value::Object(map)) = serde_json::from_str(text) else { return Self::default() };
         let imports = map.get("imports").and_then(Value::as_object);
         let scopes = map.get("scopes").and_then(Value::as_object).into_iter().flatten();

@@ -3,7 +3,7 @@
 //! The window is given by [`Viewport`]; the font size is 16 pixels, the colour scheme light, the
 //! pointer fine. An unknown condition is false (Media Queries §3.2).
 
-use super::Want;
+use super::Viewport;
 
 /// How deep parentheses are parsed.
 const MAX_DEPTH: u32 = 16;
@@ -15,7 +15,7 @@ const MAX_LIST: usize = 16 * 1024;
 const EM: f64 = 16.0;
 
 /// Whether a media query list matches; an empty one does.
-pub(super) fn matches(list: &str, want: &Want) -> bool {
+pub(super) fn matches(list: &str, want: &Viewport) -> bool {
     let list = list.trim();
     list.is_empty()
         || (list.len() <= MAX_LIST
@@ -24,7 +24,7 @@ pub(super) fn matches(list: &str, want: &Want) -> bool {
 
 /// The width of an image in CSS pixels from its `sizes` (HTML §2.5.7): the first entry whose
 /// condition holds, or the width of the window. `auto` is skipped because it depends on layout.
-pub(super) fn source_size(sizes: Option<&str>, want: &Want) -> f64 {
+pub(super) fn source_size(sizes: Option<&str>, want: &Viewport) -> f64 {
     let sizes = sizes.filter(|sizes| sizes.len() <= MAX_LIST).unwrap_or_default();
     for entry in split(sizes, ',') {
         let entry = entry.trim();
@@ -71,7 +71,7 @@ fn last_component(text: &str) -> usize {
 }
 
 /// Evaluates a query, or a part of one in parentheses.
-fn condition(text: &str, want: &Want, depth: u32) -> bool {
+fn condition(text: &str, want: &Viewport, depth: u32) -> bool {
     let words: Vec<&str> =
         words(text).into_iter().filter(|word| !word.eq_ignore_ascii_case("only")).collect();
     if depth > MAX_DEPTH {
@@ -132,7 +132,7 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 /// Evaluates a media type or a parenthesised term; `None` if it is unknown.
-fn term(word: &str, want: &Want, depth: u32) -> Option<bool> {
+fn term(word: &str, want: &Viewport, depth: u32) -> Option<bool> {
     let Some(inner) = word.strip_prefix('(') else {
         return Some(["all", "screen"].iter().any(|known| word.eq_ignore_ascii_case(known)));
     };
@@ -160,7 +160,7 @@ fn term(word: &str, want: &Want, depth: u32) -> Option<bool> {
 }
 
 /// A numeric property of the window, in pixels or device pixels per CSS pixel.
-fn value_of(name: &str, want: &Want) -> Option<f64> {
+fn value_of(name: &str, want: &Viewport) -> Option<f64> {
     let (width, height) = (f64::from(want.width), f64::from(want.height));
     match name {
         "width" | "device-width" => Some(width),
@@ -173,7 +173,7 @@ fn value_of(name: &str, want: &Want) -> Option<f64> {
     }
 }
 
-fn plain(name: &str, value: &str, want: &Want) -> Option<bool> {
+fn plain(name: &str, value: &str, want: &Viewport) -> Option<bool> {
     let unprefixed = name.replace("-webkit-min-device", "min--webkit-device");
     let unprefixed = unprefixed.replace("-webkit-max-device", "max--webkit-device");
     let (feature, compare): (&str, fn(f64, f64) -> bool) =
@@ -203,7 +203,7 @@ fn plain(name: &str, value: &str, want: &Want) -> Option<bool> {
 }
 
 /// `width >= 600px`, `400px <= width < 800px` (Media Queries §2.4.3).
-fn range(text: &str, want: &Want) -> Option<bool> {
+fn range(text: &str, want: &Viewport) -> Option<bool> {
     let side = |text: &str| {
         let text = text.trim();
         value_of(&text.to_ascii_lowercase(), want).or_else(|| number(text, want))
@@ -232,7 +232,7 @@ fn range(text: &str, want: &Want) -> Option<bool> {
 }
 
 /// A length, a resolution, a ratio or a number.
-fn number(text: &str, want: &Want) -> Option<f64> {
+fn number(text: &str, want: &Viewport) -> Option<f64> {
     if let Some((left, right)) = text.split_once('/') {
         let (left, right) = (left.trim().parse::<f64>().ok()?, right.trim().parse::<f64>().ok()?);
         return Some(left / right);
@@ -261,7 +261,7 @@ fn unit(text: &str) -> Option<(f64, String)> {
 }
 
 /// A length in CSS pixels; `calc()` and similar functions are evaluated.
-fn length(text: &str, want: &Want) -> Option<f64> {
+fn length(text: &str, want: &Viewport) -> Option<f64> {
     let text = text.trim();
     if text.contains('(') {
         let mut rest = text;
@@ -273,7 +273,7 @@ fn length(text: &str, want: &Want) -> Option<f64> {
 }
 
 /// A number, and whether it is a length.
-fn dimension(text: &str, want: &Want) -> Option<(f64, bool)> {
+fn dimension(text: &str, want: &Viewport) -> Option<(f64, bool)> {
     let (number, unit) = unit(text)?;
     let (width, height) = (f64::from(want.width), f64::from(want.height));
     let pixels = match unit.as_str() {
@@ -298,7 +298,7 @@ fn dimension(text: &str, want: &Want) -> Option<(f64, bool)> {
 }
 
 /// `calc(…)`, `min(…)`, `max(…)`, `clamp(…)`, or parentheses.
-fn function(rest: &mut &str, want: &Want, depth: u32) -> Option<(f64, bool)> {
+fn function(rest: &mut &str, want: &Viewport, depth: u32) -> Option<(f64, bool)> {
     let (name, after) = rest.split_once('(').filter(|_| depth < MAX_DEPTH)?;
     *rest = after;
     let mut arguments = vec![sum(rest, want, depth + 1)?];
@@ -319,7 +319,7 @@ fn function(rest: &mut &str, want: &Want, depth: u32) -> Option<(f64, bool)> {
     Some((value, is_length))
 }
 
-fn sum(rest: &mut &str, want: &Want, depth: u32) -> Option<(f64, bool)> {
+fn sum(rest: &mut &str, want: &Viewport, depth: u32) -> Option<(f64, bool)> {
     let (mut value, mut is_length) = product(rest, want, depth)?;
     loop {
         let after = rest.trim_start();
@@ -335,7 +335,7 @@ fn sum(rest: &mut &str, want: &Want, depth: u32) -> Option<(f64, bool)> {
     }
 }
 
-fn product(rest: &mut &str, want: &Want, depth: u32) -> Option<(f64, bool)> {
+fn product(rest: &mut &str, want: &Viewport, depth: u32) -> Option<(f64, bool)> {
     let (mut value, mut is_length) = atom(rest, want, depth)?;
     loop {
         let after = rest.trim_start();
@@ -352,7 +352,7 @@ fn product(rest: &mut &str, want: &Want, depth: u32) -> Option<(f64, bool)> {
     }
 }
 
-fn atom(rest: &mut &str, want: &Want, depth: u32) -> Option<(f64, bool)> {
+fn atom(rest: &mut &str, want: &Viewport, depth: u32) -> Option<(f64, bool)> {
     let text = rest.trim_start();
     let signed = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '%';
@@ -372,8 +372,8 @@ fn atom(rest: &mut &str, want: &Want, depth: u32) -> Option<(f64, bool)> {
 mod tests {
     use super::*;
 
-    fn want() -> Want {
-        Want { width: 1000, height: 500, density_percent: 200, all_candidates: false }
+    fn want() -> Viewport {
+        Viewport { width: 1000, height: 500, density_percent: 200, all_candidates: false }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The state of a page during parsing: open elements, and text that contains references.
 
-use super::element::{self, Around, Tag};
-use super::entity::{self, Place};
-use super::gather::Gather;
+use super::element::{self, ElementContext, Tag};
+use super::entity::{self, TextPosition};
+use super::gather::Collector;
 use super::manifest::ImportMap;
 use super::script::Script;
-use super::{Cut, MAX_HELD, MAX_INNER, MAX_NESTING, MAX_TITLE, boundary, css::Css, html};
+use super::{MAX_HELD, MAX_INNER, MAX_NESTING, MAX_TITLE, Truncation, boundary, css::Css, html};
 
 /// How many bytes of an undecoded title are read.
 const MAX_RAW_TITLE: usize = 4 * MAX_TITLE;
@@ -16,9 +16,9 @@ const MAX_ENCODED: usize = 1 << 20;
 /// Receives elements and text from the HTML or XML parser.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    pub(super) gather: Gather,
-    around: Around,
-    inside: Inside,
+    pub(super) gather: Collector,
+    around: ElementContext,
+    inside: TextElement,
     /// Undecoded text, because a character reference may be split between pieces.
     encoded: String,
     names: ImportMap,
@@ -30,7 +30,7 @@ pub(super) struct Page {
 
 /// The element whose text is being read.
 #[derive(Debug, Default)]
-enum Inside {
+enum TextElement {
     #[default]
     Nothing,
     Title(String),
@@ -43,20 +43,21 @@ enum Inside {
 
 /// Whether text contains character references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spelling {
+pub(super) enum TextForm {
     Plain,
     Encoded,
 }
 
 impl Page {
-    pub(super) fn new(gather: Gather) -> Self {
+    pub(super) fn new(gather: Collector) -> Self {
         Self { gather, ..Self::default() }
     }
 
     /// An inner document, with the context of this one.
-    fn inner(&mut self, gather: Gather) -> Self {
+    fn inner(&mut self, gather: Collector) -> Self {
         let (names, depth) = (self.names.clone(), self.depth + 1);
-        let around = Around { templates: self.around.templates, ..Around::default() };
+        let around =
+            ElementContext { templates: self.around.templates, ..ElementContext::default() };
         Self { gather, around, names, depth, ..Self::default() }
     }
 
@@ -83,14 +84,14 @@ impl Page {
         true
     }
 
-    fn text_of(&self, tag: &Tag) -> Inside {
+    fn text_of(&self, tag: &Tag) -> TextElement {
         let is_first = self.depth == 0 && self.gather.found.title.is_none();
         match tag.name.as_str() {
-            "title" if is_first && self.pictures == 0 => Inside::Title(String::new()),
-            "style" => Inside::Style(Css::default()),
-            "noscript" => Inside::Noscript(String::new()),
+            "title" if is_first && self.pictures == 0 => TextElement::Title(String::new()),
+            "style" => TextElement::Style(Css::default()),
+            "noscript" => TextElement::Noscript(String::new()),
             "script" => match tag.get("type").unwrap_or_default().to_ascii_lowercase().as_str() {
-                "importmap" => Inside::Names(String::new()),
+                "importmap" => TextElement::Names(String::new()),
                 ""
                 | "module"
                 | "text/javascript"
@@ -98,20 +99,20 @@ impl Page {
                 | "text/ecmascript"
                 | "application/ecmascript"
                 | "application/x-javascript" => {
-                    Inside::Script(Box::new(Script::new(self.names.clone())))
+                    TextElement::Script(Box::new(Script::new(self.names.clone())))
                 }
-                _ => Inside::Nothing,
+                _ => TextElement::Nothing,
             },
-            _ => Inside::Nothing,
+            _ => TextElement::Nothing,
         }
     }
 
     /// Handles text of the last opened element.
-    pub(super) fn text(&mut self, text: &str, spelling: Spelling) {
-        if matches!(self.inside, Inside::Nothing) {
+    pub(super) fn text(&mut self, text: &str, spelling: TextForm) {
+        if matches!(self.inside, TextElement::Nothing) {
             return;
         }
-        if spelling == Spelling::Plain {
+        if spelling == TextForm::Plain {
             self.decode();
             self.plain(text);
         } else {
@@ -122,19 +123,19 @@ impl Page {
     fn decode(&mut self) {
         if !self.encoded.is_empty() {
             let encoded = std::mem::take(&mut self.encoded);
-            self.plain(&entity::decode(&encoded, Place::Text));
+            self.plain(&entity::decode(&encoded, TextPosition::Text));
         }
     }
 
     fn plain(&mut self, text: &str) {
         match &mut self.inside {
-            Inside::Nothing => {}
-            Inside::Style(css) => css.write(text, &mut self.gather),
-            Inside::Script(script) => script.write(text, &mut self.gather),
-            Inside::Title(held) => {
+            TextElement::Nothing => {}
+            TextElement::Style(css) => css.write(text, &mut self.gather),
+            TextElement::Script(script) => script.write(text, &mut self.gather),
+            TextElement::Title(held) => {
                 held.push_str(clipped(text, MAX_RAW_TITLE.saturating_sub(held.len())));
             }
-            Inside::Names(held) | Inside::Noscript(held) => {
+            TextElement::Names(held) | TextElement::Noscript(held) => {
                 hold(held, text, MAX_HELD, &mut self.gather);
             }
         }
@@ -154,12 +155,12 @@ impl Page {
     fn leave(&mut self) {
         self.decode();
         match std::mem::take(&mut self.inside) {
-            Inside::Nothing => {}
-            Inside::Title(text) => self.gather.found.title = title(&text),
-            Inside::Style(css) => css.finish(&mut self.gather),
-            Inside::Script(script) => script.finish(&mut self.gather),
-            Inside::Names(text) => self.names = ImportMap::read(&text, &mut self.gather),
-            Inside::Noscript(text) => self.nested(&text),
+            TextElement::Nothing => {}
+            TextElement::Title(text) => self.gather.found.title = title(&text),
+            TextElement::Style(css) => css.finish(&mut self.gather),
+            TextElement::Script(script) => script.finish(&mut self.gather),
+            TextElement::Names(text) => self.names = ImportMap::read(&text, &mut self.gather),
+            TextElement::Noscript(text) => self.nested(&text),
         }
     }
 
@@ -170,7 +171,7 @@ impl Page {
             return;
         }
         if self.depth >= MAX_NESTING || self.gather.inner >= MAX_INNER {
-            self.gather.cut(Cut::Nesting);
+            self.gather.cut(Truncation::Nesting);
             return;
         }
         self.gather.inner += 1;
@@ -186,7 +187,7 @@ impl Page {
     }
 
     /// Ends the document.
-    pub(super) fn finish(mut self, is_page: bool) -> Gather {
+    pub(super) fn finish(mut self, is_page: bool) -> Collector {
         self.leave();
         if is_page && self.depth == 0 && !self.around.has_icon {
             self.gather.add_implied();
@@ -196,11 +197,11 @@ impl Page {
 }
 
 /// Adds text up to the limit; the rest is dropped.
-fn hold(held: &mut String, text: &str, room: usize, gather: &mut Gather) {
+fn hold(held: &mut String, text: &str, room: usize, gather: &mut Collector) {
     let fitting = clipped(text, room.saturating_sub(held.len()));
     held.push_str(fitting);
     if fitting.len() < text.len() {
-        gather.cut(Cut::Memory);
+        gather.cut(Truncation::Memory);
     }
 }
 

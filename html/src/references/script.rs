@@ -5,7 +5,7 @@
 //! expressions, and remembers a few tokens. Names that a script composes are not found.
 
 use super::Class;
-use super::gather::Gather;
+use super::gather::Collector;
 
 /// How deep nested templates are followed.
 const MAX_TEMPLATES: usize = 64;
@@ -16,14 +16,14 @@ const MAX_TEXT: usize = 8 * 1024;
 /// Scans a script that arrives in pieces of any length.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    state: State,
+    state: ScriptState,
     /// Text of the current string or word.
     text: String,
     is_long: bool,
     /// The last three tokens, the latest last.
     last: [Token; 3],
     /// A string in the position of a module name, until the next token confirms it.
-    pending: Option<(String, Proof)>,
+    pending: Option<(String, Confirmation)>,
     /// An `import` or `export` whose `from` may follow.
     is_declaration: bool,
     /// For each template around the code, how many braces are open in the code.
@@ -35,7 +35,7 @@ pub(super) struct Script {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum ScriptState {
     #[default]
     Code,
     Word,
@@ -79,7 +79,7 @@ enum Token {
 
 /// What must follow a string to make it a module name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Proof {
+enum Confirmation {
     /// `)` or `,`.
     Argument,
     /// `)` or `,`, for a classic script: its name is a URL, relative or absolute.
@@ -94,14 +94,16 @@ impl Script {
         Self { names, ..Self::default() }
     }
 
-    pub(super) fn write(&mut self, text: &str, gather: &mut Gather) {
+    pub(super) fn write(&mut self, text: &str, gather: &mut Collector) {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
             // Skip long runs in which nothing can change.
             let skipped = match self.state {
-                State::LineComment => rest.find(['\n', '\r', '\u{2028}', '\u{2029}']),
-                State::BlockComment { star: false } => rest.find('*'),
-                State::Template { escaped: false, dollar: false } => rest.find(['`', '\\', '$']),
+                ScriptState::LineComment => rest.find(['\n', '\r', '\u{2028}', '\u{2029}']),
+                ScriptState::BlockComment { star: false } => rest.find('*'),
+                ScriptState::Template { escaped: false, dollar: false } => {
+                    rest.find(['`', '\\', '$'])
+                }
                 _ => Some(0),
             };
             let Some(skipped) = skipped else { return };
@@ -114,46 +116,48 @@ impl Script {
         }
     }
 
-    pub(super) fn finish(mut self, gather: &mut Gather) {
+    pub(super) fn finish(mut self, gather: &mut Collector) {
         self.step('\n', gather);
     }
 
-    fn step(&mut self, c: char, gather: &mut Gather) {
+    fn step(&mut self, c: char, gather: &mut Collector) {
         self.state = match self.state {
-            State::Code => return self.code(c, gather),
-            State::Word if is_word(c) => return self.push(c),
-            State::Word => {
+            ScriptState::Code => return self.code(c, gather),
+            ScriptState::Word if is_word(c) => return self.push(c),
+            ScriptState::Word => {
                 self.word(gather);
                 return self.code(c, gather);
             }
-            State::Slash => return self.slash(c, gather),
-            State::LineComment if is_line_end(c) => State::Code,
-            State::LineComment => State::LineComment,
-            State::BlockComment { star: true } if c == '/' => State::Code,
-            State::BlockComment { .. } => State::BlockComment { star: c == '*' },
-            State::String { quote, escaped: false } if c == quote => {
+            ScriptState::Slash => return self.slash(c, gather),
+            ScriptState::LineComment if is_line_end(c) => ScriptState::Code,
+            ScriptState::LineComment => ScriptState::LineComment,
+            ScriptState::BlockComment { star: true } if c == '/' => ScriptState::Code,
+            ScriptState::BlockComment { .. } => ScriptState::BlockComment { star: c == '*' },
+            ScriptState::String { quote, escaped: false } if c == quote => {
                 self.string(gather);
-                State::Code
+                ScriptState::Code
             }
-            State::String { escaped: false, .. } if is_line_end(c) => State::Code,
-            State::String { quote, escaped } => {
+            ScriptState::String { escaped: false, .. } if is_line_end(c) => ScriptState::Code,
+            ScriptState::String { quote, escaped } => {
                 // Module names with escapes do not occur in practice.
                 self.is_long |= c == '\\';
                 self.push(c);
-                State::String { quote, escaped: c == '\\' && !escaped }
+                ScriptState::String { quote, escaped: c == '\\' && !escaped }
             }
-            State::Template { escaped: true, .. } => {
-                State::Template { escaped: false, dollar: false }
+            ScriptState::Template { escaped: true, .. } => {
+                ScriptState::Template { escaped: false, dollar: false }
             }
-            State::Template { dollar, .. } => return self.template(c, dollar, gather),
-            State::Regex { escaped: true, class } => State::Regex { escaped: false, class },
-            State::Regex { class: false, .. } if c == '/' => {
+            ScriptState::Template { dollar, .. } => return self.template(c, dollar, gather),
+            ScriptState::Regex { escaped: true, class } => {
+                ScriptState::Regex { escaped: false, class }
+            }
+            ScriptState::Regex { class: false, .. } if c == '/' => {
                 self.token(Token::Name, gather);
-                State::Code
+                ScriptState::Code
             }
-            State::Regex { .. } if is_line_end(c) => State::Code,
-            State::Regex { class, .. } => {
-                State::Regex { escaped: c == '\\', class: c == '[' || class && c != ']' }
+            ScriptState::Regex { .. } if is_line_end(c) => ScriptState::Code,
+            ScriptState::Regex { class, .. } => {
+                ScriptState::Regex { escaped: c == '\\', class: c == '[' || class && c != ']' }
             }
         };
     }
@@ -167,19 +171,19 @@ impl Script {
     }
 
     /// Handles a character outside strings and comments.
-    fn code(&mut self, c: char, gather: &mut Gather) {
-        self.state = State::Code;
+    fn code(&mut self, c: char, gather: &mut Collector) {
+        self.state = ScriptState::Code;
         match c {
             '"' | '\'' => {
                 self.begin();
-                self.state = State::String { quote: c, escaped: false };
+                self.state = ScriptState::String { quote: c, escaped: false };
             }
-            '`' => self.state = State::Template { escaped: false, dollar: false },
-            '/' => self.state = State::Slash,
+            '`' => self.state = ScriptState::Template { escaped: false, dollar: false },
+            '/' => self.state = ScriptState::Slash,
             c if is_word(c) => {
                 self.begin();
                 self.push(c);
-                self.state = State::Word;
+                self.state = ScriptState::Word;
             }
             c if c.is_whitespace() || c == '\u{feff}' => {}
             c => self.punctuation(c, gather),
@@ -191,13 +195,13 @@ impl Script {
         self.is_long = false;
     }
 
-    fn punctuation(&mut self, c: char, gather: &mut Gather) {
+    fn punctuation(&mut self, c: char, gather: &mut Collector) {
         if let Some(open) = self.templates.last_mut() {
             match c {
                 '{' => *open = open.saturating_add(1),
                 '}' if *open == 0 => {
                     self.templates.pop();
-                    self.state = State::Template { escaped: false, dollar: false };
+                    self.state = ScriptState::Template { escaped: false, dollar: false };
                     return;
                 }
                 '}' => *open -= 1,
@@ -209,10 +213,10 @@ impl Script {
 
     /// After a slash: the token before decides between a comment, a division and a regular
     /// expression.
-    fn slash(&mut self, c: char, gather: &mut Gather) {
+    fn slash(&mut self, c: char, gather: &mut Collector) {
         match c {
-            '/' => self.state = State::LineComment,
-            '*' => self.state = State::BlockComment { star: false },
+            '/' => self.state = ScriptState::LineComment,
+            '*' => self.state = ScriptState::BlockComment { star: false },
             _ => {
                 let [_, _, last] = self.last;
                 let divides = matches!(
@@ -228,29 +232,29 @@ impl Script {
                     self.token(Token::Punctuation('/'), gather);
                     self.code(c, gather);
                 } else {
-                    self.state = State::Regex { escaped: false, class: false };
+                    self.state = ScriptState::Regex { escaped: false, class: false };
                     self.step(c, gather);
                 }
             }
         }
     }
 
-    fn template(&mut self, c: char, dollar: bool, gather: &mut Gather) {
+    fn template(&mut self, c: char, dollar: bool, gather: &mut Collector) {
         match c {
             '`' => {
                 self.token(Token::Name, gather);
-                self.state = State::Code;
+                self.state = ScriptState::Code;
             }
             '{' if dollar && self.templates.len() < MAX_TEMPLATES => {
                 self.templates.push(0);
                 self.token(Token::Punctuation('{'), gather);
-                self.state = State::Code;
+                self.state = ScriptState::Code;
             }
-            c => self.state = State::Template { escaped: c == '\\', dollar: c == '$' },
+            c => self.state = ScriptState::Template { escaped: c == '\\', dollar: c == '$' },
         }
     }
 
-    fn word(&mut self, gather: &mut Gather) {
+    fn word(&mut self, gather: &mut Collector) {
         let [.., before] = self.last;
         let is_member = before == Token::Punctuation('.');
         let token = match self.text.as_str() {
@@ -273,19 +277,21 @@ impl Script {
     }
 
     /// Records a token and checks whether it confirms the string before it.
-    fn token(&mut self, token: Token, gather: &mut Gather) {
+    fn token(&mut self, token: Token, gather: &mut Collector) {
         self.is_argument = false;
         if let Some((name, proof)) = self.pending.take() {
             match (proof, token) {
-                (Proof::Script, Token::Punctuation(c @ (')' | ','))) => {
+                (Confirmation::Script, Token::Punctuation(c @ (')' | ','))) => {
                     self.is_argument = c == ',';
                     gather.add(&name, Class::Script);
                 }
-                (Proof::Argument, Token::Punctuation(')' | ',')) => self.module(&name, gather),
-                (Proof::Url { comma: false }, Token::Punctuation(',')) => {
-                    self.pending = Some((name, Proof::Url { comma: true }));
+                (Confirmation::Argument, Token::Punctuation(')' | ',')) => {
+                    self.module(&name, gather)
                 }
-                (Proof::Url { comma: true }, Token::Import) => {
+                (Confirmation::Url { comma: false }, Token::Punctuation(',')) => {
+                    self.pending = Some((name, Confirmation::Url { comma: true }));
+                }
+                (Confirmation::Url { comma: true }, Token::Import) => {
                     gather.add(&name, Class::of_name(&name).unwrap_or(Class::Data));
                 }
                 _ => {}
@@ -300,7 +306,7 @@ impl Script {
         self.last = [two, three, token];
     }
 
-    fn string(&mut self, gather: &mut Gather) {
+    fn string(&mut self, gather: &mut Collector) {
         let proof = match self.last {
             _ if self.is_long => None,
             [.., Token::Import] => {
@@ -314,10 +320,12 @@ impl Script {
                 self.module(&name, gather);
                 None
             }
-            [_, Token::Import, Token::Punctuation('(')] => Some(Proof::Argument),
-            [_, Token::ImportScripts, Token::Punctuation('(')] => Some(Proof::Script),
-            _ if self.is_argument => Some(Proof::Script),
-            [Token::New, Token::Url, Token::Punctuation('(')] => Some(Proof::Url { comma: false }),
+            [_, Token::Import, Token::Punctuation('(')] => Some(Confirmation::Argument),
+            [_, Token::ImportScripts, Token::Punctuation('(')] => Some(Confirmation::Script),
+            _ if self.is_argument => Some(Confirmation::Script),
+            [Token::New, Token::Url, Token::Punctuation('(')] => {
+                Some(Confirmation::Url { comma: false })
+            }
             _ => None,
         };
         self.token(Token::String, gather);
@@ -325,7 +333,7 @@ impl Script {
     }
 
     /// Reports a module: its name is an absolute or relative URL, or a name of the import map.
-    fn module(&mut self, name: &str, gather: &mut Gather) {
+    fn module(&mut self, name: &str, gather: &mut Collector) {
         let is_url =
             ["/", "./", "../", "http://", "https://"].iter().any(|start| name.starts_with(start));
         match self.names.resolve(name) {

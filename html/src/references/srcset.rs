@@ -1,6 +1,6 @@
 //! `srcset`: candidates, and the one that a browser chooses (HTML §4.8.4.3).
 
-use super::{Want, media};
+use super::{Viewport, media};
 
 /// The most candidates of one list.
 const MAX_CANDIDATES: usize = 256;
@@ -116,7 +116,7 @@ pub(super) fn with_src<'a>(
 pub(super) fn choose(
     candidates: &[Candidate<'_>],
     sizes: Option<&str>,
-    want: &Want,
+    want: &Viewport,
 ) -> Option<usize> {
     let size = media::source_size(sizes, want);
     let mut by_density: Vec<(f64, usize)> = Vec::with_capacity(candidates.len());
@@ -197,14 +197,14 @@ mod tests {
             ("a 400w, b 800w, c 801w", 100, "b"),
         ];
         for (text, density_percent, expected) in rows {
-            let want = Want { width: 800, density_percent, ..Want::default() };
+            let want = Viewport { width: 800, density_percent, ..Viewport::default() };
             let candidates = parse(text);
             let chosen = choose(&candidates, None, &want).unwrap();
             assert_eq!(candidates[chosen].url, expected, "{text} at {density_percent} %");
         }
-        assert_eq!(choose(&[], None, &Want::default()), None);
+        assert_eq!(choose(&[], None, &Viewport::default()), None);
         let candidates = with_src(parse("b 2x"), Some("a"));
-        assert_eq!(choose(&candidates, None, &Want::default()), Some(1));
+        assert_eq!(choose(&candidates, None, &Viewport::default()), Some(1));
         assert_eq!(with_src(parse("b 1x"), Some("a")).len(), 1);
         assert_eq!(with_src(parse("b 100w"), Some("a")).len(), 1);
     }

@@ -4,10 +4,10 @@ mod bounds;
 mod properties;
 mod tables;
 
-use super::{Finder, Found, Kind, Want};
+use super::{Finder, Kind, References, Viewport};
 
 /// Parses a document in pieces of this length.
-fn find_in(kind: Kind, document: &[u8], piece: usize) -> Found {
+fn find_in(kind: Kind, document: &[u8], piece: usize) -> References {
     let url = "http://a.example/d/p?q".parse().unwrap();
     let mut finder = Finder::new(kind, &url, None, &want());
     for piece in document.chunks(piece) {
@@ -16,6 +16,6 @@ fn find_in(kind: Kind, document: &[u8], piece: usize) -> Found {
     finder.finish()
 }
 
-fn want() -> Want {
-    Want { width: 1000, height: 500, density_percent: 100, all_candidates: false }
+fn want() -> Viewport {
+    Viewport { width: 1000, height: 500, density_percent: 100, all_candidates: false }
 }

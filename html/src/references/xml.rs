@@ -9,11 +9,11 @@ use quick_xml::errors::Error;
 use quick_xml::events::{BytesStart, Event};
 
 use super::element::{Tag, is_of_interest};
-use super::entity::{Place, decode};
+use super::entity::{TextPosition, decode};
 use super::feed::Feed;
-use super::gather::Gather;
-use super::page::{Page, Spelling};
-use super::{Class, Cut, MAX_HELD};
+use super::gather::Collector;
+use super::page::{Page, TextForm};
+use super::{Class, MAX_HELD, Truncation};
 
 /// The smallest piece that is parsed, in bytes.
 const PIECE: usize = 64 * 1024;
@@ -51,7 +51,7 @@ impl Xml {
         if self.held.len() >= self.due {
             self.read(false);
             if self.held.len() > MAX_HELD {
-                self.end(Cut::Memory);
+                self.end(Truncation::Memory);
             }
             self.due = PIECE.max(2 * self.held.len()).min(MAX_HELD + 1);
         }
@@ -63,7 +63,7 @@ impl Xml {
     }
 
     /// Ends the document. `is_page` adds the implied icon.
-    pub(super) fn finish(mut self, is_page: bool) -> Gather {
+    pub(super) fn finish(mut self, is_page: bool) -> Collector {
         if !self.is_done {
             self.read(true);
         }
@@ -73,7 +73,7 @@ impl Xml {
         }
     }
 
-    fn end(&mut self, cut: Cut) {
+    fn end(&mut self, cut: Truncation) {
         self.vocabulary.gather().cut(cut);
         self.is_done = true;
         self.held = String::new();
@@ -93,12 +93,12 @@ impl Xml {
             let position = usize::try_from(reader.buffer_position()).unwrap_or(held.len());
             match event {
                 Ok(Event::Eof) => break None,
-                Ok(_) if position - read > MAX_HELD => break Some(Cut::Memory),
+                Ok(_) if position - read > MAX_HELD => break Some(Truncation::Memory),
                 // The text may continue.
                 Ok(Event::Text(_)) if position >= held.len() && !is_last => break None,
                 Ok(event) => self.vocabulary.event(event),
                 Err(Error::Syntax(_)) if !is_last => break None,
-                Err(_) => break Some(Cut::Malformed),
+                Err(_) => break Some(Truncation::Malformed),
             }
             read = position;
         };
@@ -110,7 +110,7 @@ impl Xml {
 }
 
 impl Vocabulary {
-    fn gather(&mut self) -> &mut Gather {
+    fn gather(&mut self) -> &mut Collector {
         match self {
             Self::Page(page) => &mut page.gather,
             Self::Feed(feed) => &mut feed.gather,
@@ -124,7 +124,9 @@ impl Vocabulary {
             Event::End(end) => self.close(end.local_name().as_ref()),
             Event::Text(text) => self.text(&text),
             Event::CData(text) => self.text(&text),
-            Event::GeneralRef(name) => self.text(&decode(&format!("&{};", &*name), Place::Text)),
+            Event::GeneralRef(name) => {
+                self.text(&decode(&format!("&{};", &*name), TextPosition::Text))
+            }
             Event::PI(instruction) if instruction.target() == "xml-stylesheet" => {
                 let mut attributes = instruction.attributes();
                 let href = attributes
@@ -132,7 +134,7 @@ impl Vocabulary {
                     .flatten()
                     .find(|attribute| attribute.key.as_ref() == "href");
                 if let Some(href) = href {
-                    let href = decode(&href.value, Place::Attribute).into_owned();
+                    let href = decode(&href.value, TextPosition::Attribute).into_owned();
                     self.gather().add(&href, Class::Stylesheet);
                 }
             }
@@ -163,7 +165,7 @@ impl Vocabulary {
 
     fn text(&mut self, text: &str) {
         match self {
-            Self::Page(page) => page.text(text, Spelling::Plain),
+            Self::Page(page) => page.text(text, TextForm::Plain),
             Self::Feed(feed) => feed.text(text),
         }
     }
@@ -184,7 +186,7 @@ fn tag(start: &BytesStart<'_>) -> Tag {
         }
         let is_linking = local == "href" && !prefix(name).is_empty();
         let name = if is_linking { "xlink:href".to_owned() } else { local };
-        tag.attributes.push((name, decode(&attribute.value, Place::Attribute).into_owned()));
+        tag.attributes.push((name, decode(&attribute.value, TextPosition::Attribute).into_owned()));
     }
     tag
 }

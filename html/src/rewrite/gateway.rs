@@ -11,7 +11,7 @@ pub const SCHEMES: [(&str, &str); 3] = [("/http/", "http"), ("/https/", "https")
 
 /// Why an address is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoUrl {
+pub enum InvalidAddress {
     /// The host is empty.
     #[error("expected a host, as in /http/www.example.org/")]
     NoHost,
@@ -57,18 +57,18 @@ pub fn address(url: &BrowserUrl) -> Option<String> {
 ///
 /// [`InvalidAddress`] if the host is missing or ambiguous.
 #[must_use]
-pub fn url_of(target: &str) -> Option<Result<String, NoUrl>> {
+pub fn url_of(target: &str) -> Option<Result<String, InvalidAddress>> {
     let (rest, scheme) = SCHEMES
         .into_iter()
         .find_map(|(begin, scheme)| target.strip_prefix(begin).map(|rest| (rest, scheme)))?;
     let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     Some(if host.is_empty() {
-        Err(NoUrl::NoHost)
+        Err(InvalidAddress::NoHost)
     } else if host.contains('@') {
-        Err(NoUrl::User)
+        Err(InvalidAddress::User)
     } else if host.contains(['%', '\\', '#']) || is_dots(host) {
         // A browser treats dots and a backslash as parts of our own path.
-        Err(NoUrl::Host(host.to_owned()))
+        Err(InvalidAddress::Host(host.to_owned()))
     } else {
         let slash = if path.starts_with('/') { "" } else { "/" };
         Ok(format!("{scheme}://{host}{slash}{path}"))
@@ -94,7 +94,7 @@ pub struct Gateway {
 
 /// The target of a reference in a gateway page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Lead {
+pub(super) enum Target {
     /// Unchanged: within the page, or a scheme that is not fetched.
     Same,
     /// A gateway address.
@@ -104,25 +104,25 @@ pub(super) enum Lead {
 }
 
 /// The context for references of a page.
-pub(super) struct Within<'a> {
+pub(super) struct GatewayContext<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) base: &'a BrowserUrl,
     /// The page has its own base, so a bare fragment does not refer to the page.
     pub(super) has_base: bool,
 }
 
-impl Within<'_> {
+impl GatewayContext<'_> {
     /// The target of `reference`, whose query is already in the encoding of the page.
-    pub(super) fn lead(&self, reference: &str) -> Lead {
+    pub(super) fn lead(&self, reference: &str) -> Target {
         let reference = reference.trim_matches(|c: char| c <= ' ');
         if reference.starts_with('#') && !self.has_base {
-            return Lead::Same;
+            return Target::Same;
         }
-        let Ok(url) = BrowserUrl::parse(reference, Some(self.base)) else { return Lead::Nowhere };
+        let Ok(url) = BrowserUrl::parse(reference, Some(self.base)) else { return Target::Nowhere };
         match url.scheme() {
-            "http" | "https" => self.gateway.place(&url).map_or(Lead::Nowhere, Lead::To),
-            "data" | "mailto" | "tel" | "sms" | "about" => Lead::Same,
-            _ => Lead::Nowhere,
+            "http" | "https" => self.gateway.place(&url).map_or(Target::Nowhere, Target::To),
+            "data" | "mailto" | "tel" | "sms" | "about" => Target::Same,
+            _ => Target::Nowhere,
         }
     }
 }
@@ -161,14 +161,14 @@ mod tests {
             ),
             ("/http/[::1]:8080/%2e%2e%2fa", Ok("http://[::1]:8080/%2e%2e%2fa")),
             ("/ftp/h.example/a", Ok("ftp://h.example/a")),
-            ("/http/", Err(NoUrl::NoHost)),
-            ("/http//control/", Err(NoUrl::NoHost)),
-            ("/http/?x", Err(NoUrl::NoHost)),
-            ("/http/u:p@h.example/", Err(NoUrl::User)),
-            ("/http/../control/", Err(NoUrl::Host("..".to_owned()))),
-            ("/http/%2e%2e/control/", Err(NoUrl::Host("%2e%2e".to_owned()))),
-            ("/http/a%2fb/", Err(NoUrl::Host("a%2fb".to_owned()))),
-            ("/http/a\\b/", Err(NoUrl::Host("a\\b".to_owned()))),
+            ("/http/", Err(InvalidAddress::NoHost)),
+            ("/http//control/", Err(InvalidAddress::NoHost)),
+            ("/http/?x", Err(InvalidAddress::NoHost)),
+            ("/http/u:p@h.example/", Err(InvalidAddress::User)),
+            ("/http/../control/", Err(InvalidAddress::Host("..".to_owned()))),
+            ("/http/%2e%2e/control/", Err(InvalidAddress::Host("%2e%2e".to_owned()))),
+            ("/http/a%2fb/", Err(InvalidAddress::Host("a%2fb".to_owned()))),
+            ("/http/a\\b/", Err(InvalidAddress::Host("a\\b".to_owned()))),
         ] {
             let want = want.map(str::to_owned);
             assert_eq!(url_of(target), Some(want), "{target}");

@@ -5,13 +5,13 @@ const TRAILER: u8 = 0x3b;
 
 /// The parser state. Numbers are remaining bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum GifState {
     /// `GIF87a` or `GIF89a`, with the number of bytes read.
     Header(usize),
     /// The logical screen descriptor of seven bytes; its fifth byte gives the number of colours.
     Screen(usize),
     /// A colour table.
-    Colours { left: usize, then: After },
+    Colours { left: usize, then: AfterColours },
     /// The first byte of a block determines its type.
     Block,
     /// The label of an extension.
@@ -32,7 +32,7 @@ enum At {
 
 /// The state after a colour table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
+enum AfterColours {
     Block,
     CodeSize,
 }
@@ -49,12 +49,12 @@ const PICTURE: usize = 9;
 /// ```
 #[derive(Debug)]
 pub struct FirstFrame {
-    at: At,
+    at: GifState,
 }
 
 impl Default for FirstFrame {
     fn default() -> Self {
-        Self { at: At::Header(0) }
+        Self { at: GifState::Header(0) }
     }
 }
 
@@ -64,12 +64,12 @@ impl FirstFrame {
     pub fn write(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut sent = Vec::with_capacity(piece.len());
         for byte in piece {
-            if self.at == At::End {
+            if self.at == GifState::End {
                 break;
             }
             sent.push(*byte);
             self.at = next(self.at, *byte);
-            if matches!(self.at, At::End) && *byte != TRAILER {
+            if matches!(self.at, GifState::End) && *byte != TRAILER {
                 sent.push(TRAILER);
             }
         }
@@ -77,38 +77,38 @@ impl FirstFrame {
     }
 }
 
-fn next(at: At, byte: u8) -> At {
+fn next(at: GifState, byte: u8) -> GifState {
     match at {
-        At::Header(had) => header(had, byte),
-        At::Screen(left) if left == SCREEN - 4 => match colours(byte, After::Block) {
+        GifState::Header(had) => header(had, byte),
+        GifState::Screen(left) if left == SCREEN - 4 => match colours(byte, AfterColours::Block) {
             // The background index and the aspect ratio are still to come.
-            Some(At::Colours { left, then }) => At::Colours { left: left + 2, then },
-            _ => At::Screen(left - 1),
+            Some(GifState::Colours { left, then }) => GifState::Colours { left: left + 2, then },
+            _ => GifState::Screen(left - 1),
         },
-        At::Screen(1) => At::Block,
-        At::Screen(left) => At::Screen(left - 1),
-        At::Colours { left: 1, then } => after(then),
-        At::Colours { left, then } => At::Colours { left: left - 1, then },
-        At::Block => match byte {
-            0x2c => At::Picture(PICTURE),
-            0x21 => At::Label,
-            TRAILER => At::End,
-            _ => At::Foreign,
+        GifState::Screen(1) => GifState::Block,
+        GifState::Screen(left) => GifState::Screen(left - 1),
+        GifState::Colours { left: 1, then } => after(then),
+        GifState::Colours { left, then } => GifState::Colours { left: left - 1, then },
+        GifState::Block => match byte {
+            0x2c => GifState::Picture(PICTURE),
+            0x21 => GifState::Label,
+            TRAILER => GifState::End,
+            _ => GifState::Foreign,
         },
-        At::Label => At::Length { of_picture: false },
-        At::Length { of_picture: true } if byte == 0 => At::End,
-        At::Length { of_picture: false } if byte == 0 => At::Block,
-        At::Length { of_picture } => At::Data { left: byte, of_picture },
-        At::Data { left: 1, of_picture } => At::Length { of_picture },
-        At::Data { left, of_picture } => At::Data { left: left - 1, of_picture },
-        At::Picture(1) => colours(byte, After::CodeSize).unwrap_or(At::CodeSize),
-        At::Picture(left) => At::Picture(left - 1),
-        At::CodeSize => At::Length { of_picture: true },
-        At::End | At::Foreign => at,
+        GifState::Label => GifState::Length { of_picture: false },
+        GifState::Length { of_picture: true } if byte == 0 => GifState::End,
+        GifState::Length { of_picture: false } if byte == 0 => GifState::Block,
+        GifState::Length { of_picture } => GifState::Data { left: byte, of_picture },
+        GifState::Data { left: 1, of_picture } => GifState::Length { of_picture },
+        GifState::Data { left, of_picture } => GifState::Data { left: left - 1, of_picture },
+        GifState::Picture(1) => colours(byte, AfterColours::CodeSize).unwrap_or(GifState::CodeSize),
+        GifState::Picture(left) => GifState::Picture(left - 1),
+        GifState::CodeSize => GifState::Length { of_picture: true },
+        GifState::End | GifState::Foreign => at,
     }
 }
 
-fn header(had: usize, byte: u8) -> At {
+fn header(had: usize, byte: u8) -> GifState {
     let is_it = match had {
         0 => byte == b'G',
         1 => byte == b'I',
@@ -118,21 +118,21 @@ fn header(had: usize, byte: u8) -> At {
         _ => byte == b'a',
     };
     match had {
-        _ if !is_it => At::Foreign,
-        5 => At::Screen(SCREEN),
-        _ => At::Header(had + 1),
+        _ if !is_it => GifState::Foreign,
+        5 => GifState::Screen(SCREEN),
+        _ => GifState::Header(had + 1),
     }
 }
 
 /// The colour table that a byte of flags announces: 2 to 256 colours of three bytes.
-fn colours(flags: u8, then: After) -> Option<At> {
-    (flags & 0x80 != 0).then(|| At::Colours { left: 3 << ((flags & 0x07) + 1), then })
+fn colours(flags: u8, then: AfterColours) -> Option<GifState> {
+    (flags & 0x80 != 0).then(|| GifState::Colours { left: 3 << ((flags & 0x07) + 1), then })
 }
 
-fn after(then: After) -> At {
+fn after(then: AfterColours) -> GifState {
     match then {
-        After::Block => At::Block,
-        After::CodeSize => At::CodeSize,
+        AfterColours::Block => GifState::Block,
+        AfterColours::CodeSize => GifState::CodeSize,
     }
 }
 

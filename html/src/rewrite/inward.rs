@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::gateway::{Lead, Within};
-use super::judge::{Deed, Judge, Tag};
+use super::gateway::{GatewayContext, Target};
+use super::judge::{Judge, TagChange};
 use super::style;
-use crate::references::{element, link, srcset, with_query_encoded};
+use crate::references::element::{self, Tag};
+use crate::references::{link, srcset, with_query_encoded};
 
 /// Attributes that contain a reference, on any element.
 const REFERENCES: [&str; 13] = [
@@ -76,41 +77,41 @@ const AHEAD: [&str; 10] = [
 const PRAGMAS: [&str; 3] = ["content-type", "content-language", "x-ua-compatible"];
 
 /// The changes to a tag.
-pub(super) enum Inside {
+pub(super) enum GatewayChange {
     /// To the whole element.
-    Whole(Deed),
+    Whole(TagChange),
     /// To its attributes.
-    Parts(Vec<Deed>),
+    Parts(Vec<TagChange>),
 }
 
 impl Judge {
     /// Decides about a tag in the gateway; `None` outside the gateway.
-    pub(super) fn inside(&mut self, tag: &Tag) -> Option<Inside> {
+    pub(super) fn inside(&mut self, tag: &Tag) -> Option<GatewayChange> {
         if self.within()?.gateway.is_ours {
             let names = tag.attributes.iter().take(MAX_READ);
             let deeds = names.filter_map(|(name, value)| self.reference(name, value));
-            return Some(Inside::Parts(deeds.collect()));
+            return Some(GatewayChange::Parts(deeds.collect()));
         }
         if tag.name == "meta" && tag.is("http-equiv", "refresh") {
             self.goes_on(tag);
         }
         if is_out(tag) {
-            return Some(Inside::Whole(Deed::Remove));
+            return Some(GatewayChange::Whole(TagChange::Remove));
         }
         if tag.name == "base" {
             // Each address already includes its effect.
-            return Some(Inside::Parts(vec![Deed::Drop("href".to_owned())]));
+            return Some(GatewayChange::Parts(vec![TagChange::Drop("href".to_owned())]));
         }
         let mut deeds = Vec::new();
         for (name, value) in tag.attributes.iter().take(MAX_READ) {
             deeds.extend(self.attribute(name, value));
         }
         if tag.attributes.len() > MAX_READ {
-            return Some(Inside::Whole(Deed::Unwrap));
+            return Some(GatewayChange::Whole(TagChange::Unwrap));
         }
         deeds.extend(self.form(tag));
         deeds.extend(self.lazy(tag));
-        Some(Inside::Parts(deeds))
+        Some(GatewayChange::Parts(deeds))
     }
 
     /// The link that replaces a refresh: HTML.
@@ -125,48 +126,48 @@ impl Judge {
     /// Records the first target of a refresh.
     fn goes_on(&mut self, tag: &Tag) {
         let to = link::refresh(tag.get("content").unwrap_or_default());
-        if let Some(Lead::To(place)) = to.map(|to| self.lead(to))
+        if let Some(Target::To(place)) = to.map(|to| self.lead(to))
             && self.onward.is_none()
         {
             self.onward = Some(place);
         }
     }
 
-    fn lead(&self, reference: &str) -> Lead {
+    fn lead(&self, reference: &str) -> Target {
         let encoded = with_query_encoded(reference, self.encoding());
         let reference: Cow<'_, str> = encoded.map_or(reference.into(), Into::into);
-        self.within().map_or(Lead::Nowhere, |within| within.lead(&reference))
+        self.within().map_or(Target::Nowhere, |within| within.lead(&reference))
     }
 
-    fn attribute(&self, name: &str, value: &str) -> Option<Deed> {
+    fn attribute(&self, name: &str, value: &str) -> Option<TagChange> {
         if DROPPED.contains(&name) {
-            return Some(Deed::Drop(name.to_owned()));
+            return Some(TagChange::Drop(name.to_owned()));
         }
         if name == "srcdoc" {
-            return Some(Deed::Document("srcdoc", value.to_owned()));
+            return Some(TagChange::Document("srcdoc", value.to_owned()));
         }
         if name == "style" || STYLES.contains(&name) && value.contains("url(") {
             let name = STYLES.into_iter().find(|known| *known == name).unwrap_or("style");
             let within = self.within()?;
             let led = style::led(value, &|reference| within.lead(reference));
-            return (led != value).then_some(Deed::Set(name, led));
+            return (led != value).then_some(TagChange::Set(name, led));
         }
         if let Some(name) = LISTS.into_iter().find(|known| *known == name) {
-            return Some(Deed::Set(name, self.list(value)));
+            return Some(TagChange::Set(name, self.list(value)));
         }
         self.reference(name, value)
     }
 
-    fn reference(&self, name: &str, value: &str) -> Option<Deed> {
+    fn reference(&self, name: &str, value: &str) -> Option<TagChange> {
         let name = REFERENCES.into_iter().find(|known| *known == name)?;
         match self.lead(value) {
-            Lead::Same => None,
-            Lead::To(place) => Some(Deed::Set(name, place)),
+            Target::Same => None,
+            Target::To(place) => Some(TagChange::Set(name, place)),
             // Without it the form would be sent to the page.
-            Lead::Nowhere if matches!(name, "action" | "formaction") => {
-                Some(Deed::Set(name, "about:invalid".to_owned()))
+            Target::Nowhere if matches!(name, "action" | "formaction") => {
+                Some(TagChange::Set(name, "about:invalid".to_owned()))
             }
-            Lead::Nowhere => Some(Deed::Drop(name.to_owned())),
+            Target::Nowhere => Some(TagChange::Drop(name.to_owned())),
         }
     }
 
@@ -174,9 +175,9 @@ impl Judge {
         let mut list = String::new();
         for candidate in srcset::parse(value) {
             let place = match self.lead(candidate.url) {
-                Lead::Same => Cow::Borrowed(candidate.url),
-                Lead::To(place) => place.into(),
-                Lead::Nowhere => continue,
+                Target::Same => Cow::Borrowed(candidate.url),
+                Target::To(place) => place.into(),
+                Target::Nowhere => continue,
             };
             if !list.is_empty() {
                 list.push_str(", ");
@@ -194,23 +195,23 @@ impl Judge {
     }
 
     /// A form without `action` is sent to the URL of its page.
-    fn form(&self, tag: &Tag) -> Option<Deed> {
+    fn form(&self, tag: &Tag) -> Option<TagChange> {
         let is_without = tag.name == "form"
             && tag.get("action").is_none_or(str::is_empty)
             && !tag.is("method", "dialog");
         let within = self.within().filter(|_| is_without)?;
-        within.gateway.place(self.document()).map(|place| Deed::Set("action", place))
+        within.gateway.place(self.document()).map(|place| TagChange::Set("action", place))
     }
 
     /// Loads an image at once that a script would load when it scrolls into view.
-    fn lazy(&self, tag: &Tag) -> Option<Deed> {
+    fn lazy(&self, tag: &Tag) -> Option<TagChange> {
         let is_empty = |src: &str| src.is_empty() || src.starts_with("data:");
         if tag.name != "img" || !tag.get("src").is_none_or(is_empty) {
             return None;
         }
         let source = element::LAZY.into_iter().find_map(|name| tag.get(name))?;
         match self.lead(source) {
-            Lead::To(place) if element::is_like_url(source) => Some(Deed::Set("src", place)),
+            Target::To(place) if element::is_like_url(source) => Some(TagChange::Set("src", place)),
             _ => None,
         }
     }
@@ -243,6 +244,6 @@ fn is_out(tag: &Tag) -> bool {
 }
 
 /// The text of a `style` element with its references replaced.
-pub(super) fn sheet(text: &str, within: &Within<'_>) -> String {
+pub(super) fn sheet(text: &str, within: &GatewayContext<'_>) -> String {
     style::led(text, &|reference| within.lead(reference))
 }

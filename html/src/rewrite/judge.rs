@@ -6,9 +6,10 @@ use encoding_rs::{Encoding, UTF_8};
 use wwwoffle_url::BrowserUrl;
 
 use super::csp::allow_style;
-use super::gateway::Within;
-use super::inward::Inside;
-use super::{BLANK_IMAGE, Changes, Cut, Known, MAX_MARKED, Mark, Standing};
+use super::gateway::GatewayContext;
+use super::inward::GatewayChange;
+use super::{BLANK_IMAGE, Changes, MAX_MARKED, Mark, PageKnowledge, Removal, UrlStatus};
+use crate::references::element::Tag;
 use crate::references::{srcset, with_query_encoded};
 
 /// The media type and the class id of Flash.
@@ -35,32 +36,9 @@ const REFERENCES: [&str; 10] = [
     "lowsrc",
 ];
 
-/// A start tag: names in lower case, values decoded.
-#[derive(Debug, Default)]
-pub(super) struct Tag {
-    pub(super) name: String,
-    pub(super) attributes: Vec<(String, String)>,
-}
-
-impl Tag {
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.attributes.iter().find(|(known, _)| known == name)?;
-        Some(value.trim_matches(|c: char| c <= ' '))
-    }
-
-    pub(super) fn is(&self, name: &str, value: &str) -> bool {
-        self.get(name).is_some_and(|known| known.eq_ignore_ascii_case(value))
-    }
-
-    pub(super) fn has_word(&self, name: &str, word: &str) -> bool {
-        let words = self.get(name).unwrap_or_default().split_ascii_whitespace();
-        words.into_iter().any(|known| known.eq_ignore_ascii_case(word))
-    }
-}
-
 /// A change to an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum TagChange {
     /// Removes the element with its contents.
     Remove,
     /// Removes its tags.
@@ -81,7 +59,7 @@ pub(super) enum Deed {
 #[derive(Clone)]
 pub(super) struct Judge {
     changes: Arc<Changes>,
-    known: Arc<dyn Known>,
+    known: Arc<dyn PageKnowledge>,
     document: BrowserUrl,
     /// The base of relative references.
     base: BrowserUrl,
@@ -95,7 +73,11 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub(super) fn new(changes: Arc<Changes>, known: Arc<dyn Known>, document: BrowserUrl) -> Self {
+    pub(super) fn new(
+        changes: Arc<Changes>,
+        known: Arc<dyn PageKnowledge>,
+        document: BrowserUrl,
+    ) -> Self {
         let base = document.clone();
         let (encoding, onward) = (UTF_8, None);
         Self { changes, known, document, base, has_base: false, encoding, links: 0, onward }
@@ -109,17 +91,17 @@ impl Judge {
         &self.changes
     }
 
-    pub(super) fn cuts(&self, cut: Cut) -> bool {
+    pub(super) fn cuts(&self, cut: Removal) -> bool {
         self.changes.cuts.contains(&cut)
     }
 
     /// Decides what happens to the element that begins with this tag.
-    pub(super) fn open(&mut self, tag: &Tag) -> Vec<Deed> {
+    pub(super) fn open(&mut self, tag: &Tag) -> Vec<TagChange> {
         if tag.name == "base" {
             self.set_base(tag);
         }
         let inside = match self.inside(tag) {
-            Some(Inside::Whole(deed)) => return vec![deed],
+            Some(GatewayChange::Whole(deed)) => return vec![deed],
             inside => inside,
         };
         if let Some(deed) = self.whole(tag) {
@@ -128,12 +110,12 @@ impl Judge {
         let mut deeds = self.unscripted(tag);
         if deeds.len() > MAX_DROPPED {
             // Removing them one by one takes too long.
-            return vec![Deed::Unwrap];
+            return vec![TagChange::Unwrap];
         }
-        if self.cuts(Cut::Styles) && tag.get("style").is_some() {
-            deeds.push(Deed::Drop("style".to_owned()));
+        if self.cuts(Removal::Styles) && tag.get("style").is_some() {
+            deeds.push(TagChange::Drop("style".to_owned()));
         }
-        if let Some(Inside::Parts(parts)) = inside {
+        if let Some(GatewayChange::Parts(parts)) = inside {
             deeds.extend(parts);
         }
         deeds.extend(self.image(tag));
@@ -153,9 +135,9 @@ impl Judge {
     }
 
     /// How references are led into the gateway; `None` outside it.
-    pub(super) fn within(&self) -> Option<Within<'_>> {
+    pub(super) fn within(&self) -> Option<GatewayContext<'_>> {
         let gateway = self.changes.gateway.as_ref()?;
-        Some(Within { gateway, base: &self.base, has_base: self.has_base })
+        Some(GatewayContext { gateway, base: &self.base, has_base: self.has_base })
     }
 
     pub(super) fn document(&self) -> &BrowserUrl {
@@ -186,44 +168,45 @@ impl Judge {
     }
 
     /// Decides about the element as a whole.
-    fn whole(&self, tag: &Tag) -> Option<Deed> {
+    fn whole(&self, tag: &Tag) -> Option<TagChange> {
         let cuts = |cut| self.cuts(cut);
         match tag.name.as_str() {
-            "script" if cuts(Cut::Scripts) => Some(Deed::Remove),
-            "noscript" if cuts(Cut::Scripts) => Some(Deed::Show),
-            "style" if cuts(Cut::Styles) => Some(Deed::Remove),
+            "script" if cuts(Removal::Scripts) => Some(TagChange::Remove),
+            "noscript" if cuts(Removal::Scripts) => Some(TagChange::Show),
+            "style" if cuts(Removal::Styles) => Some(TagChange::Remove),
             "link" => self.link(tag),
-            "applet" if cuts(Cut::Applets) => Some(Deed::Unwrap),
+            "applet" if cuts(Removal::Applets) => Some(TagChange::Unwrap),
             "object" | "embed" if self.is_plugin(tag) => {
-                Some(if tag.name == "object" { Deed::Unwrap } else { Deed::Remove })
+                Some(if tag.name == "object" { TagChange::Unwrap } else { TagChange::Remove })
             }
-            "blink" if cuts(Cut::Blink) => Some(Deed::Unwrap),
-            "marquee" if cuts(Cut::Marquee) => Some(Deed::Unwrap),
+            "blink" if cuts(Removal::Blink) => Some(TagChange::Unwrap),
+            "marquee" if cuts(Removal::Marquee) => Some(TagChange::Unwrap),
             "iframe" => {
-                let goes = cuts(Cut::Frames)
-                    || cuts(Cut::BlockedFrames) && self.is_blocked(tag.get("src"));
-                goes.then_some(Deed::Remove)
+                let goes = cuts(Removal::Frames)
+                    || cuts(Removal::BlockedFrames) && self.is_blocked(tag.get("src"));
+                goes.then_some(TagChange::Remove)
             }
-            "area" if cuts(Cut::BlockedLinks) && self.is_blocked(tag.get("href")) => {
-                Some(Deed::Remove)
+            "area" if cuts(Removal::BlockedLinks) && self.is_blocked(tag.get("href")) => {
+                Some(TagChange::Remove)
             }
             // Its tags stay: links are often not closed properly, and the end tag of another
             // element would be removed instead.
-            "a" if cuts(Cut::BlockedLinks) && self.is_blocked(tag.get("href")) => {
-                Some(Deed::Drop("href".to_owned()))
+            "a" if cuts(Removal::BlockedLinks) && self.is_blocked(tag.get("href")) => {
+                Some(TagChange::Drop("href".to_owned()))
             }
             "meta" => self.meta(tag),
             _ => None,
         }
     }
 
-    fn link(&self, tag: &Tag) -> Option<Deed> {
+    fn link(&self, tag: &Tag) -> Option<TagChange> {
         let is_preload = tag.has_word("rel", "preload");
         let is_style = tag.has_word("rel", "stylesheet") || (is_preload && tag.is("as", "style"));
         let is_script =
             tag.has_word("rel", "modulepreload") || (is_preload && tag.is("as", "script"));
-        let goes = is_style && self.cuts(Cut::Styles) || is_script && self.cuts(Cut::Scripts);
-        goes.then_some(Deed::Remove)
+        let goes =
+            is_style && self.cuts(Removal::Styles) || is_script && self.cuts(Removal::Scripts);
+        goes.then_some(TagChange::Remove)
     }
 
     fn is_plugin(&self, tag: &Tag) -> bool {
@@ -235,17 +218,17 @@ impl Judge {
                 || named.iter().any(|name| FLASH.iter().any(|it| name.eq_ignore_ascii_case(it)))
         };
         let is_java = || named.iter().any(|name| name.to_ascii_lowercase().starts_with(JAVA));
-        self.cuts(Cut::Flash) && is_flash() || self.cuts(Cut::Applets) && is_java()
+        self.cuts(Removal::Flash) && is_flash() || self.cuts(Removal::Applets) && is_java()
     }
 
-    fn meta(&self, tag: &Tag) -> Option<Deed> {
+    fn meta(&self, tag: &Tag) -> Option<TagChange> {
         let goes = if tag.is("http-equiv", "refresh") {
             let is_own = || self.leads_back(tag.get("content").unwrap_or_default());
-            self.cuts(Cut::Refresh) || self.cuts(Cut::OwnRefresh) && is_own()
+            self.cuts(Removal::Refresh) || self.cuts(Removal::OwnRefresh) && is_own()
         } else {
-            self.cuts(Cut::SetCookie) && tag.is("http-equiv", "set-cookie")
+            self.cuts(Removal::SetCookie) && tag.is("http-equiv", "set-cookie")
         };
-        goes.then_some(Deed::Remove)
+        goes.then_some(TagChange::Remove)
     }
 
     /// Whether a refresh reloads the page itself (HTML §4.2.5.3, *shared declarative refresh
@@ -272,18 +255,18 @@ impl Judge {
     }
 
     /// Attributes that would run a script.
-    fn unscripted(&self, tag: &Tag) -> Vec<Deed> {
-        if !self.cuts(Cut::Scripts) {
+    fn unscripted(&self, tag: &Tag) -> Vec<TagChange> {
+        if !self.cuts(Removal::Scripts) {
             return Vec::new();
         }
         let runs = |(name, value): &&(String, String)| {
             name.starts_with("on") || (REFERENCES.contains(&name.as_str()) && is_script_url(value))
         };
-        tag.attributes.iter().filter(runs).map(|(name, _)| Deed::Drop(name.clone())).collect()
+        tag.attributes.iter().filter(runs).map(|(name, _)| TagChange::Drop(name.clone())).collect()
     }
 
     /// The replacement of an image.
-    fn image(&self, tag: &Tag) -> Vec<Deed> {
+    fn image(&self, tag: &Tag) -> Vec<TagChange> {
         let is_image = match tag.name.as_str() {
             "img" | "source" => true,
             "input" => tag.is("type", "image"),
@@ -296,7 +279,7 @@ impl Judge {
         let blocked = self.changes.blocked_images.as_ref();
         let sources = srcset::parse(tag.get("srcset").unwrap_or_default());
         if blocked.is_some() && sources.iter().any(|source| self.is_blocked(Some(source.url))) {
-            deeds.push(Deed::Drop("srcset".to_owned()));
+            deeds.push(TagChange::Drop("srcset".to_owned()));
         }
         let instead = if tag.name == "source" {
             None
@@ -307,43 +290,43 @@ impl Judge {
         };
         if let Some(instead) = instead {
             let instead = if instead.is_empty() { BLANK_IMAGE } else { instead };
-            deeds.push(Deed::Set("src", instead.to_owned()));
+            deeds.push(TagChange::Set("src", instead.to_owned()));
             if tag.get("srcset").is_some() && deeds.iter().all(|deed| !is_drop(deed, "srcset")) {
-                deeds.push(Deed::Drop("srcset".to_owned()));
+                deeds.push(TagChange::Drop("srcset".to_owned()));
             }
             // They describe the replaced image.
             let told = ["alt", "title"].into_iter().filter(|name| tag.get(name).is_some());
-            deeds.extend(told.map(|name| Deed::Set(name, String::new())));
+            deeds.extend(told.map(|name| TagChange::Set(name, String::new())));
         }
         deeds
     }
 
     /// Allows the style of our bar in a policy that the page contains.
-    fn policy(&self, tag: &Tag) -> Option<Deed> {
+    fn policy(&self, tag: &Tag) -> Option<TagChange> {
         let bar = self.changes.bar.as_ref()?;
         let is_policy = tag.name == "meta" && tag.is("http-equiv", "content-security-policy");
         let policy = tag.get("content").filter(|_| is_policy)?;
-        Some(Deed::Set("content", allow_style(policy, &bar.style)?))
+        Some(TagChange::Set("content", allow_style(policy, &bar.style)?))
     }
 
-    fn mark(&mut self, tag: &Tag) -> Option<Deed> {
+    fn mark(&mut self, tag: &Tag) -> Option<TagChange> {
         if tag.name != "a" || self.changes.marks.are_none() || self.links >= MAX_MARKED {
             return None;
         }
         self.links += 1;
         let marks = &self.changes.marks;
         let href = tag.get("href").filter(|href| !href.is_empty() && !href.starts_with('#'))?;
-        let mark = match self.known.standing(&self.resolve(href)?) {
-            Standing::Kept => &marks.kept,
-            Standing::Queued => &marks.queued,
-            Standing::Absent => &marks.absent,
+        let mark = match self.known.status_of(&self.resolve(href)?) {
+            UrlStatus::Kept => &marks.kept,
+            UrlStatus::Queued => &marks.queued,
+            UrlStatus::Absent => &marks.absent,
         };
-        (*mark != Mark::default()).then(|| Deed::Mark(mark.clone()))
+        (*mark != Mark::default()).then(|| TagChange::Mark(mark.clone()))
     }
 }
 
-fn is_drop(deed: &Deed, name: &str) -> bool {
-    matches!(deed, Deed::Drop(dropped) if dropped == name)
+fn is_drop(deed: &TagChange, name: &str) -> bool {
+    matches!(deed, TagChange::Drop(dropped) if dropped == name)
 }
 
 /// Whether an image is invisible: at most one pixel wide and high by its attributes.

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use encoding_rs::{Encoding, KOI8_R, WINDOWS_1251, WINDOWS_1252, WINDOWS_1254, WINDOWS_1258};
 
-use super::Mend;
+use super::Repair;
 
 /// The repair of a page's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mending {
+pub(super) enum CharRepair {
     Nothing,
     MsChars,
     Cyrillic,
@@ -23,14 +23,14 @@ const FRAMES: std::ops::RangeInclusive<u8> = 0x80..=0xbf;
 /// The two letters among the box drawing characters of KOI8-R: ё and Ё.
 const LETTERS: [u8; 2] = [0xa3, 0xb3];
 
-impl Mending {
+impl CharRepair {
     /// The repair for a page in this encoding.
-    pub(super) fn of(mends: &BTreeSet<Mend>, encoding: &'static Encoding) -> Self {
+    pub(super) fn of(mends: &BTreeSet<Repair>, encoding: &'static Encoding) -> Self {
         let has_ms_chars = [WINDOWS_1252, WINDOWS_1254, WINDOWS_1258].contains(&encoding)
             || encoding.name().starts_with("ISO-8859-");
-        if has_ms_chars && mends.contains(&Mend::MsChars) {
+        if has_ms_chars && mends.contains(&Repair::MsChars) {
             Self::MsChars
-        } else if encoding == KOI8_R && mends.contains(&Mend::Cyrillic) {
+        } else if encoding == KOI8_R && mends.contains(&Repair::Cyrillic) {
             Self::Cyrillic
         } else {
             Self::Nothing
@@ -98,19 +98,19 @@ mod tests {
 
     #[test]
     fn what_is_mended_depends_on_the_encoding() {
-        let both: BTreeSet<_> = [Mend::MsChars, Mend::Cyrillic].into();
+        let both: BTreeSet<_> = [Repair::MsChars, Repair::Cyrillic].into();
         let iso = Encoding::for_label(b"iso-8859-2").unwrap();
         for (encoding, want) in [
-            (WINDOWS_1252, Mending::MsChars),
-            (iso, Mending::MsChars),
+            (WINDOWS_1252, CharRepair::MsChars),
+            (iso, CharRepair::MsChars),
             // These bytes are letters there.
-            (WINDOWS_1251, Mending::Nothing),
-            (KOI8_R, Mending::Cyrillic),
-            (KOI8_U, Mending::Nothing),
-            (UTF_8, Mending::Nothing),
+            (WINDOWS_1251, CharRepair::Nothing),
+            (KOI8_R, CharRepair::Cyrillic),
+            (KOI8_U, CharRepair::Nothing),
+            (UTF_8, CharRepair::Nothing),
         ] {
-            assert_eq!(Mending::of(&both, encoding), want, "{}", encoding.name());
-            assert_eq!(Mending::of(&BTreeSet::new(), encoding), Mending::Nothing);
+            assert_eq!(CharRepair::of(&both, encoding), want, "{}", encoding.name());
+            assert_eq!(CharRepair::of(&BTreeSet::new(), encoding), CharRepair::Nothing);
         }
     }
 
@@ -118,14 +118,14 @@ mod tests {
     fn characters_are_mended_and_others_stay() {
         for (mending, bytes, want) in [
             (
-                Mending::MsChars,
+                CharRepair::MsChars,
                 &b"\x93a\x94 \x96 caf\xe9\x85\x81"[..],
                 &b"&quot;a&quot; - caf\xe9...?"[..],
             ),
             // \xab is a quotation mark in windows-1251 and a box drawing character in KOI8-R; \xa3
             // is a letter there.
-            (Mending::Cyrillic, b"\xab\xc4\xa3\xbb\x97", b"&#171;\xc4\xa3&#187;&#8212;"),
-            (Mending::Nothing, b"\x93\xab", b"\x93\xab"),
+            (CharRepair::Cyrillic, b"\xab\xc4\xa3\xbb\x97", b"&#171;\xc4\xa3&#187;&#8212;"),
+            (CharRepair::Nothing, b"\x93\xab", b"\x93\xab"),
         ] {
             assert_eq!(mending.apply(bytes), want, "{mending:?} {}", bytes.escape_ascii());
         }

@@ -1,6 +1,6 @@
 //! Rewrites a page that arrives in pieces, with `lol_html`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use encoding_rs::{Decoder, Encoding, UTF_8};
 use lol_html::errors::RewritingError;
@@ -9,38 +9,29 @@ use lol_html::send::{HtmlRewriter, SendHandlerTypes, Settings};
 use lol_html::{AsciiCompatibleEncoding, HandlerResult, MemorySettings, element, end, text};
 use wwwoffle_url::BrowserUrl;
 
-use super::judge::{Deed, Judge, Tag};
-use super::mend::Mending;
-use super::{Changes, Cut, Known, MAX_NOSCRIPT, MAX_PARSER_MEMORY, inward};
+use super::judge::{Judge, TagChange};
+use super::mend::CharRepair;
+use super::{Changes, MAX_NOSCRIPT, MAX_PARSER_MEMORY, PageKnowledge, Removal, inward};
+use crate::parser::{MAX_NAMES, MAX_UNREAD, Restart, STEP, Sink, lock};
 use crate::references::css::Pieces;
+use crate::references::element::Tag;
 use crate::references::{Kind, charset, entity};
 
 /// How deep `noscript` elements are parsed.
 const MAX_NESTING: u32 = 2;
 
-/// How many bytes are passed to the parser at once.
-const STEP: usize = 16 * 1024;
-
-/// How many bytes of element names a parser may see before it is replaced: it does not count them
-/// as memory.
-const MAX_NAMES: usize = 4 << 20;
-
-/// How many unread bytes a replacement parser may get at once. There are more if a single tag is
-/// too long.
-const MAX_AGAIN: usize = 1 << 20;
-
 /// Rewrites one page that arrives in pieces of any length.
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use wwwoffle_html::rewrite::{Changes, Cut, Known, Rewriter, Standing};
+/// # use wwwoffle_html::rewrite::{Changes, Removal, PageKnowledge, Rewriter, UrlStatus};
 /// # use wwwoffle_url::BrowserUrl;
 /// # struct Nothing;
-/// # impl Known for Nothing {
+/// # impl PageKnowledge for Nothing {
 /// #     fn is_blocked(&self, _: &str) -> bool { false }
-/// #     fn standing(&self, _: &str) -> Standing { Standing::Absent }
+/// #     fn status_of(&self, _: &str) -> UrlStatus { UrlStatus::Absent }
 /// # }
-/// let changes = Changes { cuts: [Cut::Scripts].into(), ..Changes::default() };
+/// let changes = Changes { cuts: [Removal::Scripts].into(), ..Changes::default() };
 /// let url = BrowserUrl::parse("http://a.example/", None)?;
 /// let mut page = Rewriter::new(changes.into(), Arc::new(Nothing), url, Some("text/html"));
 /// let mut sent = page.write(b"<p>a<scr");
@@ -58,16 +49,16 @@ pub struct Rewriter {
 enum Stage {
     /// The encoding is not known yet.
     Head(Vec<u8>, Box<Judge>),
-    Page(Box<Open>),
+    Page(Box<OpenPage>),
     /// The page is passed on without parsing.
-    Through(Mending),
+    Through(CharRepair),
     /// In the gateway, nothing is sent that cannot be parsed.
     Ended,
 }
 
 /// A page that is being parsed.
-struct Open {
-    mending: Mending,
+struct OpenPage {
+    mending: CharRepair,
     /// Converts an encoding that is not ASCII-compatible; the output is then UTF-8.
     decoder: Option<Decoder>,
     parser: Parser,
@@ -89,7 +80,7 @@ impl Rewriter {
     #[must_use]
     pub fn new(
         changes: Arc<Changes>,
-        known: Arc<dyn Known>,
+        known: Arc<dyn PageKnowledge>,
         url: BrowserUrl,
         content_type: Option<&str>,
     ) -> Self {
@@ -115,7 +106,7 @@ impl Rewriter {
     pub fn finish(mut self) -> Vec<u8> {
         let mut sent = self.begin();
         if let Stage::Page(open) = self.stage {
-            let Open { decoder, mut parser, .. } = *open;
+            let OpenPage { decoder, mut parser, .. } = *open;
             if let Some(mut decoder) = decoder {
                 sent.extend(parser.write(&decoded(&mut decoder, &[], true)).0);
             }
@@ -132,7 +123,7 @@ impl Rewriter {
             return Vec::new();
         };
         let encoding = charset::choose(Kind::Html, self.content_type.as_deref(), &head);
-        let mending = Mending::of(&judge.changes().mends, encoding);
+        let mending = CharRepair::of(&judge.changes().mends, encoding);
         judge.set_encoding(encoding);
         let is_inside = judge.within().is_some();
         let ascii = AsciiCompatibleEncoding::new(encoding);
@@ -142,7 +133,7 @@ impl Rewriter {
         };
         let read_as = if decoder.is_some() { UTF_8 } else { encoding };
         self.stage = match Parser::new(*judge, read_as, 0) {
-            Some(parser) => Stage::Page(Box::new(Open { mending, decoder, parser })),
+            Some(parser) => Stage::Page(Box::new(OpenPage { mending, decoder, parser })),
             None if is_inside => Stage::Ended,
             None => Stage::Through(mending),
         };
@@ -153,13 +144,13 @@ impl Rewriter {
     fn step(&mut self, piece: &[u8]) -> Vec<u8> {
         match &mut self.stage {
             Stage::Ended => Vec::new(),
-            Stage::Through(Mending::Nothing) | Stage::Head(..) => piece.to_vec(),
+            Stage::Through(CharRepair::Nothing) | Stage::Head(..) => piece.to_vec(),
             Stage::Through(mending) => mending.apply(piece),
             Stage::Page(open) => {
                 let mending = open.mending;
                 let given = match &mut open.decoder {
                     Some(decoder) => Some(decoded(decoder, piece, false)),
-                    None => (mending != Mending::Nothing).then(|| mending.apply(piece)),
+                    None => (mending != CharRepair::Nothing).then(|| mending.apply(piece)),
                 };
                 let (mut sent, unread) = open.parser.write(given.as_deref().unwrap_or(piece));
                 if let Some(unread) = unread {
@@ -190,13 +181,13 @@ fn decoded(decoder: &mut Decoder, bytes: &[u8], is_last: bool) -> Vec<u8> {
 struct Parser {
     /// `None` once the parser has given up.
     rewriter: Option<HtmlRewriter<'static, Sink>>,
-    shared: Arc<Shared>,
+    shared: Arc<RewriteState>,
     encoding: AsciiCompatibleEncoding,
     nesting: u32,
 }
 
 /// State shared by the handlers of a parser and its replacement.
-struct Shared {
+struct RewriteState {
     judge: Mutex<Judge>,
     output: Mutex<Output>,
     /// Text that must be complete before it is processed.
@@ -213,23 +204,11 @@ struct Output {
     unread: Vec<u8>,
 }
 
-/// Stops the parser at a tag, which a new parser reads again.
-#[derive(Debug, thiserror::Error)]
-#[error("the parser is replaced")]
-struct Anew;
-
-type Sink = Box<dyn FnMut(&[u8]) + Send>;
-
-/// Handlers do not panic while they hold a lock, and the data is consistent at any point.
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Parser {
     /// `None` for an encoding that is not ASCII-compatible.
     fn new(judge: Judge, encoding: &'static Encoding, nesting: u32) -> Option<Self> {
         let encoding = AsciiCompatibleEncoding::new(encoding)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RewriteState {
             judge: Mutex::new(judge),
             output: Mutex::default(),
             held: Mutex::default(),
@@ -269,7 +248,7 @@ impl Parser {
             std::mem::take(&mut output.unread)
         };
         let mut replacement = rewriter(&self.shared, self.encoding, self.nesting);
-        if unread.len() > MAX_AGAIN {
+        if unread.len() > MAX_UNREAD {
             lock(&self.shared.output).unread = unread;
             return false;
         }
@@ -294,7 +273,7 @@ impl Parser {
 }
 
 fn rewriter(
-    shared: &Arc<Shared>,
+    shared: &Arc<RewriteState>,
     encoding: AsciiCompatibleEncoding,
     nesting: u32,
 ) -> HtmlRewriter<'static, Sink> {
@@ -303,7 +282,7 @@ fn rewriter(
         .with_graceful_bail_out_on_memory_limit_exceeded(true);
     let (shows_noscript, is_inside) = {
         let judge = lock(&shared.judge);
-        (judge.cuts(Cut::Scripts), judge.within().is_some())
+        (judge.cuts(Removal::Scripts), judge.within().is_some())
     };
     let of = || Arc::clone(shared);
     let (elements, giving_up, to, at_end) = (of(), of(), of(), of());
@@ -360,11 +339,12 @@ fn rewriter(
 
 fn open(
     element: &mut Element<'_, '_, SendHandlerTypes>,
-    shared: &Shared,
+    shared: &RewriteState,
     nesting: u32,
 ) -> HandlerResult {
     let attributes = element.attributes().iter().map(|attribute| {
-        let value = entity::decode(&attribute.value(), entity::Place::Attribute).into_owned();
+        let value =
+            entity::decode(&attribute.value(), entity::TextPosition::Attribute).into_owned();
         (attribute.name(), value)
     });
     let tag = Tag { name: element.tag_name(), attributes: attributes.collect() };
@@ -372,23 +352,23 @@ fn open(
         let mut output = lock(&shared.output);
         output.names = output.names.saturating_add(tag.name.len() + 1);
         if output.names > MAX_NAMES {
-            return Err(Box::new(Anew));
+            return Err(Box::new(Restart));
         }
     }
     let deeds = lock(&shared.judge).open(&tag);
     for deed in deeds {
         match deed {
-            Deed::Remove => element.remove(),
-            Deed::Unwrap | Deed::Show => element.remove_and_keep_content(),
-            Deed::Drop(name) => element.remove_attribute(&name),
-            Deed::Set(name, value) => {
+            TagChange::Remove => element.remove(),
+            TagChange::Unwrap | TagChange::Show => element.remove_and_keep_content(),
+            TagChange::Drop(name) => element.remove_attribute(&name),
+            TagChange::Set(name, value) => {
                 element.set_attribute(name, &value.replace('&', "&amp;"))?;
             }
-            Deed::Mark(mark) => {
+            TagChange::Mark(mark) => {
                 element.prepend(&mark.begin, ContentType::Html);
                 element.append(&mark.end, ContentType::Html);
             }
-            Deed::Document(name, text) => {
+            TagChange::Document(name, text) => {
                 let inner = inner(&lock(&shared.judge).clone(), &text, nesting);
                 element.set_attribute(name, &inner.replace('&', "&amp;"))?;
             }
@@ -413,14 +393,14 @@ fn inner(judge: &Judge, text: &str, nesting: u32) -> String {
 }
 
 /// The contents of `noscript` are text to a browser with scripts, and an inner document here.
-fn show(chunk: &mut TextChunk<'_>, shared: &Shared, nesting: u32) {
+fn show(chunk: &mut TextChunk<'_>, shared: &RewriteState, nesting: u32) {
     let Some(text) = held(chunk, shared) else { return chunk.remove() };
     let judge = lock(&shared.judge).clone();
     chunk.replace(&inner(&judge, &text, nesting), ContentType::Html);
 }
 
 /// The complete text with its last chunk; `None` before. Text beyond the bound is dropped.
-fn held(chunk: &TextChunk<'_>, shared: &Shared) -> Option<String> {
+fn held(chunk: &TextChunk<'_>, shared: &RewriteState) -> Option<String> {
     let mut held = lock(&shared.held);
     if held.len().saturating_add(chunk.as_str().len()) <= MAX_NOSCRIPT {
         held.push_str(chunk.as_str());
@@ -429,13 +409,13 @@ fn held(chunk: &TextChunk<'_>, shared: &Shared) -> Option<String> {
 }
 
 /// Rewrites a style sheet in a gateway page.
-fn lead(chunk: &mut TextChunk<'_>, shared: &Shared) {
+fn lead(chunk: &mut TextChunk<'_>, shared: &RewriteState) {
     let judge = lock(&shared.judge);
     let Some(within) = judge.within() else { return };
     if chunk.text_type() == TextType::Data {
         // In SVG it is ordinary text.
         let Some(text) = held(chunk, shared) else { return chunk.remove() };
-        let text = entity::decode(&text, entity::Place::Text);
+        let text = entity::decode(&text, entity::TextPosition::Text);
         return chunk.replace(&inward::sheet(&text, &within), ContentType::Text);
     }
     let (mut led, mut sheet) = (String::new(), lock(&shared.sheet));

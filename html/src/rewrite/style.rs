@@ -1,11 +1,11 @@
 //! Style sheets in the gateway: replaces every URL and leaves all other bytes unchanged.
 
-use cssparser::{ParseError, Parser, ParserInput, Token};
+use cssparser::{Parser, ParserInput, Token};
 use encoding_rs::{Decoder, UTF_8};
 use wwwoffle_url::BrowserUrl;
 
-use super::gateway::{Gateway, Lead, Within};
-use crate::references::css::Pieces;
+use super::gateway::{Gateway, GatewayContext, Target};
+use crate::references::css::{NestedResult, Pieces};
 use crate::references::{Kind, charset};
 
 /// How deep blocks and functions are parsed; deeper blocks are removed.
@@ -62,7 +62,7 @@ impl Sheet {
     pub fn finish(mut self) -> Vec<u8> {
         let mut sent =
             if self.decoder.is_some() { self.decode(&[], true) } else { self.begin(true) };
-        let within = Within { gateway: &self.gateway, base: &self.url, has_base: true };
+        let within = GatewayContext { gateway: &self.gateway, base: &self.url, has_base: true };
         self.pieces.finish(|text, _| sent.extend(led(text, &|to| within.lead(to)).into_bytes()));
         sent
     }
@@ -79,7 +79,7 @@ impl Sheet {
         let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len());
         let mut text = String::with_capacity(room);
         let _ = decoder.decode_to_string(bytes, &mut text, is_last);
-        let within = Within { gateway: &self.gateway, base: &self.url, has_base: true };
+        let within = GatewayContext { gateway: &self.gateway, base: &self.url, has_base: true };
         let mut sent = Vec::new();
         let lead = |to: &str| within.lead(to);
         self.pieces.write(&text, |piece, _| sent.extend(led(piece, &lead).into_bytes()));
@@ -88,12 +88,12 @@ impl Sheet {
 }
 
 /// Replaces the references in the text of a sheet or a `style` attribute.
-pub(super) fn led(text: &str, lead: &dyn Fn(&str) -> Lead) -> String {
+pub(super) fn led(text: &str, lead: &dyn Fn(&str) -> Target) -> String {
     let mut edits = Edits { lead, changed: Vec::new() };
     {
         let mut input = ParserInput::new(text);
         let mut parser = Parser::new(&mut input);
-        walk(&mut parser, &mut edits, Context::Other, 0);
+        walk(&mut parser, &mut edits, StyleContext::Other, 0);
     }
     let (mut written, mut at) = (String::with_capacity(text.len()), 0);
     for (from, to, instead) in edits.changed {
@@ -107,7 +107,7 @@ pub(super) fn led(text: &str, lead: &dyn Fn(&str) -> Lead) -> String {
 
 /// The context of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Context {
+enum StyleContext {
     Other,
     /// After `@import`: a bare string is a URL.
     Import,
@@ -118,7 +118,7 @@ enum Context {
 }
 
 struct Edits<'a> {
-    lead: &'a dyn Fn(&str) -> Lead,
+    lead: &'a dyn Fn(&str) -> Target,
     /// Start, end and replacement; in order.
     changed: Vec<(usize, usize, String)>,
 }
@@ -127,9 +127,9 @@ impl Edits<'_> {
     /// Handles a reference at a byte range, written as `url()` or as a string.
     fn refer(&mut self, (from, to): (usize, usize), reference: &str, is_string: bool) {
         let place = match (self.lead)(reference) {
-            Lead::Same => return,
-            Lead::To(place) => place,
-            Lead::Nowhere => NOTHING.to_owned(),
+            Target::Same => return,
+            Target::To(place) => place,
+            Target::Nowhere => NOTHING.to_owned(),
         };
         // A URL as browsers write it has no quotation mark, but its query may contain a backslash.
         let place = place.replace('\\', "\\\\");
@@ -139,41 +139,39 @@ impl Edits<'_> {
 }
 
 /// What a token means, copied so that the parser can continue.
-enum Step {
+enum StyleToken {
     Skip,
     Url(String),
     Text(String),
-    At(Context),
+    At(StyleContext),
     Semicolon,
-    Block { context: Option<Context>, braces: bool },
+    Block { context: Option<StyleContext>, braces: bool },
     UrlFunction,
 }
 
-fn step(token: &Token<'_>) -> Step {
+fn step(token: &Token<'_>) -> StyleToken {
     let is = |name: &str, word: &str| name.eq_ignore_ascii_case(word);
-    let block = |context, braces| Step::Block { context, braces };
+    let block = |context, braces| StyleToken::Block { context, braces };
     match token {
-        Token::UnquotedUrl(url) => Step::Url(url.to_string()),
-        Token::QuotedString(text) => Step::Text(text.to_string()),
-        Token::AtKeyword(name) if is(name, "import") => Step::At(Context::Import),
-        Token::AtKeyword(name) if is(name, "namespace") => Step::At(Context::Names),
-        Token::AtKeyword(_) => Step::At(Context::Other),
-        Token::Semicolon => Step::Semicolon,
-        Token::Function(name) if is(name, "url") || is(name, "src") => Step::UrlFunction,
+        Token::UnquotedUrl(url) => StyleToken::Url(url.to_string()),
+        Token::QuotedString(text) => StyleToken::Text(text.to_string()),
+        Token::AtKeyword(name) if is(name, "import") => StyleToken::At(StyleContext::Import),
+        Token::AtKeyword(name) if is(name, "namespace") => StyleToken::At(StyleContext::Names),
+        Token::AtKeyword(_) => StyleToken::At(StyleContext::Other),
+        Token::Semicolon => StyleToken::Semicolon,
+        Token::Function(name) if is(name, "url") || is(name, "src") => StyleToken::UrlFunction,
         Token::Function(name) if is(name, "image-set") || is(name, "-webkit-image-set") => {
-            block(Some(Context::Images), false)
+            block(Some(StyleContext::Images), false)
         }
         // For example `type("image/png")` in an image set.
-        Token::Function(_) => block(Some(Context::Other), false),
+        Token::Function(_) => block(Some(StyleContext::Other), false),
         Token::ParenthesisBlock | Token::SquareBracketBlock => block(None, false),
-        Token::CurlyBracketBlock => block(Some(Context::Other), true),
-        _ => Step::Skip,
+        Token::CurlyBracketBlock => block(Some(StyleContext::Other), true),
+        _ => StyleToken::Skip,
     }
 }
 
-type Nested<'i> = Result<(), ParseError<'i, ()>>;
-
-fn walk(parser: &mut Parser<'_, '_>, edits: &mut Edits<'_>, outer: Context, depth: u32) {
+fn walk(parser: &mut Parser<'_, '_>, edits: &mut Edits<'_>, outer: StyleContext, depth: u32) {
     let mut context = outer;
     loop {
         let from = parser.position().byte_index();
@@ -181,33 +179,33 @@ fn walk(parser: &mut Parser<'_, '_>, edits: &mut Edits<'_>, outer: Context, dept
         let step = step(token);
         let to = parser.position().byte_index();
         match step {
-            Step::Skip => {}
-            Step::At(at) => context = at,
-            Step::Semicolon => context = outer,
-            Step::Url(_) | Step::Text(_) if context == Context::Names => {}
-            Step::Url(url) => {
+            StyleToken::Skip => {}
+            StyleToken::At(at) => context = at,
+            StyleToken::Semicolon => context = outer,
+            StyleToken::Url(_) | StyleToken::Text(_) if context == StyleContext::Names => {}
+            StyleToken::Url(url) => {
                 edits.refer((from, to), &url, false);
                 context = after_url(context, outer);
             }
-            Step::Text(text) => {
-                if matches!(context, Context::Import | Context::Images) {
+            StyleToken::Text(text) => {
+                if matches!(context, StyleContext::Import | StyleContext::Images) {
                     edits.refer((from, to), &text, true);
                 }
                 context = after_url(context, outer);
             }
-            Step::UrlFunction => {
+            StyleToken::UrlFunction => {
                 let mut url = None;
-                let _: Nested<'_> = parser.parse_nested_block(|inner| {
+                let _: NestedResult<'_> = parser.parse_nested_block(|inner| {
                     url = inner.expect_string_cloned().ok();
                     Ok(())
                 });
                 let whole = (from, parser.position().byte_index());
-                if let Some(url) = url.filter(|_| context != Context::Names) {
+                if let Some(url) = url.filter(|_| context != StyleContext::Names) {
                     edits.refer(whole, &url, false);
                 }
                 context = after_url(context, outer);
             }
-            Step::Block { context: inside, braces } => {
+            StyleToken::Block { context: inside, braces } => {
                 nested(parser, edits, (inside.unwrap_or(context), to), depth);
                 if braces {
                     context = outer;
@@ -218,20 +216,20 @@ fn walk(parser: &mut Parser<'_, '_>, edits: &mut Edits<'_>, outer: Context, dept
 }
 
 /// An `@import` names one sheet; conditions follow.
-fn after_url(context: Context, outer: Context) -> Context {
-    if context == Context::Import { outer } else { context }
+fn after_url(context: StyleContext, outer: StyleContext) -> StyleContext {
+    if context == StyleContext::Import { outer } else { context }
 }
 
 /// `from` is the start of the block, after its bracket.
 fn nested(
     parser: &mut Parser<'_, '_>,
     edits: &mut Edits<'_>,
-    (context, from): (Context, usize),
+    (context, from): (StyleContext, usize),
     depth: u32,
 ) {
     let is_read = depth < MAX_DEPTH;
     let mut end = from;
-    let _: Nested<'_> = parser.parse_nested_block(|inner| {
+    let _: NestedResult<'_> = parser.parse_nested_block(|inner| {
         if is_read {
             walk(inner, edits, context, depth + 1);
         } else {

@@ -14,16 +14,16 @@ const PAGE: &str = "http://site.example/dir/page?x";
 /// URLs containing `blocked`, `kept` and `queued` have these properties.
 struct ByName;
 
-impl Known for ByName {
+impl PageKnowledge for ByName {
     fn is_blocked(&self, url: &str) -> bool {
         url.contains("blocked")
     }
 
-    fn standing(&self, url: &str) -> Standing {
+    fn status_of(&self, url: &str) -> UrlStatus {
         match url {
-            _ if url.contains("kept") => Standing::Kept,
-            _ if url.contains("queued") => Standing::Queued,
-            _ => Standing::Absent,
+            _ if url.contains("kept") => UrlStatus::Kept,
+            _ if url.contains("queued") => UrlStatus::Queued,
+            _ => UrlStatus::Absent,
         }
     }
 }
@@ -33,18 +33,18 @@ fn changes(words: &str) -> Changes {
     let mut changes = Changes::default();
     for word in words.split_ascii_whitespace() {
         let cut = match word {
-            "scripts" => Cut::Scripts,
-            "applets" => Cut::Applets,
-            "styles" => Cut::Styles,
-            "blink" => Cut::Blink,
-            "marquee" => Cut::Marquee,
-            "flash" => Cut::Flash,
-            "frames" => Cut::Frames,
-            "blocked-frames" => Cut::BlockedFrames,
-            "blocked-links" => Cut::BlockedLinks,
-            "refresh" => Cut::Refresh,
-            "own-refresh" => Cut::OwnRefresh,
-            "set-cookie" => Cut::SetCookie,
+            "scripts" => Removal::Scripts,
+            "applets" => Removal::Applets,
+            "styles" => Removal::Styles,
+            "blink" => Removal::Blink,
+            "marquee" => Removal::Marquee,
+            "flash" => Removal::Flash,
+            "frames" => Removal::Frames,
+            "blocked-frames" => Removal::BlockedFrames,
+            "blocked-links" => Removal::BlockedLinks,
+            "refresh" => Removal::Refresh,
+            "own-refresh" => Removal::OwnRefresh,
+            "set-cookie" => Removal::SetCookie,
             other => {
                 match other {
                     "images" => changes.blocked_images = Some("/no&one.gif".to_owned()),
@@ -58,7 +58,7 @@ fn changes(words: &str) -> Changes {
                         changes.bar =
                             Some(Bar { html: "<bar>".to_owned(), style: "'sha256-x'".to_owned() });
                     }
-                    "chars" => changes.mends = [Mend::MsChars].into(),
+                    "chars" => changes.mends = [Repair::MsChars].into(),
                     "gateway" => {
                         let (local, onward) = (LocalHost::default(), "on".to_owned());
                         changes.gateway = Some(Gateway { local, is_ours: false, onward });

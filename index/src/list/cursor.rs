@@ -1,4 +1,4 @@
-//! Where a list goes on.
+//! The position at which a list continues.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,31 +11,31 @@ use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::name::{HostName, split};
 
-/// The longest cursor that is read, in bytes.
+/// The longest cursor, in bytes.
 const MAX_CURSOR: usize = 4 << 10;
 
-/// As many characters of a path are sorted by; those that begin alike stand in no order. The index has
-/// it so as well.
+/// How many characters of a path determine the order; paths with an equal beginning are in no
+/// order. The SQL index uses the same number.
 pub(crate) const SORTED: usize = 120;
 
-/// Where a list goes on: what is told with one page, and asked for with the next. Its text is nothing
-/// for people.
+/// The position at which a list continues: returned with one page and passed for the next. Its text
+/// form is opaque.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     sort: char,
     pub(crate) at: Position,
 }
 
-/// A place in an order. Which of its values count is a matter of the order.
+/// A position in an order. The order determines which fields count.
 #[derive(Debug, Clone, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub(crate) struct Position {
-    /// Host or labels, a type, or a key in hex.
+    /// Host, labels, media type, or a key in hex.
     pub(crate) group: String,
-    /// What else tells the group, or the variant in hex.
+    /// The scheme, or the variant in hex.
     pub(crate) scheme: String,
     /// The path.
     pub(crate) text: String,
-    /// A time or a length, or a rank.
+    /// A time, a length or a rank.
     pub(crate) value: i64,
     pub(crate) facts: i64,
     pub(crate) id: i64,
@@ -45,7 +45,7 @@ impl Sort {
     fn letter(self) -> char {
         match self {
             Sort::Name => 'n',
-            // One order: a page of one can be followed by one of the other.
+            // One order, so cursors are interchangeable.
             Sort::Stored | Sort::Day => 's',
             Sort::Used => 'u',
             Sort::Domain => 'd',
@@ -57,30 +57,30 @@ impl Sort {
 }
 
 impl Cursor {
-    /// Behind a place.
+    /// The position after an entry.
     pub(crate) fn behind(sort: Sort, at: Position) -> Cursor {
         Cursor { sort: sort.letter(), at }
     }
 
-    /// Behind a hit of a search.
+    /// The position after a search result.
     pub(crate) fn behind_hit(value: i64, id: i64) -> Cursor {
         Cursor { sort: 'q', at: Position { value, id, ..Position::default() } }
     }
 
-    /// Behind a name in a list of names.
+    /// The position after a name in a list of names.
     pub(crate) fn behind_name(group: &str, scheme: &str) -> Cursor {
         let (group, scheme) = (group.to_owned(), scheme.to_owned());
         Cursor { sort: 'h', at: Position { group, scheme, ..Position::default() } }
     }
 
-    /// Behind something of another list, which its caller sorts by time and key.
+    /// The position after an item of a caller's own list, sorted by time and key.
     #[must_use]
     pub fn of_moment(time: Timestamp, key: Key) -> Cursor {
         let (value, group) = (time.as_microsecond(), key.to_string());
         Cursor { sort: 'm', at: Position { group, value, ..Position::default() } }
     }
 
-    /// The time and the key that [`Cursor::of_moment`] was given.
+    /// The time and key passed to [`Cursor::of_moment`].
     ///
     /// # Errors
     ///
@@ -91,14 +91,14 @@ impl Cursor {
         Ok((Timestamp::from_microsecond(at.value).map_err(|_| Error::bad_cursor())?, key))
     }
 
-    /// Behind so many of a list that is what it was at a time.
+    /// The position after this many items of a list as of a given time.
     #[must_use]
     pub fn of_place(time: Timestamp, place: u64) -> Cursor {
         let (value, id) = (time.as_microsecond(), place.cast_signed());
         Cursor { sort: 'p', at: Position { value, id, ..Position::default() } }
     }
 
-    /// The place that [`Cursor::of_place`] was given with this time.
+    /// The position passed to [`Cursor::of_place`] with this time.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Cursor {
         }
     }
 
-    /// The place, if it is one of this order.
+    /// The position, if it belongs to this order.
     pub(crate) fn of(&self, sort: Sort) -> Result<&Position> {
         self.of_letter(sort.letter())
     }
@@ -123,7 +123,7 @@ impl Cursor {
 }
 
 impl Position {
-    /// Where an entry stands.
+    /// The position of an entry.
     pub(crate) fn of(item: &Item, sort: Sort) -> Position {
         let mut at = Position { facts: item.facts, id: item.id, ..Position::default() };
         let (scheme, host, path) = split(item.place.url());
@@ -136,7 +136,7 @@ impl Position {
                 scheme.clone_into(&mut at.scheme);
                 at.text = path.chars().take(SORTED).collect();
             }
-            // What is greater comes first.
+            // Negated because larger values come first.
             Sort::Stored | Sort::Day => at.value = -item.stored.as_microsecond(),
             Sort::Used => at.value = -item.used.as_microsecond(),
             Sort::Size => at.value = -i64::try_from(item.body_len).unwrap_or(i64::MAX),

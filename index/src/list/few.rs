@@ -1,24 +1,25 @@
-//! Lists of few: what is asked for is found by what it has in common, and then sorted.
+//! Short lists: matching entries are found by a common property and then sorted.
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use wwwoffle_spool::Timestamp;
 
 use super::cursor::Position;
-use super::{Cursor, Filling, Sort, item};
+use super::{Cursor, PageBuilder, Sort, item};
 use crate::class::Class;
 use crate::error::Result;
-use crate::filter::{Filter, Sieve};
+use crate::filter::{Filter, PreparedFilter};
 
-/// As many are few at least, and at most.
+/// The limits for the number of entries that count as few.
 const FEWEST: i64 = 200;
 const MOST: i64 = 2_000;
 
-/// To read an entry takes as long as passing so many in an order.
+/// Reading one entry takes as long as skipping this many in an order.
 const PASSED_MEANWHILE: i64 = 80;
 
-/// How many are so few that reading and sorting all of them is less work than walking the order until a page is
-/// full: of *n* among *all*, a page of *limit* is full after *limit* · *all* / *n*.
+/// How many entries count as few: reading and sorting all of them is less work than walking the
+/// order until a page is full. If *n* of *all* entries match, a page of *limit* entries is full
+/// after *limit* · *all* / *n*.
 fn few(connection: &Connection, limit: usize) -> Result<i64> {
     let all: Option<i64> = connection
         .prepare_cached("SELECT max(id) FROM entries")?
@@ -28,15 +29,15 @@ fn few(connection: &Connection, limit: usize) -> Result<i64> {
     Ok(passed.isqrt().clamp(FEWEST, MOST))
 }
 
-/// The numbers of all that may be asked for, if they are few and there is a way to find them.
+/// The ids of all possible matches, if there are few and a property to find them by.
 pub(crate) fn gather(
     connection: &Connection,
     filter: &Filter,
-    sieve: &Sieve<'_>,
+    sieve: &PreparedFilter<'_>,
     sort: Sort,
     limit: usize,
 ) -> Result<Option<Vec<i64>>> {
-    // These orders are walked within what is asked for alone.
+    // In these cases the walk is already limited to matching entries.
     let has_hosts = sieve.hosts.is_some() && matches!(sort, Sort::Name | Sort::Domain);
     let has_days = filter.since.is_some() && matches!(sort, Sort::Stored | Sort::Day);
     if has_hosts || has_days {
@@ -72,14 +73,14 @@ fn of_hosts(connection: &Connection, hosts: &[i64], few: i64) -> Result<Vec<i64>
     for host in hosts {
         let mut find =
             connection.prepare_cached("SELECT id FROM entries WHERE host = ?1 LIMIT ?2")?;
-        // As many at most, should fewer be counted than there are.
+        // Limited, in case the counts are too low.
         let rows = find.query_map((host, few), |row| row.get(0))?;
         all.extend(rows.collect::<rusqlite::Result<Vec<i64>>>()?);
     }
     Ok(all)
 }
 
-/// The numbers that a statement tells, if they are few.
+/// The ids that a statement returns, if they are few.
 fn of(connection: &Connection, sql: &str, values: &[Value], few: i64) -> Result<Option<Vec<i64>>> {
     let mut find = connection.prepare_cached(&format!("{sql} LIMIT ?"))?;
     let values = values.iter().cloned().chain([Value::from(few + 1)]);
@@ -108,9 +109,9 @@ fn of_class(connection: &Connection, class: Class, few: i64) -> Result<Option<Ve
     Ok(Some(all).filter(|all| all.len() <= few))
 }
 
-/// Fills a page with those of a few that follow a place in the order.
+/// Fills a page with those that follow a position in the order.
 pub(crate) fn sorted(
-    filling: &mut Filling<'_>,
+    filling: &mut PageBuilder<'_>,
     few: &[i64],
     sort: Sort,
     after: Option<&Position>,

@@ -1,21 +1,21 @@
-//! Lists of many: the order is walked from where the page begins.
+//! Long lists: the order is walked from the start of the page.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use wwwoffle_spool::Timestamp;
 
 use super::cursor::Position;
-use super::{Cursor, Filling, Room, Sort};
+use super::{Cursor, PageBuilder, Room, Sort};
 use crate::error::Result;
 use crate::facts::Facts;
-use crate::filter::{Filter, Sieve};
+use crate::filter::{Filter, PreparedFilter};
 
-/// Groups (hosts, types) that are read at once.
+/// How many groups (hosts, types) are read at once.
 const GROUPS: usize = 500;
 
-/// Fills a page from behind `after`, and tells where to go on.
+/// Fills a page after `after`, and returns where to continue.
 pub(crate) fn walk(
-    filling: &mut Filling<'_>,
+    filling: &mut PageBuilder<'_>,
     filter: &Filter,
     sort: Sort,
     after: Option<&Position>,
@@ -34,14 +34,14 @@ pub(crate) fn walk(
     Ok(ended.map(|at| Cursor::behind(sort, at)))
 }
 
-/// What is greatest first. Returns where it ended, unless that is the end.
+/// The largest value first. Returns where it stopped, or `None` at the end.
 fn by_value(
-    filling: &mut Filling<'_>,
+    filling: &mut PageBuilder<'_>,
     column: &str,
     (from, to): (i64, i64),
     after: Option<&Position>,
 ) -> Result<Option<Position>> {
-    // All three are negative in a cursor, for there the lesser comes first.
+    // All three are negated in a cursor, where smaller values come first.
     let at = after.map_or((i64::MAX, i64::MAX, i64::MAX), |at| {
         (at.value.saturating_neg(), at.facts.saturating_neg(), at.id.saturating_neg())
     });
@@ -63,7 +63,7 @@ fn by_value(
     Ok(None)
 }
 
-fn by_key(filling: &mut Filling<'_>, after: Option<&Position>) -> Result<Option<Position>> {
+fn by_key(filling: &mut PageBuilder<'_>, after: Option<&Position>) -> Result<Option<Position>> {
     let bytes = |text: &str| hex::decode(text).unwrap_or_default();
     let (key, variant) = after.map(|at| (bytes(&at.group), bytes(&at.scheme))).unwrap_or_default();
     let connection = filling.connection;
@@ -81,7 +81,7 @@ fn by_key(filling: &mut Filling<'_>, after: Option<&Position>) -> Result<Option<
     Ok(None)
 }
 
-/// A host or a type.
+/// A host or a media type.
 struct Group {
     id: i64,
     name: String,
@@ -90,7 +90,7 @@ struct Group {
 
 fn groups(
     connection: &Connection,
-    sieve: &Sieve<'_>,
+    sieve: &PreparedFilter<'_>,
     sort: Sort,
     from: (&str, &str),
 ) -> Result<Vec<Group>> {
@@ -120,9 +120,9 @@ fn groups(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Group by group.
+/// Walks group by group.
 fn by_group(
-    filling: &mut Filling<'_>,
+    filling: &mut PageBuilder<'_>,
     sort: Sort,
     after: Option<&Position>,
 ) -> Result<Option<Position>> {
@@ -143,7 +143,7 @@ fn by_group(
             }
         }
         let Some(last) = groups.last().filter(|_| !is_last) else { return Ok(None) };
-        // Behind the last one: it is read again, and has nothing left.
+        // Continues after the last group, which is read again without results.
         let (group, scheme) = (last.name.clone(), last.scheme.clone());
         let (facts, id, text) = (i64::MAX, i64::MAX, char::MAX.to_string());
         at = Some(Position { group, scheme, text, value: 0, facts, id });
@@ -151,7 +151,7 @@ fn by_group(
 }
 
 fn in_type(
-    filling: &mut Filling<'_>,
+    filling: &mut PageBuilder<'_>,
     group: &Group,
     after: Option<&Position>,
 ) -> Result<Option<Position>> {
@@ -172,7 +172,7 @@ fn in_type(
 }
 
 fn in_host(
-    filling: &mut Filling<'_>,
+    filling: &mut PageBuilder<'_>,
     group: &Group,
     after: Option<&Position>,
 ) -> Result<Option<Position>> {
@@ -193,8 +193,8 @@ fn in_host(
     Ok(None)
 }
 
-impl Filling<'_> {
-    /// Passes an entry of the order, which is looked at if it may be one of those asked for.
+impl PageBuilder<'_> {
+    /// Advances by one entry, which is examined if it may match.
     fn step(&mut self, facts: i64, id: i64) -> Result<Room> {
         if self.sieve.may_pass(Facts(facts)) { self.look_at(id) } else { Ok(self.room()) }
     }

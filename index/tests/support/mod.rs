@@ -1,4 +1,4 @@
-//! Spools with what a test needs, and a reader of pages that knows a title and links.
+//! Spools for tests, and a parser of pages with titles and links.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -11,7 +11,7 @@ use wwwoffle_spool::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// Pages of lines: `title …`, `part URL`, `spare URL`, `link URL`, and text.
+/// Pages made of lines: `title …`, `part URL`, `spare URL`, `link URL`, and text.
 #[derive(Debug)]
 pub(crate) struct Lines;
 
@@ -55,7 +55,7 @@ pub(crate) fn index(spool: &Spool) -> Index {
     Index::open(spool, Some(Arc::new(Lines))).unwrap()
 }
 
-/// Stores an answer that came at this second.
+/// Stores a response that arrived at this second.
 pub(crate) fn store_at(
     spool: &Spool,
     place: &Place,
@@ -77,13 +77,13 @@ pub(crate) fn store(spool: &Spool, url: &str, body: &str) {
     store_at(spool, &place(url), 200, "text/html", body, 1_700_000_000);
 }
 
-/// Every entry that is asked for, in order, in pages of seven.
+/// All matching entries in order, in pages of seven.
 pub(crate) fn list(index: &Index, filter: &Filter, sort: Sort) -> Vec<Item> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let page = index.list(filter, sort, after.as_ref(), 7, &|_| true).unwrap();
         all.extend(page.items);
-        // As it goes through a URL.
+        // As passed through a URL.
         after = page.next.map(|cursor| cursor.to_string().parse().unwrap());
         if after.is_none() {
             return all;

@@ -10,7 +10,7 @@ use super::run::LeftOut;
 use crate::api::aim::{Aim, PartClass};
 use wwwoffle_html::{
     references as links,
-    references::{Class, Found, Link},
+    references::{Class, Link, References},
 };
 
 /// The largest number of sub-resources between a sub-resource and its page: a page names a style
@@ -47,10 +47,10 @@ pub enum What {
     Onward,
     /// A link leads there.
     Page,
-    /// It is left out; [`links::LeftOut`] says why it was by its own kind.
+    /// It is left out; [`links::Omission`] says why it was by its own kind.
     LeftOut(LeftOut),
     /// It is left out by what it is.
-    ByKind(links::LeftOut),
+    ByKind(links::Omission),
 }
 
 impl Wanted {
@@ -80,7 +80,7 @@ impl Wanted {
     /// What `link` of the document at `document` comes to.
     fn judge(&self, document: &CanonicalUrl, link: &Link, url: &CanonicalUrl) -> What {
         match link.left_out {
-            Some(links::LeftOut::OnePixel) if self.one_pixel => {}
+            Some(links::Omission::OnePixel) if self.one_pixel => {}
             Some(why) => return What::ByKind(why),
             None => {}
         }
@@ -139,7 +139,7 @@ pub fn part(class: Class) -> Option<PartClass> {
 /// in any way. What is no URL of the web is not among them, nor is the document itself.
 #[must_use]
 pub fn choose<'a>(
-    found: &'a Found,
+    found: &'a References,
     document: &CanonicalUrl,
     wanted: &Wanted,
     local: &LocalHost,
@@ -185,14 +185,14 @@ mod tests {
         Config::parse(text, std::path::Path::new("w.conf")).unwrap()
     }
 
-    fn found(links: &[(&str, Class, Option<links::LeftOut>)]) -> Found {
-        let link = |(url, class, left_out): &(&str, Class, Option<links::LeftOut>)| Link {
+    fn found(links: &[(&str, Class, Option<links::Omission>)]) -> References {
+        let link = |(url, class, left_out): &(&str, Class, Option<links::Omission>)| Link {
             url: (*url).to_owned(),
             class: *class,
             nofollow: false,
             left_out: *left_out,
         };
-        Found { links: links.iter().map(link).collect(), ..Found::default() }
+        References { links: links.iter().map(link).collect(), ..References::default() }
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
     fn what_a_reference_comes_to() {
         let config = config("[fetch-options]\nobjects = false\nonly-same-host-images = true\n");
         let page = url("http://h.example/page");
-        let pixel = Some(links::LeftOut::OnePixel);
+        let pixel = Some(links::Omission::OnePixel);
         let found = found(&[
             ("http://h.example/a.css", Class::Stylesheet, None),
             ("http://h.example/a.png", Class::Image, None),
@@ -249,7 +249,7 @@ mod tests {
                 ("/b.png", What::LeftOut(LeftOut::Class)),
                 ("/c.woff2", What::Part),
                 ("/o.swf", What::LeftOut(LeftOut::Class)),
-                ("/1.gif", What::ByKind(links::LeftOut::OnePixel)),
+                ("/1.gif", What::ByKind(links::Omission::OnePixel)),
                 ("/next", What::Onward),
                 ("/feed", What::Page),
             ]

@@ -28,7 +28,7 @@ use crate::net::upstream::Origin;
 use crate::proxy::target::of_url;
 use crate::storage::lookup::look_up;
 use crate::storage::store::{Kept, timestamp};
-use wwwoffle_html::references::{Class, Found, Want};
+use wwwoffle_html::references::{Class, References, Viewport};
 
 /// A page or a part that is kept, and what it is to be read for.
 pub(super) struct Document<'a> {
@@ -89,13 +89,13 @@ pub(in crate::fetch) async fn follow(
 }
 
 /// For which browser candidates are chosen.
-pub(super) fn browser(config: &Config) -> Want {
+pub(super) fn browser(config: &Config) -> Viewport {
     let options = &config.fetch_options;
-    Want {
+    Viewport {
         width: u32::try_from(options.window_width.get()).unwrap_or(u32::MAX),
         density_percent: u32::try_from(options.pixel_density.get()).unwrap_or(u32::MAX),
         all_candidates: options.all_candidates,
-        ..Want::default()
+        ..Viewport::default()
     }
 }
 
@@ -137,7 +137,7 @@ impl<'a> Document<'a> {
 
     /// What it refers to, if it is of a kind that does. It is kept whatever can be read of it; but what
     /// cannot is told.
-    async fn read(&self, kept: &Arc<Kept>) -> Option<Found> {
+    async fn read(&self, kept: &Arc<Kept>) -> Option<References> {
         let (url, store) = (self.url.as_str(), &self.context.storage.store);
         let (found, why) = match read(store, kept, &browser(&self.config)).await {
             Ok(None) => return None,
@@ -165,7 +165,7 @@ impl<'a> Document<'a> {
 
     async fn consider(
         &self,
-        found: &Found,
+        found: &References,
         chosen: &Chosen<'_>,
     ) -> Result<Option<Outgoing>, String> {
         match chosen.what {
@@ -255,7 +255,7 @@ impl<'a> Document<'a> {
 
     /// Where a link leads. A page may have very many, to pages that are known: so all that can be said
     /// without making a request is said first.
-    fn page(&self, found: &Found, chosen: &Chosen<'_>) -> Option<Outgoing> {
+    fn page(&self, found: &References, chosen: &Chosen<'_>) -> Option<Outgoing> {
         let url = &chosen.url;
         if self.wishes.is_empty() || chosen.link.class == Class::Refresh {
             return None;

@@ -9,7 +9,7 @@ use wwwoffle_url::{BrowserError, BrowserUrl};
 use crate::net::upstream::BoxError;
 use crate::storage::kept_pieces::KeptPieces;
 use crate::storage::store::{Kept, Store};
-use wwwoffle_html::references::{Finder, Found, HEAD, Kind, Want};
+use wwwoffle_html::references::{Finder, HEAD, Kind, References, Viewport};
 
 /// Why a kept answer cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub(crate) enum Unread {
 #[derive(Debug)]
 pub(crate) struct Contents {
     /// What it refers to.
-    pub(crate) found: Found,
+    pub(crate) found: References,
     /// Why that may not be all: from there on it cannot be read.
     pub(crate) broken_off: Option<Unread>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Contents {
 pub(crate) async fn read(
     store: &Store,
     kept: &Arc<Kept>,
-    want: &Want,
+    want: &Viewport,
 ) -> Result<Option<Contents>, Unread> {
     let mut pieces = KeptPieces::of(store, kept);
     let mut reading = Reading::new(kept.entry.url(), &kept.fields, want);
@@ -65,7 +65,7 @@ pub(crate) async fn read(
 pub(super) struct Reading<'a> {
     url: &'a str,
     fields: &'a HeaderMap,
-    want: &'a Want,
+    want: &'a Viewport,
     stage: Stage,
 }
 
@@ -79,7 +79,7 @@ enum Stage {
 
 impl<'a> Reading<'a> {
     /// Of an answer that was kept for `url` with these fields.
-    pub(super) fn new(url: &'a str, fields: &'a HeaderMap, want: &'a Want) -> Self {
+    pub(super) fn new(url: &'a str, fields: &'a HeaderMap, want: &'a Viewport) -> Self {
         let stage = Stage::Beginning(Vec::new());
         Self { url, fields, want, stage }
     }
@@ -138,7 +138,7 @@ impl<'a> Reading<'a> {
     /// # Errors
     ///
     /// When the URL is none that browsers know.
-    pub(super) fn finish(mut self) -> Result<Option<Found>, BrowserError> {
+    pub(super) fn finish(mut self) -> Result<Option<References>, BrowserError> {
         self.begin()?;
         Ok(match self.stage {
             Stage::Body(finder) => Some(finder.finish()),

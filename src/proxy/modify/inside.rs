@@ -15,11 +15,12 @@ use crate::proxy::context::ProxyContext;
 use crate::proxy::gateway::fields::{Shape, answered};
 use crate::proxy::gateway::{Gate, Led};
 use crate::proxy::reply;
-use wwwoffle_html::rewrite::{Changes, Cut, FirstFrame, Rewriter, Sheet};
+use wwwoffle_html::rewrite::{Changes, FirstFrame, Removal, Rewriter, Sheet};
 use wwwoffle_http::redirect::location;
 
 /// Elements removed from every page there: they would not run, or would send the browser elsewhere.
-const CUTS: [Cut; 4] = [Cut::Scripts, Cut::Applets, Cut::Refresh, Cut::SetCookie];
+const CUTS: [Removal; 4] =
+    [Removal::Scripts, Removal::Applets, Removal::Refresh, Removal::SetCookie];
 
 impl Modification {
     /// Rewrites a response for the gateway; our own messages stay unchanged.

@@ -10,7 +10,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use crate::base::owner::{Owner, Places};
 use crate::proxy::context::ProxyContext;
 use crate::proxy::rules::is_blocked;
-use wwwoffle_html::rewrite::{Known, Standing};
+use wwwoffle_html::rewrite::{PageKnowledge, UrlStatus};
 
 /// Looks in the configuration, the spool and the queue, for one of several persons.
 pub(super) struct SpoolKnown {
@@ -27,26 +27,26 @@ impl SpoolKnown {
     }
 }
 
-impl Known for SpoolKnown {
+impl PageKnowledge for SpoolKnown {
     fn is_blocked(&self, url: &str) -> bool {
         is_blocked(&self.config, url)
     }
 
-    fn standing(&self, url: &str) -> Standing {
-        let Ok(mut url) = CanonicalUrl::parse(url, &self.local) else { return Standing::Absent };
-        // A URL that needs no link counts as stored.
+    fn status_of(&self, url: &str) -> UrlStatus {
+        let Ok(mut url) = CanonicalUrl::parse(url, &self.local) else { return UrlStatus::Absent };
+        // A URL that needs no connection counts as stored.
         if url.is_local() || self.config.local_net.hosts.contains(url.host()) {
-            return Standing::Kept;
+            return UrlStatus::Kept;
         }
         let places = Places::of(&mut url, &HeaderMap::new(), &self.owner);
         // A mark must not cause an error: an unreadable entry counts as missing.
         let is_there = |place| self.spool.is_there(place).unwrap_or(false);
         if is_there(&places.own) || is_there(&places.public) {
-            Standing::Kept
+            UrlStatus::Kept
         } else if self.spool.queue().summary(&places.queued.key()).is_some() {
-            Standing::Queued
+            UrlStatus::Queued
         } else {
-            Standing::Absent
+            UrlStatus::Absent
         }
     }
 }

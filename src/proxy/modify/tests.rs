@@ -124,7 +124,7 @@ fn the_fields_are_those_of_what_is_sent() {
         ("content-security-policy", "img-src *"),
     ]);
     let bar = wwwoffle_html::rewrite::Bar { html: String::new(), style: "'sha256-x'".into() };
-    let cuts = [Cut::Scripts].into();
+    let cuts = [Removal::Scripts].into();
     amend(&mut answer, &Changes { bar: Some(bar), cuts, ..Changes::default() });
     let want = fields(&[
         ("content-type", "text/html"),

@@ -11,7 +11,7 @@ use hyper::StatusCode;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use wwwoffle_archive::{Control, Error, ImportOptions, Report, import};
+use wwwoffle_archive::{Error, ImportControl, ImportOptions, Report, import};
 
 use super::super::caller::Caller;
 use super::{Fault, push_line};
@@ -61,15 +61,15 @@ fn run(
     let mut last = Instant::now();
     let mut watch = |report: &Report| {
         if context.base.tasks.is_stopping() {
-            return Control::Stop;
+            return ImportControl::Stop;
         }
         if last.elapsed() < TELL_EVERY {
-            return if tell.is_closed() { Control::Stop } else { Control::Continue };
+            return if tell.is_closed() { ImportControl::Stop } else { ImportControl::Continue };
         }
         last = Instant::now();
         match tell.blocking_send(line(&ImportEvent::Progress(report.clone()))) {
-            Ok(()) => Control::Continue,
-            Err(_) => Control::Stop,
+            Ok(()) => ImportControl::Continue,
+            Err(_) => ImportControl::Stop,
         }
     };
     let done = import(context.storage.store.spool(), path, options, &Placer, &mut watch);

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::StatusCode;
 use hyper::body::Frame;
 use tokio::sync::oneshot;
-use wwwoffle_index::{Error, Reindex, Sessions, Viewer};
+use wwwoffle_index::{Error, ReindexScope, Sessions, Viewer};
 
 use super::super::caller::Caller;
 use super::{Fault, push_line};
@@ -92,7 +92,7 @@ pub(super) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Result<Body, 
         let error = "the index is made anew by the command line, and with the control password";
         return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
-    let what = if wanted.changed { Reindex::Changed } else { Reindex::All };
+    let what = if wanted.changed { ReindexScope::Changed } else { ReindexScope::All };
     let ((tell, done), index) = (oneshot::channel(), caller.context.storage.index.clone());
     let context = Arc::clone(&caller.context);
     caller.context.base.tasks.spawn(async move {

@@ -14,7 +14,7 @@ use wwwoffle_spool::{Body, Entry};
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
 use crate::storage::versions::text;
-use wwwoffle_html::references::{Finder, HEAD, Kind, Want};
+use wwwoffle_html::references::{Finder, HEAD, Kind, Viewport};
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Coding, Decoder, Output};
 use wwwoffle_http::head;
@@ -83,7 +83,7 @@ impl Pages {
         if kind == Kind::None {
             return;
         }
-        let mut finder = Finder::new(kind, &base, content_type, &Want::default());
+        let mut finder = Finder::new(kind, &base, content_type, &Viewport::default());
         for piece in body.chunks(PIECE) {
             finder.write(piece);
         }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use wwwoffle_config::{Config, UrlParts, UrlRules};
 use wwwoffle_index::{
-    Cursor, Error, Filter, HostSort, Index, Item, MAX_PAGE, Parts, Query, Sessions, Sort, Viewer,
-    marks, snippet,
+    Completeness, Cursor, Error, Filter, HostSort, Index, Item, MAX_PAGE, Query, Sessions, Sort,
+    Viewer, marks, snippet,
 };
 use wwwoffle_spool::{OutgoingSummary, Place, RequestState, Spool};
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
@@ -155,7 +155,7 @@ impl Source<'_> {
             return Ok(IndexPage { listed: Listed::Asked(Vec::new()), next: None });
         };
         let after = wanted.after.as_ref().map(|after| after.as_place(began)).transpose()?;
-        let asked = self.index.asked(self.viewer, began)?;
+        let asked = self.index.session_requests(self.viewer, began)?;
         // Their places are the same whatever is kept out of the list.
         let mut shown = (0_u64..)
             .zip(asked)
@@ -193,12 +193,12 @@ impl Source<'_> {
         let keep = self.keeps(wanted, kind);
         let after = wanted.after.as_ref();
         let page = self.index.list(filter, wanted.sort, after, wanted.limit, &keep)?;
-        let parts = self.index.parts(self.viewer, &page.items)?;
+        let parts = self.index.completeness(self.viewer, &page.items)?;
         let pins = self.pins();
         let shown = |(item, parts)| {
             let missing = match parts {
-                Some(Parts::All) => Some(0),
-                Some(Parts::Missing(count)) => Some(count),
+                Some(Completeness::All) => Some(0),
+                Some(Completeness::Missing(count)) => Some(count),
                 None => None,
             };
             IndexItem { missing, ..self.shown(item, &pins) }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 use tracing::warn;
-use wwwoffle_index::{Asked, Sessions};
+use wwwoffle_index::{SessionRequest, Sessions};
 use wwwoffle_spool::Spool;
 
 use crate::base::clock;
@@ -25,14 +25,14 @@ pub struct Online {
     /// Whether there was a way out when it was last looked.
     had_way_out: bool,
     /// What was on the queue when the mode changed last, if that opened the way out.
-    asked: Option<Vec<Asked>>,
+    asked: Option<Vec<SessionRequest>>,
     /// Told when the mode changes.
     told: Arc<Notify>,
 }
 
 impl Online {
     /// The mode has changed, with this on the queue.
-    pub(crate) fn changed(&mut self, asked: Option<Vec<Asked>>) {
+    pub(crate) fn changed(&mut self, asked: Option<Vec<SessionRequest>>) {
         self.asked = asked;
         self.told.notify_one();
     }
@@ -82,7 +82,7 @@ pub async fn look(context: &StorageContext) {
         warn!(error = error_chain(&error), "when this session began is not remembered");
     }
     let asked = asked.unwrap_or_else(|| on_queue(context.store.spool()));
-    context.index.keep_asked(began, asked);
+    context.index.record_session_requests(began, asked);
     context.lock_online().sessions = Some(sessions);
 }
 
@@ -102,10 +102,10 @@ pub async fn sessions(context: &StorageContext) -> Sessions {
 }
 
 /// What waits on the queue, the oldest first.
-pub(crate) fn on_queue(spool: &Spool) -> Vec<Asked> {
+pub(crate) fn on_queue(spool: &Spool) -> Vec<SessionRequest> {
     let mut asked = Vec::new();
     spool.queue().visit(|request| {
-        asked.push(Asked {
+        asked.push(SessionRequest {
             url: request.place.url().to_owned(),
             // On the queue what has no owner is this machine's.
             owner: request.place.owner().unwrap_or("local").to_owned(),

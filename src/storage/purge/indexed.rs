@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tracing::debug;
-use wwwoffle_index::{Error, Index, Moment};
+use wwwoffle_index::{Error, Index, Snapshot};
 use wwwoffle_spool::purge::Found;
 use wwwoffle_spool::purge::plan::{Candidate, Fate, Limits, Plan, Planner, Role};
 use wwwoffle_spool::{Bodies, Spool};
@@ -53,7 +53,7 @@ pub(super) fn plan(
     }
     let mut gathered =
         Gathered { bodies, had: HashSet::new(), numbers: Vec::new(), stops: false, go_on };
-    let made = index.at_a_moment(LOOK, |moment| gathered.plan(moment, policy, limits, now));
+    let made = index.with_snapshot(LOOK, |moment| gathered.plan(moment, policy, limits, now));
     if gathered.stops {
         return Err(NotPurged::Stopping);
     }
@@ -82,7 +82,7 @@ struct Gathered<'a> {
 impl Gathered<'_> {
     fn plan(
         &mut self,
-        moment: &Moment<'_>,
+        moment: &Snapshot<'_>,
         policy: &Policy,
         limits: Limits,
         now: Timestamp,
@@ -175,7 +175,7 @@ impl<'a> News<'a> {
     fn keep(&self, index: &Index, plan: &mut Plan, policy: &Policy) -> Result<(), Error> {
         let mut since = self.since;
         loop {
-            let came = index.came(since)?;
+            let came = index.stored_since(since)?;
             let Some((last, _)) = came.last() else { return Ok(()) };
             let last = last.stored;
             for (one, parts) in came {

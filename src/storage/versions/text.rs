@@ -157,7 +157,7 @@ impl Gather {
         self.raw.push_str(piece);
         if is_last || self.raw.len() > MAX_LINE {
             let raw = std::mem::take(&mut self.raw);
-            self.push(&entity::decode(&raw, entity::Place::Text));
+            self.push(&entity::decode(&raw, entity::TextPosition::Text));
         }
     }
 
@@ -205,9 +205,9 @@ impl Gather {
 
     fn finish(mut self) -> Text {
         let raw = std::mem::take(&mut self.raw);
-        self.push(&entity::decode(&raw, entity::Place::Text));
+        self.push(&entity::decode(&raw, entity::TextPosition::Text));
         self.end_line();
-        let title = entity::decode(&self.title, entity::Place::Text);
+        let title = entity::decode(&self.title, entity::TextPosition::Text);
         let title = title.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
         let title = Some(title).filter(|title| !title.is_empty());
         Text { title, lines: self.lines, is_cut: self.is_cut }

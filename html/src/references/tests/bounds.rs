@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use wwwoffle_url::MAX_LEN;
 
-use super::super::{Class, Cut, Finder, Found, Kind, MAX_HELD, MAX_INNER, MAX_LINKS};
+use super::super::{Class, Finder, Kind, MAX_HELD, MAX_INNER, MAX_LINKS, References, Truncation};
 use super::{find_in, want};
 
 /// Parses `piece` repeated `count` times between a beginning and an end.
-fn repeated(kind: Kind, start: &str, piece: &str, count: usize, end: &str) -> Found {
+fn repeated(kind: Kind, start: &str, piece: &str, count: usize, end: &str) -> References {
     let url = "http://a.example/d/p?q".parse().unwrap();
     let mut finder = Finder::new(kind, &url, None, &want());
     finder.write(start.as_bytes());
@@ -21,7 +21,7 @@ fn repeated(kind: Kind, start: &str, piece: &str, count: usize, end: &str) -> Fo
     finder.finish()
 }
 
-fn urls(found: &Found) -> Vec<&str> {
+fn urls(found: &References) -> Vec<&str> {
     let links = found.links.iter().filter(|link| link.left_out.is_none());
     links.map(|link| link.url.trim_start_matches("http://a.example/d/")).collect()
 }
@@ -97,12 +97,12 @@ fn a_url_may_have_a_megabyte_and_no_more() {
 #[test]
 fn one_tag_beyond_all_bounds_ends_the_reading() {
     let found = repeated(Kind::Html, "<img src=a><p ", "x='y y' ", 3_000_000, "><img src=b>");
-    assert_eq!((urls(&found), found.cut), (vec!["a"], Some(Cut::Memory)));
+    assert_eq!((urls(&found), found.cut), (vec!["a"], Some(Truncation::Memory)));
     let found =
         repeated(Kind::Feed, "<rss><link>a</link><p ", "x='y y' ", 1_000_000, "><link>b</link>");
-    assert_eq!((urls(&found), found.cut), (vec!["a"], Some(Cut::Memory)));
+    assert_eq!((urls(&found), found.cut), (vec!["a"], Some(Truncation::Memory)));
     let found = repeated(Kind::Css, "a{b:url(a)} p{", "x:y y;", 1_000_000, "} a{b:url(b)}");
-    assert_eq!((urls(&found), found.cut), (vec!["a", "b"], Some(Cut::Memory)));
+    assert_eq!((urls(&found), found.cut), (vec!["a", "b"], Some(Truncation::Memory)));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn documents_in_documents_have_a_bound() {
         page = format!("<iframe srcdoc=\"{}\">", page.replace('&', "&amp;").replace('"', "&quot;"));
     }
     let found = find_in(Kind::Html, page.as_bytes(), usize::MAX);
-    assert_eq!((urls(&found).len(), found.cut), (0, Some(Cut::Nesting)));
+    assert_eq!((urls(&found).len(), found.cut), (0, Some(Truncation::Nesting)));
     let found = repeated(
         Kind::Html,
         "",
@@ -120,14 +120,14 @@ fn documents_in_documents_have_a_bound() {
         MAX_INNER + 2100,
         "<img src=b>",
     );
-    assert_eq!((urls(&found), found.cut), (vec!["a", "b"], Some(Cut::Nesting)));
+    assert_eq!((urls(&found), found.cut), (vec!["a", "b"], Some(Truncation::Nesting)));
     let blocks = format!("{}a:url(x){}p{{a:url(y)}}", "p{".repeat(100_000), "}".repeat(100_000));
     let found = find_in(Kind::Css, blocks.as_bytes(), usize::MAX);
     assert!(found.is_cut());
     let templates = format!("{}import './x.js'", "`${".repeat(100_000));
     assert!(!find_in(Kind::Script, templates.as_bytes(), usize::MAX).is_cut());
     let arrays = "[".repeat(MAX_HELD / 2);
-    assert_eq!(find_in(Kind::Manifest, arrays.as_bytes(), 5000).cut, Some(Cut::Malformed));
+    assert_eq!(find_in(Kind::Manifest, arrays.as_bytes(), 5000).cut, Some(Truncation::Malformed));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn links_have_a_bound() {
     }
     let found = find_in(Kind::Html, page.as_bytes(), 10_000);
     assert_eq!(found.links.iter().filter(|link| link.left_out.is_none()).count(), MAX_LINKS);
-    assert_eq!(found.cut, Some(Cut::Links));
+    assert_eq!(found.cut, Some(Truncation::Links));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! separated by ` | `; `-` means no links. `\n` in a document is a line break. The implied icon is
 //! omitted.
 
-use super::super::{Kind, LeftOut};
+use super::super::{Kind, Omission};
 use super::find_in;
 
 fn shown(kind: Kind, document: &str) -> String {
@@ -13,7 +13,7 @@ fn shown(kind: Kind, document: &str) -> String {
     let whole = find_in(kind, document.as_bytes(), usize::MAX);
     let bytes = find_in(kind, document.as_bytes(), 1);
     assert_eq!(whole, bytes, "{document}");
-    let links = whole.links.iter().filter(|link| link.left_out != Some(LeftOut::Implied));
+    let links = whole.links.iter().filter(|link| link.left_out != Some(Omission::Implied));
     let mut shown: Vec<String> = links
         .map(|link| {
             let url = link.url.strip_prefix("http://a.example").unwrap_or(&link.url);

@@ -7,7 +7,7 @@ use wwwoffle_spool::{Body, Entry, Error};
 
 use super::super::read::Reading;
 use crate::base::text::{Text, say};
-use wwwoffle_html::references::{Found, Want};
+use wwwoffle_html::references::{References, Viewport};
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Decoder, Output};
 
@@ -18,7 +18,7 @@ const PIECE: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) enum Read {
     /// It refers to this.
-    Found(Found),
+    References(References),
     /// It is of a kind that refers to nothing.
     Nothing,
     /// It was not read to its end, for this reason.
@@ -47,7 +47,7 @@ pub(super) fn read(
     entry: &Entry,
     status: StatusCode,
     fields: &HeaderMap,
-    want: &Want,
+    want: &Viewport,
     room: &mut Room,
 ) -> Result<Read, Error> {
     let undone = match CodingTerms::of_a_reader().deliver(status, fields) {
@@ -62,7 +62,7 @@ pub(super) fn read(
         Err(Stop::Cut(why)) => return Ok(Read::Cut(why)),
     }
     Ok(match sink.reading.finish() {
-        Ok(Some(found)) => Read::Found(found),
+        Ok(Some(found)) => Read::References(found),
         Ok(None) => Read::Nothing,
         Err(_) => Read::Cut(NO_URL),
     })

@@ -9,7 +9,7 @@ use super::super::sub::referrer;
 use crate::api::aim::PartClass;
 use crate::base::text::{Text, say};
 use crate::proxy::rules::{Asker, Ruling, StoragePolicy, ruled};
-use wwwoffle_html::{references as links, references::Cut};
+use wwwoffle_html::{references as links, references::Truncation};
 
 /// What becomes of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,27 +68,27 @@ pub(super) fn of_class(wanted: &Wanted, class: Option<PartClass>) -> Text {
 }
 
 /// Why a part is left out by its own kind.
-pub(super) fn of_kind(why: links::LeftOut) -> Text {
+pub(super) fn of_kind(why: links::Omission) -> Text {
     match why {
-        links::LeftOut::OnePixel => say("of one pixel only ([fetch-options] webbug-images)"),
-        links::LeftOut::NotTaken => {
+        links::Omission::OnePixel => say("of one pixel only ([fetch-options] webbug-images)"),
+        links::Omission::NotTaken => {
             say("a browser takes another candidate ([fetch-options] all-candidates)")
         }
-        links::LeftOut::Unsupported => say("of a type that browsers do not show"),
-        links::LeftOut::Service => say("not for readers"),
-        links::LeftOut::Implied => say("no page refers to it"),
-        links::LeftOut::Protocol => say("its protocol is not fetched"),
-        links::LeftOut::Inert => say("in a template for scripts"),
+        links::Omission::Unsupported => say("of a type that browsers do not show"),
+        links::Omission::Service => say("not for readers"),
+        links::Omission::Implied => say("no page refers to it"),
+        links::Omission::Protocol => say("its protocol is not fetched"),
+        links::Omission::Inert => say("in a template for scripts"),
     }
 }
 
 /// Why a document was not read to its end.
-pub(super) fn of_cut(why: Cut) -> Text {
+pub(super) fn of_cut(why: Truncation) -> Text {
     match why {
-        Cut::Links => say("it has too many links"),
-        Cut::Memory => say("one piece of it is too long"),
-        Cut::Nesting => say("it is nested too deep"),
-        Cut::Malformed => say("it is malformed"),
+        Truncation::Links => say("it has too many links"),
+        Truncation::Memory => say("one piece of it is too long"),
+        Truncation::Nesting => say("it is nested too deep"),
+        Truncation::Malformed => say("it is malformed"),
     }
 }
 
@@ -99,17 +99,19 @@ mod tests {
     #[test]
     fn pages_are_told_the_reasons_that_the_log_is() {
         for why in [
-            links::LeftOut::OnePixel,
-            links::LeftOut::NotTaken,
-            links::LeftOut::Unsupported,
-            links::LeftOut::Service,
-            links::LeftOut::Implied,
-            links::LeftOut::Protocol,
-            links::LeftOut::Inert,
+            links::Omission::OnePixel,
+            links::Omission::NotTaken,
+            links::Omission::Unsupported,
+            links::Omission::Service,
+            links::Omission::Implied,
+            links::Omission::Protocol,
+            links::Omission::Inert,
         ] {
             assert!(of_kind(why).to_string().starts_with(why.reason()), "{why:?}");
         }
-        for why in [Cut::Links, Cut::Memory, Cut::Nesting, Cut::Malformed] {
+        for why in
+            [Truncation::Links, Truncation::Memory, Truncation::Nesting, Truncation::Malformed]
+        {
             assert_eq!(of_cut(why).to_string(), why.reason());
         }
     }

@@ -19,7 +19,7 @@ use crate::base::shown;
 use crate::base::text::{Text, say};
 use crate::fetch::redirect::MAX_HOPS;
 use crate::fetch::why_it_rests;
-use wwwoffle_html::references::{Class, Cut, Found, LeftOut, Want};
+use wwwoffle_html::references::{Class, Omission, References, Truncation, Viewport};
 use wwwoffle_http::head::read_response;
 use wwwoffle_http::redirect::location;
 
@@ -38,7 +38,7 @@ pub(super) struct Walk<'a, S> {
     page: &'a Page<'a>,
     bounds: Bounds,
     room: Room,
-    want: Want,
+    want: Viewport,
     way: Way,
     /// Where in the list which URL is.
     known: HashMap<Key, usize>,
@@ -144,7 +144,7 @@ impl<'a, S: Source> Walk<'a, S> {
         self.documents += 1;
         let Answer { entry, status, fields } = answer;
         match read(entry, *status, fields, &self.want, &mut self.room)? {
-            Read::Found(found) => self.found(document, &found).map(|()| true),
+            Read::References(found) => self.found(document, &found).map(|()| true),
             Read::Nothing => Ok(false),
             Read::Cut(why) => {
                 self.cut(not_read(document, why));
@@ -153,9 +153,9 @@ impl<'a, S: Source> Walk<'a, S> {
         }
     }
 
-    fn found(&mut self, document: &Document, found: &Found) -> Result<(), Error> {
+    fn found(&mut self, document: &Document, found: &References) -> Result<(), Error> {
         // What is malformed a browser reads no further, either.
-        if let Some(cut) = found.cut.filter(|cut| *cut != Cut::Malformed) {
+        if let Some(cut) = found.cut.filter(|cut| *cut != Truncation::Malformed) {
             self.cut(not_read(document, of_cut(cut)));
         }
         let wanted = Wanted::of(self.page.config, &document.page, &[]);
@@ -180,7 +180,7 @@ impl<'a, S: Source> Walk<'a, S> {
             What::Page => Ok(()),
             What::ByKind(_) if part(class).is_none() => Ok(()),
             // Browsers show the icon of the page, and none of its frames.
-            What::ByKind(LeftOut::Implied) if document.class.is_some() => Ok(()),
+            What::ByKind(Omission::Implied) if document.class.is_some() => Ok(()),
             What::Onward => self.moved(document, &chosen.link.url, class),
             What::Part if nesting > MAX_NESTING => {
                 let why = say("more than {most} parts lie between it and the page");

@@ -1,7 +1,7 @@
-//! What has changed and is not in the index yet: told by those who serve, who must not wait.
+//! Changes that are not in the index yet, reported by threads that must not wait.
 //!
-//! What is noted is bounded. Of more it is only noted that there was more, and then a walk over the
-//! directories finds it.
+//! The number of recorded changes is bounded. Beyond the limit only the fact is recorded, and a
+//! walk over the directories finds the changes.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,96 +10,95 @@ use std::time::{Duration, Instant};
 use wwwoffle_spool::{Key, Place, Timestamp, Watcher};
 
 use crate::error::Error;
-use crate::sessions::Asked;
+use crate::sessions::SessionRequest;
 
-/// As many places are noted.
+/// How many changed places are recorded.
 const MAX_PLACES: usize = 10_000;
 
-/// As many uses are noted; of more, the later ones are forgotten.
+/// How many uses are recorded; further ones are dropped.
 const MAX_USES: usize = 20_000;
 
-/// As many faults are kept until they are asked for.
+/// How many errors are kept until they are fetched.
 const MAX_FAULTS: usize = 16;
 
-/// How long changes gather, so that one commit serves many.
+/// How long changes are collected for one commit.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// How long uses gather: nobody waits for them.
+/// How long uses are collected. No caller waits for them.
 const GATHER_USES: Duration = Duration::from_secs(20);
 
-/// What is done on demand.
+/// Work on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reindex {
-    /// The index is made anew from the files.
+pub enum ReindexScope {
+    /// Rebuild the index from the files.
     All,
-    /// What others have changed in the spool is looked for.
+    /// Find changes made by other programs.
     Changed,
 }
 
-/// How far the index is.
+/// The state of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// It can be asked.
+    /// It can be queried.
     pub is_ready: bool,
-    /// It is being made, or the directories are walked: so many entries until now.
+    /// It is being built, or the directories are being walked: the number of entries so far.
     pub walked: Option<u64>,
-    /// So many changes are to come into it.
+    /// The number of changes not yet applied.
     pub waiting: usize,
-    /// There are pages whose words are to come into it.
+    /// Pages remain whose words are not indexed.
     pub has_unread: bool,
-    /// Something has changed that is not in it and is not waited for: there was no room.
+    /// A change is neither in the index nor recorded, because the disk had no space.
     pub is_behind: bool,
 }
 
-/// What the thread of the index is to do next.
+/// The next task of the index thread.
 #[derive(Debug)]
 pub(crate) enum Task {
-    /// To end, with what is noted written first.
+    /// Stop, after writing everything recorded.
     Stop,
-    /// Somebody waits for this.
-    Order(Reindex),
-    /// Places changed, or there were too many of them.
+    /// A request for which a caller waits.
+    Order(ReindexScope),
+    /// These places changed.
     Changes(Vec<Place>),
     Walk,
-    /// Keys were used; what has changed until then is to be there before.
+    /// Keys were used; the changes before that must be applied first.
     Uses(Vec<Place>, HashMap<Key, Timestamp>),
-    /// Somebody waits for all uses to be written down beside the index.
+    /// A caller waits for all uses to be written beside the index.
     WriteUses,
-    /// A session began, with this on the queue.
-    Asked(Timestamp, Vec<Asked>),
+    /// A session began with these queued requests.
+    SessionRequest(Timestamp, Vec<SessionRequest>),
     /// There is time to read pages.
     Read,
 }
 
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
-struct State {
+struct QueueState {
     places: HashMap<Key, Place>,
-    /// Since when the oldest of them waits.
+    /// When the oldest of them was recorded.
     since: Option<Instant>,
     uses: HashMap<Key, Timestamp>,
     used_since: Option<Instant>,
-    /// There were too many changes to be noted.
+    /// There were too many changes to record.
     has_missed: bool,
-    asked: Option<(Timestamp, Vec<Asked>)>,
-    order: Option<Reindex>,
-    /// The number of the last order that was given, of the last that was taken, and of the last that was
-    /// carried out.
+    asked: Option<(Timestamp, Vec<SessionRequest>)>,
+    order: Option<ReindexScope>,
+    /// Sequence numbers of the last request made, the last one started and the last one finished.
     ordered: u64,
     taken: u64,
     done: u64,
-    /// Why the last could not be.
+    /// Why the last request failed.
     fault: Option<Error>,
-    /// As `ordered`, `taken` and `done`, of writing uses down, and whether the last could be.
+    /// As `ordered`, `taken` and `done`, for writing uses, and whether the last attempt succeeded.
     uses_ordered: u64,
     uses_taken: u64,
     uses_done: u64,
     are_uses_written: bool,
-    /// Somebody waits for all changes.
+    /// A caller waits for all changes.
     is_urgent: bool,
-    /// Something that was taken is being worked on, …
+    /// A task is running, …
     is_busy: bool,
-    /// … and it is more than reading pages.
+    /// … and it is not just reading pages.
     is_applying: bool,
     is_stopping: bool,
     has_ended: bool,
@@ -107,29 +106,29 @@ struct State {
     faults: Vec<Error>,
 }
 
-impl State {
+impl QueueState {
     fn take_places(&mut self) -> Vec<Place> {
         self.since = None;
         self.places.drain().map(|(_, place)| place).collect()
     }
 }
 
-/// Where those who change the spool, and those who ask, meet the thread of the index.
+/// Shared state of the index thread, the writers of the spool, and the callers.
 #[derive(Debug)]
-pub(crate) struct Desk {
-    state: Mutex<State>,
+pub(crate) struct WorkQueue {
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
-impl Default for Desk {
-    fn default() -> Desk {
-        // Until the thread asks for the first time what to do, it opens the index.
-        let state = State { is_busy: true, is_applying: true, ..State::default() };
-        Desk { state: Mutex::new(state), changed: Condvar::new() }
+impl Default for WorkQueue {
+    fn default() -> WorkQueue {
+        // Until its first request for a task, the thread opens the index.
+        let state = QueueState { is_busy: true, is_applying: true, ..QueueState::default() };
+        WorkQueue { state: Mutex::new(state), changed: Condvar::new() }
     }
 }
 
-impl Watcher for Desk {
+impl Watcher for WorkQueue {
     fn changed(&self, place: &Place) {
         let mut state = self.lock();
         if state.places.len() < MAX_PLACES {
@@ -140,19 +139,19 @@ impl Watcher for Desk {
         let is_first = state.since.is_none();
         state.since.get_or_insert_with(Instant::now);
         drop(state);
-        // The thread waits for the first one, and then for the time to be over.
+        // The thread waits for the first change, then for the collection period.
         if is_first {
             self.changed.notify_all();
         }
     }
 }
 
-impl Desk {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl WorkQueue {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that what has this key was used.
+    /// Records a use of this key.
     pub(crate) fn used(&self, key: Key, now: Timestamp) {
         let mut state = self.lock();
         if state.uses.len() < MAX_USES || state.uses.contains_key(&key) {
@@ -167,12 +166,12 @@ impl Desk {
         }
     }
 
-    /// When what has this key was used, if that is not in the index yet.
+    /// When this key was last used, if that is not in the index yet.
     pub(crate) fn use_of(&self, key: &Key) -> Option<Timestamp> {
         self.lock().uses.get(key).copied()
     }
 
-    /// Whether there is an index, and all that has changed until now is in it.
+    /// Whether the index exists and contains all changes so far.
     pub(crate) fn is_level(&self) -> bool {
         let state = self.lock();
         let Progress { is_ready, walked, is_behind, .. } = state.progress;
@@ -180,13 +179,13 @@ impl Desk {
         is_ready && walked.is_none() && !is_behind && !is_waiting && !state.is_stopping
     }
 
-    /// Notes what was on the queue when a session began.
-    pub(crate) fn keep_asked(&self, session: Timestamp, asked: Vec<Asked>) {
+    /// Records the queued requests at the start of a session.
+    pub(crate) fn record_session_requests(&self, session: Timestamp, asked: Vec<SessionRequest>) {
         self.lock().asked = Some((session, asked));
         self.changed.notify_all();
     }
 
-    /// What is to be done next; waits until there is something. `can_read`: there are pages to be read.
+    /// Waits for the next task. `can_read` says that there are unread pages.
     pub(crate) fn next(&self, can_read: bool) -> Task {
         let mut state = self.lock();
         loop {
@@ -203,12 +202,12 @@ impl Desk {
             let is_asked = (state.is_stopping || has_order) && !state.uses.is_empty();
             if due(state.used_since, GATHER_USES) || is_asked {
                 state.used_since = None;
-                // Of what comes back the use is told as soon as it is there.
+                // A restored entry is used at once, so its change must come first.
                 let places = state.take_places();
                 return Task::Uses(places, std::mem::take(&mut state.uses));
             }
             if let Some((session, asked)) = state.asked.take() {
-                return Task::Asked(session, asked);
+                return Task::SessionRequest(session, asked);
             }
             if state.is_stopping {
                 return Task::Stop;
@@ -226,7 +225,7 @@ impl Desk {
             }
             state.is_applying = false;
             if can_read {
-                // Who waits for what has changed need not wait for what is read.
+                // Callers waiting for changes need not wait for pages to be read.
                 self.changed.notify_all();
                 return Task::Read;
             }
@@ -248,7 +247,7 @@ impl Desk {
         }
     }
 
-    /// Whether something is to be done before more pages are read.
+    /// Whether another task is due before more pages are read.
     pub(crate) fn is_called(&self) -> bool {
         let state = self.lock();
         state.is_stopping
@@ -262,7 +261,7 @@ impl Desk {
         self.lock().is_stopping
     }
 
-    /// Tells how far it is.
+    /// Updates the progress.
     pub(crate) fn tell(&self, tell: impl FnOnce(&mut Progress)) {
         tell(&mut self.lock().progress);
         self.changed.notify_all();
@@ -284,7 +283,7 @@ impl Desk {
         std::mem::take(&mut self.lock().faults)
     }
 
-    /// The order that was taken was carried out, or could not be.
+    /// Reports that the request was carried out or failed.
     pub(crate) fn done(&self, fault: Option<Error>) {
         let mut state = self.lock();
         (state.done, state.fault) = (state.taken, fault);
@@ -292,7 +291,7 @@ impl Desk {
         self.changed.notify_all();
     }
 
-    /// The uses were written down, or could not be.
+    /// Reports that the uses were written or could not be.
     pub(crate) fn uses_done(&self, are_written: bool) {
         let mut state = self.lock();
         (state.uses_done, state.are_uses_written) = (state.uses_taken, are_written);
@@ -300,7 +299,7 @@ impl Desk {
         self.changed.notify_all();
     }
 
-    /// Has the uses written down, and waits for it, but no longer than that. False: they are not.
+    /// Requests that uses are written and waits at most for `patience`. Returns whether they were.
     pub(crate) fn write_uses(&self, patience: Duration) -> bool {
         let since = Instant::now();
         let mut state = self.lock();
@@ -318,7 +317,7 @@ impl Desk {
         state.are_uses_written
     }
 
-    /// The thread has ended.
+    /// Reports that the thread has ended.
     pub(crate) fn ended(&self) {
         self.lock().has_ended = true;
         self.changed.notify_all();
@@ -329,11 +328,12 @@ impl Desk {
         self.changed.notify_all();
     }
 
-    /// Gives an order, and waits until it is carried out.
-    pub(crate) fn order(&self, order: Reindex) -> Result<(), Error> {
+    /// Makes a request and waits until it is carried out.
+    pub(crate) fn order(&self, order: ReindexScope) -> Result<(), Error> {
         let mut state = self.lock();
-        // What is asked for while another waits is done along with it, if that is no less.
-        state.order = Some(if state.order == Some(Reindex::All) { Reindex::All } else { order });
+        // Requests made while another waits are combined with it; the larger one wins.
+        state.order =
+            Some(if state.order == Some(ReindexScope::All) { ReindexScope::All } else { order });
         state.ordered += 1;
         let mine = state.ordered;
         self.changed.notify_all();
@@ -346,8 +346,8 @@ impl Desk {
         state.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Waits until all that has changed until now is in the index, and with `words` all that can be read.
-    /// No longer than `patience`.
+    /// Waits at most for `patience` until all changes so far are in the index and, with `words`,
+    /// all pages are read.
     pub(crate) fn settle(&self, words: bool, patience: Option<Duration>) -> Result<(), Error> {
         let (mut state, begun) = (self.lock(), Instant::now());
         loop {
@@ -363,7 +363,7 @@ impl Desk {
                 && !state.is_applying;
             let is_idle = !state.is_busy && state.places.is_empty() && state.order.is_none();
             if is_idle && !state.progress.is_ready {
-                // It could not be made, and nobody is at it.
+                // Building it failed, and no attempt is running.
                 return Err(state.faults.pop().unwrap_or_else(Error::not_ready));
             }
             if is_still && (!words || (!state.is_busy && !state.progress.has_unread)) {

@@ -1,4 +1,4 @@
-//! The index as it is at one moment, for who goes through all of it; and what has come since.
+//! A consistent view of the index for complete scans, and the entries stored since.
 
 use std::ops::ControlFlow;
 
@@ -11,60 +11,60 @@ use crate::error::{Error, Result};
 use crate::rebuild::PARTIAL;
 use crate::schema;
 
-/// As much of what has come is told at once.
+/// How many new entries are returned at once.
 const MAX_CAME: i64 = 1_000;
 
-/// An entry as purging weighs it.
+/// An entry as the purge evaluates it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its number in the index. Those that are told later have larger ones.
+    /// Its id in the index. Later entries have larger ids.
     pub number: i64,
     /// Its canonical URL, without credentials.
     pub url: String,
-    /// The type, in lower case and without parameters; empty for none.
+    /// The media type in lower case without parameters; empty if unknown.
     pub content_type: String,
-    /// The status code.
+    /// Its status code.
     pub status: u16,
-    /// How many bytes it takes on the disk, with its older versions and what was learnt of it.
+    /// Its size on disk in bytes, with older versions and metadata.
     pub size: u64,
-    /// When it was finished.
+    /// When the entry was finished.
     pub stored: Timestamp,
-    /// When its origin confirmed it last.
+    /// When the origin last confirmed it.
     pub checked: Timestamp,
-    /// When it was used last, if that was later than it was stored.
+    /// When it was last used, if later than stored.
     pub used: Option<Timestamp>,
-    /// All that it needs is known, also of its older versions.
+    /// Whether all its needs are known, including those of older versions.
     pub is_told: bool,
-    /// The SHA-256 of its body, if it is everyone's.
+    /// The SHA-256 of its body, for shared entries.
     pub digest: Option<[u8; 32]>,
 }
 
 const COLUMNS: &str = "e.id, h.scheme, h.name, e.path, t.name, e.status, e.disk, e.stored, e.checked, e.used, \
      e.versions, e.told, e.owner, e.digest FROM entries e JOIN hosts h ON h.id = e.host JOIN types t ON t.id = e.type";
 
-/// The index as it is at one moment, whatever changes meanwhile: see [`crate::Index::at_a_moment`].
+/// A consistent view of the index while others change it: see [`crate::Index::with_snapshot`].
 #[derive(Debug)]
-pub struct Moment<'a> {
+pub struct Snapshot<'a> {
     connection: &'a Connection,
 }
 
-impl<'a> Moment<'a> {
-    /// Looks at it; nothing that is written meanwhile is seen.
+impl<'a> Snapshot<'a> {
+    /// Runs `look` in a read transaction.
     pub(crate) fn look<T>(
         connection: &'a Connection,
-        look: impl FnOnce(&Moment<'a>) -> Result<T>,
+        look: impl FnOnce(&Snapshot<'a>) -> Result<T>,
     ) -> Result<T> {
         connection.execute_batch("BEGIN")?;
-        let seen = look(&Moment { connection });
+        let seen = look(&Snapshot { connection });
         connection.execute_batch("COMMIT")?;
         seen
     }
 
-    /// Tells of every entry, by number, until `visit` breaks it off.
+    /// Calls `visit` for every entry by id, until it breaks.
     ///
     /// # Errors
     ///
-    /// When the disk fails, or it takes longer than it may.
+    /// A disk error, or the time limit.
     pub fn candidates(&self, visit: &mut dyn FnMut(Candidate) -> ControlFlow<()>) -> Result<()> {
         let mut find = self.connection.prepare(&format!("SELECT {COLUMNS} ORDER BY e.id"))?;
         let mut rows = find.query([])?;
@@ -76,12 +76,12 @@ impl<'a> Moment<'a> {
         Ok(())
     }
 
-    /// Tells what entries need, by the numbers of these, until `visit` breaks it off: the beginnings of the keys of
-    /// their URLs.
+    /// Calls `visit` for the needs of every entry by id, until it breaks: the key prefixes of their
+    /// URLs.
     ///
     /// # Errors
     ///
-    /// When the disk fails, or it takes longer than it may.
+    /// A disk error, or the time limit.
     pub fn parts(&self, visit: &mut dyn FnMut(i64, Vec<u64>) -> ControlFlow<()>) -> Result<()> {
         let mut find = self.connection.prepare(
             "SELECT source, parts, targets FROM referring WHERE parts > 0 ORDER BY source",
@@ -95,37 +95,37 @@ impl<'a> Moment<'a> {
         Ok(())
     }
 
-    /// What one entry needs.
+    /// The needs of one entry.
     ///
     /// # Errors
     ///
-    /// When the disk fails, or it takes longer than it may.
+    /// A disk error, or the time limit.
     pub fn parts_of(&self, number: i64) -> Result<Vec<u64>> {
         parts_of(self.connection, number)
     }
 
-    /// Whether all that there is could be read when it was looked at.
+    /// Whether everything in the spool could be read.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// A disk error.
     pub fn is_whole(&self) -> Result<bool> {
         Ok(schema::meta(self.connection, PARTIAL)?.unwrap_or_default() == 0)
     }
 
-    /// Whether some have not been read yet, so that it is not known what they need.
+    /// Whether some entries have not been read, so their needs are unknown.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// A disk error.
     pub fn has_unread(&self) -> Result<bool> {
         let mut find = self.connection.prepare("SELECT 1 FROM entries WHERE text = 0 LIMIT 1")?;
         Ok(find.exists([])?)
     }
 }
 
-/// What has come since then, in that order and some of it at a time, and what it needs.
-pub(crate) fn came(
+/// The entries stored since then, in order and at most a batch, with their needs.
+pub(crate) fn stored_since(
     connection: &Connection,
     since: Timestamp,
 ) -> Result<Vec<(Candidate, Vec<u64>)>> {
@@ -142,7 +142,7 @@ pub(crate) fn came(
     Ok(came)
 }
 
-/// What is needed by what is kept under a key, as far as it is known.
+/// The needs of the entries under a key, as far as known.
 pub(crate) fn needs(connection: &Connection, key: &Key) -> Result<Vec<u64>> {
     let mut find = connection.prepare_cached(
         "SELECT r.source, r.parts, r.targets FROM entries e JOIN referring r ON r.source = e.id \
@@ -156,7 +156,7 @@ pub(crate) fn needs(connection: &Connection, key: &Key) -> Result<Vec<u64>> {
     Ok(all)
 }
 
-/// When what has a key was used last, if that was later than it was stored.
+/// When the entries of a key were last used, if later than stored.
 pub(crate) fn used(connection: &Connection, key: &Key) -> Result<Option<Timestamp>> {
     let mut find = connection
         .prepare_cached("SELECT max(used) FROM entries WHERE key = ?1 AND used > stored")?;
@@ -171,7 +171,7 @@ fn parts_of(connection: &Connection, number: i64) -> Result<Vec<u64>> {
     found.transpose().map(Option::unwrap_or_default)
 }
 
-/// The first of the targets are parts.
+/// The first targets are sub-resources.
 fn parts(row: &Row<'_>) -> Result<Vec<u64>> {
     let count = usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
     let targets = row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?;
@@ -200,7 +200,7 @@ fn candidate(row: &Row<'_>) -> Result<Candidate> {
     })
 }
 
-/// From scheme, host and the rest, behind the number.
+/// The URL from the columns after the id.
 fn url(row: &Row<'_>) -> Result<String> {
     let text = |at: usize| row.get_ref(at)?.as_str().map_err(rusqlite::Error::from);
     Ok(format!("{}://{}{}", text(1)?, text(2)?, text(3)?))

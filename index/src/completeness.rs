@@ -1,9 +1,11 @@
-//! Whether pages are there with all of their parts, as far as the index tells without a look at any file.
+//! Whether pages are complete with all their sub-resources, as far as the index knows without
+//! reading files.
 //!
-//! What a page needs is known by the beginnings of the keys of its URLs, and the parts of styles, scripts and frames
-//! are followed. What browsers may do without is not missed. A part is there if it is kept for everyone, or for the
-//! person alone who looks: what others have is as if it were not. Nothing is told where something has not been read, where it would take too
-//! long, or where it depends on more than the URL what somebody has, as with a login.
+//! A page's needs are stored as key prefixes of URLs; the needs of style sheets, scripts and frames
+//! are followed. Optional sub-resources do not count as missing. A sub-resource is available if it
+//! is shared or belongs to the viewer; those of other owners do not count. The result is unknown if
+//! an entry has not been read, if the search takes too long, or if a personal copy depends on more
+//! than the URL, such as a login.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -15,42 +17,43 @@ use crate::error::Result;
 use crate::filter::Viewer;
 use crate::item::Item;
 
-/// So many parts are looked for at once, for all pages together: some three microseconds each.
+/// How many sub-resources are looked up for all pages of a call together: about three microseconds
+/// each.
 const MAX_LOOKS: usize = 4_000;
 
-/// As many are looked for whatever the time.
+/// How many are looked up regardless of time.
 const AT_LEAST: usize = 256;
 
-/// How long they are looked for.
+/// How long the lookups may take.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// So many of one page.
+/// How many sub-resources of one page are looked up.
 const MAX_OF_ONE: usize = 1_000;
 
-/// Whether a page is there with its parts.
+/// Whether a page has all its sub-resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parts {
-    /// All are there.
+pub enum Completeness {
+    /// It has all of them.
     All,
-    /// So many are not.
+    /// This many are missing.
     Missing(u32),
 }
 
-/// Of each item whether it is there with its parts; `None` for what is no page, and where it is not known.
+/// For each item, whether it is complete; `None` if it is not a page or that is unknown.
 pub(crate) fn of(
     connection: &Connection,
     viewer: &Viewer,
     items: &[Item],
-) -> Result<Vec<Option<Parts>>> {
-    let mut looks = Looks { left: MAX_LOOKS, until: Instant::now() + PATIENCE };
+) -> Result<Vec<Option<Completeness>>> {
+    let mut looks = LookupBudget { left: MAX_LOOKS, until: Instant::now() + PATIENCE };
     let viewing = match viewer {
         Viewer::Person(name) => person(connection, name)?,
-        Viewer::Operator => Who::Anyone,
+        Viewer::Operator => PersonalScope::Anyone,
     };
     let mut told = Vec::with_capacity(items.len());
     for item in items {
         let is_meant = item.class == Class::Page && (200..300).contains(&item.status);
-        // What is one person's is looked at as they do, whoever asks.
+        // A personal page is evaluated as its owner sees it.
         let who = match item.place.owner() {
             Some(name) if *viewer == Viewer::Operator => person(connection, name)?,
             _ => viewing,
@@ -60,13 +63,13 @@ pub(crate) fn of(
     Ok(told)
 }
 
-/// How much may still be looked for.
-struct Looks {
+/// The remaining budget of lookups.
+struct LookupBudget {
     left: usize,
     until: Instant,
 }
 
-impl Looks {
+impl LookupBudget {
     fn one_more(&mut self) -> bool {
         let done = MAX_LOOKS - self.left;
         let is_late = done >= AT_LEAST && done.is_multiple_of(32) && Instant::now() > self.until;
@@ -79,25 +82,30 @@ impl Looks {
     }
 }
 
-/// Who has parts for themselves alone that are there.
+/// Whose personal copies count as available.
 #[derive(Clone, Copy)]
-enum Who {
-    /// Nobody who looks.
+enum PersonalScope {
+    /// No one's.
     Nobody,
-    /// The owner with this number.
+    /// Those of the owner with this id.
     Person(i64),
-    /// It is not known who of all.
+    /// Those of an unknown owner.
     Anyone,
 }
 
-fn person(connection: &Connection, name: &str) -> Result<Who> {
+fn person(connection: &Connection, name: &str) -> Result<PersonalScope> {
     let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
     let number = find.query_row([name], |row| row.get(0)).optional()?;
-    Ok(number.map_or(Who::Nobody, Who::Person))
+    Ok(number.map_or(PersonalScope::Nobody, PersonalScope::Person))
 }
 
-/// Looks for the parts of an entry, and for theirs, as `who` has them.
-fn look(connection: &Connection, id: i64, who: Who, looks: &mut Looks) -> Result<Option<Parts>> {
+/// Looks up the needs of an entry recursively, as `who` sees them.
+fn look(
+    connection: &Connection,
+    id: i64,
+    who: PersonalScope,
+    looks: &mut LookupBudget,
+) -> Result<Option<Completeness>> {
     let Some(mut ahead) = needs(connection, id)? else { return Ok(None) };
     let (mut seen, mut missing) = (HashSet::new(), 0_u32);
     while let Some(target) = ahead.pop() {
@@ -107,14 +115,14 @@ fn look(connection: &Connection, id: i64, who: Who, looks: &mut Looks) -> Result
         if seen.len() > MAX_OF_ONE || !looks.one_more() {
             return Ok(None);
         }
-        // Offline what is their own comes first.
+        // Offline, personal copies take precedence.
         let own = own(connection, target, who)?;
         let id = match own {
-            Own::At(id) => Some(id),
-            Own::Perhaps | Own::None => at(connection, target)?,
+            PersonalCopy::At(id) => Some(id),
+            PersonalCopy::Perhaps | PersonalCopy::None => at(connection, target)?,
         };
         match id {
-            None if own == Own::Perhaps => return Ok(None),
+            None if own == PersonalCopy::Perhaps => return Ok(None),
             None => missing += 1,
             Some(id) => match needs(connection, id)? {
                 Some(more) => ahead.extend(more),
@@ -122,28 +130,32 @@ fn look(connection: &Connection, id: i64, who: Who, looks: &mut Looks) -> Result
             },
         }
     }
-    Ok(Some(if missing == 0 { Parts::All } else { Parts::Missing(missing) }))
+    Ok(Some(if missing == 0 { Completeness::All } else { Completeness::Missing(missing) }))
 }
 
-/// What somebody has of a URL for themselves alone.
+/// A personal copy of a URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Own {
+enum PersonalCopy {
     None,
     /// This entry.
     At(i64),
-    /// Something that is not found by the URL alone.
+    /// Possibly one that the URL alone does not identify.
     Perhaps,
 }
 
-fn own(connection: &Connection, target: i64, who: Who) -> Result<Own> {
+fn own(connection: &Connection, target: i64, who: PersonalScope) -> Result<PersonalCopy> {
     let number = match who {
-        Who::Nobody => return Ok(Own::None),
-        Who::Anyone => {
+        PersonalScope::Nobody => return Ok(PersonalCopy::None),
+        PersonalScope::Anyone => {
             let mut find = connection
                 .prepare_cached("SELECT 1 FROM entries INDEXED BY entries_own WHERE own = ?1")?;
-            return Ok(if find.exists([target])? { Own::Perhaps } else { Own::None });
+            return Ok(if find.exists([target])? {
+                PersonalCopy::Perhaps
+            } else {
+                PersonalCopy::None
+            });
         }
-        Who::Person(number) => number,
+        PersonalScope::Person(number) => number,
     };
     let mut find = connection.prepare_cached(
         "SELECT id, plain FROM entries INDEXED BY entries_own WHERE own = ?1 AND owner = ?2 \
@@ -151,12 +163,12 @@ fn own(connection: &Connection, target: i64, who: Who) -> Result<Own> {
     )?;
     let found = find.query_row((target, number), |row| {
         let (id, is_plain) = (row.get(0)?, row.get::<_, bool>(1)?);
-        Ok(if is_plain { Own::At(id) } else { Own::Perhaps })
+        Ok(if is_plain { PersonalCopy::At(id) } else { PersonalCopy::Perhaps })
     });
-    Ok(found.optional()?.unwrap_or(Own::None))
+    Ok(found.optional()?.unwrap_or(PersonalCopy::None))
 }
 
-/// The entry of everyone whose key begins so, if there is one.
+/// The shared entry with this key prefix, if there is one.
 fn at(connection: &Connection, target: i64) -> Result<Option<i64>> {
     let first = target.to_be_bytes();
     let mut last = first.to_vec();
@@ -167,7 +179,7 @@ fn at(connection: &Connection, target: i64) -> Result<Option<i64>> {
     Ok(find.query_row((first.as_slice(), last), |row| row.get(0)).optional()?)
 }
 
-/// What an entry needs; `None` where that is not known.
+/// The needs of an entry; `None` if unknown.
 fn needs(connection: &Connection, id: i64) -> Result<Option<Vec<i64>>> {
     let mut find = connection.prepare_cached(
         "SELECT e.told, r.missed, r.targets FROM entries e LEFT JOIN referring r ON r.source = e.id \

@@ -1,4 +1,4 @@
-//! The index as it stands, for who only asks it: beside the program that has it open, or without one.
+//! A read-only index, beside the program that has it open or without one.
 
 use std::path::Path;
 
@@ -15,32 +15,32 @@ use crate::search;
 use crate::sub_resources::SubResources;
 use crate::{FILE, schema};
 
-/// The index of a spool that is only read. Nothing that a program has not written yet is in it.
+/// The index of a spool opened for reading. It lacks changes that a program has not written yet.
 #[derive(Debug)]
-pub struct Standing {
+pub struct ReadOnlyIndex {
     connection: Connection,
 }
 
-impl Standing {
-    /// Opens the index of the spool at `root`. `None`: there is none.
+impl ReadOnlyIndex {
+    /// Opens the index of the spool at `root`. `None` without an index.
     ///
     /// # Errors
     ///
-    /// [`Error::is_damaged`] when it is, or is of another version; or when the disk fails.
-    pub fn open(root: &Path) -> Result<Option<Standing>> {
+    /// [`Error::is_damaged`] if it is damaged or has another version; or a disk error.
+    pub fn open(root: &Path) -> Result<Option<ReadOnlyIndex>> {
         let path = root.join(FILE);
         let fail = |error| Error::disk("look at", &path, error);
         if SystemDisk.stamp(&path).map_err(fail)?.is_none() {
             return Ok(None);
         }
-        Ok(Some(Standing { connection: schema::open_to_look(&path)? }))
+        Ok(Some(ReadOnlyIndex { connection: schema::open_to_look(&path)? }))
     }
 
-    /// Every entry that is asked for.
+    /// All matching entries.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// A disk error.
     pub fn all(&self, filter: &Filter) -> Result<Vec<Item>> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
@@ -60,11 +60,11 @@ impl Standing {
         }
     }
 
-    /// The pages for a query, the best first, and whether there are more than are ranked.
+    /// The pages for a query, the best first, and whether some matches were not ranked.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// A disk error.
     pub fn search(&self, query: &Query, filter: &Filter) -> Result<(Vec<Item>, bool)> {
         let (mut all, mut after, mut is_partial) = (Vec::new(), None, false);
         loop {
@@ -90,11 +90,11 @@ impl Standing {
         found.gather(&self.connection, places)
     }
 
-    /// Whether there are pages whose words are not in it yet.
+    /// Whether there are pages whose words are not indexed.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// A disk error.
     pub fn has_unread(&self) -> Result<bool> {
         let mut find = self.connection.prepare("SELECT 1 FROM entries WHERE text = 0 LIMIT 1")?;
         Ok(find.exists([])?)
