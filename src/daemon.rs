@@ -14,7 +14,7 @@ use tracing::{info, warn};
 use wwwoffle_config::OptionChange;
 use wwwoffle_config::schema::Effect;
 use wwwoffle_index::Index;
-use wwwoffle_spool::OwnPages;
+use wwwoffle_spool::UserPages;
 
 use crate::base::clock;
 use crate::base::context::BaseContext;
@@ -85,11 +85,11 @@ struct Parts {
     /// The addresses it listens on; the first one is used in links.
     listening: Vec<SocketAddr>,
     /// The user's own templates and texts.
-    templates: OwnPages,
+    templates: UserPages,
 }
 
 /// The templates, overlaid by the user's own, and the faults of those.
-fn own_templates(own: OwnPages) -> (Templates, Vec<String>) {
+fn own_templates(own: UserPages) -> (Templates, Vec<String>) {
     let (templates, faults) = Templates::new(own.pages);
     for fault in &own.not_read {
         warn!(%fault, "the page of the program serves instead");
@@ -266,7 +266,7 @@ fn net(base: &Arc<BaseContext>, statistics: &Arc<Statistics>) -> anyhow::Result<
     Ok(NetContext { base: Arc::clone(base), link, upstream })
 }
 
-fn pages(base: &Arc<BaseContext>, templates: OwnPages) -> anyhow::Result<PageContext> {
+fn pages(base: &Arc<BaseContext>, templates: UserPages) -> anyhow::Result<PageContext> {
     let port = base.listening.first().map_or(DEFAULT_PORT, SocketAddr::port);
     let (templates, template_faults) = own_templates(templates);
     Ok(PageContext {

@@ -10,7 +10,7 @@ use wwwoffle_url::LocalHost;
 use crate::classic::{self, Classic};
 use crate::error::{Error, Result};
 use crate::expand;
-use crate::files::{self, FileReader, OpenedFile};
+use crate::files::{self, FileReader, SourceFile};
 use crate::har::Har;
 use crate::httrack::{self, Httrack};
 use crate::item::Source;
@@ -119,7 +119,7 @@ fn kind(file: &FileReader) -> io::Result<Option<Kind>> {
 }
 
 /// Length, modification time, and digest of the beginning and end of a file.
-fn identity(found: &OpenedFile) -> io::Result<String> {
+fn identity(found: &SourceFile) -> io::Result<String> {
     let file = &found.reader;
     let mut hasher = Sha256::new();
     for start in [0, file.len().saturating_sub(SAMPLE)] {

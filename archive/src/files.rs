@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use wwwoffle_spool::fs::{Disk, DiskFile, Opened, Stamp, SystemDisk};
+use wwwoffle_spool::fs::{Disk, DiskFile, OpenedFile, Stamp, SystemDisk};
 
 use crate::refusal::{DiskFailed, Reason};
 
@@ -23,7 +23,7 @@ pub(crate) struct FileReader {
 
 /// An opened plain file.
 #[derive(Clone, Debug)]
-pub(crate) struct OpenedFile {
+pub(crate) struct SourceFile {
     pub(crate) reader: FileReader,
     pub(crate) modified: Option<Timestamp>,
     path: PathBuf,
@@ -39,7 +39,7 @@ pub(crate) struct UnchangedFile {
     opened_as: Option<Stamp>,
 }
 
-impl OpenedFile {
+impl SourceFile {
     pub(crate) fn unchanged(&self) -> UnchangedFile {
         let (file, path) = (self.reader.buffered(), self.path.clone());
         UnchangedFile { file, path, opened_as: self.opened_as }
@@ -60,15 +60,15 @@ impl Read for UnchangedFile {
 }
 
 /// Opens a plain file. `None` if the path does not exist or is not a plain file.
-pub(crate) fn open(path: &Path) -> io::Result<Option<OpenedFile>> {
+pub(crate) fn open(path: &Path) -> io::Result<Option<SourceFile>> {
     match SystemDisk.open(path) {
-        Ok(Opened::File(file, len)) => {
+        Ok(OpenedFile::File(file, len)) => {
             let opened_as = file.opened_as();
             let modified = opened_as.map(|stamp| stamp.modified());
             let (reader, path) = (FileReader::new(file, len), path.to_owned());
-            Ok(Some(OpenedFile { reader, modified, path, opened_as }))
+            Ok(Some(SourceFile { reader, modified, path, opened_as }))
         }
-        Ok(Opened::NotAFile) => Ok(None),
+        Ok(OpenedFile::NotAFile) => Ok(None),
         Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(error),
     }

@@ -14,7 +14,7 @@ use wwwoffle_url::LocalHost;
 
 use crate::chunked::read_line;
 use crate::error::{Error, Result};
-use crate::files::{self, FileReader, OpenedFile};
+use crate::files::{self, FileReader, SourceFile};
 use crate::head::ResponseHead;
 use crate::item::{Body, Exchange, Item, Source, url};
 use crate::mirror::exchange_of_file;
@@ -134,7 +134,7 @@ impl Httrack {
     }
 
     /// Opens a file of the mirror. Files outside the mirror are refused, whatever the cache says.
-    fn saved(&self, name: &str) -> Result<OpenedFile, ReadFault> {
+    fn saved(&self, name: &str) -> Result<SourceFile, ReadFault> {
         let root = self.root.to_string_lossy();
         let name = name.strip_prefix(&*root).map_or(name, |rest| rest.trim_start_matches('/'));
         let mut path = self.root.clone();

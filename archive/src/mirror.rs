@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use wwwoffle_url::LocalHost;
 
 use crate::error::{Error, Result};
-use crate::files::{self, OpenedFile};
+use crate::files::{self, SourceFile};
 use crate::head::ResponseHead;
 use crate::item::{Body, Exchange, Item, Source, url};
 use crate::refusal::{ReadFault, Reason, classify_error};
@@ -88,7 +88,7 @@ impl Mirror {
 pub(crate) fn exchange_of_file(
     url: wwwoffle_url::CanonicalUrl,
     name: &str,
-    found: &OpenedFile,
+    found: &SourceFile,
 ) -> Result<Exchange<'static>, ReadFault> {
     let beginning = found.reader.part(0, BEGINNING).small(BEGINNING).map_err(classify_error)?;
     let mut head = ResponseHead::synthetic(200, "OK");

@@ -21,7 +21,7 @@ use wwwoffle_bench_serving::{Shape, fill};
 use wwwoffle_index::{
     Class, Describe, Description, Filter, HostSort, Index, Query, Reference, ReindexScope, Sort, Viewer,
 };
-use wwwoffle_spool::purge::plan::{Candidate, Limit, Limits, Planner, Role, name};
+use wwwoffle_spool::purge::plan::{Candidate, Limit, Limits, Planner, EntryRole, name};
 use wwwoffle_spool::{Body, Entry, Options, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -271,7 +271,7 @@ fn purge_plan(index: &Index, hosts: u64) {
         moment.candidates(&mut |one| {
             let url =
                 CanonicalUrl::parse(&one.url, &LocalHost::default()).expect("it is canonical");
-            let role = if is_part(number_of(&one.url), hosts) { Role::Part } else { Role::Page };
+            let role = if is_part(number_of(&one.url), hosts) { EntryRole::Part } else { EntryRole::Page };
             planner.add(&Candidate {
                 bodies: Vec::new(),
                 name: name(&one.url),

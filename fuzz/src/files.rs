@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock};
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{
-    AskedFrom, Body, Durability, Entry, NewEntry, NewSegment, Options, Outgoing, Partial, Place,
-    Priority, RequestKind, RequestState, Secrets, Spool, Timestamp, Update,
+    Body, Durability, Entry, NewEntry, NewSegment, Options, Outgoing, Partial, Place, Priority,
+    RequestKind, RequestState, RequesterLocation, Secrets, Spool, Timestamp, Update,
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -272,7 +272,7 @@ fn filled(disk: &SimDisk) -> Spool {
     for request in requests() {
         spool.queue().add(&request).expect("nothing fails on this disk");
     }
-    let mut state = wwwoffle_spool::State::default();
+    let mut state = wwwoffle_spool::ProgramState::default();
     state.set_mode("offline").expect("it is a word");
     spool.set_state(&state).expect("nothing fails on this disk");
     spool
@@ -311,7 +311,7 @@ fn requests() -> [Outgoing; 3] {
         ..Outgoing::new(place("http://q.example/b"), REQUEST.into(), RequestKind::Part, at(2))
     };
     let third = Outgoing {
-        asked_from: AskedFrom::Here,
+        asked_from: RequesterLocation::Here,
         priority: Priority::Last,
         ..Outgoing::new(
             place("http://q.example/c").owned_by("user:ada"),

@@ -8,7 +8,8 @@ use std::sync::{Arc, LazyLock};
 use super::sim::SimDisk;
 use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{
-    Body, Durability, How, Lookup, NewEntry, Options, Place, Reader, Rewritten, Spool, Timestamp,
+    Body, CheckOptions, Durability, Lookup, NewEntry, Options, Place, Reader, RewriteOutcome,
+    Spool, Timestamp,
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -44,7 +45,7 @@ fn sound(len: usize) -> Sound {
     writer.write(&body).expect("nothing fails on this disk");
     writer.finish(None).expect("nothing fails on this disk");
     let done = spool.compress(&place()).expect("nothing fails on this disk");
-    assert!(matches!(done, Rewritten::Done { .. }));
+    assert!(matches!(done, RewriteOutcome::Done { .. }));
     let file = disk.content(&root().join(place().relative_path())).expect("it has been stored");
     Sound { body, file }
 }
@@ -63,7 +64,7 @@ pub fn run(data: &[u8]) {
         let listed = listed.expect("nothing fails on this disk");
         assert_eq!(listed.body_len, u64::try_from(sound.body.len()).expect("it is short"));
     }
-    reader.check(&How::new(true), &mut |_| {}).expect("nothing fails on this disk");
+    reader.check(&CheckOptions::new(true), &mut |_| {}).expect("nothing fails on this disk");
     let Lookup::Found(entry) = reader.entry(&place()).expect("nothing fails on this disk") else {
         return;
     };

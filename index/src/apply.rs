@@ -3,7 +3,7 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use sha2::{Digest, Sha256};
-use wwwoffle_spool::{Key, Place, Summary, Taken, Timestamp};
+use wwwoffle_spool::{DiskUsage, Key, Place, Summary, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::class::{Class, essence};
@@ -21,7 +21,7 @@ const MAX_TYPES: i64 = 1_000;
 #[derive(Debug, Clone)]
 pub(crate) struct SpoolEntry {
     pub(crate) summary: Summary,
-    pub(crate) taken: Taken,
+    pub(crate) taken: DiskUsage,
     /// When it was last used, if known.
     pub(crate) used: Option<Timestamp>,
 }

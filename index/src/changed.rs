@@ -9,7 +9,9 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, Stamp, SystemDisk};
-use wwwoffle_spool::{HostDirectory, Key, KeyDirectory, Place, Spool, Taken, Timestamp, Walked};
+use wwwoffle_spool::{
+    DiskUsage, HostDirectory, Key, KeyDirectory, Place, Spool, Timestamp, WalkedEntry,
+};
 
 use crate::apply::{self, SpoolEntry};
 use crate::error::{Error, Result};
@@ -156,8 +158,8 @@ impl Walker<'_> {
     /// Makes the rows of a directory equal to its files.
     fn directory(&mut self, directory: &KeyDirectory, known: &[IndexedKey]) -> Result<()> {
         let mut keys: HashMap<Key, Vec<SpoolEntry>> = HashMap::new();
-        for Walked { summary, versions, size, .. } in directory.entries()? {
-            let taken = Taken { versions, bytes: size };
+        for WalkedEntry { summary, versions, size, .. } in directory.entries()? {
+            let taken = DiskUsage { versions, bytes: size };
             let found = SpoolEntry { summary, taken, used: None };
             keys.entry(found.summary.place.key()).or_default().push(found);
         }

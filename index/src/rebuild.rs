@@ -11,7 +11,7 @@ use std::thread;
 
 use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
-use wwwoffle_spool::{KeyDirectory, Spool, Taken, Uses, Walked};
+use wwwoffle_spool::{DiskUsage, KeyDirectory, Spool, Uses, WalkedEntry};
 
 use crate::apply::{self, SpoolEntry};
 use crate::error::{Error, Result};
@@ -51,15 +51,15 @@ pub(crate) fn build(spool: &Spool, path: &Path, work: &WorkQueue) -> Result<()> 
 
 /// Syncs the new file before it replaces the old one.
 fn sync(path: &Path) -> Result<()> {
-    use wwwoffle_spool::fs::Opened;
+    use wwwoffle_spool::fs::OpenedFile;
     let fail = |error| Error::disk("write", path, error);
     match SystemDisk.open(path).map_err(fail)? {
-        Opened::File(file, _) => file.sync().map_err(fail),
-        Opened::NotAFile => Err(Error::foreign("is no plain file")),
+        OpenedFile::File(file, _) => file.sync().map_err(fail),
+        OpenedFile::NotAFile => Err(Error::foreign("is no plain file")),
     }
 }
 
-type DirectoryEntries = Result<Vec<Walked>, wwwoffle_spool::Error>;
+type DirectoryEntries = Result<Vec<WalkedEntry>, wwwoffle_spool::Error>;
 
 fn fill(connection: &Connection, spool: &Spool, work: &WorkQueue) -> Result<()> {
     let uses = spool.uses()?;
@@ -137,14 +137,14 @@ fn insert(
                 continue;
             }
         };
-        for Walked { summary, versions, size, .. } in entries {
+        for WalkedEntry { summary, versions, size, .. } in entries {
             let (scheme, host, _) = split(summary.place.url());
             if (last.0.as_str(), last.1.as_str()) != (scheme, host) || last.2 == 0 {
                 let number = apply::host_number(connection, scheme, host)?;
                 last = (scheme.to_owned(), host.to_owned(), number);
             }
             let last_use = uses.of(&summary.place.key());
-            let taken = Taken { versions, bytes: size };
+            let taken = DiskUsage { versions, bytes: size };
             let found = SpoolEntry { summary, taken, used: last_use };
             apply::insert_uncounted(connection, last.2, &found)?;
             walked += 1;

@@ -28,22 +28,21 @@ use self::layout::{EntryStart, EntryState, TailRanges};
 use self::overlay::Overlay;
 use self::part::Part;
 use self::place::Place;
-use self::verified::Verified;
+use self::verified::VerifiedReader;
 use crate::error::Damage;
 use crate::fs::size::narrow;
 
-pub use self::body::{Body, BodyFile, Verifier, Whole};
+pub use self::body::{Body, BodyBytes, BodyFile, Verifier};
 
-/// What looking for an entry came to.
+/// The result of looking up an entry.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
 pub enum Lookup {
     /// The entry.
     Found(Entry),
-    /// There is none.
+    /// There is no entry.
     Missing,
-    /// What was there was not whole, or not what belongs there. It is no longer in the way, and will
-    /// not be found again.
+    /// The file was damaged or foreign. It was moved aside, and the next lookup does not find it.
     SetAside(Damage),
 }
 
@@ -58,12 +57,12 @@ impl Lookup {
     }
 }
 
-/// All that is kept under one key: see [`crate::Spool::entries`].
+/// Every entry of one key; see [`crate::Spool::entries`].
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// The entries, the one stored last first. Their variants differ.
+    /// The entries, the newest first. Their variants differ.
     pub found: Vec<Entry>,
-    /// What was there and was not whole, or not what belongs there.
+    /// The damaged and foreign files.
     pub set_aside: Vec<Damage>,
 }
 
@@ -76,7 +75,7 @@ impl From<Entries> for Lookup {
     }
 }
 
-/// One stored exchange. Everything but a [`Body::File`] has been verified. Cloning it shares what was read.
+/// One stored exchange. Everything but a [`Body::File`] has been verified. Clones share the bytes.
 #[derive(Clone)]
 pub struct Entry {
     /// The whole file, or its beginning and its tail.
@@ -86,13 +85,13 @@ pub struct Entry {
     pub(crate) body: Body,
     pub(crate) after: TailRanges,
     pub(crate) status: u16,
-    /// Of a segment: what it is a part of.
+    /// For a segment: which part of which body it is.
     pub(crate) part: Option<Part>,
-    /// What was learnt of a large one since, and lies beside it.
+    /// A later head and state, from the file beside a large entry.
     pub(crate) overlay: Option<Overlay>,
-    /// The length of its file as it lies on the disk.
+    /// The length of its file on the disk.
     pub(crate) disk_len: u64,
-    /// That file is compressed.
+    /// Whether the file is compressed.
     pub(crate) is_compressed: bool,
 }
 
@@ -103,52 +102,52 @@ impl Entry {
         self.first.place.url()
     }
 
-    /// The key.
+    /// The key of its place.
     #[must_use]
     pub fn key(&self) -> Key {
         self.first.place.key()
     }
 
-    /// The place it belongs to.
+    /// The place of the entry.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.first.place
     }
 
-    /// When the response came that brought the body, as its writer said.
+    /// When the response with the body came, according to the writer.
     #[must_use]
     pub fn when(&self) -> Timestamp {
         self.first.when
     }
 
-    /// When the request was sent whose answer came at [`Entry::responded`] (`request_time` of RFC 9111
-    /// §4.2.3). Of an entry kept before this was recorded, when the response came.
+    /// When the request was sent whose response came at [`Entry::responded`] (`request_time` of RFC
+    /// 9111 §4.2.3). For an entry stored before this was recorded: when the response came.
     #[must_use]
     pub fn asked(&self) -> Timestamp {
         self.state().asked
     }
 
-    /// When the head came that [`Entry::head`] is of, or that confirmed it last (`response_time`).
+    /// When the response came that brought [`Entry::head`] or confirmed it last (`response_time`).
     #[must_use]
     pub fn responded(&self) -> Timestamp {
         self.state().responded.unwrap_or(self.first.when)
     }
 
-    /// When the origin confirmed last that this is its answer: [`Entry::when`] at first, later the time
-    /// of the last [`Update::Confirmed`](crate::Update::Confirmed).
+    /// When the origin last confirmed the entry: [`Entry::when`] at first, later the time of the
+    /// last [`Update::Confirmed`](crate::Update::Confirmed).
     #[must_use]
     pub fn checked(&self) -> Timestamp {
         self.responded()
     }
 
-    /// Since when it may no longer be what its origin would answer, if something was sent there that
-    /// changes it (RFC 9111 §4.4). Until the origin has confirmed it, it is not fresh.
+    /// Since when the entry may be outdated because of a request that changes it (RFC 9111 §4.4).
+    /// It is not fresh until the origin has confirmed it.
     #[must_use]
     pub fn invalid_since(&self) -> Option<Timestamp> {
         self.state().invalid
     }
 
-    /// When the entry was finished. An update does not change it.
+    /// When the entry was finished. Updates do not change this time.
     #[must_use]
     pub fn stored(&self) -> Timestamp {
         self.first.stored
@@ -160,7 +159,7 @@ impl Entry {
         self.status
     }
 
-    /// The head of the response, as it was updated last: status line, fields and empty line.
+    /// The head of the response as last updated: status line, fields and empty line.
     #[must_use]
     pub fn head(&self) -> &[u8] {
         if let Some(overlay) = &self.overlay {
@@ -187,10 +186,10 @@ impl Entry {
         &self.body
     }
 
-    /// Reads any part of the body, and gives nothing out that has not been verified.
+    /// A reader for any part of the body, which returns only verified bytes.
     #[must_use]
-    pub fn verified(&self) -> Verified {
-        Verified::of(&self.body)
+    pub fn verified(&self) -> VerifiedReader {
+        VerifiedReader::of(&self.body)
     }
 
     /// The request: head and body, without secrets.
@@ -205,13 +204,13 @@ impl Entry {
         self.tail.get(self.after.trailers.clone()?)
     }
 
-    /// The account of the connection it came over, if there is one.
+    /// The record of the connection it came over, if there is one.
     #[must_use]
     pub fn connection(&self) -> Option<&[u8]> {
         self.tail.get(self.after.connection.clone()?)
     }
 
-    /// How many bytes of memory it takes, without its body if that is on disk.
+    /// The memory it takes in bytes, without a body on disk.
     #[must_use]
     pub fn held(&self) -> usize {
         let tail = if Arc::ptr_eq(&self.bytes, &self.tail) { 0 } else { self.tail.len() };
@@ -223,26 +222,26 @@ impl Entry {
         size_of::<Entry>() + self.bytes.len() + tail + body + overlay + 3 * self.url().len()
     }
 
-    /// Whether its body is kept in a file of its own, for whatever has the same.
+    /// Whether its body is in a file of its own, which other entries share.
     #[must_use]
     pub fn shares_body(&self) -> bool {
         self.first.refers.is_some()
     }
 
-    /// The length of its file in bytes, as it lies on the disk: less than what it stands for, if that is
+    /// The length of its file on the disk in bytes; smaller than [`Entry::plain_len`] if it is
     /// compressed.
     #[must_use]
     pub fn file_len(&self) -> u64 {
         self.disk_len
     }
 
-    /// The length its file would have if it were not compressed, if it is.
+    /// The length of the file without compression, if it is compressed.
     #[must_use]
     pub fn plain_len(&self) -> Option<u64> {
         self.is_compressed.then_some(self.first.length)
     }
 
-    /// Whether both were read from a file with the same content, besides what was learnt later.
+    /// Whether both were read from a file with the same content, apart from later updates.
     pub(crate) fn is_same_file(&self, other: &Entry) -> bool {
         let of = |entry: &Entry| {
             (entry.first.stored, entry.first.state, entry.first.digest, entry.first.length)
@@ -250,7 +249,7 @@ impl Entry {
         of(self) == of(other) && self.id() == other.id() && self.disk_len == other.disk_len
     }
 
-    /// Whether it is a segment, and no whole answer.
+    /// Whether it is a segment, not a complete response.
     pub(crate) fn is_part(&self) -> bool {
         self.first.is_part || self.part.is_some()
     }
@@ -259,7 +258,7 @@ impl Entry {
         self.part.as_ref()
     }
 
-    /// What tells this entry from every other there was at its place; an update keeps it.
+    /// The record id, unique among all entries that its place has ever had. Updates keep it.
     pub(crate) fn id(&self) -> &str {
         &self.first.id
     }
@@ -268,21 +267,21 @@ impl Entry {
         self.overlay.as_ref().map_or(&self.first.state, |overlay| &overlay.state)
     }
 
-    /// Later for what is newer: of two entries of a place, and of two states of one.
+    /// Orders entries of a place, and states of one entry: the newer is greater.
     pub(crate) fn order(&self) -> (Timestamp, Option<Timestamp>) {
         (self.first.stored, self.state().updated)
     }
 
-    /// All that follows the body, as it is in the file.
+    /// Everything behind the body, as in the file.
     pub(crate) fn tail(&self) -> &[u8] {
-        // Of a small file the tail begins behind the body.
+        // In a small file, read as a whole, the tail begins behind the body.
         let is_read_at_once = Arc::ptr_eq(&self.bytes, &self.tail);
         let start =
             if is_read_at_once { narrow(self.first.body_end()).unwrap_or(usize::MAX) } else { 0 };
         self.tail.get(start..).unwrap_or_default()
     }
 
-    /// The open file of the body, if that is still on disk.
+    /// The open file of the body, if it is on disk.
     pub(crate) fn file(&self) -> Option<&BodyFile> {
         match &self.body {
             Body::File(file) => Some(file),

@@ -1,4 +1,4 @@
-//! What can go wrong with a spool, and what may be asked about it.
+//! What can fail in a spool, and how a caller can distinguish it.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The result of a call to the spool.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A file that was not served, and why.
+/// A damaged or foreign file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// Where it was.
@@ -29,9 +29,9 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A call to the spool that failed. What it was to change is as it was before.
+/// A failed call to the spool. Its target is unchanged.
 ///
-/// Its message says what to do where there is something to do; the system's own words are its source.
+/// The message says what to do, if something can be done. The system's error is its source.
 #[derive(Debug)]
 pub struct Error(Box<Kind>);
 
@@ -86,15 +86,15 @@ enum Kind {
 }
 
 impl Error {
-    /// The disk, a quota or the largest file size is used up. Nothing that was kept is lost; the same
-    /// call works again once there is room.
+    /// The disk is full, or a quota or the largest file size is reached. Stored entries are safe.
+    /// The call can be repeated when there is room.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. } if is_full(source))
     }
 
-    /// This process, or the system, has as many files open as it may. The same call works again once some
-    /// are closed.
+    /// This process or the system has too many open files. The call can be repeated when some are
+    /// closed.
     #[must_use]
     pub fn is_out_of_files(&self) -> bool {
         use rustix::io::Errno;
@@ -103,7 +103,7 @@ impl Error {
             if Errno::from_io_error(source).is_some_and(|error| limits.contains(&error)))
     }
 
-    /// The system does not let this user read or write there, or the file system is read-only.
+    /// This user may not read or write there, or the file system is read-only.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. } if is_denied(source))
@@ -116,7 +116,7 @@ impl Error {
             if source.kind() == io::ErrorKind::ReadOnlyFilesystem)
     }
 
-    /// What was looked for is not on the disk: of a spool that is opened, its directory.
+    /// The file is missing; for a spool that is opened, its directory.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -128,7 +128,7 @@ impl Error {
         matches!(&*self.0, Kind::Locked { .. })
     }
 
-    /// The process that holds the spool, if [`Error::is_locked`] and it told its id.
+    /// The process id of the holder, if [`Error::is_locked`] and the id is known.
     #[must_use]
     pub fn holder(&self) -> Option<u32> {
         match &*self.0 {
@@ -137,7 +137,8 @@ impl Error {
         }
     }
 
-    /// The directory named is none, is no spool, or is one that this version does not read.
+    /// The directory is not a directory, not a spool, or has a format that this version does not
+    /// read.
     #[must_use]
     pub fn is_no_spool(&self) -> bool {
         matches!(
@@ -146,37 +147,37 @@ impl Error {
         )
     }
 
-    /// What was to be stored is above one of the limits of this crate.
+    /// The value exceeds a limit of this crate.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         matches!(&*self.0, Kind::TooLarge { .. })
     }
 
-    /// What was to be stored is not what the call asks for: a fault of the caller.
+    /// The argument is invalid: a mistake of the caller.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         matches!(&*self.0, Kind::Invalid { .. })
     }
 
-    /// The outgoing queue holds as many requests as it may.
+    /// The outgoing queue is full.
     #[must_use]
     pub fn is_queue_full(&self) -> bool {
         matches!(&*self.0, Kind::QueueFull { .. })
     }
 
-    /// The outgoing queue holds as many requests of one owner as it may.
+    /// The share of one owner in the outgoing queue is used up.
     #[must_use]
     pub fn is_share_used_up(&self) -> bool {
         matches!(&*self.0, Kind::ShareUsedUp { .. })
     }
 
-    /// As many pages are monitored as may be.
+    /// There are too many monitored pages.
     #[must_use]
     pub fn is_monitors_full(&self) -> bool {
         matches!(&*self.0, Kind::MonitorsFull { .. })
     }
 
-    /// A waiting request's file was not what it should be; it has been set aside.
+    /// A file was damaged and has been set aside.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         matches!(&*self.0, Kind::Damaged(_))
@@ -207,13 +208,13 @@ impl Error {
     }
 
     pub(crate) fn invalid(what: &'static str, why: &'static str, found: &[u8]) -> Error {
-        /// More than this of what was refused makes no message clearer.
+        /// Longer quotes do not make a message clearer.
         const SHOWN: usize = 80;
         let found = String::from_utf8_lossy(found).chars().take(SHOWN).collect();
         Kind::Invalid { what, why, found }.into()
     }
 
-    /// Refuses what is longer than `limit` bytes.
+    /// Refuses a value longer than `limit` bytes.
     pub(crate) fn unless_fits(what: &'static str, found: usize, limit: usize) -> Result<()> {
         if found <= limit {
             return Ok(());
@@ -246,13 +247,13 @@ impl Error {
         Kind::Sealing.into()
     }
 
-    /// Whether the system said that there is nothing of that name.
+    /// Whether the file is missing.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. } if is_missing(source))
     }
 }
 
-/// A name is missing too when what should be a directory above it is a file.
+/// A name is also missing if a directory on its path is a file.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

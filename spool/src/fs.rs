@@ -1,7 +1,7 @@
-//! The disk, behind one small trait. This file alone touches files.
+//! The disk, behind one small trait. Only this module touches files.
 //!
-//! [`Disk`] has only the calls the spool makes, each of which either happened or did not, so a test
-//! can put a disk of its own in place: one that fails, stops or loses power at any one of them.
+//! [`Disk`] has only the calls that the spool makes. Each of them happens or does not happen, so a
+//! test can use a disk that fails, stops or loses power at any call.
 
 #![expect(clippy::disallowed_methods, reason = "this is the one file of the crate that may")]
 
@@ -28,178 +28,179 @@ use rustix::io::{ReadWriteFlags, preadv2};
 use crate::error::is_missing;
 use size::wide;
 
-pub use about::{About, Kind, owner_of};
-pub use beneath::{Beneath, open_beneath};
+pub use about::{FileInfo, FileKind, owner_of};
+pub use beneath::{PathTarget, open_beneath};
 pub use shared::{SharedDisk, make_root_for};
 pub use space::{Space, space};
 
-/// Only the owner may read what is kept (design: the spool is 0700, what is in it 0600).
+/// Only the owner may read the spool: directories are 0700, files 0600.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// The threads that wait for the medium at once. More gain little, and other programs wait for it too.
+/// How many threads wait for the medium at once. More gain little, and other programs need the disk
+/// too.
 const WAITS_AT_ONCE: usize = 8;
 
-/// The calls the spool makes to a file system. Paths are the root's, joined with what is below it.
+/// The calls that the spool makes to a file system. Paths begin with the root.
 pub trait Disk: fmt::Debug + Send + Sync {
-    /// Makes one directory, which only its owner may enter. Its parent has to be there.
+    /// Creates one directory that only its owner may enter. Its parent must exist.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` when anything has that name.
+    /// `AlreadyExists` if the name is taken.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// What lies in a directory, in no order, read as the iterator is asked.
+    /// Lists a directory in no order, read as the iterator advances.
     ///
     /// # Errors
     ///
-    /// Those of the system, `NotFound` and `NotADirectory` among them.
-    fn read_dir(&self, path: &Path) -> io::Result<Names>;
+    /// Those of the system, such as `NotFound` and `NotADirectory`.
+    fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames>;
 
-    /// Makes a new empty file and opens it for reading and writing.
+    /// Creates an empty file and opens it for reading and writing.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` when anything has that name.
+    /// `AlreadyExists` if the name is taken.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// The same for what is its owner's alone, whoever may read the others.
+    /// Creates a file that only its owner may read, whatever the permissions of other files.
     ///
     /// # Errors
     ///
-    /// As those of [`Disk::create`].
+    /// Those of [`Disk::create`].
     fn create_private(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         self.create(path)
     }
 
-    /// Opens a file for reading. Neither follows a symbolic link nor waits for a FIFO's other end.
+    /// Opens a file for reading. Does not follow a symbolic link, and does not wait for the other
+    /// end of a FIFO.
     ///
     /// # Errors
     ///
-    /// Those of the system. What is there but no plain file is [`Opened::NotAFile`], no error.
-    fn open(&self, path: &Path) -> io::Result<Opened>;
+    /// Those of the system. Anything but a plain file is [`OpenedFile::NotAFile`], not an error.
+    fn open(&self, path: &Path) -> io::Result<OpenedFile>;
 
-    /// Opens a file for reading and writing what is in it, in the same way.
+    /// Opens a file for reading and writing, like [`Disk::open`].
     ///
     /// # Errors
     ///
-    /// Those of the system, and `Unsupported` for what is no plain file and from a disk that cannot.
+    /// Those of the system; `Unsupported` if it is not a plain file, or the disk cannot do it.
     fn open_to_change(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Gives what is at `from` the name `to`, in place of whatever file had it, in one step.
+    /// Renames `from` to `to` in one step, and replaces a file of that name.
     ///
     /// # Errors
     ///
-    /// Those of the system; then both names are as they were.
+    /// Those of the system; both names are then unchanged.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Gives what is at `from` the name `to` as well.
+    /// Gives the file at `from` the second name `to`.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` when anything has the name `to`; `PermissionDenied`, `Unsupported` or
-    /// `TooManyLinks` where a file has one name only.
+    /// `AlreadyExists` if the name `to` is taken; `PermissionDenied`, `Unsupported` or
+    /// `TooManyLinks` if the file system allows one name only.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a directory.
     ///
     /// # Errors
     ///
-    /// `DirectoryNotEmpty` when anything is in it.
+    /// `DirectoryNotEmpty` if it contains anything.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Takes a file's name away. Who has it open keeps it.
+    /// Removes the name of a file. An open file stays readable.
     ///
     /// # Errors
     ///
-    /// Those of the system, `NotFound` among them.
+    /// Those of the system, such as `NotFound`.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
-    /// Waits until the names in a directory are on the medium as they are now.
+    /// Waits until the names in a directory are on the medium.
     ///
     /// # Errors
     ///
-    /// Those of the system; then nothing is known of what is on the medium.
+    /// Those of the system. It is then unknown what is on the medium.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Waits until everything that was changed below a directory is on the medium, whoever changed it.
+    /// Waits until every change below a directory, by any program, is on the medium.
     ///
     /// # Errors
     ///
-    /// Those of the system, and `Unsupported` from a disk that cannot.
+    /// Those of the system, and `Unsupported` if the disk cannot do it.
     fn sync_all(&self, root: &Path) -> io::Result<()> {
         let _ = root;
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// How many threads may wait for the medium at once, so that one turn of it serves them all: a file
-    /// system with a journal needs hardly longer for ten files than for one.
+    /// How many threads may wait for the medium at once. A file system with a journal syncs ten
+    /// files in about the time of one.
     fn waits_at_once(&self) -> usize {
         1
     }
 
-    /// Takes the lock that is the file at `path`, made if missing, and writes our process id in it if
-    /// it can.
-    /// `None`: another has it. Dropping what is returned gives it up, as does the end of the process.
+    /// Takes the lock file at `path`, creates it if missing, and writes our process id to it if
+    /// possible. `None`: another process has it. Dropping the lock releases it, as does the end of
+    /// the process.
     ///
     /// # Errors
     ///
     /// Those of the system.
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
 
-    /// The time of day.
+    /// The current time.
     fn now(&self) -> Timestamp;
 
-    /// What has a name now; `None` when nothing has. A link is looked at itself.
+    /// The stamp of a file or directory; `None` if there is none. A link is not followed.
     ///
     /// # Errors
     ///
-    /// Those of the system, and `Unsupported` from a disk that has no stamps: then nothing read from
-    /// it is remembered.
+    /// Those of the system, and `Unsupported` if the disk has no stamps. Lookups are then not
+    /// cached.
     fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Of what kind the thing is that has a name, and who may use it; `None` when nothing has it. A link
-    /// is looked at itself.
+    /// Type and permissions of a name; `None` if there is none. A link is not followed.
     ///
     /// # Errors
     ///
     /// Those of the system.
-    fn about(&self, path: &Path) -> io::Result<Option<About>> {
+    fn about(&self, path: &Path) -> io::Result<Option<FileInfo>> {
         about::by_opening(self, path)
     }
 
-    /// Gives a file or directory these permission bits. A link is not followed.
+    /// Sets the permission bits of a file or directory. A link is not followed.
     ///
     /// # Errors
     ///
-    /// Those of the system, and `Unsupported` from a disk that has no such bits.
+    /// Those of the system, and `Unsupported` if the disk has no permission bits.
     fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
         let _ = (path, mode);
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The permission bits that new directories and new files get.
+    /// The permission bits of new directories and new files.
     fn modes(&self) -> (u32, u32) {
         (DIRECTORY_MODE, FILE_MODE)
     }
 }
 
 /// The names in a directory.
-pub type Names = Box<dyn Iterator<Item = io::Result<std::ffi::OsString>> + Send>;
+pub type DirectoryNames = Box<dyn Iterator<Item = io::Result<std::ffi::OsString>> + Send>;
 
-/// Held as long as the lock is.
+/// A lock, released when dropped.
 pub type Lock = Box<dyn Any + Send + Sync>;
 
-/// What [`Disk::open`] found.
+/// The result of [`Disk::open`].
 #[derive(Debug)]
-pub enum Opened {
-    /// A plain file, and its length in bytes at the time.
+pub enum OpenedFile {
+    /// A plain file, and its length in bytes when it was opened.
     File(Arc<dyn DiskFile>, u64),
     /// A directory, symbolic link, FIFO, socket or device.
     NotAFile,
@@ -207,7 +208,7 @@ pub enum Opened {
 
 /// An open file.
 pub trait DiskFile: fmt::Debug + Send + Sync {
-    /// Reads what there is at `offset`, at most the length of `buffer`. 0 is the end of the file.
+    /// Reads at `offset`, at most the length of `buffer`. Returns 0 at the end of the file.
     ///
     /// # Errors
     ///
@@ -218,14 +219,14 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of the system; then any part may have been written.
+    /// Those of the system. Any part may then have been written.
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Makes it shorter.
+    /// Shortens the file.
     ///
     /// # Errors
     ///
-    /// Those of the system, and `Unsupported` from a disk that cannot.
+    /// Those of the system, and `Unsupported` if the disk cannot do it.
     fn set_len(&self, len: u64) -> io::Result<()> {
         let _ = len;
         Err(io::ErrorKind::Unsupported.into())
@@ -235,29 +236,29 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of the system; then nothing is known of what is on the medium.
+    /// Those of the system. It is then unknown what is on the medium.
     fn sync(&self) -> io::Result<()>;
 
-    /// A number no other file of the spool has while this one is open.
+    /// A number that no other file of the spool has while this one is open.
     ///
     /// # Errors
     ///
     /// Those of the system.
     fn identity(&self) -> io::Result<u64>;
 
-    /// The same as `read_at`, without waiting for the medium; `None` where that cannot be.
+    /// Reads like `read_at` without waiting for the medium. `None` if that is not possible.
     fn read_cached(&self, buffer: &mut [u8], offset: u64) -> Option<usize> {
         let _ = (buffer, offset);
         None
     }
 
-    /// What it was when it was opened for reading, if that is known.
+    /// Its stamp when it was opened for reading, if known.
     fn opened_as(&self) -> Option<Stamp> {
         None
     }
 }
 
-/// What tells a file or directory from any other, and from itself before it was changed.
+/// Identifies a file or directory, and its state: a change alters the stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     device: u64,
@@ -279,14 +280,14 @@ impl Stamp {
         }
     }
 
-    /// When its content was changed last, as far as the system knows or was told.
+    /// When its content was last changed, according to the system.
     #[must_use]
     pub fn modified(&self) -> Timestamp {
         let nanoseconds = i32::try_from(self.modified.1).unwrap_or_default();
         Timestamp::new(self.modified.0, nanoseconds).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
-    /// When it was changed last, by whatever.
+    /// When it was last changed in any way.
     #[must_use]
     pub fn changed(&self) -> Timestamp {
         let nanoseconds = i32::try_from(self.changed.1).unwrap_or_default();
@@ -294,7 +295,7 @@ impl Stamp {
     }
 }
 
-/// The file system of the machine.
+/// The file system of this machine.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SystemDisk;
 
@@ -303,7 +304,7 @@ impl Disk for SystemDisk {
         DirBuilder::new().mode(DIRECTORY_MODE).create(path)
     }
 
-    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+    fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
         let names = std::fs::read_dir(path)?;
         Ok(Box::new(names.map(|entry| entry.map(|entry| entry.file_name()))))
     }
@@ -312,10 +313,10 @@ impl Disk for SystemDisk {
         Ok(Arc::new(SystemFile { file: new_file(path)?, opened_as: None }))
     }
 
-    fn open(&self, path: &Path) -> io::Result<Opened> {
-        let Some((file, about)) = plain_file(path, false)? else { return Ok(Opened::NotAFile) };
+    fn open(&self, path: &Path) -> io::Result<OpenedFile> {
+        let Some((file, about)) = plain_file(path, false)? else { return Ok(OpenedFile::NotAFile) };
         let opened_as = Some(Stamp::of(&about));
-        Ok(Opened::File(Arc::new(SystemFile { file, opened_as }), about.len()))
+        Ok(OpenedFile::File(Arc::new(SystemFile { file, opened_as }), about.len()))
     }
 
     fn open_to_change(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
@@ -365,13 +366,13 @@ impl Disk for SystemDisk {
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        // On a full disk the lock is as good without the number, which only serves messages.
+        // The process id is only for messages. On a full disk the lock works without it.
         let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
         Ok(Some(Box::new(SystemLock(file))))
     }
 
     fn now(&self) -> Timestamp {
-        // A clock before 1970, or outside the years that jiff knows, was never set.
+        // A clock before 1970, or outside the years of jiff, was never set.
         let now = Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH);
         now.max(Timestamp::UNIX_EPOCH)
     }
@@ -384,9 +385,9 @@ impl Disk for SystemDisk {
         }
     }
 
-    fn about(&self, path: &Path) -> io::Result<Option<About>> {
+    fn about(&self, path: &Path) -> io::Result<Option<FileInfo>> {
         match std::fs::symlink_metadata(path) {
-            Ok(about) => Ok(Some(About::of(&about))),
+            Ok(about) => Ok(Some(FileInfo::of(&about))),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -401,10 +402,10 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
-/// Opens a file for reading, or for writing too; `None` if what is there is none.
+/// Opens a plain file for reading, or also for writing. `None` if it is not a plain file.
 fn plain_file(path: &Path, to_change: bool) -> io::Result<Option<(File, std::fs::Metadata)>> {
-    // `std` adds O_CLOEXEC. O_NONBLOCK changes nothing for a plain file, and for a FIFO it means that
-    // opening returns.
+    // `std` adds O_CLOEXEC. O_NONBLOCK has no effect on a plain file; with it, opening a FIFO
+    // returns at once.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let opened = OpenOptions::new().read(true).write(to_change).custom_flags(flags).open(path);
     let file = match opened {
@@ -416,13 +417,14 @@ fn plain_file(path: &Path, to_change: bool) -> io::Result<Option<(File, std::fs:
     Ok(about.is_file().then_some((file, about)))
 }
 
-/// `open` refuses a symbolic link with ELOOP (`O_NOFOLLOW`), a socket or a device nobody serves with ENXIO.
+/// `open` refuses a symbolic link with ELOOP (`O_NOFOLLOW`), and a socket or unserved device with
+/// ENXIO.
 fn is_no_file(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::LOOP, Errno::NXIO].iter().any(|kind| error.raw_os_error() == Some(kind.raw_os_error()))
 }
 
-/// Reads `len` bytes, or as many as there are.
+/// Reads `len` bytes, or fewer at the end of the file.
 pub(crate) fn read_exactly(file: &dyn DiskFile, len: usize, offset: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; len];
     let mut read = 0;
@@ -436,19 +438,19 @@ pub(crate) fn read_exactly(file: &dyn DiskFile, len: usize, offset: u64) -> io::
     Ok(bytes)
 }
 
-/// What a path lies in. Every path of the spool lies in its root.
+/// The directory of a path. Every path of the spool is inside its root.
 pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-/// A lock that is held. Closing the file is not enough to give it up: a process that another thread
-/// has just begun has the file open too, until it runs its own program.
+/// A held lock. Closing the file is not enough to release it: a process that another thread has
+/// just forked shares the open file until it executes its own program.
 #[derive(Debug)]
 struct SystemLock(File);
 
 impl Drop for SystemLock {
     fn drop(&mut self) {
-        // Closing it follows, and is what there is if this fails.
+        // Closing the file follows, and has to suffice if this fails.
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }

@@ -33,12 +33,12 @@ use crate::queue::seal::Vault;
 use crate::tree::Tree;
 use crate::tree::recover::Recovery;
 
-pub use self::finding::{Finding, Sums, Verdict};
+pub use self::finding::{CheckTotals, Finding, Verdict};
 
 /// How a spool is checked.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct How {
+pub struct CheckOptions {
     /// Each body is read to its end, and compared with its digest.
     pub is_deep: bool,
     /// Things are told too that are none of the spool's: [`Verdict::Foreign`]. They are counted anyway.
@@ -47,16 +47,16 @@ pub struct How {
     pub known: Vec<String>,
 }
 
-impl How {
+impl CheckOptions {
     /// A check that also reads each body, or not.
     #[must_use]
-    pub fn new(is_deep: bool) -> How {
-        How { is_deep, tells_foreign: true, known: Vec::new() }
+    pub fn new(is_deep: bool) -> CheckOptions {
+        CheckOptions { is_deep, tells_foreign: true, known: Vec::new() }
     }
 
     /// The same, where another part of the program keeps what has a name in the root that begins so.
     #[must_use]
-    pub fn with_known(mut self, prefix: &str) -> How {
+    pub fn with_known(mut self, prefix: &str) -> CheckOptions {
         self.known.push(prefix.to_owned());
         self
     }
@@ -71,9 +71,9 @@ pub(crate) fn repair(
     disk: Arc<dyn Disk>,
     root: &Path,
     versions: Versions,
-    how: &How,
+    how: &CheckOptions,
     tell: &mut dyn FnMut(&Finding),
-) -> Result<Sums> {
+) -> Result<CheckTotals> {
     // An opening makes what is not there.
     open::check_root(&*disk, root)?;
     let _lock = open::lock_root(&*disk, root)?;
@@ -102,15 +102,16 @@ pub(crate) fn repair(
 pub(crate) fn walk(
     disk: &dyn Disk,
     root: &Path,
-    how: &How,
+    how: &CheckOptions,
     mender: Option<&Tree>,
     tell: &mut dyn FnMut(&Finding),
-) -> Result<Sums> {
+) -> Result<CheckTotals> {
     let vault = Vault::look(disk, root);
     let bodies = RefCell::default();
     let began = mender.is_none().then(|| disk.now());
     let judge = Judge { disk, root, is_deep: how.is_deep, vault, bodies, began };
-    let mut walk = CheckWalk { judge, how, mender, sums: Sums::default(), held: Vec::new(), tell };
+    let mut walk =
+        CheckWalk { judge, how, mender, sums: CheckTotals::default(), held: Vec::new(), tell };
     walk.run()?;
     Ok(walk.sums)
 }

@@ -68,56 +68,57 @@ pub use jiff::Timestamp;
 pub use wwwoffle_url::Key;
 
 pub use durability::Durability;
-pub use entry::gzip::{Bounds, Rewritten};
-pub use entry::holder::Held;
+pub use entry::gzip::{RewriteBounds, RewriteOutcome};
+pub use entry::holder::SharedBody;
 pub use entry::layout::{MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
 pub use entry::part::MAX_VALIDATOR;
 pub use entry::place::{MAX_OWNER, MAX_VARIANT, Place};
 pub use entry::summary::Summary;
-pub use entry::verified::Verified;
-pub use entry::{Body, BodyFile, Entries, Entry, Lookup, Verifier, Whole};
+pub use entry::verified::VerifiedReader;
+pub use entry::{Body, BodyBytes, BodyFile, Entries, Entry, Lookup, Verifier};
 pub use error::{Damage, Error, Result};
-pub use fsck::{Finding, How, Sums, Verdict};
+pub use fsck::{CheckOptions, CheckTotals, Finding, Verdict};
 pub use notes::imports::MAX_IMPORT;
-pub use notes::own_pages::{NotRead, OwnPages};
-pub use notes::state::{MAX_STATE, State};
+pub use notes::own_pages::{UnreadPage, UserPages};
+pub use notes::state::{MAX_STATE, ProgramState};
 pub use notes::statistics::{
     Counts, HostCounts, MAX_DAYS, MAX_HOST, MAX_HOSTS, MAX_STATISTICS, Statistics, is_host,
 };
 pub use notes::used::{MAX_USED, Uses};
 pub use purge::trim::{
     MAX_DAMAGED_AGE, MAX_DAMAGED_BYTES, MAX_PARTIAL_AGE, MAX_PARTIAL_BYTES, MIN_DAMAGED_AGE,
-    Trimmed,
+    TrimReport,
 };
-pub use queue::monitor::{MAX_MONITORS, Monitor, MonitorSummary, Monitors, Set};
+pub use queue::monitor::{MAX_MONITORS, Monitor, MonitorSummary, Monitors, SetOutcome};
 pub use queue::outgoing::{
-    AskedFrom, MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing,
-    OutgoingSummary, RequestKind, RequestState, Sealed, Secrets,
+    MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing,
+    OutgoingSummary, RequestKind, RequestState, RequesterLocation, SealedSecrets, Secrets,
 };
 pub use queue::runs::MAX_RUN;
-pub use queue::schedule::{BadSchedule, MAX_SCHEDULE, Schedule};
-pub use queue::wish::{MAX_CLASS, MAX_WISHES, NoRunId, RunId, Wish};
+pub use queue::schedule::{MAX_SCHEDULE, ParseScheduleError, Schedule};
+pub use queue::wish::{MAX_CLASS, MAX_WISHES, ParseRunIdError, RunId, Wish};
 pub use queue::{
-    Added, Change, Finished, MAX_QUEUE, NoPriority, Observer, Priority, Queue, RESERVED, Turn,
+    AddOutcome, Change, FinishOutcome, MAX_QUEUE, Observer, ParsePriorityError, Priority, Queue,
+    QueuePosition, RESERVED,
 };
 pub use spool::{Options, Reader, Spool};
-pub use tree::check_recent::Checked;
+pub use tree::check_recent::RecentCheck;
 pub use tree::list::{Host, List};
 pub use tree::pending::BATCH_INTERVAL;
 pub use tree::recover::Recovery;
-pub use tree::rekey::Moved;
+pub use tree::rekey::MoveOutcome;
 pub use tree::removed::{
-    BroughtBack, MAX_REMOVED_BYTES, NotARemoval, REMOVED_FOR, Removal, Resting,
+    BringBackReport, MAX_REMOVED_BYTES, ParseRemovalError, REMOVED_FOR, Removal, RemovalSummary,
 };
-pub use tree::restore::Restored;
-pub use tree::seen::{Seen, Watcher};
+pub use tree::restore::RestoreOutcome;
+pub use tree::seen::{LookupTrace, Watcher};
 pub use tree::segments::{
     MAX_SEGMENTS, NewSegment, Partial, PartialList, PartialSummary, SegmentWriter,
 };
-pub use tree::sharing::{Bodies, MIN_SHARED, Sharing};
+pub use tree::sharing::{MIN_SHARED, SharedBodies, SharingReport};
 pub use tree::shelf::MAX_VARIANTS;
-pub use tree::taken::Taken;
+pub use tree::taken::DiskUsage;
 pub use tree::update::Update;
 pub use tree::versions::{MAX_VERSIONS, Versions};
-pub use tree::walk::{HostDirectory, KeyDirectory, Walk, Walked};
-pub use tree::writer::{NewEntry, Over, Stored, Tail, Writer};
+pub use tree::walk::{HostDirectory, KeyDirectory, Walk, WalkedEntry};
+pub use tree::writer::{NewEntry, ReplaceOutcome, StoredEntry, Tail, Writer};

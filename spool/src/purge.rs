@@ -1,9 +1,9 @@
-//! Removing what has been kept for long enough: a plan, and what comes of it.
+//! Purging old entries: a plan, and its execution.
 //!
-//! [`plan::Planner`] weighs candidates and makes a [`plan::Plan`] of them, without touching anything. A plan is a rule
-//! rather than a list: of each entry it tells the fate, from what that is and how old it was at the time of the
-//! plan. So it takes little memory whatever the size of the spool, and who carries it out ([`Sweep`]) comes by
-//! each entry once more and judges it as it is by then: what has been used or stored anew meanwhile stays.
+//! [`plan::Planner`] turns candidates into a [`plan::Plan`] and changes nothing. A plan is a rule,
+//! not a list: it gives the fate of any entry from its properties and its age at the time of the
+//! plan. So it takes little memory for any spool. [`Sweep`] visits each entry once more and judges
+//! it in its present state: an entry used or replaced in the meantime stays.
 
 mod candidates;
 mod compress;
@@ -13,6 +13,6 @@ pub(crate) mod trim;
 
 pub use crate::fs::{Space, space};
 pub use crate::notes::pins::MAX_PINS;
-pub use candidates::{Candidates, Found};
-pub use compress::{NotPacked, Packed, Packing};
-pub use sweep::{Step, Sweep};
+pub use candidates::{Candidates, SizedEntry};
+pub use compress::{CompressFailure, CompressStep, CompressionRun};
+pub use sweep::{Sweep, SweepStep};

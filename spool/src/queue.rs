@@ -26,14 +26,14 @@ use crate::entry::place::EXTENSION;
 use crate::entry::warc::Reason;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
-use crate::fs::{Disk, Opened, parent, read_exactly};
+use crate::fs::{Disk, OpenedFile, parent, read_exactly};
 use crate::queue::outgoing::{MAX_REQUEST_FILE, Outgoing, OutgoingSummary, RequestKind};
 use crate::queue::seal::Vault;
 use crate::queue::wish::RunId;
 use crate::tree::Tree;
 use crate::tree::recover::Recovery;
 
-pub use order::{NoPriority, Priority, Turn};
+pub use order::{ParsePriorityError, Priority, QueuePosition};
 
 /// As many requests may wait or have failed.
 pub const MAX_QUEUE: usize = 120_000;
@@ -80,7 +80,7 @@ pub enum Change<'a> {
 
 /// What became of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Added {
+pub enum AddOutcome {
     /// It waits now.
     New,
     /// One with its key waits already, or has failed; that one is as it was.
@@ -92,7 +92,7 @@ pub enum Added {
 /// What became of a request that is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
-pub enum Finished {
+pub enum FinishOutcome {
     /// It is off the queue.
     Gone,
     /// Somebody has asked for more meanwhile: so it is now, and stays on the queue.
@@ -138,7 +138,7 @@ impl Queue {
     ///
     /// [`Error::is_queue_full`], [`Error::is_share_used_up`], [`Error::is_too_large`] and
     /// [`Error::is_invalid`] for what cannot be added; or when the disk fails or is full.
-    pub fn add(&self, request: &Outgoing) -> Result<Added> {
+    pub fn add(&self, request: &Outgoing) -> Result<AddOutcome> {
         self.put(request, Durability::Each)
     }
 
@@ -148,11 +148,11 @@ impl Queue {
     /// # Errors
     ///
     /// Those of [`Queue::add`].
-    pub fn add_next(&self, request: &Outgoing) -> Result<Added> {
+    pub fn add_next(&self, request: &Outgoing) -> Result<AddOutcome> {
         self.put(request, self.tree.root.durability)
     }
 
-    fn put(&self, request: &Outgoing, durability: Durability) -> Result<Added> {
+    fn put(&self, request: &Outgoing, durability: Durability) -> Result<AddOutcome> {
         let (key, summary) = (request.place.key(), request.summary());
         let bytes = request.encode(&self.vault)?;
         let is_time = {
@@ -179,7 +179,7 @@ impl Queue {
             is_time
         };
         self.batch(is_time);
-        Ok(Added::New)
+        Ok(AddOutcome::New)
     }
 
     /// Refuses one more request of this owner whose share is used up.
@@ -200,19 +200,19 @@ impl Queue {
     }
 
     /// Gives the request with this key what `new` wants beyond it. `changing` is held.
-    fn strengthen(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<Added> {
+    fn strengthen(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<AddOutcome> {
         let priority = order::raised(known.priority, new.priority);
         if !wish::wants_more(&new.summary(), known) && priority == known.priority {
-            return Ok(Added::Already);
+            return Ok(AddOutcome::Already);
         }
         let RequestLookup::Request(mut known) = self.read(&new.place.key())? else {
             // Whoever fetches it finds out, and sets it aside.
-            return Ok(Added::Already);
+            return Ok(AddOutcome::Already);
         };
         wish::merge(&mut known, new);
         known.priority = priority;
         self.write(&known)?;
-        Ok(Added::Stronger)
+        Ok(AddOutcome::Stronger)
     }
 
     /// Writes a request that is there already, durably. `changing` is held.
@@ -267,7 +267,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When the disk fails. [`Error::is_damaged`]: its file was not what it should be, has been set
+    /// If the disk fails. [`Error::is_damaged`]: its file was not what it should be, has been set
     /// aside, and the request is gone.
     pub fn get(&self, key: &Key) -> Result<Option<Outgoing>> {
         // One that is answered may have its file still.
@@ -316,7 +316,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn remove(&self, key: &Key) -> Result<bool> {
         let _changing = lock(&self.tree.outbox.changing);
         self.remove_file(key)
@@ -348,26 +348,26 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
-    pub fn finish(&self, seen: &Outgoing) -> Result<Finished> {
+    /// If the disk fails.
+    pub fn finish(&self, seen: &Outgoing) -> Result<FinishOutcome> {
         let key = seen.place.key();
         let is_time = {
             let _changing = lock(&self.tree.outbox.changing);
-            let Some(known) = self.summary(&key) else { return Ok(Finished::Gone) };
+            let Some(known) = self.summary(&key) else { return Ok(FinishOutcome::Gone) };
             if wish::wants_more(&known, &seen.summary())
                 && let RequestLookup::Request(now) = self.read(&key)?
             {
-                return Ok(Finished::Wanted(now));
+                return Ok(FinishOutcome::Wanted(now));
             }
             if self.tree.root.durability != Durability::Batch || !is_repeatable(&known) {
                 self.remove_file(&key)?;
-                return Ok(Finished::Gone);
+                return Ok(FinishOutcome::Gone);
             }
             lock(&self.index).remove(&key);
             self.tree.outbox.remove(&self.tree.root, key)
         };
         self.batch(is_time);
-        Ok(Finished::Gone)
+        Ok(FinishOutcome::Gone)
     }
 
     /// Forgets that a run wants anything. What only that run wanted is removed. Returns how many
@@ -375,7 +375,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When the disk fails; those before it are done.
+    /// If the disk fails; those before it are done.
     pub fn forget_run(&self, run: RunId) -> Result<u64> {
         let is_of = |request: &OutgoingSummary| request.wishes.iter().any(|wish| wish.run == run);
         let mut keys = Vec::new();
@@ -509,8 +509,8 @@ fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
 
 fn read(disk: &dyn Disk, path: &Path, key: &Key, vault: Option<&Vault>) -> Result<RequestLookup> {
     let (file, len) = match disk.open(path) {
-        Ok(Opened::File(file, len)) => (file, len),
-        Ok(Opened::NotAFile) => return Ok(RequestLookup::Bad("it is not a plain file")),
+        Ok(OpenedFile::File(file, len)) => (file, len),
+        Ok(OpenedFile::NotAFile) => return Ok(RequestLookup::Bad("it is not a plain file")),
         Err(error) if is_missing(&error) => return Ok(RequestLookup::Missing),
         Err(error) => return Err(Error::disk("open", path, error)),
     };

@@ -1,10 +1,9 @@
-//! The tree of entries: finding one, putting one in its place, taking one away.
+//! The tree of entries: look up, store, replace, remove.
 //!
-//! Two locks order what threads do. `commit` is held while names change, so that whoever holds it
-//! sees them stand still; it is held over a sync only when the first entry that varies comes under a
-//! key, when there are too many of them, when what was learnt of a large entry goes with it
-//! ([`crate::shelf`]), or when an older version is kept ([`crate::versions`]). `pending` is held for a
-//! look into the map.
+//! Two locks order the threads. `commit` is held while names of entries change, so its holder sees
+//! them unchanged. It is held over a sync only in four cases: a key gets its first variant, a key
+//! has too many variants, an update file is removed with its entry ([`shelf`]), or an older version
+//! is kept ([`versions`]). The lock of `pending` is held for one access to its map.
 
 pub(crate) mod check_recent;
 pub(crate) mod list;
@@ -49,10 +48,10 @@ use crate::fs::parallel::{self, lock};
 use crate::fs::{DiskFile, parent};
 use crate::notes::pins::Pins;
 
-/// How often a lookup follows an entry that is being renamed, before it makes renaming wait.
+/// How often a lookup follows an entry that is being renamed, before it blocks renames.
 pub(crate) const LOOKUP_TRIES: usize = 4;
 
-/// So many updates, of different keys, are written at the same time.
+/// The number of updates, of different keys, written at the same time.
 pub(crate) const UPDATES: usize = 16;
 
 /// A number of entries, and their bytes.
@@ -94,16 +93,16 @@ pub(crate) struct Tree {
     pub(crate) pins: Pins,
 }
 
-/// A file under `tmp/` that is complete.
+/// A complete file under `tmp/`.
 #[derive(Debug, Clone)]
 pub(crate) struct FinishedFile {
     pub(crate) place: Place,
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn DiskFile>,
-    /// Later for what was finished later.
+    /// Increases in the order in which files are finished.
     pub(crate) stored: Timestamp,
     pub(crate) status: u16,
-    /// Of its body.
+    /// The digest of the body.
     pub(crate) digest: [u8; 32],
 }
 
@@ -113,21 +112,21 @@ impl FinishedFile {
     }
 }
 
-/// What an entry may take the place of.
+/// What an entry may replace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReplaceCondition<'a> {
-    /// Of whatever is there.
+    /// Any entry, or none.
     Anything,
-    /// Of nothing: there must be no entry.
+    /// No entry: the place must be empty.
     Nothing,
-    /// Of the entry with this record alone.
+    /// The entry with this record id.
     Only(&'a str),
-    /// Of that one, when nothing has been learnt of it since.
+    /// This entry, without any update since.
     Seen(&'a Entry),
 }
 
 impl<'a> ReplaceCondition<'a> {
-    /// Of what was there, and of nothing that has come since.
+    /// The entry that was found, or nothing if none was.
     pub(crate) fn found(found: Option<&'a Entry>) -> ReplaceCondition<'a> {
         found.map_or(ReplaceCondition::Nothing, |entry| ReplaceCondition::Only(entry.id()))
     }
@@ -155,8 +154,8 @@ impl Tree {
         Walk::new(Arc::clone(&self.root.disk), self.root.path.clone())
     }
 
-    /// The entry at a place, and of one that says no variant the one stored last. What is not whole
-    /// is set aside.
+    /// Looks up the entry of a place; without a variant text, the newest entry of the key. Damaged
+    /// files are set aside.
     pub(crate) fn entry(&self, place: &Place) -> Result<Lookup> {
         let which =
             if place.variant_text().is_empty() { VariantChoice::All } else { VariantChoice::Exact };
@@ -167,19 +166,19 @@ impl Tree {
         Ok(entries.into())
     }
 
-    /// All that is kept under a key. What is not whole is set aside.
+    /// Looks up every entry of a key. Damaged files are set aside.
     pub(crate) fn entries(&self, place: &Place) -> Result<Entries> {
         self.lookup(place, VariantChoice::All)
     }
 
-    /// The entry of exactly this place.
+    /// Looks up the entry of exactly this place.
     pub(crate) fn exact(&self, place: &Place) -> Result<Option<Entry>> {
         let mut entries = self.lookup(place, VariantChoice::Exact)?;
         self.tell(entries.set_aside.drain(..));
         Ok(entries.found.pop())
     }
 
-    /// Tells, among the failures, of what was set aside while something else was asked for.
+    /// Records damage found during other work as failures.
     fn tell(&self, set_aside: impl Iterator<Item = Damage>) {
         for damage in set_aside {
             self.root.fail(Error::damaged(damage));
@@ -196,7 +195,8 @@ impl Tree {
                 return Ok(look.told());
             }
         }
-        // What was bad may have been replaced meanwhile; it is judged again while names stand still.
+        // A bad file may have been replaced in the meantime. It is read again while names cannot
+        // change.
         let _told = self.changing(place);
         let _commit = lock(&self.commit);
         let look = self.look(place, which)?;
@@ -208,8 +208,7 @@ impl Tree {
         Ok(entries)
     }
 
-    /// Sets an entry aside whose body turned out not to be what was stored. `None` when another has
-    /// taken its place already.
+    /// Sets an entry with a damaged body aside. `None` if it has been replaced already.
     pub(crate) fn set_aside(&self, entry: &Entry, reason: &str) -> Result<Option<Damage>> {
         let damage = self.set_entry_aside(entry, reason)?;
         if damage.is_some() {
@@ -234,7 +233,7 @@ impl Tree {
             let identity = |body: &BodyFile| {
                 body.identity().map_err(|error| Error::disk("look at", &path, error))
             };
-            // The entry has its file open, so no other can have its number.
+            // The entry holds its file open, so no other file has its inode number.
             if let Some(file) = now.file()
                 && identity(file)? == identity(body)?
             {
@@ -252,7 +251,7 @@ impl Tree {
         self.admit_over(finished, ReplaceCondition::Anything).map(|_| ())
     }
 
-    /// The same, if what is at its place then is what it may take the place of; false if not.
+    /// Stores a finished file if its place is in the expected state. False if not.
     pub(crate) fn admit_over(
         &self,
         finished: FinishedFile,
@@ -264,8 +263,9 @@ impl Tree {
         self.admit_made(&finished.place.clone(), over, || Ok(finished))
     }
 
-    /// The same with a file that is made complete, and synced where each is, once it is known that it may
-    /// take that place: a crash before leaves nothing that could. `commit` is held meanwhile.
+    /// Stores a file that `make` completes only after the place was found in the expected state, so
+    /// that a crash before leaves no file that could be stored. `make` syncs it under
+    /// [`Durability::Each`]. `commit` is held during the call.
     pub(crate) fn admit_made(
         &self,
         place: &Place,
@@ -322,22 +322,23 @@ impl Tree {
         Ok(true)
     }
 
-    /// A whole answer is kept, and as durably as it will be: its parts are of no more use. Of those of
-    /// another an error or a way round tells nothing: the rest may still come.
+    /// Removes the segments of a place, once a complete response is stored as durably as it will
+    /// be. An error or a redirect says nothing about the segments: the rest may still come.
     pub(crate) fn drop_parts(&self, finished: &FinishedFile) {
         if !(200..300).contains(&finished.status) {
             return;
         }
-        // What stays behind is older than the entry, and harms nobody.
+        // Remaining segments are older than the entry, and harmless.
         let _ = segments::files::remove(self, &finished.place, Some(finished.stored));
     }
 
-    /// Puts everything finished under its name, and on the medium. What finds no room for its name stays
-    /// where it is, on the medium as well, and is tried again with the next batch; what cannot be kept
-    /// otherwise is given up. Why is among the failures, once.
+    /// Renames every finished file into place and syncs it. A file without room for its name stays
+    /// in `tmp/`, on the medium, until the next batch. Files that cannot be stored otherwise are
+    /// discarded. Each reason is recorded as a failure once.
     pub(crate) fn write_batch(&self) {
         let _one = lock(&self.pending.batch);
-        // First: what has answered these requests is then among what waits, or is on the medium.
+        // First: the responses to these requests are then among the waiting entries, or on the
+        // medium.
         let outbox = self.outbox.take();
         let (mut failures, mut changed) = (Vec::new(), Vec::new());
         let mut synced = Vec::new();
@@ -368,7 +369,7 @@ impl Tree {
                     self.pending.forget(&finished.place);
                     changed.push((finished, path));
                 }
-                // It is read where it lies, and an opening would find it there.
+                // It is read where it lies, and the next opening would find it there.
                 Err(error) if error.is_full() && self.pending.hold(&self.root, &finished) => {}
                 Err(error) => {
                     self.forget_and_remove(&finished);
@@ -379,7 +380,7 @@ impl Tree {
         self.root.write_recent();
         let directories: Vec<_> = changed.iter().map(|(_, path)| parent(path)).collect();
         match self.root.sync_names(&directories) {
-            // What is on the medium may still need it.
+            // The entries on the medium may still need their update files.
             Err(error) => failures.push(error),
             Ok(()) => {
                 for (finished, path) in &changed {
@@ -391,7 +392,8 @@ impl Tree {
         let is_short = self.pending.ends_batch();
         let outbox = if is_short { self.outbox.only_come(outbox) } else { outbox };
         if is_short {
-            // It may be for long: the names below `tmp/` are to outlast a power cut.
+            // The disk may stay full for long, so the names below `tmp/` must survive a power
+            // failure.
             failures.extend(self.root.sync_dir(&self.root.join(TMP)).err());
         }
         if failures.is_empty() {
@@ -405,8 +407,8 @@ impl Tree {
         }
     }
 
-    /// Removes what lies beside an entry and was learnt of the one before. That it is there does no
-    /// harm, so neither does failing.
+    /// Removes the update file of the previous entry. A remaining one is ignored, so failures are
+    /// harmless.
     fn drop_outdated_overlay(&self, place: &Place, path: &Path) {
         let overlay = overlay_path(path);
         if !self.root.is_file(&overlay).unwrap_or_default() {
@@ -425,7 +427,7 @@ impl Tree {
         }
     }
 
-    /// Forgets a finished file that cannot be kept. False when it was no longer wanted anyway.
+    /// Discards a finished file that cannot be stored. False if it was already replaced.
     fn give_up(&self, finished: &FinishedFile) -> bool {
         let _told = self.changing(&finished.place);
         let _commit = lock(&self.commit);

@@ -21,7 +21,8 @@ use std::sync::Arc;
 use support::sim::{Fault, SimDisk};
 use support::{entry, head, options, outgoing, place};
 use wwwoffle_spool::{
-    Durability, Lookup, Outgoing, Recovery, RequestKind, Result, Secrets, Spool, State, Statistics,
+    Durability, Lookup, Outgoing, ProgramState, Recovery, RequestKind, Result, Secrets, Spool,
+    Statistics,
 };
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
@@ -78,7 +79,7 @@ fn base() -> SimDisk {
     for number in [1, 2] {
         spool.queue().add(&waiting(number, 0)).unwrap();
     }
-    let mut state = State::default();
+    let mut state = ProgramState::default();
     state.set_mode("online").unwrap();
     spool.set_state(&state).unwrap();
     spool.set_statistics(&counted(1)).unwrap();
@@ -124,7 +125,7 @@ fn run(disk: &SimDisk, durability: Durability) -> (Acknowledged, Vec<wwwoffle_sp
     let updated = spool.queue().update(&waiting(1, 1));
     done.updated = note(updated.map(|there| known = there)) && known;
     done.removed = note(spool.queue().remove(&waiting(2, 0).place.key()).map(|_| ()));
-    let mut state = State::default();
+    let mut state = ProgramState::default();
     state.set_mode("offline").unwrap();
     done.state = note(spool.set_state(&state));
     done.statistics = note(spool.set_statistics(&counted(2)));

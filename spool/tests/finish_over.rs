@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use support::sim::{Fault, SimDisk};
 use support::{body, entry, head, place};
 use wwwoffle_spool::{
-    Durability, Entry, Options, Over, Place, Result, Spool, Timestamp, Update, Versions, Writer,
+    Durability, Entry, Options, Place, ReplaceOutcome, Result, Spool, Timestamp, Update, Versions,
+    Writer,
 };
 
 const URL: &str = "http://example.org/";
@@ -44,10 +45,10 @@ fn writer(spool: &Spool, place: &Place, text: &str) -> Result<Writer> {
 }
 
 #[track_caller]
-fn is_overtaken(over: Over) -> Writer {
+fn is_overtaken(over: ReplaceOutcome) -> Writer {
     match over {
-        Over::Overtaken(writer) => *writer,
-        Over::Stored(stored) => panic!("{stored:?}"),
+        ReplaceOutcome::Overtaken(writer) => *writer,
+        ReplaceOutcome::Stored(stored) => panic!("{stored:?}"),
     }
 }
 
@@ -58,7 +59,10 @@ fn it_is_stored_over_what_was_seen_alone() {
         let (spool, _) = Spool::open(root.path(), &options(durability)).unwrap();
         let place = place(URL);
         let first = writer(&spool, &place, "first").unwrap().finish_over(None).unwrap();
-        assert!(matches!(first, Over::Stored(ref stored) if stored.body_len == 5), "{first:?}");
+        assert!(
+            matches!(first, ReplaceOutcome::Stored(ref stored) if stored.body_len == 5),
+            "{first:?}"
+        );
         // There is something now.
         let late = writer(&spool, &place, "late").unwrap().finish_over(None).unwrap();
         drop(is_overtaken(late));
@@ -76,7 +80,7 @@ fn it_is_stored_over_what_was_seen_alone() {
         let third = writer(&spool, &place, "third").unwrap();
         let third = is_overtaken(third.finish_over(seen.as_ref()).unwrap());
         let over = third.finish_over(now(&spool, &place).as_ref()).unwrap();
-        assert!(matches!(over, Over::Stored(_)), "{over:?}");
+        assert!(matches!(over, ReplaceOutcome::Stored(_)), "{over:?}");
         spool.flush().unwrap();
         drop(spool);
         let (spool, _) = Spool::open(root.path(), &options(durability)).unwrap();
@@ -125,7 +129,9 @@ fn of_many_at_once_one_comes_over_what_all_have_seen() {
                         let text = number.to_string().repeat(70_000);
                         let writer = writer(spool, place, &text).unwrap();
                         all.wait();
-                        if let Over::Stored(_) = writer.finish_over(seen.as_ref()).unwrap() {
+                        if let ReplaceOutcome::Stored(_) =
+                            writer.finish_over(seen.as_ref()).unwrap()
+                        {
                             stored.fetch_add(1, Ordering::SeqCst);
                         }
                     });
@@ -158,11 +164,11 @@ fn run(disk: &SimDisk, durability: Durability, is_live: bool, length: usize) -> 
     let Ok(writer) = writer(&spool, &place, &"a".repeat(length)) else { return told };
     told.live = is_live && support::store(&spool, URL, b"live").is_ok();
     told.archived = match writer.finish_over(seen.as_ref()) {
-        Ok(Over::Stored(_)) => {
+        Ok(ReplaceOutcome::Stored(_)) => {
             assert!(!told.live, "{durability:?}: it came over what was stored meanwhile");
             true
         }
-        Ok(Over::Overtaken(writer)) => {
+        Ok(ReplaceOutcome::Overtaken(writer)) => {
             assert!(is_live, "{durability:?}");
             writer.finish_older(Timestamp::from_second(7).unwrap()).is_ok_and(|it| it.is_some())
         }

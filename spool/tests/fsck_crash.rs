@@ -14,7 +14,7 @@ use support::full::{self, CHANGED, LARGE, SMALL, VARIES, WAITS};
 use support::place;
 use support::sim::{Fault, SimDisk};
 use wwwoffle_spool::fs::Disk;
-use wwwoffle_spool::{How, Reader, Result, Spool, Sums, Verdict};
+use wwwoffle_spool::{CheckOptions, CheckTotals, Reader, Result, Spool, Verdict};
 
 /// Power cuts tried after each stop.
 const CUTS: u64 = 2;
@@ -73,9 +73,9 @@ fn damaged() -> SimDisk {
     disk.restarted()
 }
 
-fn repair(disk: &SimDisk) -> Result<Sums> {
+fn repair(disk: &SimDisk) -> Result<CheckTotals> {
     let disk = Arc::new(disk.clone());
-    Spool::repair_with(disk, root(), &full::options(), &How::new(true), &mut |_| {})
+    Spool::repair_with(disk, root(), &full::options(), &CheckOptions::new(true), &mut |_| {})
 }
 
 /// What the files hold; not the lock, and no notes.
@@ -108,7 +108,7 @@ fn check(base: &SimDisk, disk: &SimDisk, what: &str) {
     assert_eq!(reader.versions(&support::place(CHANGED)).unwrap().len(), 2, "{what}");
     let parts = reader.partial(&support::place(full::PART)).unwrap().unwrap();
     assert_eq!(parts.ranges().len(), 2, "{what}");
-    let sums = reader.check(&How::new(true), &mut |finding| {
+    let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
         // The other name of what was learnt of the large one may be there still, which is none of ours.
         assert_eq!(finding.verdict, Verdict::Foreign, "{what}: {finding}");
     });

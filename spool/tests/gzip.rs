@@ -20,8 +20,8 @@ use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 use support::{body, entry, head, open, place, store};
 use wwwoffle_spool::{
-    Body, Durability, Entry, How, Lookup, Reader, Restored, Rewritten, Spool, Summary, Timestamp,
-    Update,
+    Body, CheckOptions, Durability, Entry, Lookup, Reader, RestoreOutcome, RewriteOutcome, Spool,
+    Summary, Timestamp, Update,
 };
 
 const URL: &str = "http://example.org/";
@@ -75,7 +75,8 @@ fn verified(entry: &Entry, from: u64, len: usize) -> Vec<u8> {
 fn is_sound(root: &Path) -> bool {
     let reader = Reader::open(root).unwrap();
     let mut said = Vec::new();
-    let sums = reader.check(&How::new(true), &mut |found| said.push(found.to_string())).unwrap();
+    let sums =
+        reader.check(&CheckOptions::new(true), &mut |found| said.push(found.to_string())).unwrap();
     assert!(sums.is_sound() && said.is_empty(), "{said:?}");
     true
 }
@@ -94,7 +95,8 @@ fn what_is_compressed_reads_as_it_did() {
         let before = told(&found(&spool, URL));
         let listed: Vec<_> = spool.list(None, None).unwrap().map(Result::unwrap).collect();
 
-        let Rewritten::Done { before: was, after } = spool.compress(&place(URL)).unwrap() else {
+        let RewriteOutcome::Done { before: was, after } = spool.compress(&place(URL)).unwrap()
+        else {
             panic!("{len}")
         };
         let packed = file(root.path(), URL);
@@ -114,13 +116,13 @@ fn what_is_compressed_reads_as_it_did() {
         assert_eq!((again[0].file_len, again[0].plain_len), (after, Some(was)));
         let as_before = Summary { file_len: was, plain_len: None, ..again[0].clone() };
         assert_eq!(vec![as_before], listed);
-        assert_eq!(spool.compress(&place(URL)).unwrap(), Rewritten::Already);
+        assert_eq!(spool.compress(&place(URL)).unwrap(), RewriteOutcome::Already);
         assert!(is_sound(root.path()));
 
-        let done = Rewritten::Done { before: after, after: was };
+        let done = RewriteOutcome::Done { before: after, after: was };
         assert_eq!(spool.expand(&place(URL)).unwrap(), done);
         assert!(file(root.path(), URL) == plain, "{len}: byte for byte");
-        assert_eq!(spool.expand(&place(URL)).unwrap(), Rewritten::Already);
+        assert_eq!(spool.expand(&place(URL)).unwrap(), RewriteOutcome::Already);
         assert!(is_sound(root.path()));
     }
 }
@@ -163,10 +165,10 @@ fn what_would_not_become_smaller_stays() {
         let url = format!("{URL}{number}");
         store(&spool, &url, content).unwrap();
         let before = file(root.path(), &url);
-        assert_eq!(spool.compress(&place(&url)).unwrap(), Rewritten::NotWorth, "{number}");
+        assert_eq!(spool.compress(&place(&url)).unwrap(), RewriteOutcome::NotWorth, "{number}");
         assert!(file(root.path(), &url) == before);
     }
-    assert_eq!(spool.compress(&place(URL)).unwrap(), Rewritten::Missing);
+    assert_eq!(spool.compress(&place(URL)).unwrap(), RewriteOutcome::Missing);
     assert_eq!(fs::read_dir(root.path().join("tmp")).unwrap().count(), 0);
 }
 
@@ -177,7 +179,7 @@ fn what_is_learnt_later_is_kept_with_a_compressed_one() {
         let spool = open(root.path(), Durability::Batch);
         let content = text(len);
         store(&spool, URL, &content).unwrap();
-        assert!(matches!(spool.compress(&place(URL)).unwrap(), Rewritten::Done { .. }));
+        assert!(matches!(spool.compress(&place(URL)).unwrap(), RewriteOutcome::Done { .. }));
         let since = Timestamp::from_second(1_800_000_000).unwrap();
         let old = found(&spool, URL);
         let updated = spool.update(&old, &Update::Invalid { since }).unwrap().unwrap();
@@ -213,19 +215,19 @@ fn versions_are_compressed_and_come_back() {
         assert_eq!((versions.len(), versions[0].plain_len.is_some()), (1, true));
         let stored = versions[0].stored;
         let expanded = spool.expand_version(&place(URL), stored).unwrap();
-        assert!(matches!(expanded, Rewritten::Done { .. }));
+        assert!(matches!(expanded, RewriteOutcome::Done { .. }));
         let packed = spool.compress_version(&place(URL), stored).unwrap();
-        assert!(matches!(packed, Rewritten::Done { .. }));
+        assert!(matches!(packed, RewriteOutcome::Done { .. }));
         let Lookup::Found(version) = spool.version(&place(URL), stored).unwrap() else { panic!() };
         assert!(body(&version).unwrap() == first);
         spool.compress(&place(URL)).unwrap();
-        assert_eq!(spool.restore(&place(URL), stored).unwrap(), Restored::Done);
+        assert_eq!(spool.restore(&place(URL), stored).unwrap(), RestoreOutcome::Done);
         assert!(body(&found(&spool, URL)).unwrap() == first);
         let versions = spool.versions(&place(URL)).unwrap();
         assert_eq!((versions.len(), versions[0].plain_len.is_some()), (1, true));
         assert!(is_sound(root.path()));
         let other = Timestamp::from_second(1).unwrap();
-        assert_eq!(spool.compress_version(&place(URL), other).unwrap(), Rewritten::Missing);
+        assert_eq!(spool.compress_version(&place(URL), other).unwrap(), RewriteOutcome::Missing);
     }
 }
 
@@ -236,7 +238,10 @@ fn a_compressed_entry_moves_and_goes() {
     let (content, other) = (text(300_000), place("http://example.org/other"));
     store(&spool, URL, &content).unwrap();
     spool.compress(&place(URL)).unwrap();
-    assert_eq!(spool.move_to(&place(URL), &other, false).unwrap(), wwwoffle_spool::Moved::Yes);
+    assert_eq!(
+        spool.move_to(&place(URL), &other, false).unwrap(),
+        wwwoffle_spool::MoveOutcome::Yes
+    );
     spool.flush().unwrap();
     assert!(body(&found(&spool, other.url())).unwrap() == content);
     spool.compress(&other).unwrap();
@@ -281,7 +286,7 @@ fn packed(len: usize) -> (tempfile::TempDir, Spool, Vec<u8>, Vec<u8>) {
     let spool = open(root.path(), Durability::None);
     let content = text(len);
     store(&spool, URL, &content).unwrap();
-    assert!(matches!(spool.compress(&place(URL)).unwrap(), Rewritten::Done { .. }));
+    assert!(matches!(spool.compress(&place(URL)).unwrap(), RewriteOutcome::Done { .. }));
     let packed = file(root.path(), URL);
     (root, spool, packed, content)
 }
@@ -293,7 +298,7 @@ fn never_wrong(root: &Path, spool: &Spool, bytes: &[u8], content: &[u8], what: &
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, bytes).unwrap();
     let reader = Reader::open(root).unwrap();
-    let _ = reader.check(&How::new(true), &mut |_| {}).unwrap();
+    let _ = reader.check(&CheckOptions::new(true), &mut |_| {}).unwrap();
     for listed in spool.list(None, None).unwrap() {
         assert_eq!(listed.unwrap().body_len, content.len() as u64, "{what}");
     }
@@ -371,8 +376,8 @@ proptest! {
         let done = spool.compress(&place(URL)).unwrap();
         let packed = file(root.path(), URL);
         match done {
-            Rewritten::Done { .. } => prop_assert!(zcat(&packed) == plain),
-            Rewritten::NotWorth => prop_assert!(packed == plain),
+            RewriteOutcome::Done { .. } => prop_assert!(zcat(&packed) == plain),
+            RewriteOutcome::NotWorth => prop_assert!(packed == plain),
             other => prop_assert!(false, "{other:?}"),
         }
         let now = found(&spool, URL);

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use support::sim::{Fault, SimDisk};
 use support::{body, open, place, store};
-use wwwoffle_spool::purge::{NotPacked, Packed};
-use wwwoffle_spool::{Bounds, Durability, Error, Options, Rewritten, Spool};
+use wwwoffle_spool::purge::{CompressFailure, CompressStep};
+use wwwoffle_spool::{Durability, Error, Options, RewriteBounds, RewriteOutcome, Spool};
 
 const URL: &str = "http://example.org/";
 const MEGA: u64 = 1 << 20;
@@ -48,23 +48,26 @@ fn what_there_is_no_room_for_is_not_begun() {
     let (nothing, little) = (|| Some(99 * MEGA), || Some(102 * MEGA));
     let both: [&dyn Fn() -> Option<u64>; 2] = [&nothing, &little];
     for free in both {
-        let bounds = Bounds::new(100 * MEGA, free, &go_on);
-        assert_eq!(spool.compress_within(&place(URL), None, &bounds).unwrap(), Rewritten::NoRoom);
+        let bounds = RewriteBounds::new(100 * MEGA, free, &go_on);
+        assert_eq!(
+            spool.compress_within(&place(URL), None, &bounds).unwrap(),
+            RewriteOutcome::NoRoom
+        );
         assert!(!is_compressed(&spool) && aside(root.path()) == 0);
     }
     let enough = || Some(104 * MEGA);
-    let bounds = Bounds::new(100 * MEGA, &enough, &go_on);
+    let bounds = RewriteBounds::new(100 * MEGA, &enough, &go_on);
     let done = spool.compress_within(&place(URL), None, &bounds).unwrap();
-    assert!(matches!(done, Rewritten::Done { .. }));
+    assert!(matches!(done, RewriteOutcome::Done { .. }));
     // The way back takes what it was.
-    let bounds = Bounds::new(100 * MEGA, &little, &go_on);
-    assert_eq!(spool.expand_within(&place(URL), None, &bounds).unwrap(), Rewritten::NoRoom);
+    let bounds = RewriteBounds::new(100 * MEGA, &little, &go_on);
+    assert_eq!(spool.expand_within(&place(URL), None, &bounds).unwrap(), RewriteOutcome::NoRoom);
     assert!(is_compressed(&spool) && aside(root.path()) == 0);
     // Others take it meanwhile.
     let left = Cell::new(104 * MEGA);
     let sinking = || Some(left.replace(left.get() - MEGA));
-    let bounds = Bounds::new(100 * MEGA, &sinking, &go_on);
-    assert_eq!(spool.expand_within(&place(URL), None, &bounds).unwrap(), Rewritten::NoRoom);
+    let bounds = RewriteBounds::new(100 * MEGA, &sinking, &go_on);
+    assert_eq!(spool.expand_within(&place(URL), None, &bounds).unwrap(), RewriteOutcome::NoRoom);
     assert!(is_compressed(&spool) && aside(root.path()) == 0);
     let entry = spool.entry(&place(URL)).unwrap().found().unwrap();
     assert!(body(&entry).unwrap() == content);
@@ -84,13 +87,13 @@ fn it_is_stopped_within_a_large_file() {
             asked.get() < 3
         };
         let free = || None;
-        let bounds = Bounds::new(0, &free, &go_on);
+        let bounds = RewriteBounds::new(0, &free, &go_on);
         let done = if is_to_be_expanded {
             spool.expand_within(&place(URL), None, &bounds)
         } else {
             spool.compress_within(&place(URL), None, &bounds)
         };
-        assert_eq!(done.unwrap(), Rewritten::Stopped);
+        assert_eq!(done.unwrap(), RewriteOutcome::Stopped);
         assert!(asked.get() == 3 && seen.get() < 2 * MEGA, "{} {}", asked.get(), seen.get());
         assert_eq!((is_compressed(&spool), aside(root.path())), (is_to_be_expanded, 0));
         spool.compress(&place(URL)).unwrap();
@@ -120,16 +123,19 @@ fn what_does_not_become_smaller_is_not_written_to_its_end() {
         None
     };
     let go_on = || true;
-    let bounds = Bounds::new(0, &free, &go_on);
-    assert_eq!(spool.compress_within(&place(URL), None, &bounds).unwrap(), Rewritten::NotWorth);
+    let bounds = RewriteBounds::new(0, &free, &go_on);
+    assert_eq!(
+        spool.compress_within(&place(URL), None, &bounds).unwrap(),
+        RewriteOutcome::NotWorth
+    );
     assert!(seen.get() > 6 * MEGA && seen.get() < 8 * MEGA, "{}", seen.get());
     assert!(!is_compressed(&spool) && aside(root.path()) == 0);
 }
 
-fn walk(spool: &Spool) -> Result<(Packed, Option<NotPacked>), Error> {
+fn walk(spool: &Spool) -> Result<(CompressStep, Option<CompressFailure>), Error> {
     let (free, go_on) = (|| None, || true);
-    let bounds = Bounds::new(0, &free, &go_on);
-    let (mut packing, mut all) = (spool.packing()?, Packed::default());
+    let bounds = RewriteBounds::new(0, &free, &go_on);
+    let (mut packing, mut all) = (spool.packing()?, CompressStep::default());
     loop {
         let step = packing.step(|_| true, &bounds)?;
         all.add(&step);
@@ -158,7 +164,10 @@ fn one_that_cannot_be_compressed_keeps_no_other_from_it() {
             match walked {
                 Ok((all, None)) => assert!(all.failed == 0, "at {call}: {all:?}"),
                 Ok((all, Some(failure))) => {
-                    assert!(matches!(failure, NotPacked::Failed(_)), "at {call}: {failure:?}");
+                    assert!(
+                        matches!(failure, CompressFailure::Failed(_)),
+                        "at {call}: {failure:?}"
+                    );
                     assert_eq!((all.looked, all.failed), (COUNT, 1), "at {call}");
                     assert!(all.entries >= COUNT - 1, "at {call}: {all:?}");
                     others += 1;

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use support::sim::{Fault, SimDisk};
 use support::{body, options, place, store};
 use wwwoffle_spool::{
-    Durability, How, Lookup, Options, Reader, Result, Rewritten, Spool, Timestamp, Update, Versions,
+    CheckOptions, Durability, Lookup, Options, Reader, Result, RewriteOutcome, Spool, Timestamp,
+    Update, Versions,
 };
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
@@ -54,7 +55,7 @@ fn base() -> SimDisk {
     }
     let large = spool.entry(&place(LARGE)).unwrap().found().unwrap();
     spool.update(&large, &Update::Invalid { since: since() }).unwrap().unwrap();
-    assert!(matches!(spool.compress(&place(PACKED)).unwrap(), Rewritten::Done { .. }));
+    assert!(matches!(spool.compress(&place(PACKED)).unwrap(), RewriteOutcome::Done { .. }));
     drop(spool);
     disk.restarted()
 }
@@ -66,8 +67,8 @@ fn run(disk: &SimDisk, durability: Durability) -> Vec<wwwoffle_spool::Error> {
         Err(error) => return vec![error],
     };
     let mut errors = Vec::new();
-    let mut note = |done: Result<Rewritten>| match done {
-        Ok(Rewritten::Done { .. }) => {}
+    let mut note = |done: Result<RewriteOutcome>| match done {
+        Ok(RewriteOutcome::Done { .. }) => {}
         Ok(other) => panic!("{other:?}"),
         Err(error) => errors.push(error),
     };
@@ -100,7 +101,8 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
     drop(spool);
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
     let mut said = Vec::new();
-    let sums = reader.check(&How::new(true), &mut |found| said.push(found.to_string())).unwrap();
+    let sums =
+        reader.check(&CheckOptions::new(true), &mut |found| said.push(found.to_string())).unwrap();
     assert!(sums.is_sound(), "{what}: {said:?}");
 }
 
@@ -184,12 +186,12 @@ fn what_comes_meanwhile_is_not_replaced() {
     let other = spool.clone();
     // Between the look at the entry and the file that is made for it.
     disk.set_meanwhile(move || store(&other, SMALL, b"another answer").unwrap());
-    assert_eq!(spool.compress(&place(SMALL)).unwrap(), Rewritten::Overtaken);
+    assert_eq!(spool.compress(&place(SMALL)).unwrap(), RewriteOutcome::Overtaken);
     let now = spool.entry(&place(SMALL)).unwrap().found().unwrap();
     assert_eq!(body(&now).unwrap(), b"another answer");
     let other = spool.clone();
     disk.set_meanwhile(move || assert!(other.remove(&place(LARGE)).unwrap()));
-    assert_eq!(spool.compress(&place(LARGE)).unwrap(), Rewritten::Overtaken);
+    assert_eq!(spool.compress(&place(LARGE)).unwrap(), RewriteOutcome::Overtaken);
     assert!(matches!(spool.entry(&place(LARGE)).unwrap(), Lookup::Missing));
     assert_eq!(disk.files(&root().join("tmp")).len(), 0);
 }

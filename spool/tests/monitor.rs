@@ -14,7 +14,8 @@ use jiff::tz::TimeZone;
 use support::sim::{Fault, SimDisk};
 use support::{open, options, outgoing};
 use wwwoffle_spool::{
-    Durability, MAX_MONITORS, Monitor, Reader, RequestKind, Result, Secrets, Set, Spool, Timestamp,
+    Durability, MAX_MONITORS, Monitor, Reader, RequestKind, Result, Secrets, SetOutcome, Spool,
+    Timestamp,
 };
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
@@ -38,10 +39,10 @@ fn a_monitored_page_comes_back_with_everything() {
         let spool = open(root.path(), Durability::Batch);
         let monitors = spool.monitors();
         assert!(monitors.is_empty());
-        assert_eq!(monitors.set(&other).unwrap(), Set::New);
-        assert_eq!(monitors.set(&one).unwrap(), Set::New);
+        assert_eq!(monitors.set(&other).unwrap(), SetOutcome::New);
+        assert_eq!(monitors.set(&one).unwrap(), SetOutcome::New);
         one.schedule = "0 0 1-7 * 1 and".parse().unwrap();
-        assert_eq!(monitors.set(&one).unwrap(), Set::Changed);
+        assert_eq!(monitors.set(&one).unwrap(), SetOutcome::Changed);
         assert_eq!(monitors.get(&key).unwrap().as_ref(), Some(&one));
         assert!(monitors.ran(&key, at(1_800_000_000)).unwrap());
         one.last_run = Some(at(1_800_000_000));
@@ -128,7 +129,7 @@ fn their_number_is_bounded() {
     }
     let error = spool.monitors().set(&monitor(u16::MAX, 0)).unwrap_err();
     assert!(error.is_monitors_full(), "{error}");
-    assert_eq!(spool.monitors().set(&monitor(1, 1)).unwrap(), Set::Changed);
+    assert_eq!(spool.monitors().set(&monitor(1, 1)).unwrap(), SetOutcome::Changed);
     drop(spool);
     assert_eq!(open(root.path(), Durability::None).monitors().len(), MAX_MONITORS);
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use support::sim::{Fault, SimDisk};
 use support::{open, options, store};
-use wwwoffle_spool::{Durability, Error, Reader, Spool, State};
+use wwwoffle_spool::{Durability, Error, ProgramState, Reader, Spool};
 
 fn refused(root: &Path) -> Error {
     Spool::open(root, &options(Durability::Batch)).unwrap_err()
@@ -162,8 +162,8 @@ impl Drop for SmallDisk {
 fn the_state_is_remembered_and_a_damaged_one_told() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
-    assert_eq!(spool.state().unwrap(), (State::default(), None));
-    let mut state = State::default();
+    assert_eq!(spool.state().unwrap(), (ProgramState::default(), None));
+    let mut state = ProgramState::default();
     state.set_mode("autodial").unwrap();
     state.set_value("from-a-newer-program", "kept").unwrap();
     spool.set_state(&state).unwrap();
@@ -176,7 +176,7 @@ fn the_state_is_remembered_and_a_damaged_one_told() {
     assert_eq!(spool.state().unwrap().0.value("from-a-newer-program"), Some("kept"));
     fs::write(root.path().join("state"), "wwwoffle-state 1\nmode = onl").unwrap();
     let (found, damage) = spool.state().unwrap();
-    assert_eq!(found, State::default());
+    assert_eq!(found, ProgramState::default());
     assert!(damage.unwrap().moved_to.unwrap().exists());
-    assert_eq!(spool.state().unwrap(), (State::default(), None));
+    assert_eq!(spool.state().unwrap(), (ProgramState::default(), None));
 }

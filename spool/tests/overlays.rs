@@ -11,7 +11,8 @@ use std::sync::Arc;
 use support::sim::SimDisk;
 use support::{bytes, place, store, store_at};
 use wwwoffle_spool::{
-    Durability, Entry, How, Options, Reader, Sharing, Spool, Timestamp, Update, Versions,
+    CheckOptions, Durability, Entry, Options, Reader, SharingReport, Spool, Timestamp, Update,
+    Versions,
 };
 
 const URL: &str = "http://a/one";
@@ -65,7 +66,7 @@ fn is_replaced(disk: &SimDisk) {
     assert_eq!(overlays(disk), [overlay()]);
 }
 
-fn share(spool: &Spool) -> Sharing {
+fn share(spool: &Spool) -> SharingReport {
     let sharing = spool.share(Some(0), &|| true);
     assert!(sharing.failure.is_none(), "{sharing:?}");
     sharing
@@ -87,7 +88,7 @@ fn has_versions(spool: &Spool, all: &[(&[u8], Option<Timestamp>)]) {
 
 fn is_sound(disk: &SimDisk) {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
-    let sums = reader.check(&How::new(true), &mut |finding| panic!("{finding}"));
+    let sums = reader.check(&CheckOptions::new(true), &mut |finding| panic!("{finding}"));
     assert!(sums.unwrap().is_sound());
 }
 

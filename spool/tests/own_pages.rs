@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use support::sim::{Fault, SimDisk};
 use wwwoffle_spool::fs::Disk;
-use wwwoffle_spool::{Durability, Options, OwnPages, Spool};
+use wwwoffle_spool::{Durability, Options, Spool, UserPages};
 
 #[test]
 fn one_that_cannot_be_read_takes_none_of_the_others_away() {
@@ -46,7 +46,7 @@ fn one_that_cannot_be_read_takes_none_of_the_others_away() {
 fn what_can_be_used_is_read_and_the_rest_is_told() {
     let root = tempfile::tempdir().unwrap();
     let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
-    let OwnPages { pages, not_read } = spool.own_pages().unwrap();
+    let UserPages { pages, not_read } = spool.own_pages().unwrap();
     assert!(pages.is_empty() && not_read.is_empty());
 
     let html = root.path().join("html");
@@ -64,7 +64,7 @@ fn what_can_be_used_is_read_and_the_rest_is_told() {
     }
     std::fs::create_dir(html.join("directory.html")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", html.join("link.html")).unwrap();
-    let OwnPages { pages, not_read } = spool.own_pages().unwrap();
+    let UserPages { pages, not_read } = spool.own_pages().unwrap();
     let names: Vec<_> = pages.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     assert_eq!(names, [("de.toml", "[texts]"), ("queue.html", "<p>")]);
     let mut told: Vec<_> = not_read.iter().map(ToString::to_string).collect();

@@ -18,7 +18,7 @@ use std::ops::Range;
 use support::{entry, head, open, place};
 use wwwoffle_spool::{
     Durability, Lookup, MAX_SEGMENTS, MAX_VALIDATOR, NewSegment, Partial, Place, Reader, Spool,
-    Stored, Timestamp, Verified,
+    StoredEntry, Timestamp, VerifiedReader,
 };
 
 const URL: &str = "http://example.org/film";
@@ -49,7 +49,7 @@ fn keep(spool: &Spool, body: &[u8], range: Range<usize>) {
 }
 
 /// All that is there from an offset on, read in steps of `step`.
-fn read(mut from: Verified, mut offset: u64, step: usize) -> Vec<u8> {
+fn read(mut from: VerifiedReader, mut offset: u64, step: usize) -> Vec<u8> {
     let (mut all, mut piece) = (Vec::new(), vec![0; step]);
     loop {
         match from.read_at(offset, &mut piece).unwrap() {
@@ -97,7 +97,8 @@ fn ranges_are_kept_put_together_and_made_whole() {
         let spool = open(root.path(), durability);
         assert!(partial(&spool).is_complete());
         assert!(matches!(spool.entry(&place(URL)).unwrap(), Lookup::Missing));
-        let Stored { body_len, .. } = spool.complete(&partial(&spool), head(200)).unwrap().unwrap();
+        let StoredEntry { body_len, .. } =
+            spool.complete(&partial(&spool), head(200)).unwrap().unwrap();
         assert_eq!(body_len, 5 << 20);
         let found = spool.entry(&place(URL)).unwrap().found().unwrap();
         assert_eq!((found.status(), support::body(&found)), (200, Some(body.clone())));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use support::place;
 use support::sim::{Fault, SimDisk};
-use wwwoffle_spool::purge::{Found, space};
+use wwwoffle_spool::purge::{SizedEntry, space};
 use wwwoffle_spool::{
     Durability, NewSegment, Options, Place, Reader, Result, Spool, Timestamp, Versions,
 };
@@ -57,7 +57,7 @@ fn all(spool: &Spool) -> BTreeSet<(String, String, Option<String>)> {
     spool.candidates().unwrap().map(|found| name(&found.unwrap())).collect()
 }
 
-fn name(found: &Found) -> (String, String, Option<String>) {
+fn name(found: &SizedEntry) -> (String, String, Option<String>) {
     name_of(&found.summary.place)
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use support::{open, outgoing, place};
 use wwwoffle_spool::{
-    Added, AskedFrom, Durability, MAX_REQUEST_BODY, MAX_SECRETS, Outgoing, Reader, RequestKind,
-    RequestState, Secrets, Spool, Timestamp,
+    AddOutcome, Durability, MAX_REQUEST_BODY, MAX_SECRETS, Outgoing, Reader, RequestKind,
+    RequestState, RequesterLocation, Secrets, Spool, Timestamp,
 };
 
 #[test]
@@ -24,8 +24,8 @@ fn a_request_comes_back_with_everything() {
     {
         let spool = open(root.path(), Durability::Batch);
         let queue = spool.queue();
-        assert_eq!(queue.add(&request).unwrap(), Added::New);
-        assert_eq!(queue.add(&request).unwrap(), Added::Already);
+        assert_eq!(queue.add(&request).unwrap(), AddOutcome::New);
+        assert_eq!(queue.add(&request).unwrap(), AddOutcome::Already);
         assert_eq!(queue.get(&request.place.key()).unwrap().as_ref(), Some(&request));
         request.attempts = 2;
         request.not_before = Some(Timestamp::from_second(1_800_000_000).unwrap());
@@ -48,7 +48,7 @@ fn a_request_comes_back_with_everything() {
 
 #[test]
 fn where_it_was_asked_for_is_written_only_where_its_owner_does_not_tell() {
-    use AskedFrom::{Elsewhere, Here};
+    use RequesterLocation::{Elsewhere, Here};
     let root = tempfile::tempdir().unwrap();
     for (number, (owner, asked_from, field)) in [
         (None, Here, None),
@@ -108,7 +108,7 @@ fn only_what_is_meant_is_taken_off() {
     // As it was asked for anew meanwhile.
     let later = request.queued + Duration::from_secs(1);
     let renewed = Outgoing { queued: later, renew: true, ..request.clone() };
-    assert_eq!(queue.add(&renewed).unwrap(), Added::Stronger);
+    assert_eq!(queue.add(&renewed).unwrap(), AddOutcome::Stronger);
     assert!(!queue.remove_if(&key, |known| known.queued <= request.queued).unwrap());
     assert_eq!(queue.list(), [renewed.summary()]);
     assert!(queue.remove_if(&key, |known| known.queued <= later).unwrap());

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex};
 use support::sim::{Fault, SimDisk};
 use support::{open, options, outgoing, place};
 use wwwoffle_spool::{
-    Added, AskedFrom, Change, Durability, Finished, Lookup, MAX_OPTIONS, Outgoing, RequestKind,
-    RequestState, Result, RunId, Secrets, Spool, Timestamp, Wish,
+    AddOutcome, Change, Durability, FinishOutcome, Lookup, MAX_OPTIONS, Outgoing, RequestKind,
+    RequestState, RequesterLocation, Result, RunId, Secrets, Spool, Timestamp, Wish,
 };
 
 const URL: &str = "http://a/page";
@@ -43,7 +43,10 @@ fn what_a_recursive_fetch_asks_for_comes_back() {
     request.options = Some("a=b; c=\u{e4}\r\n".to_owned());
     request.any_length = true;
     request.state = RequestState::Asking { bytes: Some(1 << 40) };
-    assert_eq!(open(root.path(), Durability::Batch).queue().add(&request).unwrap(), Added::New);
+    assert_eq!(
+        open(root.path(), Durability::Batch).queue().add(&request).unwrap(),
+        AddOutcome::New
+    );
     let spool = open(root.path(), Durability::Batch);
     assert_eq!(spool.queue().get(&request.place.key()).unwrap().as_ref(), Some(&request));
     assert_eq!(spool.queue().list(), [request.summary()]);
@@ -67,28 +70,43 @@ fn of_several_wishes_the_stronger_one_wins() {
         request
     };
     for (number, (known, new, added, want)) in [
-        (make(Page, &[], false), make(Page, &[], false), Added::Already, (Page, vec![], false)),
-        (make(Page, &[], false), make(Part, &[], true), Added::Already, (Page, vec![], false)),
-        (make(Part, &[], true), make(Page, &[], false), Added::Stronger, (Page, vec![], false)),
+        (
+            make(Page, &[], false),
+            make(Page, &[], false),
+            AddOutcome::Already,
+            (Page, vec![], false),
+        ),
+        (make(Page, &[], false), make(Part, &[], true), AddOutcome::Already, (Page, vec![], false)),
+        (
+            make(Part, &[], true),
+            make(Page, &[], false),
+            AddOutcome::Stronger,
+            (Page, vec![], false),
+        ),
         (
             make(Recursive, &[(1, 2)], false),
             make(Recursive, &[(1, 1)], true),
-            Added::Already,
+            AddOutcome::Already,
             (Recursive, vec![wish(1, 2)], false),
         ),
         (
             make(Recursive, &[(1, 2)], true),
             make(Recursive, &[(1, 3), (2, 0)], false),
-            Added::Stronger,
+            AddOutcome::Stronger,
             (Recursive, vec![wish(1, 3), wish(2, 0)], false),
         ),
         (
             make(Monitored, &[], false),
             make(Recursive, &[(1, 3)], false),
-            Added::Stronger,
+            AddOutcome::Stronger,
             (Recursive, vec![wish(1, 3)], false),
         ),
-        (make(Part, &[], true), make(Refresh, &[], false), Added::Stronger, (Part, vec![], false)),
+        (
+            make(Part, &[], true),
+            make(Refresh, &[], false),
+            AddOutcome::Stronger,
+            (Part, vec![], false),
+        ),
     ]
     .into_iter()
     .enumerate()
@@ -113,19 +131,19 @@ fn the_stronger_wish_is_sent_as_whoever_has_it_would() {
     let mut page = outgoing(URL, RequestKind::Page);
     page.head = b"GET /page HTTP/1.1\r\nHost: a\r\nUser-Agent: Firefox\r\n\r\n".to_vec();
     page.secrets = Secrets::Open(b"Cookie: a=b\r\n".to_vec());
-    assert_eq!(queue.add(&page).unwrap(), Added::Stronger);
+    assert_eq!(queue.add(&page).unwrap(), AddOutcome::Stronger);
     let got = queue.get(&page.place.key()).unwrap().unwrap();
     assert_eq!((&got.head, &got.secrets), (&page.head, &page.secrets));
     assert_eq!(got.wishes, [wish(7, 3)]);
     // A form is always one of its own.
     let form = outgoing(URL, RequestKind::Post);
-    assert_eq!(queue.add(&form).unwrap(), Added::Already);
+    assert_eq!(queue.add(&form).unwrap(), AddOutcome::Already);
 }
 
 #[test]
 fn what_comes_from_elsewhere_never_goes_where_only_this_machine_may() {
-    use AskedFrom::{Elsewhere, Here};
     use RequestKind::{Page, Part};
+    use RequesterLocation::{Elsewhere, Here};
     let make = |kind, asked_from, path: &str| {
         let mut request = outgoing(URL, kind);
         request.place = request.place.owned_by("user:ada");
@@ -135,11 +153,11 @@ fn what_comes_from_elsewhere_never_goes_where_only_this_machine_may() {
         request
     };
     for (known, new, added, kind, sent) in [
-        ((Page, Here), (Page, Elsewhere), Added::Already, Page, "/known"),
-        ((Part, Here), (Page, Elsewhere), Added::Stronger, Page, "/known"),
-        ((Page, Elsewhere), (Part, Here), Added::Stronger, Page, "/new"),
-        ((Part, Elsewhere), (Page, Elsewhere), Added::Stronger, Page, "/new"),
-        ((Part, Here), (Page, Here), Added::Stronger, Page, "/new"),
+        ((Page, Here), (Page, Elsewhere), AddOutcome::Already, Page, "/known"),
+        ((Part, Here), (Page, Elsewhere), AddOutcome::Stronger, Page, "/known"),
+        ((Page, Elsewhere), (Part, Here), AddOutcome::Stronger, Page, "/new"),
+        ((Part, Elsewhere), (Page, Elsewhere), AddOutcome::Stronger, Page, "/new"),
+        ((Part, Here), (Page, Here), AddOutcome::Stronger, Page, "/new"),
     ] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), Durability::Batch);
@@ -165,13 +183,13 @@ fn what_is_asked_for_while_a_request_is_on_its_way_is_not_lost() {
     // Whoever fetches writes down what became of it, and takes nothing back.
     let failed = Outgoing { attempts: 1, ..seen.clone() };
     assert!(queue.update(&failed).unwrap());
-    let Finished::Wanted(now) = queue.finish(&seen).unwrap() else { panic!("it is gone") };
+    let FinishOutcome::Wanted(now) = queue.finish(&seen).unwrap() else { panic!("it is gone") };
     assert_eq!((now.attempts, &*now.wishes), (1, &[wish(7, 4)][..]));
-    assert_eq!(queue.finish(&now).unwrap(), Finished::Gone);
+    assert_eq!(queue.finish(&now).unwrap(), FinishOutcome::Gone);
     assert_eq!((queue.len(), queue.get(&seen.place.key()).unwrap()), (0, None));
     assert!(!queue.update(&failed).unwrap());
     // It may come again at once.
-    assert_eq!(queue.add_next(&recursive(2)).unwrap(), Added::New);
+    assert_eq!(queue.add_next(&recursive(2)).unwrap(), AddOutcome::New);
     spool.flush().unwrap();
     drop(spool);
     assert_eq!(open(root.path(), Durability::Batch).queue().list(), [recursive(2).summary()]);

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use support::sim::{Fault, SimDisk};
 use support::{open, options, outgoing, place};
 use wwwoffle_spool::{
-    Added, Durability, Finished, Outgoing, OutgoingSummary, Priority, RequestKind, Result, Spool,
+    AddOutcome, Durability, FinishOutcome, Outgoing, OutgoingSummary, Priority, RequestKind,
+    Result, Spool,
 };
 
 #[test]
@@ -40,11 +41,11 @@ fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
         let failed = Outgoing { attempts: 3, ..seen };
         assert!(queue.update(&failed).unwrap());
         // To ask for it again is no reason to fetch it twice, nor to change what a person has said.
-        assert_eq!(queue.add(&outgoing("http://a/2", Part)).unwrap(), Added::Already);
-        assert_eq!(queue.add(&outgoing("http://a/3", Page)).unwrap(), Added::Already);
+        assert_eq!(queue.add(&outgoing("http://a/2", Part)).unwrap(), AddOutcome::Already);
+        assert_eq!(queue.add(&outgoing("http://a/3", Page)).unwrap(), AddOutcome::Already);
         let part_of_a_first = Outgoing { priority: Priority::First, ..requests[0].clone() };
-        assert_eq!(queue.add(&part_of_a_first).unwrap(), Added::Stronger);
-        assert_eq!(queue.add(&part_of_a_first).unwrap(), Added::Already);
+        assert_eq!(queue.add(&part_of_a_first).unwrap(), AddOutcome::Stronger);
+        assert_eq!(queue.add(&part_of_a_first).unwrap(), AddOutcome::Already);
     }
     let text = |key| {
         let path = root.path().join(format!("outgoing/{key}.warc"));
@@ -63,7 +64,7 @@ fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
         turns.sort();
         assert_eq!(turns.last().map(|turn| turn.key), Some(three));
         let seen = Outgoing { priority: Priority::Usual, ..queue.get(&two).unwrap().unwrap() };
-        assert_eq!(queue.finish(&seen).unwrap(), Finished::Gone, "it is not wanted once more");
+        assert_eq!(queue.finish(&seen).unwrap(), FinishOutcome::Gone, "it is not wanted once more");
         queue.prioritize(&[one], Priority::Usual).unwrap();
     }
     assert!(!text(one).contains("Wwwoffle-Priority"), "as the first versions wrote it");

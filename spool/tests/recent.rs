@@ -15,7 +15,7 @@ use support::full::{self, copy_of};
 use support::sim::{Fault, SimDisk};
 use support::{place, store};
 use wwwoffle_spool::{
-    Durability, Lookup, MAX_DAMAGED_AGE, MAX_PARTIAL_AGE, Options, Spool, State, Update,
+    Durability, Lookup, MAX_DAMAGED_AGE, MAX_PARTIAL_AGE, Options, ProgramState, Spool, Update,
 };
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
@@ -202,7 +202,7 @@ fn a_disk_that_does_not_take_the_list_keeps_nothing_from_being_done() {
 
 #[test]
 fn on_a_full_disk_it_makes_room_for_what_has_to_be_kept() {
-    let mut state = State::default();
+    let mut state = ProgramState::default();
     state.set_mode("offline").unwrap();
     for call in 0.. {
         let disk = SimDisk::new();
@@ -256,5 +256,5 @@ fn what_is_old_of_parts_and_of_what_is_damaged_goes() {
     }
     assert_eq!(spool.trim().unwrap().partial, 1);
     assert!(spool.partial(&place(full::PART)).unwrap().is_none());
-    assert_eq!(spool.trim().unwrap(), wwwoffle_spool::Trimmed::default());
+    assert_eq!(spool.trim().unwrap(), wwwoffle_spool::TrimReport::default());
 }

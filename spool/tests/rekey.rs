@@ -11,9 +11,10 @@ use std::sync::Arc;
 use support::full::{self, CHANGED, LARGE, SMALL, VARIES};
 use support::place;
 use support::sim::{Fault, SimDisk};
-use wwwoffle_spool::fs::{Disk, Opened};
+use wwwoffle_spool::fs::{Disk, OpenedFile};
 use wwwoffle_spool::{
-    Durability, Entry, How, Lookup, Moved, Options, Place, Reader, Result, Spool, Timestamp,
+    CheckOptions, Durability, Entry, Lookup, MoveOutcome, Options, Place, Reader, Result, Spool,
+    Timestamp,
 };
 
 const NEW: &str = "https://other.example/new?a";
@@ -64,20 +65,20 @@ fn all_of_it_comes_along() {
             let (from, to) = (place(url), place(NEW).owned_by("user ada"));
             let before = contents(&spool, &from);
             assert_eq!(before.len(), many, "{url}");
-            assert_eq!(spool.move_to(&from, &to, false).unwrap(), Moved::Yes);
+            assert_eq!(spool.move_to(&from, &to, false).unwrap(), MoveOutcome::Yes);
             assert_eq!(contents(&spool, &to), before, "{url} {durability:?}");
             assert!(spool.entries(&from).unwrap().found.is_empty());
             assert!(spool.versions(&from).unwrap().is_empty());
-            assert_eq!(spool.move_to(&from, &to, false).unwrap(), Moved::Nothing);
+            assert_eq!(spool.move_to(&from, &to, false).unwrap(), MoveOutcome::Nothing);
             // And back, where nothing has its name.
-            assert_eq!(spool.move_to(&to, &from, false).unwrap(), Moved::Yes);
+            assert_eq!(spool.move_to(&to, &from, false).unwrap(), MoveOutcome::Yes);
             assert_eq!(contents(&spool, &from), before, "{url} {durability:?}");
         }
         spool.flush().unwrap();
         drop(spool);
         let sums = Reader::open(root.path())
             .unwrap()
-            .check(&How::new(true), &mut |finding| panic!("{finding}"));
+            .check(&CheckOptions::new(true), &mut |finding| panic!("{finding}"));
         assert!(sums.unwrap().is_sound());
     }
 }
@@ -88,9 +89,9 @@ fn what_is_kept_there_is_replaced_only_if_that_is_said() {
     let (spool, _) = Spool::open(root.path(), &full::options()).unwrap();
     let (from, to) = (place(SMALL), place(LARGE));
     let (old, there) = (contents(&spool, &from), contents(&spool, &to));
-    assert_eq!(spool.move_to(&from, &to, false).unwrap(), Moved::Taken);
+    assert_eq!(spool.move_to(&from, &to, false).unwrap(), MoveOutcome::Taken);
     assert_eq!((contents(&spool, &from), contents(&spool, &to)), (old, there.clone()));
-    assert_eq!(spool.move_to(&from, &to, true).unwrap(), Moved::Yes);
+    assert_eq!(spool.move_to(&from, &to, true).unwrap(), MoveOutcome::Yes);
     let found = spool.entry(&to).unwrap().found().unwrap();
     assert_eq!(support::body(&found).unwrap(), b"small");
     // It is newer than what it has replaced, which is an older version now.
@@ -120,11 +121,11 @@ fn what_comes_there_while_it_is_copied_stays() {
             assert!(bodies.contains(&b"came".to_vec()), "{url} {durability:?} {is_forced}");
             if is_forced {
                 // As an older version.
-                assert_eq!((moved, bodies.len()), (Moved::Yes, 2));
+                assert_eq!((moved, bodies.len()), (MoveOutcome::Yes, 2));
                 let entry = spool.entry(&to).unwrap().found().unwrap();
                 assert_eq!(support::body(&entry).unwrap(), b"small");
             } else {
-                assert_eq!((moved, bodies.len()), (Moved::Taken, 1), "{url} {durability:?}");
+                assert_eq!((moved, bodies.len()), (MoveOutcome::Taken, 1), "{url} {durability:?}");
                 assert_eq!(contents(&spool, &from), before);
             }
         }
@@ -144,7 +145,7 @@ fn versions_lose_nothing_to_another_of_the_same_moment() {
     let mut writer = spool.begin(&to, support::entry(&support::head(200))).unwrap();
     writer.write(b"same moment").unwrap();
     assert!(writer.finish_older(version.stored).unwrap().is_some());
-    assert_eq!(spool.move_to(&from, &to, true).unwrap(), Moved::Yes);
+    assert_eq!(spool.move_to(&from, &to, true).unwrap(), MoveOutcome::Yes);
     let mut bodies: Vec<_> = contents(&spool, &to).into_iter().map(|it| it.1.1.2).collect();
     bodies.sort();
     let want = ["new", "old", "same moment", "there"];
@@ -163,9 +164,9 @@ fn a_damaged_version_is_set_aside_and_the_others_come_along() {
     let is_oldest =
         |path: &&std::path::PathBuf| disk.content(path).unwrap().get(150_000) == Some(&b'a');
     let path = files.iter().find(is_oldest).unwrap();
-    let Opened::File(file, _) = disk.open(path).unwrap() else { panic!() };
+    let OpenedFile::File(file, _) = disk.open(path).unwrap() else { panic!() };
     file.write_all_at(b"x", 150_000).unwrap();
-    assert_eq!(spool.move_to(&from, &to, false).unwrap(), Moved::Yes);
+    assert_eq!(spool.move_to(&from, &to, false).unwrap(), MoveOutcome::Yes);
     let bodies: Vec<_> = contents(&spool, &to).into_iter().map(|it| it.1.1.2[0]).collect();
     assert_eq!(bodies.len(), 2);
     assert!(bodies.contains(&b'b') && bodies.contains(&b'c'));
@@ -204,7 +205,7 @@ fn a_version_that_is_compressed_while_it_is_looked_at_is_not_missing() {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
     assert!(matches!(reader.version(&from, stored).unwrap(), Lookup::Found(_)));
     between(false);
-    assert_eq!(spool.move_to(&from, &to, false).unwrap(), Moved::Yes);
+    assert_eq!(spool.move_to(&from, &to, false).unwrap(), MoveOutcome::Yes);
     let bodies: Vec<_> = contents(&spool, &to).into_iter().map(|it| it.1.1.2[0]).collect();
     assert!(bodies.contains(&b'a') && bodies.contains(&b'b'), "{bodies:?}");
 }
@@ -243,7 +244,7 @@ fn no_crash_loses_what_is_moved() {
             assert!(whole.iter().all(is_there), "{what}: something of {url} is lost");
             assert!(old.iter().chain(&now).all(|one| whole.contains(one)), "{what}: {url}");
             let moved = spool.move_to(&place(url), &new(number), false).unwrap();
-            assert_ne!(moved, Moved::Taken, "{what}: {url} does not go on");
+            assert_ne!(moved, MoveOutcome::Taken, "{what}: {url} does not go on");
             assert_eq!(contents(&spool, &new(number)), *whole, "{what}: {url}");
         }
     };

@@ -14,8 +14,8 @@ use support::sim::SimDisk;
 use support::{bytes, place, store, store_at};
 use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{
-    BroughtBack, Durability, How, Lookup, NewSegment, Options, Place, Reader, Spool, Timestamp,
-    Update, Versions,
+    BringBackReport, CheckOptions, Durability, Lookup, NewSegment, Options, Place, Reader, Spool,
+    Timestamp, Update, Versions,
 };
 
 const ONE: &str = "http://a.example/one";
@@ -34,8 +34,8 @@ fn body(spool: &Spool, place: &Place) -> Option<Vec<u8>> {
     }
 }
 
-fn back(entries: u64, overtaken: u64) -> BroughtBack {
-    BroughtBack { entries, overtaken, ..BroughtBack::default() }
+fn back(entries: u64, overtaken: u64) -> BringBackReport {
+    BringBackReport { entries, overtaken, ..BringBackReport::default() }
 }
 
 /// The files of entries, by their path below the root, with what they hold.
@@ -50,7 +50,7 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 fn sound(root: &Path) {
-    let sums = Reader::open(root).unwrap().check(&How::new(true), &mut |finding| {
+    let sums = Reader::open(root).unwrap().check(&CheckOptions::new(true), &mut |finding| {
         panic!("{finding}");
     });
     assert!(sums.unwrap().is_sound());
@@ -124,7 +124,7 @@ fn what_has_come_meanwhile_stays() {
     }
     store(&spool, ONE, b"newer").unwrap();
     store(&spool, "http://c.example/same", b"first").unwrap();
-    let want = BroughtBack { there: 1, ..back(1, 1) };
+    let want = BringBackReport { there: 1, ..back(1, 1) };
     assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(want));
     spool.flush().unwrap();
     assert_eq!(body(&spool, &place(ONE)).unwrap(), b"newer");
@@ -301,7 +301,7 @@ fn a_check_says_what_does_not_belong_there() {
     std::fs::write(base.join("notes"), "mine").unwrap();
     std::fs::create_dir(root.path().join("removed/mine")).unwrap();
     let mut found = Vec::new();
-    let how = How::new(true);
+    let how = CheckOptions::new(true);
     let options = support::options(Durability::Each);
     Spool::repair(root.path(), &options, &how, &mut |it| found.push(it.to_string())).unwrap();
     found.sort();

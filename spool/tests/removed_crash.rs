@@ -12,7 +12,8 @@ use std::sync::Arc;
 use support::sim::{Fault, SimDisk};
 use support::{bytes, place, store};
 use wwwoffle_spool::{
-    Durability, How, Lookup, Options, Reader, Removal, Spool, Timestamp, Update, Verdict, Versions,
+    CheckOptions, Durability, Lookup, Options, Reader, Removal, Spool, Timestamp, Update, Verdict,
+    Versions,
 };
 
 /// With power cuts tried after each stop: each is another choice of what was lost.
@@ -83,7 +84,7 @@ fn run(disk: &SimDisk, durability: Durability) {
 /// Everything is found, once all that rests was brought back.
 fn check(disk: &SimDisk, durability: Durability, what: &str) {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
-    let sums = reader.check(&How::new(true), &mut |finding| {
+    let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
         // What a crash leaves.
         assert_eq!(finding.verdict, Verdict::Leftover, "{what}: {finding}");
     });
@@ -226,7 +227,7 @@ fn check_twice(disk: &SimDisk, durability: Durability, what: &str) {
     assert_eq!(disk.files(&root().join("removed")).len(), 0, "{what}: something rests");
     drop(spool);
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
-    let sums = reader.check(&How::new(true), &mut |finding| {
+    let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
         assert_eq!(finding.verdict, Verdict::Leftover, "{what}: {finding}");
     });
     assert!(sums.unwrap().is_sound(), "{what}");

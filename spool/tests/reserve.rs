@@ -10,7 +10,9 @@ use std::sync::Arc;
 use support::sim::{Fault, SimDisk};
 use support::{body, options, outgoing, place, store};
 use wwwoffle_spool::fs::Disk;
-use wwwoffle_spool::{Durability, Finding, How, Reader, Recovery, RequestKind, Result, Spool};
+use wwwoffle_spool::{
+    CheckOptions, Durability, Finding, Reader, Recovery, RequestKind, Result, Spool,
+};
 
 const ENTRY: &str = "http://a.example/";
 
@@ -74,7 +76,7 @@ fn assert_sound(disk: &SimDisk) {
     let entry = reader.entry(&place(ENTRY)).unwrap().found().unwrap();
     assert_eq!(body(&entry).as_deref(), Some(&b"entry"[..]));
     let tell = &mut |finding: &Finding| panic!("{finding}");
-    reader.check(&How::new(true), tell).unwrap();
+    reader.check(&CheckOptions::new(true), tell).unwrap();
 }
 
 #[test]

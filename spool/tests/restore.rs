@@ -14,7 +14,9 @@ use std::sync::Arc;
 use support::place;
 use support::sim::{Fault, SimDisk};
 use wwwoffle_spool::fs::Disk;
-use wwwoffle_spool::{Durability, Options, Place, Restored, Result, Spool, Timestamp, Versions};
+use wwwoffle_spool::{
+    Durability, Options, Place, RestoreOutcome, Result, Spool, Timestamp, Versions,
+};
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 const URL: &str = "http://v/page";
@@ -70,7 +72,7 @@ fn what_comes_while_it_is_copied_becomes_a_version() {
         let oldest = times(&spool, &place)[0];
         let (beside, there) = (spool.clone(), place.clone());
         disk.set_meanwhile(move || support::store_at(&beside, &there, b"c").unwrap());
-        assert_eq!(spool.restore(&place, oldest).unwrap(), Restored::Done);
+        assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Done);
         assert_eq!(texts(&spool, &place), "a c", "{durability:?}");
     }
 }
@@ -89,12 +91,12 @@ fn it_changes_places_with_what_is_there() {
                 }
                 spool.flush().unwrap();
                 let oldest = times(&spool, &place)[1];
-                assert_eq!(spool.restore(&place, oldest).unwrap(), Restored::Done);
+                assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Done);
                 assert_eq!(texts(&spool, &place), "a cb", "{durability:?} {size}");
-                assert_eq!(spool.restore(&place, oldest).unwrap(), Restored::Missing);
+                assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Missing);
                 // And back.
                 let newest = times(&spool, &place)[0];
-                assert_eq!(spool.restore(&place, newest).unwrap(), Restored::Done);
+                assert_eq!(spool.restore(&place, newest).unwrap(), RestoreOutcome::Done);
                 assert_eq!(texts(&spool, &place), "c ab");
                 drop(spool);
                 let spool = open(root.path(), durability, 9);
@@ -117,7 +119,7 @@ fn what_was_there_stays_though_no_versions_are_kept() {
         let spool = open(root.path(), Durability::Batch, kept);
         let place = place(URL);
         let stored = times(&spool, &place)[0];
-        assert_eq!(spool.restore(&place, stored).unwrap(), Restored::Done);
+        assert_eq!(spool.restore(&place, stored).unwrap(), RestoreOutcome::Done);
         assert_eq!(texts(&spool, &place), want, "{kept}");
     }
 }
@@ -131,11 +133,11 @@ fn the_same_body_is_nothing_to_restore_and_an_entry_may_be_missing() {
         support::store(&spool, URL, letter.as_bytes()).unwrap();
     }
     let oldest = times(&spool, &place)[1];
-    assert_eq!(spool.restore(&place, oldest).unwrap(), Restored::Same);
+    assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Same);
     assert_eq!(texts(&spool, &place), "a ba");
     // Somebody has deleted the file.
     fs::remove_file(root.path().join(place.relative_path())).unwrap();
-    assert_eq!(spool.restore(&place, oldest).unwrap(), Restored::Done);
+    assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Done);
     assert_eq!(texts(&spool, &place), "a b");
 }
 
@@ -158,7 +160,7 @@ fn a_damaged_version_is_set_aside_and_never_restored() {
         let at = bytes.windows(4).rposition(|window| window == b"aaaa").unwrap();
         bytes[at] = b'x';
         fs::write(path, bytes).unwrap();
-        assert_eq!(spool.restore(&place, stored).unwrap(), Restored::Missing);
+        assert_eq!(spool.restore(&place, stored).unwrap(), RestoreOutcome::Missing);
         assert_eq!(texts(&spool, &place), "b ");
         assert_eq!(support::files(&root.path().join("damaged")).len(), 2);
         assert!(support::files(&root.path().join("tmp")).is_empty());
@@ -205,7 +207,7 @@ fn run(disk: &SimDisk, durability: Durability) -> [bool; 2] {
     places().map(|place| {
         let Ok(versions) = spool.versions(&place) else { return false };
         let Some(version) = versions.first() else { return false };
-        matches!(spool.restore(&place, version.stored), Ok(Restored::Done))
+        matches!(spool.restore(&place, version.stored), Ok(RestoreOutcome::Done))
     })
 }
 

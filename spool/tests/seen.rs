@@ -10,13 +10,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use support::{bytes, entry, files, head, open, place, store, store_at};
-use wwwoffle_spool::{Durability, Entries, Key, Place, Seen, Spool, Timestamp, Update, Watcher};
+use wwwoffle_spool::{
+    Durability, Entries, Key, LookupTrace, Place, Spool, Timestamp, Update, Watcher,
+};
 
 const URL: &str = "http://h.example/";
 const LARGE: usize = 200 << 10;
 
 /// Looks until nothing has been changed for long enough.
-fn seen(spool: &Spool, place: &Place) -> (Entries, Seen) {
+fn seen(spool: &Spool, place: &Place) -> (Entries, LookupTrace) {
     loop {
         let (entries, seen) = spool.entries_seen(place).unwrap();
         if let Some(seen) = seen {

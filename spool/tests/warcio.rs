@@ -18,7 +18,7 @@ use std::process::Command;
 
 use support::{entry, head, open, outgoing, place};
 use wwwoffle_spool::{
-    Durability, NewEntry, NewSegment, RequestKind, RequestState, Rewritten, Secrets, Spool,
+    Durability, NewEntry, NewSegment, RequestKind, RequestState, RewriteOutcome, Secrets, Spool,
     Timestamp, Update,
 };
 
@@ -89,7 +89,7 @@ fn write_compressed(spool: &Spool) {
         writer.write(&b"some words of a page, and some more\n".repeat(len / 36)).unwrap();
         writer.finish(Some(b"X-Sum: 1\r\n")).unwrap();
         let done = spool.compress(&place).unwrap();
-        assert!(matches!(done, Rewritten::Done { .. }), "{done:?}");
+        assert!(matches!(done, RewriteOutcome::Done { .. }), "{done:?}");
     }
 }
 

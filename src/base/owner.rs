@@ -21,7 +21,7 @@ use std::sync::Arc;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, SET_COOKIE};
 use sha2::{Digest, Sha256};
-use wwwoffle_spool::{AskedFrom, Outgoing, Place};
+use wwwoffle_spool::{Outgoing, Place, RequesterLocation};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::base::basic::Login;
@@ -90,14 +90,14 @@ pub struct Requester {
     /// Whose the request is.
     pub owner: Owner,
     /// Where it is asked for, which decides what may be reached for it.
-    pub asked_from: AskedFrom,
+    pub asked_from: RequesterLocation,
 }
 
 impl Requester {
     /// Whoever sits at this machine.
     #[must_use]
     pub fn local() -> Self {
-        Self { owner: Owner::Local, asked_from: AskedFrom::Here }
+        Self { owner: Owner::Local, asked_from: RequesterLocation::Here }
     }
 
     /// Who has asked for a queued request; `None` where that is somebody whom this version does not know.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use rustix::fs::{Access, FileType, Mode};
-use wwwoffle_spool::fs::{Disk, Opened, SystemDisk};
+use wwwoffle_spool::fs::{Disk, OpenedFile, SystemDisk};
 
 /// The longest such file that is read, in bytes; what is beyond is not looked at.
 pub const MAX_FILE: u64 = 1024 * 1024;
@@ -26,8 +26,8 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 /// Those of [`read`].
 pub fn read_at_most(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let (file, length) = match SystemDisk.open(path) {
-        Ok(Opened::File(file, length)) => (file, length),
-        Ok(Opened::NotAFile) => return Err(io::Error::other("it is not a plain file")),
+        Ok(OpenedFile::File(file, length)) => (file, length),
+        Ok(OpenedFile::NotAFile) => return Err(io::Error::other("it is not a plain file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
-use wwwoffle_spool::{Finding, How, Reader, Spool, Sums, Verdict};
+use wwwoffle_spool::{CheckOptions, CheckTotals, Finding, Reader, Spool, Verdict};
 
 use super::args::Fsck;
 use super::failure::Failure;
@@ -52,7 +52,7 @@ pub(super) fn run(
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let how = How::new(typed.deep).with_known(wwwoffle_index::FILE);
+    let how = CheckOptions::new(typed.deep).with_known(wwwoffle_index::FILE);
     let out = &mut *terminal.stdout;
     let mut written = Ok(());
     let mut tell = |finding: &Finding| {
@@ -93,10 +93,10 @@ pub(super) fn run(
 }
 
 fn repair(
-    how: &How,
+    how: &CheckOptions,
     settings: &Settings<'_>,
     tell: &mut dyn FnMut(&Finding),
-) -> Result<Sums, Failure> {
+) -> Result<CheckTotals, Failure> {
     let root = settings.spool()?;
     let options = super::offline::options(settings)?;
     super::offline::become_owner(&root, settings)?;
@@ -123,7 +123,7 @@ fn print(finding: &Finding, json: bool, out: &mut dyn Write) -> Result<(), Failu
 }
 
 fn print_sums(
-    sums: &Sums,
+    sums: &CheckTotals,
     index: Option<Told>,
     typed: &Fsck,
     out: &mut dyn Write,
@@ -172,7 +172,7 @@ fn files(count: u64) -> String {
     if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
-fn last(sums: &Sums, index: Option<Told>) -> Last {
+fn last(sums: &CheckTotals, index: Option<Told>) -> Last {
     Last {
         sound: sums.sound,
         can_be_repaired: sums.mendable,

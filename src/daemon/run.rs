@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
 use wwwoffle_config::Startup;
-use wwwoffle_spool::{OwnPages, Recovery, Spool, Versions};
+use wwwoffle_spool::{Recovery, Spool, UserPages, Versions};
 
 use super::identity::{BadIdentity, Identity};
 use super::tending;
@@ -179,10 +179,10 @@ fn say_recovered(recovery: &Recovery) {
 }
 
 /// The user's own templates and texts. If they cannot be read, the built-in pages are used.
-fn own_templates(store: &Store) -> OwnPages {
+fn own_templates(store: &Store) -> UserPages {
     store.spool().own_pages().unwrap_or_else(|error| {
         warn!(error = error_chain(&error), "the pages of your own cannot be read");
-        OwnPages::default()
+        UserPages::default()
     })
 }
 

@@ -103,7 +103,7 @@ async fn trim(context: &Arc<StorageContext>) {
             return;
         }
     };
-    let wwwoffle_spool::Trimmed { partial, damaged, bytes, damaged_over } = trimmed;
+    let wwwoffle_spool::TrimReport { partial, damaged, bytes, damaged_over } = trimmed;
     if partial + damaged > 0 {
         info!(partial, damaged, bytes, "parts, and what was set aside, were too many or too old");
     }

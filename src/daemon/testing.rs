@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use wwwoffle_config::Config;
-use wwwoffle_spool::{Options, OwnPages, Spool};
+use wwwoffle_spool::{Options, Spool, UserPages};
 
 use super::{Daemon, Parts};
 use crate::base::clock;
@@ -29,7 +29,7 @@ impl TestDaemon {
             authority: Authority::make("m", clock::now()).unwrap(),
             mode: mode.into(),
             listening: vec!["127.0.0.1:8080".parse().unwrap()],
-            templates: OwnPages::default(),
+            templates: UserPages::default(),
         };
         Self(Daemon::build(parts).unwrap())
     }

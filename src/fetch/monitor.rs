@@ -12,7 +12,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 use tracing::{debug, warn};
-use wwwoffle_spool::{Error, Monitor, MonitorSummary, Outgoing, Place, RequestKind, Schedule, Set};
+use wwwoffle_spool::{
+    Error, Monitor, MonitorSummary, Outgoing, Place, RequestKind, Schedule, SetOutcome,
+};
 use wwwoffle_url::Key;
 
 use crate::api::aim::{Aim, MAX_DEPTH, PartClass};
@@ -172,7 +174,7 @@ pub async fn set(
     context: &Arc<FetchContext>,
     requester: &Requester,
     wish: Wish,
-) -> Result<(MonitorSummary, Set), WantError> {
+) -> Result<(MonitorSummary, SetOutcome), WantError> {
     let mut request = fetch::request(context, requester, &wish.url, RequestKind::Monitored)?;
     request.options = wish.aim.and_then(|aim| serde_json::to_string(&aim).ok());
     let versions = wish.versions.min(MAX_VERSIONS);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use tracing::{debug, warn};
-use wwwoffle_spool::{Error, Finished, Outgoing, RequestKind, RequestState};
+use wwwoffle_spool::{Error, FinishOutcome, Outgoing, RequestKind, RequestState};
 use wwwoffle_url::Key;
 
 use super::attempt::attempt;
@@ -108,7 +108,7 @@ async fn finish(
     led.events.into_iter().for_each(|event| context.fetcher.tell(event));
     let finished = context.storage.store.finish_queued(outgoing.clone()).await?;
     // A request that was repeated is judged again, and may need no request to the origin.
-    Ok(matches!(finished, Finished::Gone))
+    Ok(matches!(finished, FinishOutcome::Gone))
 }
 
 /// Queues the requests that follow, and reports those that cannot be fetched to their runs.

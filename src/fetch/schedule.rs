@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use wwwoffle_spool::{OutgoingSummary, RequestKind, RequestState, Turn};
+use wwwoffle_spool::{OutgoingSummary, QueuePosition, RequestKind, RequestState};
 use wwwoffle_url::Key;
 
 /// How much at once.
@@ -30,7 +30,7 @@ pub(super) struct Schedule {
     requests: HashMap<Key, Request>,
     hosts: HashMap<Arc<str>, Host>,
     /// The first of each host that may be asked now.
-    ready: BTreeSet<(Turn, Arc<str>)>,
+    ready: BTreeSet<(QueuePosition, Arc<str>)>,
     /// When to look at which host again.
     alarms: BTreeSet<(Timestamp, Arc<str>)>,
     /// Requests that were put off for a reason that the configuration may take away.
@@ -55,7 +55,7 @@ pub(super) struct Rests {
 #[derive(Debug)]
 struct Request {
     host: Arc<str>,
-    turn: Turn,
+    turn: QueuePosition,
     not_before: Option<Timestamp>,
     /// It is on the queue, and waits there.
     waits: bool,
@@ -67,8 +67,8 @@ struct Request {
 #[derive(Debug, Default)]
 struct Host {
     /// Requests that somebody waits for, and those that nobody does.
-    due: BTreeSet<Turn>,
-    polite: BTreeSet<Turn>,
+    due: BTreeSet<QueuePosition>,
+    polite: BTreeSet<QueuePosition>,
     later: BTreeSet<(Timestamp, Key)>,
     active: usize,
     /// Its origin wants to be left alone until then.
@@ -78,7 +78,7 @@ struct Host {
     /// Such requests keep at least this distance, whatever the configuration says.
     distance: Duration,
     /// What stands of it in `ready`, and in `alarms`.
-    ready: Option<Turn>,
+    ready: Option<QueuePosition>,
     alarm: Option<Timestamp>,
 }
 
@@ -366,19 +366,19 @@ impl Schedule {
 
 impl Host {
     /// The line that a request with this turn stands in.
-    fn line(&mut self, turn: Turn) -> &mut BTreeSet<Turn> {
+    fn line(&mut self, turn: QueuePosition) -> &mut BTreeSet<QueuePosition> {
         if is_polite(turn) { &mut self.polite } else { &mut self.due }
     }
 
     /// Which one goes first. Others do not stand behind one that keeps its distance.
-    fn first(&self) -> Option<Turn> {
+    fn first(&self) -> Option<QueuePosition> {
         let polite = self.polite.first().filter(|_| self.polite_from.is_none());
         self.due.first().into_iter().chain(polite).min().copied()
     }
 }
 
 /// Whether nobody waits for it, whatever its priority is: it is the host that it is polite to.
-fn is_polite(turn: Turn) -> bool {
+fn is_polite(turn: QueuePosition) -> bool {
     turn.rank >= RequestKind::Recursive.rank()
 }
 

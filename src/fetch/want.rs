@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::header::{ACCEPT, HeaderValue, USER_AGENT};
 use hyper::{HeaderMap, Method, Request};
-use wwwoffle_spool::{Added, Error, Outgoing, Place, RequestKind, RequestState, Secrets};
+use wwwoffle_spool::{AddOutcome, Error, Outgoing, Place, RequestKind, RequestState, Secrets};
 
 use super::redirect::MAX_HOPS;
 use crate::base::clock;
@@ -98,7 +98,7 @@ pub async fn want(
 /// tried; but only a person says that something very long may come, a schedule does not.
 pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<(), Error> {
     let (key, is_by_person) = (outgoing.place.key(), outgoing.kind != RequestKind::Monitored);
-    if context.storage.store.enqueue(outgoing).await? == Added::New {
+    if context.storage.store.enqueue(outgoing).await? == AddOutcome::New {
         return Ok(());
     }
     let Some(known) = context.storage.store.queued(key).await? else { return Ok(()) };

@@ -14,7 +14,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
 use jiff::Timestamp;
 use wwwoffle_config::{Config, UrlParts};
-use wwwoffle_spool::AskedFrom;
+use wwwoffle_spool::RequesterLocation;
 use wwwoffle_url::CanonicalUrl;
 
 use super::audience::Audience;
@@ -285,10 +285,10 @@ impl ProxyRequest {
     /// The machine of the client, which is recorded with a queued request. If it is not known, it
     /// is derived from the owner.
     #[must_use]
-    pub fn asked_from(&self) -> AskedFrom {
+    pub fn asked_from(&self) -> RequesterLocation {
         match self.resource.origin.reach {
-            Reach::All => AskedFrom::Here,
-            Reach::Outward => AskedFrom::of_owner(&self.places.queued),
+            Reach::All => RequesterLocation::Here,
+            Reach::Outward => RequesterLocation::of_owner(&self.places.queued),
         }
     }
 

@@ -8,7 +8,7 @@ use hyper::header::{
 use hyper::{Method, Request, Response};
 use jiff::Timestamp;
 use tracing::debug;
-use wwwoffle_spool::{Added, Error as SpoolError, Outgoing, RequestKind, Secrets};
+use wwwoffle_spool::{AddOutcome, Error as SpoolError, Outgoing, RequestKind, Secrets};
 
 use super::ask::ProxyRequest;
 use super::body::Body;
@@ -51,7 +51,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
         let (url, fetch_token) = offered(context, ask);
         let shell = context.pages.shell(&ask.reader());
         let queue = context.storage.store.spool().queue();
-        let waiting = queue.summary(&key).filter(|_| added == Added::Already);
+        let waiting = queue.summary(&key).filter(|_| added == AddOutcome::Already);
         let known = waiting.as_ref().map(|waiting| Priority::from(waiting.priority));
         let priority = known.unwrap_or_default();
         let key = key.to_string();
@@ -83,7 +83,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
 }
 
 /// Adds a request to the queue. If the link is up by now, the request is sent at once.
-async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<Added, SpoolError> {
+async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<AddOutcome, SpoolError> {
     let added = context.storage.store.enqueue(outgoing).await;
     context.worker.nudge();
     added

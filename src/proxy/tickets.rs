@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use wwwoffle_spool::{Added, Error, Outgoing, Spool};
+use wwwoffle_spool::{AddOutcome, Error, Outgoing, Spool};
 
 use crate::base::clock;
 use crate::base::owner::Owner;
@@ -117,7 +117,10 @@ impl<T> Tickets<T> {
 
 /// Puts the form of a ticket on the queue. Returns `None` if there is no such ticket. If the queue
 /// or the disk fails, the form can be confirmed again.
-pub(crate) async fn queue(context: &Arc<ProxyContext>, name: &str) -> Result<Option<Added>, Error> {
+pub(crate) async fn queue(
+    context: &Arc<ProxyContext>,
+    name: &str,
+) -> Result<Option<AddOutcome>, Error> {
     let (own, name) = (Arc::clone(context), name.to_owned());
     // A single call, which completes even if its caller has left.
     let call = move |spool: &Spool| {

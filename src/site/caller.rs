@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN, REFERER};
 use hyper::{Request, Response, StatusCode};
-use wwwoffle_spool::{AskedFrom, Error as SpoolError, Place};
+use wwwoffle_spool::{Error as SpoolError, Place, RequesterLocation};
 use wwwoffle_url::CanonicalUrl;
 
 use super::info::REQUEST;
@@ -48,7 +48,7 @@ pub(super) struct Caller {
     /// Who they are: they see what is kept for them, besides what is everyone's.
     pub(super) owner: Owner,
     /// Where they sit.
-    asked_from: AskedFrom,
+    asked_from: RequesterLocation,
     over: Over,
     host_is_ours: bool,
     fetch_site: Option<String>,
@@ -162,7 +162,7 @@ impl Caller {
             shell,
             permission: Permission::Administer,
             owner: Owner::Local,
-            asked_from: AskedFrom::Here,
+            asked_from: RequesterLocation::Here,
             over,
             host_is_ours: true,
             fetch_site: None,
@@ -177,8 +177,8 @@ impl Caller {
     /// How far what they ask for may go.
     pub(super) fn reaches(&self) -> upstream::Reach {
         match self.asked_from {
-            AskedFrom::Here => upstream::Reach::All,
-            AskedFrom::Elsewhere => upstream::Reach::Outward,
+            RequesterLocation::Here => upstream::Reach::All,
+            RequesterLocation::Elsewhere => upstream::Reach::Outward,
         }
     }
 
@@ -201,7 +201,7 @@ impl Caller {
 
     /// Whether they connect from this machine.
     pub(super) fn is_here(&self) -> bool {
-        self.asked_from == AskedFrom::Here
+        self.asked_from == RequesterLocation::Here
     }
 
     /// Why they may not do what needs `needed`, if they may not.

@@ -18,7 +18,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use tokio::sync::mpsc;
 use wwwoffle_archive::{ExportOptions, to_wacz, to_warc};
 use wwwoffle_index::{Error as IndexError, SubResources};
-use wwwoffle_spool::fs::{Disk, DiskFile, Opened, SystemDisk};
+use wwwoffle_spool::fs::{Disk, DiskFile, OpenedFile, SystemDisk};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{BATCH_INTERVAL, Error, Key, Place, Reader, Spool};
 use wwwoffle_url::CanonicalUrl;
@@ -267,8 +267,8 @@ fn in_file(
     let opened = SystemDisk.open(&path);
     let removed = SystemDisk.remove_file(&path);
     match opened.and_then(|opened| removed.map(|()| opened)) {
-        Ok(Opened::File(file, length)) => Ok((file, length)),
-        Ok(Opened::NotAFile) => {
+        Ok(OpenedFile::File(file, length)) => Ok((file, length)),
+        Ok(OpenedFile::NotAFile) => {
             Err(NotDone::Export("it is not the file that was written".to_owned()))
         }
         Err(error) => Err(NotDone::Export(error.to_string())),

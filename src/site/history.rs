@@ -8,7 +8,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Response, StatusCode};
 use jiff::Timestamp;
-use wwwoffle_spool::Restored;
+use wwwoffle_spool::RestoreOutcome;
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
@@ -248,9 +248,9 @@ pub(super) async fn restore(
     let place = found.ok_or(NotDone::Missing)?.current.entry.place().clone();
     let restored = context.storage.store.run(move |spool| spool.restore(&place, stored)).await;
     match restored.map_err(NoInfo::from)? {
-        Restored::Done | Restored::Same => Ok(()),
-        Restored::Missing => Err(NotDone::Missing),
-        Restored::Overtaken => Err(NotDone::Overtaken),
+        RestoreOutcome::Done | RestoreOutcome::Same => Ok(()),
+        RestoreOutcome::Missing => Err(NotDone::Missing),
+        RestoreOutcome::Overtaken => Err(NotDone::Overtaken),
     }
 }
 

@@ -18,7 +18,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Response, StatusCode};
 use wwwoffle_config::Config;
-use wwwoffle_spool::fs::{Beneath, DiskFile, Stamp};
+use wwwoffle_spool::fs::{DiskFile, PathTarget, Stamp};
 use wwwoffle_spool::{Error, Spool};
 use wwwoffle_url::url_decode_form_args;
 
@@ -101,13 +101,13 @@ fn find(spool: &Spool, names: &[Vec<u8>]) -> Result<Found, Error> {
     let given = names.len() - usize::from(is_directory);
     let path = names.iter().take(given).map(|name| OsStr::from_bytes(name)).chain(index);
     Ok(match spool.local(path)? {
-        Beneath::File(file, length, stamp) => {
+        PathTarget::File(file, length, stamp) => {
             let last = names.last().filter(|last| !last.is_empty());
             let name = last.map_or_else(|| INDEX.into(), |last| String::from_utf8_lossy(last));
             Found::File { file, length, stamp, name: name.into_owned() }
         }
-        Beneath::Directory if !is_directory => Found::Directory,
-        Beneath::Directory | Beneath::Nothing => Found::Nothing,
+        PathTarget::Directory if !is_directory => Found::Directory,
+        PathTarget::Directory | PathTarget::Nothing => Found::Nothing,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use hyper::{HeaderMap, Response};
 use jiff::tz::TimeZone;
-use wwwoffle_spool::{BadSchedule, MonitorSummary, Schedule};
+use wwwoffle_spool::{MonitorSummary, ParseScheduleError, Schedule};
 use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args, url_encode_form_args};
 
 use super::caller::Caller;
@@ -189,7 +189,7 @@ fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
             let text = say("This takes five fields with blanks between them, such as {example}.");
             vec![FormFault::new("cron", text.with("example", "30 6 * * 1-5"))]
         };
-        return line.parse().map_err(|_: BadSchedule| fault());
+        return line.parse().map_err(|_: ParseScheduleError| fault());
     }
     let checked = |name: &str, numbers: std::ops::RangeInclusive<u8>| {
         let is_checked = |number: &u8| form.value(&format!("{name}{number}")).is_some();

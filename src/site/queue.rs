@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use hyper::{HeaderMap, Response};
 use jiff::Timestamp;
-use wwwoffle_spool::{Error, OutgoingSummary, Priority, Turn};
+use wwwoffle_spool::{Error, OutgoingSummary, Priority, QueuePosition};
 use wwwoffle_url::{CanonicalUrl, Key, ParseError};
 
 use super::caller::Caller;
@@ -41,7 +41,7 @@ pub(super) enum Chosen {
 pub(super) struct Stand {
     among: Among,
     /// Its place among those.
-    pub(super) turn: Turn,
+    pub(super) turn: QueuePosition,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! What was deleted on a page: it rests for a while, and its person can have it back.
 
 use hyper::{HeaderMap, Response};
-use wwwoffle_spool::{BroughtBack, Error, Place, Removal, Resting, Spool};
+use wwwoffle_spool::{BringBackReport, Error, Place, Removal, RemovalSummary, Spool};
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
@@ -41,7 +41,7 @@ pub(super) fn begin(caller: &Caller) -> Removal {
 }
 
 /// What the caller can have back, the last first. That it cannot be told is no reason not to show a page.
-pub(super) async fn resting(caller: &Caller) -> Vec<Resting> {
+pub(super) async fn resting(caller: &Caller) -> Vec<RemovalSummary> {
     let who = caller.owner.to_string();
     let resting = caller.context.storage.store.run(move |spool| spool.resting(&who)).await;
     resting.unwrap_or_else(|error| {
@@ -64,7 +64,7 @@ pub(super) async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Respon
             spool.bring_back(&removal, &mut |place| index.used(place, removal.at()))
         };
         let brought = caller.context.storage.store.run(brought).await?.unwrap_or_default();
-        let BroughtBack { entries, overtaken, there, left } = brought;
+        let BringBackReport { entries, overtaken, there, left } = brought;
         told = Back { entries, overtaken, there, left };
         lists::level(&caller.context.storage).await;
     }

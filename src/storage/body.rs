@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use hyper::HeaderMap;
 use hyper::body::Frame;
 use tokio::task::spawn_blocking;
-use wwwoffle_spool::{Body as KeptBody, BodyFile, Partial, Verified, Verifier};
+use wwwoffle_spool::{Body as KeptBody, BodyFile, Partial, VerifiedReader, Verifier};
 
 use super::buffers::{Buffer, Buffers};
 use super::store::{Kept, Store};
@@ -126,7 +126,7 @@ pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
 struct RangeReading {
     store: Store,
     of: RangeOf,
-    from: Verified,
+    from: VerifiedReader,
     /// What is left of it.
     range: Range<u64>,
 }

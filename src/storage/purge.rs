@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use tracing::info;
 use wwwoffle_config::Config;
 use wwwoffle_index::Index;
-use wwwoffle_spool::purge::plan::{Because, Fate, Limits, Plan, Planner, Sum, Why};
+use wwwoffle_spool::purge::plan::{Fate, KeepReason, Limits, Plan, Planner, PurgeReason, Sum};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{Error, Spool, Uses};
 use wwwoffle_url::LocalHost;
@@ -285,23 +285,23 @@ fn report(
     report
 }
 
-fn name_of(why: Why) -> &'static str {
+fn name_of(why: PurgeReason) -> &'static str {
     match why {
-        Why::Old => "old",
-        Why::Room => "room",
-        Why::NeverGot => "dont-get",
-        Why::NeverKept => "dont-cache",
+        PurgeReason::Old => "old",
+        PurgeReason::Room => "room",
+        PurgeReason::NeverGot => "dont-get",
+        PurgeReason::NeverKept => "dont-cache",
     }
 }
 
-fn name_of_stay(because: Because) -> &'static str {
+fn name_of_stay(because: KeepReason) -> &'static str {
     match because {
-        Because::Young => "young",
-        Because::Recent => "recent",
-        Because::NoAge => "no-age",
-        Because::Pinned => "pinned",
-        Because::Needed => "needed",
-        Because::PerhapsNeeded => "perhaps-needed",
+        KeepReason::Young => "young",
+        KeepReason::Recent => "recent",
+        KeepReason::NoAge => "no-age",
+        KeepReason::Pinned => "pinned",
+        KeepReason::Needed => "needed",
+        KeepReason::PerhapsNeeded => "perhaps-needed",
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use wwwoffle_spool::fs::{Disk, DiskFile, Lock, Names, Opened, SystemDisk};
+use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, SystemDisk};
 use wwwoffle_spool::{Durability, NewEntry, Options, Place, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -17,7 +17,7 @@ impl Disk for Then {
         SystemDisk.create_dir(path)
     }
 
-    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+    fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
         SystemDisk.read_dir(path)
     }
 
@@ -25,7 +25,7 @@ impl Disk for Then {
         SystemDisk.create(path)
     }
 
-    fn open(&self, path: &Path) -> io::Result<Opened> {
+    fn open(&self, path: &Path) -> io::Result<OpenedFile> {
         SystemDisk.open(path)
     }
 

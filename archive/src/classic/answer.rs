@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use wwwoffle_url::CanonicalUrl;
 
 use crate::expand;
-use crate::files::OpenedFile;
+use crate::files::SourceFile;
 use crate::head::{self, ResponseHead};
 use crate::item::{Body, Exchange};
 use crate::refusal::{ReadFault, classify_error};
@@ -19,7 +19,7 @@ use crate::refusal::{ReadFault, classify_error};
 const COMPRESSED: &str = "wwwoffle-compressed";
 
 /// Parses the head and prepares the body.
-pub(super) fn read(url: CanonicalUrl, file: &OpenedFile) -> Result<Exchange<'static>, ReadFault> {
+pub(super) fn read(url: CanonicalUrl, file: &SourceFile) -> Result<Exchange<'static>, ReadFault> {
     let mut input = file.reader.buffered();
     let bytes = head::read(&mut input).map_err(classify_error)?;
     let mut head = ResponseHead::parse(&bytes).map_err(ReadFault::Archive)?;

@@ -10,7 +10,7 @@ use wwwoffle_spool::MAX_REQUEST_BODY;
 use wwwoffle_url::{CanonicalUrl, LocalHost, split_form_args, url_decode_form_args};
 
 use super::{mask, refuse};
-use crate::files::{FileReader, OpenedFile};
+use crate::files::{FileReader, SourceFile};
 use crate::head::{self, RequestHead};
 use crate::item::{ItemContent, QueuedRequest, url};
 use crate::refusal::{ReadFault, Reason, classify_error};
@@ -28,7 +28,7 @@ const FOR_PROXY: [&str; 4] = ["host", "cookie", "authorization", "referer"];
 pub(super) fn read(
     text: &str,
     local: &LocalHost,
-    file: &OpenedFile,
+    file: &SourceFile,
     mask: Option<FileReader>,
 ) -> Result<ItemContent<'static>, ReadFault> {
     let mut input = file.reader.buffered();

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
-use wwwoffle_spool::{Entry, NewEntry, Over, Place, Verified, Writer};
+use wwwoffle_spool::{Entry, NewEntry, Place, ReplaceOutcome, VerifiedReader, Writer};
 use wwwoffle_url::CanonicalUrl;
 
 use super::own::stored_response;
@@ -223,8 +223,8 @@ impl Import<'_> {
             };
             writer.set_stored(come.new.when, kept.as_ref());
             match writer.finish_over(kept.as_ref())? {
-                Over::Stored(_) => return self.after_stored(come).map(Ok),
-                Over::Overtaken(writer) => sink = Sink::Spool(writer),
+                ReplaceOutcome::Stored(_) => return self.after_stored(come).map(Ok),
+                ReplaceOutcome::Overtaken(writer) => sink = Sink::Spool(writer),
             }
         }
         // A place that changes so often has a newer response.
@@ -318,7 +318,7 @@ impl Import<'_> {
 
 /// Reads a stored body sequentially.
 pub(crate) struct EntryBody {
-    body: Verified,
+    body: VerifiedReader,
     offset: u64,
 }
 

@@ -5,7 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use wwwoffle_spool::{
-    Added, AskedFrom, Finished, Monitor, Outgoing, Place, RequestKind, Schedule, Secrets, Set,
+    AddOutcome, FinishOutcome, Monitor, Outgoing, Place, RequestKind, RequesterLocation, Schedule,
+    Secrets, SetOutcome,
 };
 use wwwoffle_url::CanonicalUrl;
 
@@ -27,8 +28,8 @@ impl Import<'_> {
             return Ok(Ok(()));
         }
         match self.spool.queue().add(&outgoing) {
-            Ok(Added::New | Added::Stronger) => self.report.queued += 1,
-            Ok(Added::Already) => self.report.same += 1,
+            Ok(AddOutcome::New | AddOutcome::Stronger) => self.report.queued += 1,
+            Ok(AddOutcome::Already) => self.report.same += 1,
             Err(error) if error.is_invalid() || error.is_too_large() || error.is_queue_full() => {
                 return Ok(Err(error.to_string().into()));
             }
@@ -62,7 +63,7 @@ impl Import<'_> {
         // It was fetched at that time.
         let monitor = Monitor { last_run: Some(request.queued), request, schedule, versions: 0 };
         match monitors.set(&monitor) {
-            Ok(Set::New | Set::Changed) => self.report.monitored += 1,
+            Ok(SetOutcome::New | SetOutcome::Changed) => self.report.monitored += 1,
             Err(error)
                 if error.is_invalid() || error.is_too_large() || error.is_monitors_full() =>
             {
@@ -90,7 +91,8 @@ impl Import<'_> {
             Outgoing::new(Place::of(&key), head.bytes(), kind, when.min(self.options.now));
         request.body = body;
         request.page = page.filter(|page| CanonicalUrl::parse(page, &self.options.local).is_ok());
-        request.asked_from = if is_own { AskedFrom::Here } else { AskedFrom::Elsewhere };
+        request.asked_from =
+            if is_own { RequesterLocation::Here } else { RequesterLocation::Elsewhere };
         let options = recursion.map(|arguments| self.placing.recursion(&arguments)).transpose();
         request.options = options?;
         if !secrets.is_empty() {
@@ -110,7 +112,7 @@ impl Import<'_> {
         }
         let Some(request) = queue.get(&key)? else { return Ok(()) };
         // A request with a cookie or password would have had another response.
-        if request.secrets == Secrets::None && queue.finish(&request)? == Finished::Gone {
+        if request.secrets == Secrets::None && queue.finish(&request)? == FinishOutcome::Gone {
             self.report.answered += 1;
         }
         Ok(())

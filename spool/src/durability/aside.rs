@@ -1,4 +1,4 @@
-//! The directory `damaged/`: what was found damaged or foreign, with a note beside it that says why.
+//! The directory `damaged/`: damaged and foreign files, each with a note that gives the reason.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +8,17 @@ use crate::entry::read::Content;
 use crate::entry::summary::beginning;
 use crate::error::{Damage, Error};
 
-/// What the names of the notes end with.
+/// The ending of the notes.
 pub(crate) const NOTE: &str = ".reason";
 
-/// More bytes than this of a name are not taken over: with the time before them and the end of the note's
-/// name behind they have to be a name still, of at most 255.
+/// The longest part of a name that is kept, in bytes: with the time before it and the ending of the
+/// note behind it, the new name must not exceed 255.
 const MAX_NAME: usize = 200;
 
 impl Root {
-    /// Moves what is at `path` to `damaged/`, with a file beside it that says why.
+    /// Moves the file at `path` to `damaged/`, and writes a note beside it.
     pub(crate) fn move_aside(&self, path: &Path, reason: &str) -> Damage {
-        // Before that is out of reach: nobody knows better what is wrong with its body.
+        // Before the reference to the holder is out of reach: the holder may be the damaged file.
         self.set_bad_holder_aside(path);
         let mut damage =
             Damage { path: path.to_owned(), moved_to: None, reason: reason.to_owned() };
@@ -32,11 +32,12 @@ impl Root {
         damage
     }
 
-    /// Sets aside the holder that the file at `path` refers to, if it is damaged: with it goes whatever shares
-    /// it, each when it is asked for.
+    /// Sets aside the holder that the file at `path` refers to, if the holder is damaged. The other
+    /// entries that share it follow when they are looked up.
     pub(crate) fn set_bad_holder_aside(&self, path: &Path) {
         if path.starts_with(self.join(BODIES)) {
-            // A holder refers to none. One that does is no holder, and would lead to itself.
+            // A holder must not refer to another. Following such a reference could lead back to
+            // itself.
             return;
         }
         let Ok(Some((first, _))) = beginning(&*self.disk, path) else { return };
@@ -51,7 +52,7 @@ impl Root {
         }
     }
 
-    /// A name in `damaged/` that nothing has.
+    /// A free name in `damaged/`.
     pub(crate) fn name_aside(&self, path: &Path) -> PathBuf {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut start = name.len().saturating_sub(MAX_NAME);
@@ -62,26 +63,26 @@ impl Root {
         self.join(DAMAGED).join(format!("{}-{name}", self.stamp().as_microsecond()))
     }
 
-    /// Says beside what has the name `to` now where it was, and why it is no longer.
+    /// Writes the note for the file moved to `to`: where it was, and why it was moved.
     #[expect(
         clippy::unnecessary_debug_formatting,
         reason = "quoted: a path may hold control bytes"
     )]
     pub(crate) fn note_aside(&self, path: &Path, to: &Path, reason: &str) {
-        // Without the note the file is as well out of the way.
+        // The file is out of the way even if the note cannot be written.
         if let Ok(file) = self.disk.create(&note_of(to)) {
             let _ = file.write_all_at(format!("{path:?}\n{reason}\n").as_bytes(), 0);
         }
     }
 }
 
-/// The note beside a file.
+/// The path of the note for a file.
 pub(crate) fn note_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name}{NOTE}"))
 }
 
-/// When what has this name was set aside, in microseconds since 1970. `None`: it is none of ours.
+/// When a file with this name was set aside, in microseconds since 1970. `None`: not our name.
 pub(crate) fn time_of(name: &str) -> Option<i64> {
     let (time, _) = name.split_once('-')?;
     time.parse().ok().filter(|_| time.bytes().all(|byte| byte.is_ascii_digit()))

@@ -1,17 +1,18 @@
-//! Names in the tree: given, taken away, and brought to the medium.
+//! Names of files: rename, remove, sync.
 
 use std::path::Path;
 
 use crate::durability::Root;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
-use crate::fs::{Opened, parallel};
+use crate::fs::{OpenedFile, parallel};
 
-/// Directories known to be on the medium; more are asked about again.
+/// The number of directories remembered as synced; others are synced again.
 const MAX_SYNCED: usize = 8_192;
 
 impl Root {
-    /// Renames a file into the tree, making the directories on its way. `commit` is held.
+    /// Renames a file into the tree and creates missing directories on its path. The caller holds
+    /// `commit`.
     pub(crate) fn rename_into_place(&self, from: &Path, to: &Path) -> Result<()> {
         match self.disk.rename(from, to) {
             Err(error) if is_missing(&error) => {}
@@ -36,14 +37,16 @@ impl Root {
         }
     }
 
-    /// Waits until names changed in these directories are on the medium, and the directories too.
+    /// Waits until changed names in these directories, and the directories themselves, are on the
+    /// medium.
     pub(crate) fn sync_names(&self, directories: &[&Path]) -> Result<()> {
         let mut above: Vec<&Path> = Vec::new();
         {
             let known = lock(&self.synced);
             for directory in directories {
                 let upward = directory.ancestors().take_while(|path| path.starts_with(&self.path));
-                // Those above a known one are known too. The directory itself has changed names.
+                // If a directory is synced, so are those above it. The directory itself has
+                // changed.
                 above.push(directory);
                 above.extend(
                     upward.take_while(|path| !known.contains(*path)).filter_map(Path::parent),
@@ -57,7 +60,7 @@ impl Root {
         let threads = self.disk.waits_at_once();
         for done in parallel::for_each(&above, threads, |directory| self.sync_dir(directory)) {
             match done {
-                // Somebody has deleted it, and with it what was stored there.
+                // Another program has deleted it with everything in it.
                 Err(error) if error.is_missing() => {}
                 done => failed = failed.or(done.err()),
             }
@@ -90,8 +93,8 @@ impl Root {
     /// Whether there is a plain file of that name.
     pub(crate) fn is_file(&self, path: &Path) -> Result<bool> {
         match self.disk.open(path) {
-            Ok(Opened::File(..)) => Ok(true),
-            Ok(Opened::NotAFile) => Ok(false),
+            Ok(OpenedFile::File(..)) => Ok(true),
+            Ok(OpenedFile::NotAFile) => Ok(false),
             Err(error) if is_missing(&error) => Ok(false),
             Err(error) => Err(Error::disk("open", path, error)),
         }

@@ -1,4 +1,4 @@
-//! Opening a spool: its root, its lock, its version, and what a crash left behind.
+//! Opening the root: its lock, and its version.
 
 use std::ffi::OsStr;
 use std::io;
@@ -6,22 +6,22 @@ use std::path::Path;
 
 use crate::durability::{DAMAGED, OUTGOING, RUNS, Root, TMP};
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{Disk, Lock, Opened, parent, read_exactly};
+use crate::fs::{Disk, Lock, OpenedFile, parent, read_exactly};
 
-/// What the file `version` holds: the format, and its number.
+/// The content of the file `version`: the format and its number.
 pub(crate) const VERSION: &str = "wwwoffle-spool 1";
 
 const VERSION_FILE: &str = "version";
 const LOCK_FILE: &str = "lock";
 
-/// What may lie in a directory that is to become a spool: what an opening that was stopped leaves, and
-/// what an empty file system brings along.
+/// Names allowed in a directory that is to become a spool: remains of an interrupted opening, and
+/// the content of an empty file system.
 const MAY_BE_THERE: [&str; 4] = [LOCK_FILE, TMP, VERSION_FILE, "lost+found"];
 
-/// A version file or lock is not longer than this, in bytes.
+/// The longest version file or lock file, in bytes.
 const MAX_LINE: usize = 64;
 
-/// Makes the root if needed, and takes its lock.
+/// Creates the root if needed, and takes its lock.
 pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
     make_root(disk, root)?;
     let path = root.join(LOCK_FILE);
@@ -29,7 +29,8 @@ pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
     lock.ok_or_else(|| Error::locked(root, holder(disk, &path)))
 }
 
-/// Does the same. Returns `None` for a spool on a read-only file system, which is opened for reading.
+/// Creates the root if needed, and takes its lock. `None` for a spool on a read-only file system, which is opened
+/// for reading.
 pub(crate) fn lock_root_to_write(disk: &dyn Disk, root: &Path) -> Result<Option<Lock>> {
     match lock_root(disk, root) {
         Ok(lock) => Ok(Some(lock)),
@@ -38,7 +39,7 @@ pub(crate) fn lock_root_to_write(disk: &dyn Disk, root: &Path) -> Result<Option<
     }
 }
 
-/// Checks the version, or makes an empty directory a spool. The lock is held.
+/// Checks the version, or makes an empty directory a spool. The caller holds the lock.
 pub(crate) fn prepare(root: &Root) -> Result<()> {
     let (disk, path) = (&*root.disk, root.path.as_path());
     if check_version(disk, path)? {
@@ -53,11 +54,11 @@ pub(crate) fn prepare(root: &Root) -> Result<()> {
     for directory in [TMP, DAMAGED, OUTGOING, RUNS] {
         root.make_dir(&root.join(directory))?;
     }
-    // A `version` that power loss left empty is written again: nothing was stored under it.
+    // A `version` left empty by a power failure is written again; nothing was stored before it.
     root.replace_file(&root.join(VERSION_FILE), format!("{VERSION}\n").as_bytes())
 }
 
-/// Whether the root is a spool that this program reads; false when it has no version yet.
+/// Whether the root is a spool of this version. False if it has no version yet.
 pub(crate) fn check_version(disk: &dyn Disk, root: &Path) -> Result<bool> {
     let Some(text) = read_line(disk, &root.join(VERSION_FILE))? else { return Ok(false) };
     match text.trim() {
@@ -67,7 +68,7 @@ pub(crate) fn check_version(disk: &dyn Disk, root: &Path) -> Result<bool> {
     }
 }
 
-/// For reading only: the root has to be a spool.
+/// Checks that the root is a spool, for a reader.
 pub(crate) fn check_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     match disk.read_dir(root) {
         Ok(_) if check_version(disk, root)? => Ok(()),
@@ -79,12 +80,12 @@ pub(crate) fn check_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     }
 }
 
-/// Makes the root and what is above it.
+/// Creates the root and the directories above it.
 fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     let mut made = disk.create_dir(root);
     if made.as_ref().is_err_and(is_missing) && parent(root) != root {
         make_root(disk, parent(root))?;
-        // Once more, and only once: where nothing can be made, as in /proc, it is missing for ever.
+        // Only once more: where nothing can be created, as in /proc, it stays missing.
         made = disk.create_dir(root);
     }
     match made {
@@ -106,7 +107,7 @@ fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     }
 }
 
-/// The first thing in a directory that a spool would not hold before it has a version.
+/// The first name in a directory that a new spool would not contain.
 fn foreign_name(disk: &dyn Disk, root: &Path) -> Result<Option<String>> {
     let names = disk.read_dir(root).map_err(|error| Error::disk("read", root, error))?;
     for name in names {
@@ -123,15 +124,15 @@ fn holder(disk: &dyn Disk, lock: &Path) -> Option<u32> {
     read_line(disk, lock).ok()??.trim().parse().ok()
 }
 
-/// The text of a short file. `None` when there is none.
+/// Reads a short file. `None` if there is none.
 fn read_line(disk: &dyn Disk, path: &Path) -> Result<Option<String>> {
     match disk.open(path) {
-        Ok(Opened::File(file, _)) => {
+        Ok(OpenedFile::File(file, _)) => {
             let bytes = read_exactly(&*file, MAX_LINE, 0)
                 .map_err(|error| Error::disk("read", path, error))?;
             Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
         }
-        Ok(Opened::NotAFile) => Ok(Some("no file".to_owned())),
+        Ok(OpenedFile::NotAFile) => Ok(Some("no file".to_owned())),
         Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(Error::disk("open", path, error)),
     }

@@ -1,8 +1,8 @@
-//! What of the queue waits for the next batch: requests that have come and lie below `tmp/` still, and
-//! those that are answered, whose files go only when their answers are on the medium.
+//! Changes of the outgoing queue that wait for the next batch: new requests, still below `tmp/`,
+//! and answered requests, whose files are removed only when their responses are on the medium.
 //!
-//! So no crash loses a request: when its file is gone for good, its answer and what it has led to are
-//! there for good.
+//! So no crash loses a request: when its file is removed on the medium, its response and the
+//! requests that follow from it are on the medium.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::{DiskFile, parallel};
 
-/// So many changes make a batch at once, and whoever made the last one writes it. Each new file is held
-/// open.
+/// The number of changes that start a batch at once, written by the caller that added the last one.
+/// Each new request holds a file open.
 const MAX_DUE: usize = 256;
 
 /// The changes of the queue that wait for the next batch.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// Held by whoever changes the queue, over all its disk calls.
+    /// Held while the queue changes, over all disk calls.
     pub(crate) changing: Mutex<()>,
     due: Mutex<DueChanges>,
 }
@@ -31,19 +31,20 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct DueChanges {
     come: HashMap<Key, NewRequest>,
-    /// With the number of the change: a request may come again, and go again, meanwhile.
+    /// With the number of the change, because a request may be added and removed again in the
+    /// meantime.
     gone: HashMap<Key, u64>,
     changes: u64,
 }
 
-/// A request whose file waits for its name.
+/// A request whose file is still below `tmp/`.
 #[derive(Debug, Clone)]
 struct NewRequest {
     path: PathBuf,
     file: Arc<dyn DiskFile>,
 }
 
-/// What was due when a batch began.
+/// The changes that were due when a batch began.
 #[derive(Debug, Default)]
 pub(crate) struct DueBatch {
     come: Vec<(Key, NewRequest)>,
@@ -57,13 +58,13 @@ impl DueChanges {
 }
 
 impl Outbox {
-    /// Where the file of this request lies, if it waits for its name.
+    /// Where the file of this request lies, if it is still below `tmp/`.
     pub(crate) fn path(&self, key: &Key) -> Option<PathBuf> {
         lock(&self.due).come.get(key).map(|come| come.path.clone())
     }
 
-    /// Some answers could not be kept: the files of all that were to go with them stay, and the next
-    /// start asks for what is missing.
+    /// Keeps the files of requests whose responses could not be stored. The next start fetches what
+    /// is missing.
     pub(crate) fn keep(&self, taken: &DueBatch) {
         let mut due = lock(&self.due);
         for (key, change) in &taken.gone {
@@ -73,13 +74,13 @@ impl Outbox {
         }
     }
 
-    /// Of what is due, the requests that have come; those that were to go stay, as for [`Outbox::keep`].
+    /// Drops the removals of a batch, like [`Outbox::keep`], and returns its new requests.
     pub(crate) fn only_come(&self, taken: DueBatch) -> DueBatch {
         self.keep(&taken);
         DueBatch { come: taken.come, gone: Vec::new() }
     }
 
-    /// What is due now. To be asked before what of the entries waits.
+    /// The changes that are due now. To be called before the waiting entries are listed.
     pub(crate) fn take(&self) -> DueBatch {
         let due = lock(&self.due);
         DueBatch {
@@ -90,8 +91,8 @@ impl Outbox {
 }
 
 impl Outbox {
-    /// A request comes with the next batch; one with its key that goes with it does not. Whether it is
-    /// time for a batch. `changing` is held.
+    /// Adds a request to the next batch, and cancels its removal. Returns whether the batch is due.
+    /// The caller holds `changing`.
     pub(crate) fn add(&self, root: &Root, key: Key, bytes: &[u8]) -> Result<bool> {
         let (path, file) = root.create_tmp()?;
         if let Err(error) = file.write_all_at(bytes, 0) {
@@ -104,7 +105,8 @@ impl Outbox {
         Ok(due.is_time())
     }
 
-    /// The file of a request goes with the next batch. Whether it is time for one. `changing` is held.
+    /// Removes the file of a request with the next batch. Returns whether the batch is due. The
+    /// caller holds `changing`.
     pub(crate) fn remove(&self, root: &Root, key: Key) -> bool {
         self.forget(root, &key);
         let mut due = lock(&self.due);
@@ -114,8 +116,8 @@ impl Outbox {
         due.is_time()
     }
 
-    /// Nothing of this request is due any more: its file was written or removed otherwise. `changing` is
-    /// held.
+    /// Cancels every waiting change of a request, because its file was written or removed directly.
+    /// The caller holds `changing`.
     pub(crate) fn forget(&self, root: &Root, key: &Key) {
         let come = {
             let mut due = lock(&self.due);
@@ -123,13 +125,13 @@ impl Outbox {
             due.come.remove(key)
         };
         if let Some(come) = come {
-            // What stays behind is removed when the spool is opened.
+            // A remaining file is removed when the spool is opened.
             let _ = root.disk.remove_file(&come.path);
         }
     }
 
-    /// Puts the requests that have come on the medium, and takes the files of those away that are
-    /// answered. Not to be called before their answers are on the medium.
+    /// Writes the new requests to the medium, and removes the files of answered ones. To be called
+    /// only when the responses are on the medium.
     pub(crate) fn write(&self, root: &Root, taken: &DueBatch) -> Result<()> {
         let threads = root.disk.waits_at_once();
         let done = parallel::for_each(&taken.come, threads, |(_, come)| come.file.sync());

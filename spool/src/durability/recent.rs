@@ -1,13 +1,15 @@
-//! Which entries came last: those that a stop which was none in order may have damaged.
+//! The list of the entries stored last, which an unclean stop may have damaged.
 //!
-//! The file `recent` is there while the spool is open, and holds a line for each file that has got its
-//! name: when, in microseconds since 1970, a space, and the path below the root. The time is that of the name, not of
-//! the entry: one that is written anew because its origin confirmed it, or moved, keeps the time it was stored at. Closing the spool removes it. An opening that finds it knows that the one before
-//! was not closed, and what came last then; those are read whole in the background.
+//! The file `recent` exists while the spool is open. It has a line for each file that was renamed
+//! into place: the time in microseconds since 1970, a space, and the path below the root. The time
+//! is that of the rename, not of the entry: an entry that is rewritten or moved keeps the time it
+//! was stored. Closing the spool removes the file. An opening that finds it knows that the spool
+//! was not closed, and which entries were stored last; those are verified in the background.
 //!
-//! It is an aid: that it cannot be written keeps nothing from being done, on a full disk it goes for what is needed more,
-//! and what it says is looked at before it is believed. It is synced when the spool is opened and never after, so that after a power
-//! failure its last lines may be missing; what they tell of was in the same danger.
+//! The list is an aid. A failure to write it stops nothing, a full disk gives it up for more
+//! important files, and its content is verified before use. It is synced when the spool is opened,
+//! and never after. So after a power failure its last lines may be missing, as may the files that
+//! they name.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -19,29 +21,29 @@ use crate::entry::place;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
 use crate::fs::size::{narrow, wide};
-use crate::fs::{DiskFile, Opened, read_exactly};
+use crate::fs::{DiskFile, OpenedFile, read_exactly};
 
 /// The file in the root.
 pub(crate) const FILE: &str = "recent";
 
-/// The file has no more bytes: then its first half goes. That is some 35,000 entries.
+/// The largest size of the file, about 35,000 entries. Then its first half is dropped.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// No line is longer.
+/// The longest line, in bytes.
 const MAX_LINE: usize = 1_024;
 
-/// What came since the spool was opened, and what came last before that.
+/// The files renamed since the spool was opened, and the unchecked ones of the previous run.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     now: Mutex<RecentList>,
-    /// What an opening before has left, the first first, until it has been looked at.
+    /// Files of the previous run that are not checked yet, the oldest first.
     left: Mutex<Vec<RecentFile>>,
 }
 
-/// A file that got its name.
+/// A file that was renamed into place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecentFile {
-    /// When. `None`: the line does not tell.
+    /// When. `None` if the line has no time.
     pub(crate) at: Option<Timestamp>,
     pub(crate) path: PathBuf,
 }
@@ -55,29 +57,31 @@ struct RecentList {
 }
 
 impl Root {
-    /// Says that the spool is open, and finds out whether it was closed; true if not.
+    /// Begins the list. Returns true if the spool was not closed before.
     pub(crate) fn open_recent(&self) -> bool {
         let path = self.join(FILE);
         let bytes = match self.disk.open(&path) {
-            Ok(Opened::File(file, len)) => last_lines(&*file, len, len.saturating_sub(MAX_BYTES)),
-            Ok(Opened::NotAFile) => {
+            Ok(OpenedFile::File(file, len)) => {
+                last_lines(&*file, len, len.saturating_sub(MAX_BYTES))
+            }
+            Ok(OpenedFile::NotAFile) => {
                 self.move_aside(&path, "it is not a plain file");
                 Vec::new()
             }
             Err(error) if is_missing(&error) => {
-                // A stop may come before the first line.
+                // The program may stop before the first line is written.
                 let _written_or_not = self.begin_recent(&path, &[]);
                 return false;
             }
             Err(_) => return true,
         };
         *lock(&self.recent.left) = noted(&bytes);
-        // Until they have been looked at, the next opening has to know of them too.
+        // Until they are checked, the next opening needs them too.
         let _written_or_not = self.begin_recent(&path, &bytes);
         true
     }
 
-    /// Writes the file anew, and goes on behind that.
+    /// Writes a new list, and continues it.
     fn begin_recent(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let (aside, file) = self.create_tmp()?;
         let fail = |error| Error::disk("write", path, error);
@@ -115,7 +119,7 @@ impl Root {
         lock(&self.recent.left).clear();
     }
 
-    /// Notes that a file has got its name.
+    /// Adds a file that was renamed into place.
     pub(crate) fn note_recent(&self, path: &Path) {
         let Some(line) = path.strip_prefix(&self.path).ok().and_then(Path::to_str) else { return };
         let mut now = lock(&self.recent.now);
@@ -125,7 +129,7 @@ impl Root {
         }
     }
 
-    /// Writes what was noted.
+    /// Writes the added lines.
     pub(crate) fn write_recent(&self) {
         let is_full = {
             let mut now = lock(&self.recent.now);
@@ -143,7 +147,7 @@ impl Root {
         }
     }
 
-    /// Keeps the second half of the lines. Where that fails there are no more from now on.
+    /// Keeps the second half of the lines. If that fails, the list ends here.
     fn halve_recent(&self) {
         let path = self.join(FILE);
         let mut now = lock(&self.recent.now);
@@ -162,25 +166,25 @@ impl Root {
         }
     }
 
-    /// Does without the list until the next opening, and makes room on the disk so. False: there is none.
+    /// Gives up the list until the next opening, to make room on the disk. False if there is none.
     pub(crate) fn give_up_recent(&self) -> bool {
-        // Closed before it is removed, or its room stays taken.
+        // The file must be closed, or its blocks stay allocated.
         let had_one = lock(&self.recent.now).file.take().is_some();
         had_one && self.disk.remove_file(&self.join(FILE)).is_ok()
     }
 
-    /// Says that the spool is closed: all is where it should be.
+    /// Removes the list, because the spool is closed properly.
     pub(crate) fn close_recent(&self) {
         if lock(&self.recent.now).file.take().is_none() || !lock(&self.recent.left).is_empty() {
-            // What the time before has left was not looked at to its end.
+            // The files of the previous run are not all checked.
             return;
         }
-        // If it stays, the next opening looks for nothing.
+        // If the file stays, the next opening only checks more than needed.
         let _removed_or_not = self.disk.remove_file(&self.join(FILE));
     }
 }
 
-/// The lines of a file from the first that begins behind `from`; none where it cannot be read.
+/// The lines of a file that begin after the offset `from`; none if it is unreadable.
 fn last_lines(file: &dyn DiskFile, len: u64, from: u64) -> Vec<u8> {
     let Ok(len) = narrow(len.saturating_sub(from)) else { return Vec::new() };
     let mut bytes = read_exactly(file, len, from).unwrap_or_default();
@@ -191,8 +195,8 @@ fn last_lines(file: &dyn DiskFile, len: u64, from: u64) -> Vec<u8> {
     bytes
 }
 
-/// What a file tells, as far as its paths are some of entries: nothing else is touched, whatever is in
-/// the file.
+/// Parses the list. Lines without a path of an entry are ignored, so a damaged list cannot name
+/// other files.
 fn noted(bytes: &[u8]) -> Vec<RecentFile> {
     let noted = |line: &[u8]| {
         let line = std::str::from_utf8(line).ok()?;
@@ -209,7 +213,7 @@ fn noted(bytes: &[u8]) -> Vec<RecentFile> {
         (is_plain && is_ours && is_entry && is_short)
             .then(|| RecentFile { at, path: path.to_owned() })
     };
-    // What was cut off has no end.
+    // An incomplete last line has no end.
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let lines = bytes.get(..end).unwrap_or_default().split(|&byte| byte == b'\n');
     lines.filter_map(noted).collect()

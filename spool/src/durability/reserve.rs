@@ -1,16 +1,17 @@
-//! Small files that are written whole, and the room that is kept for them on a full disk: `reserve/`.
+//! Writing small files whole, and the reserve for them on a full disk: `reserve/`.
 //!
-//! There lie [`SLOTS`] files of [`SLOT`] bytes that mean nothing. When a small file finds no room, one of
-//! them is changed to what that is to hold, and takes its place: what it had of the disk is never free in between, so nobody
-//! else can have it, and a file system that writes in place needs no block more for it. Where it does not, the
-//! room of a slot is given up before the file is written once more, as with any other.
+//! The reserve is [`SLOTS`] files of [`SLOT`] bytes. If a small file finds no room, a slot is
+//! overwritten with the new content and renamed. Its blocks are never free in between, so no other
+//! program can take them, and a file system that writes in place needs no further block. On other
+//! file systems the slot is removed first, and the file is then written as usual.
 //!
-//! This is the one place where a file is changed that has a name. A crash may give what has just become another
-//! file its old name back. So what lies there is changed only as long as it has, to the
-//! last byte, what a slot holds: it is then no other file. What has not is removed, by its name alone.
+//! This is the only place that changes a file in place. After a crash, a file that has just been
+//! renamed may have its old name again. So a slot is overwritten only if every byte is that of a
+//! slot, which means that it is no other file. Anything else below `reserve/` is removed by its
+//! name.
 //!
-//! Nothing is lost by deleting them. They are made by [`crate::Spool::keep_reserve`], and not on opening: who
-//! only opens a spool to do one thing needs none.
+//! Deleting the slots loses nothing. [`crate::Spool::keep_reserve`] creates them, not the opening:
+//! a program that opens the spool for one action needs none.
 
 use std::io;
 use std::ops::Range;
@@ -21,26 +22,26 @@ use crate::durability::{Durability, Root};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
 use crate::fs::size::wide;
-use crate::fs::{DiskFile, Opened, parent, read_exactly};
+use crate::fs::{DiskFile, OpenedFile, parent, read_exactly};
 
 /// The directory in the root.
 pub(crate) const RESERVE: &str = "reserve";
 
-/// So many small files are written at least on a full disk.
+/// The number of small files that can be written on a full disk.
 const SLOTS: u8 = 16;
 
-/// So many of them are for the state alone: the mode is to be saved also when much was asked for before.
+/// The slots that only the state may use, so that the mode can be saved after many requests.
 const FOR_STATE: u8 = 4;
 
-/// The length of one in bytes. A request with its secrets is hardly longer.
+/// The length of a slot in bytes. Few requests with secrets are longer.
 const SLOT: usize = 16 << 10;
 
-/// What is known of it.
+/// The state of the reserve.
 #[derive(Debug, Default)]
 pub(crate) struct Reserve {
-    /// Somebody has asked for it since the spool was opened.
+    /// The program has asked for it since the spool was opened.
     is_kept: bool,
-    /// All slots are there.
+    /// All slots exist.
     is_whole: bool,
 }
 
@@ -52,22 +53,22 @@ impl Root {
         self.fill_reserve(&mut reserve)
     }
 
-    /// Writes a small file whole: aside, synced unless nothing is, then renamed.
+    /// Writes a small file whole: to `tmp/`, synced if anything is, then renamed.
     pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
         self.replace_with(to, bytes, FOR_STATE..SLOTS)
     }
 
-    /// The same for the state, which has all that is kept for a full disk.
+    /// Writes the state, which may use every slot.
     pub(crate) fn replace_state(&self, to: &Path, bytes: &[u8]) -> Result<()> {
         self.replace_with(to, bytes, 0..SLOTS)
     }
 
-    /// The same for what is its owner's alone.
+    /// Writes a file that only its owner may read.
     pub(crate) fn replace_private_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
         self.put_file(to, bytes, self.create_private_tmp()?)
     }
 
-    /// The same, and nothing makes room for it.
+    /// Writes a file without using the reserve.
     pub(crate) fn put_file(
         &self,
         to: &Path,
@@ -105,7 +106,7 @@ impl Root {
         }
         let mut reserve = lock(&self.reserve);
         reserve.is_whole = false;
-        // What is longer than all of them together is not helped by them.
+        // Files longer than all slots together cannot be helped.
         let slots = slots.rev().filter(|_| bytes.len() <= SLOT * usize::from(SLOTS - FOR_STATE));
         for number in slots {
             done = self.put_with_slot(number, to, bytes, &put).unwrap_or(done);
@@ -113,16 +114,16 @@ impl Root {
                 break;
             }
         }
-        // Nothing is left but the room of a list that is only an aid.
+        // The last resort: the list of recent entries, which is only an aid.
         if is_full(&done) && self.give_up_recent() {
             done = put();
         }
-        // What was at `to` has left room, most often as much as was taken.
+        // The replaced file has freed about as much room.
         let _as_much_as_there_is = self.fill_reserve(&mut reserve);
         done
     }
 
-    /// Writes a file with what a slot has of the disk; `None` if there is no such slot.
+    /// Writes a file with the blocks of a slot; `None` if the slot does not exist.
     fn put_with_slot(
         &self,
         number: u8,
@@ -139,12 +140,12 @@ impl Root {
         if file.is_some_and(|file| self.turn_slot(&slot, &*file, to, bytes).is_ok()) {
             return Some(self.sync_replaced(to));
         }
-        // Its room at least.
+        // At least its blocks become free.
         let _removed_or_not = self.disk.remove_file(&slot);
         Some(put())
     }
 
-    /// Makes a slot the file at `to`. Where that fails it is a slot no more.
+    /// Turns a slot into the file at `to`. After a failure it is not a slot.
     fn turn_slot(
         &self,
         slot: &Path,
@@ -163,7 +164,7 @@ impl Root {
         self.disk.rename(slot, to)
     }
 
-    /// Makes the slots that are missing, those for the state first.
+    /// Creates the missing slots, those for the state first.
     fn fill_reserve(&self, reserve: &mut Reserve) -> Result<()> {
         if reserve.is_whole || !reserve.is_kept {
             return Ok(());
@@ -177,9 +178,9 @@ impl Root {
     fn make_slot(&self, number: u8) -> Result<()> {
         let path = self.slot(number);
         match self.disk.open(&path) {
-            Ok(Opened::File(file, _)) if is_slot(&*file, number) => return Ok(()),
+            Ok(OpenedFile::File(file, _)) if is_slot(&*file, number) => return Ok(()),
             Err(error) if is_missing(&error) => {}
-            // Whatever it is, it was on its way to be another file, or a slot.
+            // It was being turned into another file, or into a slot.
             _ => {
                 self.remove_file(&path)?;
             }
@@ -201,8 +202,7 @@ fn is_slot(file: &dyn DiskFile, number: u8) -> bool {
     read_exactly(file, SLOT + 1, 0).is_ok_and(|bytes| bytes == content(number))
 }
 
-/// What a slot holds: no text, nothing that a file system could keep in less room, and of no two the same
-/// (`SplitMix64`).
+/// The content of a slot: incompressible, and different for each slot (`SplitMix64`).
 fn content(number: u8) -> Vec<u8> {
     let (mut bytes, mut state) = (Vec::with_capacity(SLOT), u64::from(number) << 32);
     while bytes.len() < SLOT {

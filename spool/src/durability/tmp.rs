@@ -1,7 +1,7 @@
-//! The directory `tmp/`: files being written, and those that wait to get their name.
+//! The directory `tmp/`: files being written, and files waiting for their names.
 //!
-//! What lies there whole when the spool is opened gets its name if what has it is not newer. So a file
-//! that is not wanted must go before the entry that is newer does.
+//! A complete file found there on opening gets its name, unless the present file of that name is
+//! newer. So an unwanted file must be removed before the newer entry is.
 
 use std::io::{
     self,
@@ -16,54 +16,54 @@ use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::parallel::lock;
 
-/// Files that could not be removed and are tried again. The disk does not remove anything if there
-/// are more.
+/// The number of unwanted files remembered for another attempt to remove them. Only a failing disk
+/// leaves more.
 const MAX_LITTER: usize = 1_024;
 
-/// What the names of files end with that are to take the place of ones that stand for the same.
+/// The ending of files that replace an equivalent file.
 const REWRITE: &str = "rewrite";
 
-/// Whether a name below `tmp/` is of such a file.
+/// Whether a name below `tmp/` has that ending.
 pub(crate) fn is_rewrite(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == REWRITE)
 }
 
-/// What is known of the directory.
+/// The state of the directory.
 #[derive(Debug)]
 pub(crate) struct Tmp {
     next: AtomicU64,
-    /// Files that are not wanted, and could not be removed.
+    /// Unwanted files that could not be removed.
     litter: Mutex<Vec<PathBuf>>,
-    /// Files have left it, and that may not be on the medium.
+    /// Files have left the directory, and that may not be on the medium.
     left: AtomicBool,
 }
 
 impl Default for Tmp {
     fn default() -> Tmp {
-        // What the time before has done is not known.
+        // The previous run may have left anything.
         Tmp { next: AtomicU64::new(0), litter: Mutex::default(), left: AtomicBool::new(true) }
     }
 }
 
 impl Root {
-    /// Notes that a file of `tmp/` gets its name.
+    /// Records that a file leaves `tmp/`.
     pub(crate) fn leaves_tmp(&self) {
         self.tmp.left.store(true, Ordering::Release);
     }
 
-    /// A name under `tmp/` that nothing was given since the spool was opened.
+    /// A name under `tmp/` not used since the spool was opened.
     fn tmp_path(&self) -> PathBuf {
         let number = self.tmp.next.fetch_add(1, Ordering::Relaxed);
         self.join(TMP).join(format!("{number:08}.warc"))
     }
 
-    /// Makes a new file under `tmp/`.
+    /// Creates a file under `tmp/`.
     pub(crate) fn create_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
         self.create_tmp_with(|path| self.disk.create(path))
     }
 
-    /// The same for what takes the place of a file that stands for the same. An opening removes it, whatever
-    /// is in it: what it was to replace is still there, or was removed.
+    /// Creates a file that is to replace an equivalent one. The next opening removes it unread: the
+    /// original is still there, or was removed.
     pub(crate) fn create_rewrite(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
         loop {
             let path = self.tmp_path().with_extension(REWRITE);
@@ -75,7 +75,7 @@ impl Root {
         }
     }
 
-    /// The same for what is its owner's alone.
+    /// Creates a file that only its owner may read.
     pub(crate) fn create_private_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
         self.create_tmp_with(|path| self.disk.create_private(path))
     }
@@ -94,8 +94,8 @@ impl Root {
         }
     }
 
-    /// Removes a file of `tmp/` that is not wanted, now or when it would matter: while what replaced it
-    /// is there, it is older, and does no harm.
+    /// Removes an unwanted file of `tmp/`, now or later. While the entry that replaced it exists,
+    /// it is older and harmless.
     pub(crate) fn discard(&self, path: &Path) {
         let mut litter = lock(&self.tmp.litter);
         if self.remove_file(path).is_err() && litter.len() < MAX_LITTER {
@@ -103,9 +103,8 @@ impl Root {
         }
     }
 
-    /// Waits until what has left `tmp/` is gone from there on the medium too: a name that came back
-    /// would be taken for unfinished business once the entry itself is gone, and bring back what may
-    /// be an older state of it.
+    /// Waits until every removal from `tmp/` is on the medium. If a removed name came back after
+    /// its entry was removed, the next opening would store an old state of that entry.
     pub(crate) fn sync_tmp(&self) -> Result<()> {
         let mut litter = lock(&self.tmp.litter);
         while let Some(path) = litter.pop() {
@@ -124,25 +123,25 @@ impl Root {
         synced
     }
 
-    /// Gives a file a second name in the tree, in place of whatever had it. Where a file can have one
-    /// only, it is moved; then for a moment only the file system keeps it from being lost.
+    /// Gives a file a second name in the tree, and replaces a file of that name. If the file system
+    /// allows one name only, the file is moved, and for a moment only the file system protects it.
     pub(crate) fn link_into_place(&self, from: &Path, to: &Path) -> Result<()> {
         let Some(aside) = self.link_to_tmp(from)? else {
             return self.rename_into_place(from, to);
         };
         let linked = self.rename_into_place(&aside, to);
-        // Still there if that failed, or if both were names of one file already.
+        // It still exists if the rename failed, or both were names of one file.
         let _ = self.disk.remove_file(&aside);
         linked
     }
 
-    /// Gives a file a second name under `tmp/`; `None` where it can have one only.
+    /// Gives a file a second name under `tmp/`; `None` if the file system allows one name only.
     pub(crate) fn link_to_tmp(&self, from: &Path) -> Result<Option<PathBuf>> {
         loop {
             let aside = self.tmp_path();
             match self.disk.link(from, &aside) {
                 Ok(()) => return Ok(Some(aside)),
-                // Left by the time before.
+                // Left by the previous run.
                 Err(error) if error.kind() == AlreadyExists => {}
                 Err(error)
                     if matches!(

@@ -1,30 +1,30 @@
-//! Checksums of the blocks of a large body, so that a part of it can be verified without the rest.
+//! Checksums for the blocks of a large body, so that a part can be verified without the rest.
 //!
-//! They are a metadata record in the tail of the file:
+//! They form a metadata record in the tail of the file:
 //!
 //! ```text
 //! block-length: 1048576
 //! crc-32: 0a1b2c3d 4e5f6071 …                    up to eight to a line
 //! ```
 //!
-//! The last block may be shorter. A block has [`BLOCK`] bytes, and twice as many whenever there would be
-//! more than [`MAX_BLOCKS`] of them, so that the record stays small whatever the body.
+//! The last block may be shorter. A block has [`BLOCK`] bytes; the length doubles whenever there
+//! would be more than [`MAX_BLOCKS`] blocks, so the record stays small for any body.
 
 use crc32fast::Hasher;
 
 use crate::entry::warc::Reason;
 use crate::fs::size::wide;
 
-/// The length of a block in bytes, of bodies that need no longer ones.
+/// The smallest length of a block, in bytes.
 pub(crate) const BLOCK: u64 = 1 << 20;
 
-/// The most blocks a body is divided in.
+/// The largest number of blocks of a body.
 pub(crate) const MAX_BLOCKS: usize = 4_096;
 
-/// So many sums stand in one line.
+/// The number of sums in one line.
 const TO_A_LINE: usize = 8;
 
-/// More than the text of [`MAX_BLOCKS`] is long: nine bytes a sum, and ten a line.
+/// An upper bound for the text of [`MAX_BLOCKS`] sums: nine bytes for each, and ten for each line.
 pub(crate) const MAX_BLOCKS_TEXT: usize = MAX_BLOCKS * 11 + 64;
 
 /// The checksums of a body.
@@ -36,18 +36,17 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// The length of each block but the last, in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// The sum of the block in which `offset` is.
+    /// The sum of the block that contains `offset`.
     pub(crate) fn sum_at(&self, offset: u64) -> Option<u32> {
         let index = usize::try_from(offset / self.len).ok()?;
         self.sums.get(index).copied()
     }
 
-    /// The block of a record.
+    /// The block of the WARC record.
     pub(crate) fn text(&self) -> Vec<u8> {
         let mut text = format!("block-length: {}\r\n", self.len);
         for line in self.sums.chunks(TO_A_LINE) {
@@ -61,7 +60,7 @@ impl Blocks {
         text.into_bytes()
     }
 
-    /// Reads the block of a record that belongs to a body of `body_len` bytes.
+    /// Parses the block of the WARC record for a body of `body_len` bytes.
     pub(crate) fn parse(text: &[u8], body_len: u64) -> Result<Blocks, Reason> {
         let wrong = "its list of checksums is none";
         let text = std::str::from_utf8(text).map_err(|_| wrong)?;
@@ -85,7 +84,7 @@ impl Blocks {
     }
 }
 
-/// Makes the checksums of a body from its bytes in order.
+/// Computes the checksums of a body from its bytes in order.
 #[derive(Debug)]
 pub(crate) struct BlockSummer {
     blocks: Blocks,
@@ -116,7 +115,7 @@ impl BlockSummer {
         }
     }
 
-    /// The checksums of all that came.
+    /// The checksums of all bytes.
     pub(crate) fn finish(mut self) -> Blocks {
         if self.filled > 0 {
             self.close();
@@ -142,7 +141,7 @@ impl BlockSummer {
     }
 }
 
-/// The sum of two stretches that follow one another, of which the second has `len` bytes.
+/// The sum of two consecutive ranges; the second has `len` bytes.
 pub(crate) fn joined(first: u32, second: u32, len: u64) -> u32 {
     let mut sum = Hasher::new_with_initial_len(first, 0);
     sum.combine(&Hasher::new_with_initial_len(second, len));

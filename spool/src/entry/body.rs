@@ -17,29 +17,30 @@ use crate::error::{Damage, Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::size::wide;
 
-/// What is read of a body at once while it is verified, in bytes.
+/// How much of a body is read at once while it is verified, in bytes.
 const PIECE: usize = 256 << 10;
 
 /// Bytes that several parts of an entry share.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
 
-/// The body of an entry, as it was received less its transfer coding.
+/// The body of an entry as received, without its transfer coding.
 #[derive(Debug, Clone)]
 pub enum Body {
     /// In memory, and verified.
-    Whole(Whole),
-    /// On disk: its length is verified, its content not yet. See [`BodyFile::verifier`].
+    Whole(BodyBytes),
+    /// On disk. Its length is verified, its content is not: see [`BodyFile::verifier`].
     File(BodyFile),
 }
 
-/// A body in memory. Cloning shares it; as it is `AsRef<[u8]>`, a buffer type can own it uncopied.
+/// A body in memory. Clones share it. As it is `AsRef<[u8]>`, a buffer type can own it without a
+/// copy.
 #[derive(Clone)]
-pub struct Whole {
+pub struct BodyBytes {
     pub(crate) bytes: SharedBytes,
     pub(crate) range: Range<usize>,
 }
 
-/// A body on disk, open: it stays readable when the entry is replaced or removed.
+/// A body in an open file. It stays readable when the entry is replaced or removed.
 #[derive(Debug, Clone)]
 pub struct BodyFile {
     pub(crate) file: Arc<dyn DiskFile>,
@@ -47,16 +48,16 @@ pub struct BodyFile {
     pub(crate) start: u64,
     pub(crate) len: u64,
     pub(crate) digest: [u8; 32],
-    /// The checksums of its blocks, from the file, or made when they were first needed.
+    /// The checksums of its blocks, read from the file or computed when first needed.
     pub(crate) blocks: Arc<OnceLock<Blocks>>,
-    /// Whether all of it was read since it was opened, and agreed with its digest.
+    /// Whether the complete body was read since it was opened, and matched its digest.
     pub(crate) verified: Arc<AtomicBool>,
 }
 
-/// Checks a body that is read in order against the digest it was stored with.
+/// Checks a body, read in order, against the digest it was stored with.
 ///
-/// Whoever sends a [`BodyFile`] feeds it, and sends the last piece only after [`Verifier::finish`]:
-/// then a damaged body never looks whole to who receives it.
+/// The sender of a [`BodyFile`] passes every byte to it, and sends the last piece only after
+/// [`Verifier::finish`]. A receiver then never sees a damaged body as complete.
 #[derive(Debug)]
 pub struct Verifier {
     hasher: Sha256,
@@ -65,7 +66,7 @@ pub struct Verifier {
     verified: Arc<AtomicBool>,
 }
 
-impl Deref for Whole {
+impl Deref for BodyBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -73,13 +74,13 @@ impl Deref for Whole {
     }
 }
 
-impl AsRef<[u8]> for Whole {
+impl AsRef<[u8]> for BodyBytes {
     fn as_ref(&self) -> &[u8] {
         self
     }
 }
 
-impl fmt::Debug for Whole {
+impl fmt::Debug for BodyBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Whole({} bytes)", self.len())
     }
@@ -98,11 +99,11 @@ impl BodyFile {
         self.len == 0
     }
 
-    /// Reads what there is at `offset` of the body, at most the length of `buffer`; 0 at its end.
+    /// Reads at `offset` of the body, at most the length of `buffer`. Returns 0 at its end.
     ///
     /// # Errors
     ///
-    /// When the disk fails, or the file became shorter than it was when it was opened.
+    /// If the disk fails, or the file is shorter than when it was opened.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let left = self.len.saturating_sub(offset);
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
@@ -120,22 +121,22 @@ impl BodyFile {
         }
     }
 
-    /// What tells at the end whether the body was the one that was stored.
+    /// A verifier for this body.
     #[must_use]
     pub fn verifier(&self) -> Verifier {
         let verified = Arc::clone(&self.verified);
         Verifier { hasher: Sha256::new(), left: self.len, digest: self.digest, verified }
     }
 
-    /// Whether a [`Verifier`] of this body, or of a clone of it, has agreed already. It says nothing of
-    /// what was done to the file since: that is for who remembers the entry to look at.
+    /// Whether a [`Verifier`] of this body, or of a clone, has succeeded. Later changes of the file
+    /// are not noticed: a caller that keeps the entry must check for them.
     #[must_use]
     pub fn is_verified(&self) -> bool {
         self.verified.load(Ordering::Acquire)
     }
 
-    /// The same as [`BodyFile::read_at`] where the system has the bytes in memory; `None` where they
-    /// would have to be waited for, or nobody can tell.
+    /// Reads like [`BodyFile::read_at`] if the bytes are in the system's cache. `None` if it would
+    /// have to wait, or cannot know.
     #[must_use]
     pub fn read_cached(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
         let left = self.len.saturating_sub(offset);
@@ -162,7 +163,7 @@ impl Verifier {
         self.hasher.update(bytes);
     }
 
-    /// Whether the bytes were those of the body, from the first to the last.
+    /// Whether the bytes were exactly those of the body.
     #[must_use]
     pub fn finish(self) -> bool {
         let agrees = self.left == 0 && <[u8; 32]>::from(self.hasher.finalize()) == self.digest;
@@ -173,7 +174,7 @@ impl Verifier {
     }
 }
 
-/// Reads a body to its end, and compares it with its digest.
+/// Reads the complete body and compares it with its digest.
 pub(crate) fn is_whole(entry: &Entry) -> Result<bool> {
     match entry.body() {
         Body::Whole(_) => Ok(true),

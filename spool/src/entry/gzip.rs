@@ -1,9 +1,9 @@
-//! Entries kept compressed: the same file under the same name, as gzip members, one for each record.
+//! Compressed entries: the same file under the same name, as gzip members, one for each record.
 //!
-//! WARC 1.1 annex D has it so, and whoever reads WARC reads it; `zcat -f` of any set of files is a WARC again.
-//! What tells where things are stands in the first header ([`table`]). Above [`open`] nobody can tell: what
-//! is read there has the offsets and the bytes of the file as it was ([`expanded`]). All that is verified of a file
-//! is verified of what it stands for; compressing adds no bytes that anybody has to believe.
+//! WARC 1.1 annex D defines this form, so every WARC reader reads it, and `zcat -f` of any set of
+//! files is a WARC. The first header holds a table of offsets ([`table`]). Code above [`open`] does
+//! not see the compression: it reads offsets and bytes of the uncompressed file ([`expanded`]).
+//! Verification covers the uncompressed bytes; compression adds nothing that must be trusted.
 
 mod bounds;
 mod expanded;
@@ -12,7 +12,7 @@ mod open;
 mod pack;
 mod table;
 
-pub use bounds::{Bounds, Rewritten};
+pub use bounds::{RewriteBounds, RewriteOutcome};
 pub(crate) use inflate::{BROKEN, reason_of};
 pub(crate) use open::{OpenEntry, OpenLookup, bad, fault, open, read_back};
 pub(crate) use pack::{DISK_BLOCK, PackOutcome, may_shrink, pack};

@@ -1,10 +1,11 @@
-//! What may be recorded of an exchange: what would not be read again, or shows a secret, is refused.
+//! Which exchanges may be stored. An exchange that could not be read again, or that shows a secret,
+//! is refused.
 
 use crate::entry::layout::{MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL};
 use crate::entry::place::{MAX_OWNER, MAX_VARIANT, Place, scheme_and_host};
 use crate::error::{Error, Result};
 
-/// Whether a place can be written down.
+/// Checks that a place can be stored.
 pub(crate) fn check_place(place: &Place) -> Result<()> {
     Error::unless_fits("the URL", place.url().len(), MAX_URL)?;
     Error::unless_fits("the owner", place.owner().unwrap_or_default().len(), MAX_OWNER)?;
@@ -12,7 +13,7 @@ pub(crate) fn check_place(place: &Place) -> Result<()> {
     check_url(place.url())
 }
 
-/// A target is one line without blanks, and shows no credentials.
+/// A target must be one line without blanks and without credentials.
 fn check_url(url: &str) -> Result<()> {
     let authority = scheme_and_host(url).1;
     if url.is_empty() || url.chars().any(|character| character.is_control() || character == ' ') {
@@ -24,7 +25,7 @@ fn check_url(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// The head of a response.
+/// Checks the head of a response.
 pub(crate) fn check_head(head: &[u8]) -> Result<()> {
     let invalid = |why| Err(Error::invalid("the head of the response", why, head));
     Error::unless_fits("the head of the response", head.len(), MAX_HEAD)?;
@@ -44,7 +45,7 @@ pub(crate) fn check_head(head: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The request that goes with it.
+/// Checks the request that is stored with a response.
 pub(crate) fn check_request(request: &[u8]) -> Result<()> {
     Error::unless_fits("the request", request.len(), MAX_KEPT_REQUEST)?;
     let Some(end) = empty_line(request) else {
@@ -53,21 +54,22 @@ pub(crate) fn check_request(request: &[u8]) -> Result<()> {
     refuse_secrets(request.get(..end).unwrap_or_default())
 }
 
-/// Refuses a head with a field that only its origin may see.
+/// Refuses a head with a field that only the origin may see.
 pub(crate) fn refuse_secrets(head: &[u8]) -> Result<()> {
     if has_field(head, &["authorization", "proxy-authorization", "cookie"]) {
-        // What is refused is just what may not be shown.
+        // The message must not show the secret.
         return Err(Error::invalid("the request", "has secrets in its head", b""));
     }
     Ok(())
 }
 
-/// Where a head ends: behind its first empty line.
+/// Where a head ends: after its first empty line.
 pub(crate) fn empty_line(head: &[u8]) -> Option<usize> {
     head.windows(4).position(|window| window == b"\r\n\r\n").map(|start| start + 4)
 }
 
-/// Others who read WARC take such a line for a line, and so could see the end of the head elsewhere.
+/// Other WARC readers treat a bare line feed as a line end, and could see the end of the head
+/// elsewhere.
 fn has_bare_line_feed(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n').rev().skip(1);
     !lines.all(|line| line.ends_with(b"\r"))

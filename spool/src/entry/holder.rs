@@ -1,4 +1,4 @@
-//! A body that several entries share: what refers to it, and the file that has it.
+//! A body that several entries share: the reference to it, and the file that holds it.
 
 use std::path::{Path, PathBuf};
 
@@ -24,14 +24,14 @@ pub(crate) const BODIES: &str = "bodies";
 /// WARC 1.1 §6.7.2.
 const PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
-/// The length of the body that is kept elsewhere, and the id of the record the entry was stored with.
+/// The length of the shared body, and the id of the record that the entry was first stored with.
 pub(crate) const BODY_LENGTH: &str = "Wwwoffle-Body-Length";
 pub(crate) const RECORD: &str = "Wwwoffle-Record";
 
-/// What an update may add to a file besides a longer head: three times, each with the name of its field.
+/// The bytes an update may add besides a longer head: three times, each with its field name.
 const UPDATED: usize = 256;
 
-/// The record that holds the body of an entry.
+/// A reference to the record that holds the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BodyReference {
     id: String,
@@ -49,33 +49,37 @@ impl BodyReference {
     }
 }
 
-/// A body that several entries share, as one of them tells.
+/// A shared body, as one of its entries refers to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
-    /// What tells it from others.
+pub struct SharedBody {
+    /// Identifies the body.
     pub(crate) name: u64,
-    /// How many bytes its file has.
+    /// The length of its file in bytes.
     pub(crate) size: u64,
 }
 
-/// What the entry at a path shares.
-pub(crate) fn held_by(disk: &dyn Disk, root: &Path, path: &Path) -> Result<Option<Held>> {
+/// The shared body of the entry at a path.
+pub(crate) fn held_by(disk: &dyn Disk, root: &Path, path: &Path) -> Result<Option<SharedBody>> {
     let first = beginning(disk, path)?.map(|(first, _)| first);
     first.map_or(Ok(None), |first| held_of(disk, root, &first))
 }
 
-/// What an entry shares of which this is the beginning.
-pub(crate) fn held_of(disk: &dyn Disk, root: &Path, first: &EntryStart) -> Result<Option<Held>> {
+/// The shared body of an entry with this beginning.
+pub(crate) fn held_of(
+    disk: &dyn Disk,
+    root: &Path,
+    first: &EntryStart,
+) -> Result<Option<SharedBody>> {
     if first.refers.is_none() {
         return Ok(None);
     }
     let name = name_of(first.digest, first.place.owner());
     let holder = root.join(path_of(name));
     let about = disk.about(&holder).map_err(|error| Error::disk("look at", &holder, error))?;
-    Ok(about.map(|about| Held { name: short(name), size: about.len }))
+    Ok(about.map(|about| SharedBody { name: short(name), size: about.len }))
 }
 
-/// What the first record of an entry refers to: nothing, if it is a response.
+/// Parses the reference in the first record of an entry. `None` for a response with its own body.
 pub(crate) fn refers(header: &Header<'_>) -> Result<Option<BodyReference>, Reason> {
     match header.need("WARC-Type")? {
         "response" => Ok(None),
@@ -88,20 +92,20 @@ pub(crate) fn refers(header: &Header<'_>) -> Result<Option<BodyReference>, Reaso
     }
 }
 
-/// What names the holder of a body.
+/// The name of the holder of a body.
 pub(crate) fn name_of(digest: [u8; 32], owner: Option<&str>) -> Key {
     let digest = Key::from_bytes(digest);
     owner.map_or(digest, |owner| digest.variant(owner))
 }
 
-/// Where a holder of this name lies below the root.
+/// Where the holder with this name lies, below the root.
 pub(crate) fn path_of(name: Key) -> PathBuf {
     let name = name.to_string();
     let group = name.get(..2).unwrap_or_default();
     PathBuf::from(format!("{BODIES}/{group}/{name}{EXTENSION}"))
 }
 
-/// The body of an entry whose file refers to a holder.
+/// Reads the shared body of an entry.
 pub(crate) fn body_of(
     disk: &dyn Disk,
     root: &Path,
@@ -116,7 +120,7 @@ pub(crate) fn body_of(
     })
 }
 
-/// The holder of the body with a digest, for what has the owner of a place. It is one, or bad.
+/// Reads the holder of a body for the owner of a place. A file that is not a valid holder is bad.
 pub(crate) fn holder(
     disk: &dyn Disk,
     root: &Path,
@@ -136,13 +140,13 @@ pub(crate) fn holder(
     })
 }
 
-/// Why a whole file is none of a holder.
+/// Why a complete file is not a holder.
 fn fault_of(holder: &Entry) -> Option<Reason> {
     holder.is_part().then_some("it is a part of an answer and no whole one")
 }
 
-/// The file of an entry with this head and state, whose body is kept in the file of a record. `None`: it would be
-/// longer than what is read at once, or could become so by an update.
+/// The file of an entry with this head and state, and a reference in place of its body. `None` if
+/// it would be too long to be read at once, or could become so by an update.
 pub(crate) fn file_of(
     entry: &Entry,
     (head, state): (&[u8], &EntryState),
@@ -181,7 +185,7 @@ pub(crate) fn file_of(
     Ok((most <= FIRST_READ).then_some(bytes))
 }
 
-/// The file of an entry that shares its body already, as an update leaves it.
+/// The file of an entry that shares its body, after an update.
 pub(crate) fn updated(entry: &Entry, head: &[u8], state: &EntryState) -> Result<Vec<u8>> {
     let bytes = match &entry.first.refers {
         Some(refers) => file_of(entry, (head, state), refers)?,
@@ -190,7 +194,7 @@ pub(crate) fn updated(entry: &Entry, head: &[u8], state: &EntryState) -> Result<
     bytes.ok_or_else(|| Error::invalid("the head of the update", "is too long", b""))
 }
 
-/// Enough of a name to tell it from the others: two that agree in it count as one, and so both are kept.
+/// A short form of a name. Two bodies with the same short form count as one, so both are kept.
 pub(crate) fn short(name: Key) -> u64 {
     let bytes = name.as_bytes().first_chunk().copied().unwrap_or_default();
     u64::from_be_bytes(bytes)

@@ -1,4 +1,4 @@
-//! The layout of an entry's file: what [`crate::writer`] writes and [`crate::entry`] reads.
+//! The bytes of an entry's file, which [`crate::tree::writer`] writes and [`super::read`] reads.
 //!
 //! ```text
 //! fixed     WARC/1.1, and what is known only at the end, always as wide: filled in by one write
@@ -9,9 +9,9 @@
 //!           the checksums of a large body, and one of the part of a body that a segment is
 //! ```
 //!
-//! What may end as a segment has one more fixed field, which says at the end whether it did.
+//! A file that may end as a segment has one more fixed field, which says whether it did.
 //!
-//! Until the entry is finished its first line is [`UNFINISHED`], which no reader takes for WARC.
+//! Until the entry is finished, its first line is [`UNFINISHED`], which is not WARC.
 
 mod state;
 
@@ -34,28 +34,29 @@ use crate::error::{Error, Result};
 
 pub(crate) use state::{ASKED, EntryState};
 
-/// What an unfinished file begins with, as wide as the line that takes its place.
+/// The first bytes of an unfinished file, as wide as the line that replaces them.
 pub(crate) const UNFINISHED: &str = "unfinished";
 
-/// The longest canonical URL that is stored, in bytes.
+/// The longest stored canonical URL, in bytes.
 pub const MAX_URL: usize = 32 << 10;
 
 /// The longest head of a response, in bytes, with its status line and empty line.
 pub const MAX_HEAD: usize = 64 << 10;
 
-/// The longest request kept with a response, in bytes: its head and body.
+/// The longest request stored with a response, in bytes, with its body.
 pub const MAX_KEPT_REQUEST: usize = 128 << 10;
 
 /// The longest trailer section, in bytes.
 pub const MAX_TRAILERS: usize = 64 << 10;
 
-/// The longest account of a connection, in bytes.
+/// The longest record of a connection, in bytes.
 pub const MAX_CONNECTION: usize = 32 << 10;
 
-/// What is read of a file at once, in bytes. A file no longer is read and verified whole.
+/// How many bytes of a file are read at once. A file up to this length is read and verified as a
+/// whole.
 pub(crate) const FIRST_READ: usize = 128 << 10;
 
-/// The fields of fixed width: numbers of 20 digits hold any `u64`.
+/// The length of the fixed-width fields. Numbers have 20 digits, enough for any `u64`.
 const FIXED: usize = VERSION_LINE.len()
     + "Content-Length: 00000000000000000000\r\n".len()
     + "WARC-Payload-Digest: sha256:\r\n".len()
@@ -64,13 +65,13 @@ const FIXED: usize = VERSION_LINE.len()
     + "Wwwoffle-Stored: 2026-11-20T13:13:26.123456Z\r\n".len()
     + "Wwwoffle-Check: 01234567\r\n".len();
 
-/// The fields of record 1 besides URL, owner, variant and head; far more than there are.
+/// An upper bound for the other fields of record 1, without URL, owner, variant and head.
 const OTHER_FIELDS: usize = 1 << 10;
 
-/// Owner and variant, in which every byte may be escaped.
+/// The length of owner and variant if every byte is escaped.
 pub(crate) const PLACE_FIELDS: usize = 3 * (MAX_OWNER + MAX_VARIANT);
 
-/// The other records: their fields, the URL in each, and their blocks.
+/// An upper bound for the other records: their fields, the URL in each, and their blocks.
 pub(crate) const MAX_TAIL: usize = 5 * (MAX_URL + OTHER_FIELDS)
     + MAX_KEPT_REQUEST
     + MAX_CONNECTION
@@ -78,30 +79,30 @@ pub(crate) const MAX_TAIL: usize = 5 * (MAX_URL + OTHER_FIELDS)
     + MAX_BLOCKS_TEXT
     + MAX_PART_TEXT;
 
-/// The field, and its values, by which the records that follow the request are told from the trailers.
+/// The field, and its values, that distinguish the records after the request from the trailers.
 const ABOUT: &str = "Wwwoffle-About";
 const CONNECTION: &str = "connection";
 const BLOCKS: &str = "blocks";
 const PART: &str = "part";
 
-/// The fixed field of what may end as a segment, filled in as one of two lines of the same width: the
-/// body came to its end, or (WARC 1.1 §5.13) the network was lost.
+/// The fixed field of a file that may end as a segment: one of two lines of the same width. The
+/// body is complete, or (WARC 1.1 §5.13) the connection was lost.
 const ENDED: &str = "Wwwoffle-Ended: completely\r\n";
 const CUT: &str = "WARC-Truncated: disconnect\r\n";
 const _: () = assert!(ENDED.len() == CUT.len());
 
-/// The field of a file that was begun as a segment, so that it is none of a whole answer.
+/// Marks a file begun as a segment, which never holds a complete response.
 const IS_PART: &str = "Wwwoffle-Part";
 
-/// The fields for whom it is kept, and with what it varies.
+/// The fields of owner and variant.
 const OWNER: &str = "Wwwoffle-Owner";
 const VARIANT: &str = "Wwwoffle-Variant";
 
-// The body's offset has to be known after one read.
+// One read must reach the offset of the body.
 const _: () =
     assert!(FIXED + ENDED.len() + OTHER_FIELDS + PLACE_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
 
-/// What a file that is being written may become.
+/// What a file being written may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// An entry, or nothing.
@@ -119,13 +120,13 @@ pub(crate) struct StartWriter {
     fixed: usize,
     /// The check over everything after the fixed fields.
     check: crc32fast::Hasher,
-    /// The length of all that.
+    /// The length of everything that `check` covers.
     after_fixed: u64,
-    /// Of the head of the response.
+    /// The length of the head of the response.
     head: u64,
 }
 
-/// What is filled in at the end.
+/// The fields that are filled in at the end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FinalFields {
     pub(crate) body_len: u64,
@@ -154,7 +155,8 @@ impl StartWriter {
         StartWriter::go_on(out, fixed, place, when, state, head, purpose)
     }
 
-    /// The same of an entry whose body is kept in another file, with the fields that say so.
+    /// Appends the beginning of an entry whose body is in another file; `fields` adds the
+    /// reference.
     pub(crate) fn write_shared(
         out: &mut Vec<u8>,
         place: &Place,
@@ -199,7 +201,7 @@ impl StartWriter {
         wide(self.fixed) + self.after_fixed
     }
 
-    /// What takes the place of the beginning of the file when all the rest is written.
+    /// The bytes that replace the beginning of the file when everything else is written.
     pub(crate) fn fixed(&self, finish: &FinalFields) -> Vec<u8> {
         let block_end = self.body_offset() + finish.body_len;
         let mut fixed = Vec::with_capacity(self.fixed);
@@ -224,25 +226,25 @@ impl StartWriter {
     }
 }
 
-/// The first line of an unfinished file, and room for the fixed fields.
+/// Appends the first line of an unfinished file, and room for the fixed fields.
 fn begin(out: &mut Vec<u8>, fixed: usize) {
     out.extend_from_slice(UNFINISHED.as_bytes());
     out.resize(fixed, b'\n');
 }
 
-/// What follows the body, and is known when it is complete.
+/// The records behind the body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TailContent<'a> {
     pub(crate) request: &'a [u8],
     pub(crate) connection: Option<&'a [u8]>,
     pub(crate) trailers: Option<&'a [u8]>,
     pub(crate) part: Option<&'a Part>,
-    /// The checksums of the body, which are written if the file is not read whole at once.
+    /// The checksums of the body. They are written if the file is too long to be read at once.
     pub(crate) blocks: Option<&'a Blocks>,
 }
 
-/// All that follows the body: the end of record 1, and the other records. The body ends at `body_end`
-/// in the file.
+/// Builds everything behind the body: the end of record 1, and the other records. The body ends at
+/// offset `body_end`.
 pub(crate) fn tail(
     place: &Place,
     ids: &[String; 2],
@@ -288,11 +290,11 @@ pub(crate) fn tail(
     Ok(tail)
 }
 
-/// An entry's beginning, read. Ranges are within what was read.
+/// The parsed beginning of an entry. Ranges are offsets in the bytes that were read.
 #[derive(Debug, Clone)]
 pub(crate) struct EntryStart {
     pub(crate) place: Place,
-    /// Of the record it was stored with, which an update keeps.
+    /// The id of the record it was first stored with. Updates keep it.
     pub(crate) id: String,
     pub(crate) when: Timestamp,
     pub(crate) state: EntryState,
@@ -300,16 +302,16 @@ pub(crate) struct EntryStart {
     pub(crate) digest: [u8; 32],
     pub(crate) head: Range<usize>,
     pub(crate) body_len: u64,
-    /// The file's.
+    /// The length of the file.
     pub(crate) length: u64,
-    /// The body is not whole, or was never meant to be.
+    /// The body is incomplete, or was never meant to be complete.
     pub(crate) is_part: bool,
-    /// The body is kept in another file: that of this record.
+    /// The reference, if the body is in another file.
     pub(crate) refers: Option<BodyReference>,
 }
 
 impl EntryStart {
-    /// Reads the beginning of a file of `file_len` bytes. Everything up to the body is verified.
+    /// Parses the beginning of a file of `file_len` bytes. Everything up to the body is verified.
     pub(crate) fn parse(bytes: &[u8], file_len: u64) -> Result<EntryStart, Reason> {
         if bytes.starts_with(UNFINISHED.as_bytes()) {
             return Err("it was never finished");
@@ -361,7 +363,7 @@ impl EntryStart {
         self.head.end
     }
 
-    /// Where it ends, as far as it is in this file.
+    /// Where the body ends in this file.
     pub(crate) fn body_end(&self) -> u64 {
         let in_file = if self.refers.is_some() { 0 } else { self.body_len };
         wide(self.head.end).saturating_add(in_file)
@@ -372,7 +374,7 @@ impl EntryStart {
     }
 }
 
-/// Where the parts of the tail of an entry are in it.
+/// Where the records of a tail are.
 #[derive(Debug, Clone)]
 pub(crate) struct TailRanges {
     pub(crate) request: Range<usize>,
@@ -383,7 +385,7 @@ pub(crate) struct TailRanges {
 }
 
 impl TailRanges {
-    /// The same parts in a buffer in which the tail begins at `start`.
+    /// The same ranges in a buffer in which the tail begins at `start`.
     pub(crate) fn moved(self, start: usize) -> Self {
         let moved = |range: Range<usize>| range.start + start..range.end + start;
         Self {
@@ -396,7 +398,7 @@ impl TailRanges {
     }
 }
 
-/// Reads what follows the body. All of it is verified.
+/// Parses the records behind the body. All of them are verified.
 pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
     let rest = tail.strip_prefix(BLOCK_END.as_bytes()).ok_or("a body longer than it says")?;
     let before = |rest: &[u8], block: &[u8]| {
@@ -419,7 +421,7 @@ pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
             Some(CONNECTION) => &mut ranges.connection,
             Some(PART) => &mut ranges.part,
             Some(BLOCKS) => &mut ranges.blocks,
-            // Of a later version.
+            // A record of a later version.
             Some(_) => continue,
         };
         if header.need("WARC-Type")? != "metadata" || part.is_some() {
@@ -430,7 +432,7 @@ pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
     Ok(ranges)
 }
 
-/// The fields that say where a record belongs, besides its target.
+/// Writes the fields that identify the place of a record, besides its target.
 pub(crate) fn place_fields(place: &Place, mut field: impl FnMut(&str, &str)) {
     let origin = match place.origin() {
         KeyOrigin::Url => "url",
@@ -445,7 +447,7 @@ pub(crate) fn place_fields(place: &Place, mut field: impl FnMut(&str, &str)) {
     }
 }
 
-/// The place a record says it belongs to.
+/// Parses the place of a record.
 pub(crate) fn place(header: &Header<'_>) -> Result<Place, Reason> {
     let (origin, key) = header.need("Wwwoffle-Key")?.split_once(' ').unwrap_or_default();
     let key = key.parse().map_err(|_| "a key in a header is none")?;

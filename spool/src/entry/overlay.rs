@@ -1,10 +1,9 @@
-//! What was learnt of a large entry after it was stored: a file beside it.
+//! The update file beside a large entry: a later head and state.
 //!
 //! `9f86d081….update.warc` beside `9f86d081….warc` is one WARC `revisit` record, whose block is the
-//! head as it is now. It names the entry it was made for, and counts for no other: so it may be
-//! there a moment too long when the entry is replaced, and does not go along then when what took its place
-//! gets another name. It is looked for only with entries that are not read at once; others are written anew
-//! with what was learnt.
+//! present head. It names its entry and counts for no other. So it may stay for a moment after the
+//! entry is replaced, and it is not moved along with the new entry. Only entries too long to be
+//! read at once have one; shorter entries are rewritten with the update.
 
 use std::path::{Path, PathBuf};
 
@@ -15,56 +14,56 @@ use crate::entry::warc::{RESPONSE, Reason, Record, parse_record, time_text};
 use crate::entry::{Entry, layout, place, warc};
 use crate::error;
 use crate::error::{Error, Result};
-use crate::fs::{Disk, Opened, read_exactly};
+use crate::fs::{Disk, OpenedFile, read_exactly};
 
-/// What the file's name ends with, in place of that of the entry.
+/// The end of the file's name, in place of the entry's ending.
 const EXTENSION: &str = "update.warc";
 
 /// WARC 1.1 §6.7.3.
 const PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
-/// When the entry was stored that it is for.
+/// When the entry it belongs to was stored.
 const REFERS_TO_STORED: &str = "Wwwoffle-Refers-To-Stored";
 
-/// No such file is longer, in bytes: the URL twice, owner and variant with every byte escaped, other
-/// fields, and a head.
+/// The largest update file in bytes: the URL twice, owner and variant with every byte escaped,
+/// other fields, and a head.
 const MAX_OVERLAY: usize = 2 * MAX_URL + 3 * (MAX_OWNER + MAX_VARIANT) + (4 << 10) + MAX_HEAD;
 
-/// Head and state that go before those in the entry's own file.
+/// A head and state that replace those in the entry's own file.
 #[derive(Debug, Clone)]
 pub(crate) struct Overlay {
     pub(crate) head: Vec<u8>,
     pub(crate) state: EntryState,
 }
 
-/// What a name held.
+/// The content of the update file.
 #[derive(Debug)]
 pub(crate) enum OverlayLookup {
-    /// What belongs to the entry.
+    /// The update of this entry.
     Its(Overlay),
-    /// Nothing, or what belongs to another entry.
+    /// No file, or the update of another entry.
     Nothing,
-    /// Nobody knows to what it belongs.
+    /// Unreadable.
     Bad,
 }
 
-/// Whether what follows the stem of a name is what such a file's name ends with.
+/// Whether the rest of a name, after its stem, is the ending of an update file.
 pub(crate) fn is_name(rest: &str) -> bool {
     rest.strip_prefix('.') == Some(EXTENSION)
 }
 
-/// Where what was learnt of the entry at `path` lies.
+/// The path of the update file of the entry at `path`.
 pub(crate) fn overlay_path(path: &Path) -> PathBuf {
     path.with_extension(EXTENSION)
 }
 
-/// Where the entry lies of which what was learnt lies there.
+/// The path of the entry that an update file belongs to.
 pub(crate) fn entry_path(overlay: &Path) -> PathBuf {
-    // `9f86d081….update.warc`: two endings, of which the first goes.
+    // `9f86d081….update.warc` has two endings; the first is removed.
     overlay.with_extension("").with_extension(place::EXTENSION.trim_start_matches('.'))
 }
 
-/// The file for what was learnt of an entry.
+/// Builds the update file of an entry.
 pub(crate) fn encode(entry: &Entry, head: &[u8], state: &EntryState) -> Result<Vec<u8>> {
     let [id, _] = warc::record_ids()?;
     let mut record = Record::new("revisit");
@@ -83,11 +82,11 @@ pub(crate) fn encode(entry: &Entry, head: &[u8], state: &EntryState) -> Result<V
     Ok(record.finish(&[head]))
 }
 
-/// Reads what lies at `path`, beside the file of `entry`.
+/// Reads the update file at `path` for `entry`.
 pub(crate) fn read(disk: &dyn Disk, path: &Path, entry: &Entry) -> Result<OverlayLookup> {
     let file = match disk.open(path) {
-        Ok(Opened::File(file, _)) => file,
-        Ok(Opened::NotAFile) => return Ok(OverlayLookup::Bad),
+        Ok(OpenedFile::File(file, _)) => file,
+        Ok(OpenedFile::NotAFile) => return Ok(OverlayLookup::Bad),
         Err(error) if error::is_missing(&error) => return Ok(OverlayLookup::Nothing),
         Err(error) => return Err(Error::disk("open", path, error)),
     };

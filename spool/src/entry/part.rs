@@ -1,4 +1,4 @@
-//! What a segment says about itself besides its body: a metadata record in the tail of its file.
+//! Which part of a body a segment is: a metadata record in the tail of its file.
 //!
 //! ```text
 //! start: 1048576                                 where in the whole body it begins
@@ -9,24 +9,25 @@
 use crate::entry::warc::Reason;
 use crate::error::{Error, Result};
 
-/// The longest validator a segment is kept with, in bytes.
+/// The longest validator of a segment, in bytes.
 pub const MAX_VALIDATOR: usize = 1 << 10;
 
-/// The text of a part is no longer: three bytes for each of a validator, and two numbers.
+/// An upper bound for the text of a part: three bytes for each byte of the validator, and two
+/// numbers.
 pub(crate) const MAX_PART_TEXT: usize = 3 * MAX_VALIDATOR + 128;
 
-/// Of which body a segment is a part, and where.
+/// The position of a segment, and the body it is a part of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) start: u64,
     pub(crate) whole: WholeBody,
 }
 
-/// The whole body a segment is a part of.
+/// The complete body that segments belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WholeBody {
     pub(crate) validator: Vec<u8>,
-    /// In bytes, if it was told.
+    /// In bytes, if known.
     pub(crate) complete_length: Option<u64>,
 }
 
@@ -39,27 +40,27 @@ impl WholeBody {
         Ok(WholeBody { validator: validator.to_vec(), complete_length })
     }
 
-    /// Whether parts of both can be put together.
+    /// Whether segments of both can be joined.
     pub(crate) fn agrees(&self, other: &WholeBody) -> bool {
         let lengths = (self.complete_length, other.complete_length);
         self.validator == other.validator
             && !matches!(lengths, (Some(one), Some(other)) if one != other)
     }
 
-    /// Whether a part from the first to before the second can be of it.
+    /// Whether the body can contain a range.
     pub(crate) fn reaches(&self, span: Option<(u64, u64)>) -> bool {
         span.is_some_and(|(_, end)| self.complete_length.is_none_or(|complete| end <= complete))
     }
 }
 
 impl Part {
-    /// Whether so many bytes can be there where it begins.
+    /// Whether the body can contain `len` bytes from `start` on.
     pub(crate) fn has_room_for(&self, len: u64) -> bool {
         let end = self.start.checked_add(len);
         end.is_some_and(|end| self.whole.complete_length.is_none_or(|complete| end <= complete))
     }
 
-    /// The block of the record.
+    /// The block of the WARC record.
     pub(crate) fn text(&self) -> Vec<u8> {
         let complete = self.whole.complete_length;
         let complete = complete.map_or_else(|| "unknown".to_owned(), |length| length.to_string());
@@ -77,7 +78,7 @@ impl Part {
         text
     }
 
-    /// Reads the block of the record.
+    /// Parses the block of the WARC record.
     pub(crate) fn parse(text: &[u8]) -> Result<Part, Reason> {
         let wrong = "what it says of its part of the body is wrong";
         let text = std::str::from_utf8(text).map_err(|_| wrong)?;
@@ -98,7 +99,7 @@ impl Part {
     }
 }
 
-/// One or more decimal digits, and nothing else.
+/// Parses decimal digits, at least one, without anything else.
 fn number(digits: &str) -> Option<u64> {
     digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }

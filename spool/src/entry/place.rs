@@ -1,19 +1,20 @@
 //! Where an entry lies: `http/www.example.org/9f/9f86d081….warc`.
 //!
-//! A place is a URL, an owner and a variant. The owner is part of the key: what is kept for one of
-//! several persons is found by who asks for that person, and by nobody else. The variant is not: all
-//! answers that vary have the key of what they are variants of, and lie together in
-//! `9f86d081….variants/`, each named by the SHA-256 of its variant text ([`crate::shelf`]).
+//! A place is a URL, an owner and a variant. The owner is part of the key: an entry of one person
+//! is found only by requests of that person. The variant is not part of the key: all variants of a
+//! response share its key and lie together in `9f86d081….variants/`, each named by the SHA-256 of
+//! its variant text ([`crate::tree::shelf`]).
 //!
 //! # Names of directories
 //!
-//! A host comes from the network, so its directory's name is made from an allow-list and cannot be
-//! anything but one plain name inside the spool. `a`–`z`, `0`–`9`, `.`, `-` and `_` stand for
-//! themselves, but `.` and `-` not at the beginning; every other byte is `%` and two lower-case hex
-//! digits; no host at all is `%`. What would be longer than [`MAX_NAME`] is `=` and the SHA-256 of the
-//! host. So no two hosts share a directory, also where the file system does not tell `A` from `a`.
+//! A host comes from the network, so the name of its directory is built from an allow-list and is
+//! always one plain name inside the spool. `a`–`z`, `0`–`9`, `.`, `-` and `_` stand for themselves,
+//! but `.` and `-` not at the beginning; every other byte is `%` and two lower-case hex digits; a
+//! missing host is `%`. A name longer than [`MAX_NAME`] becomes `=` and the SHA-256 of the host. So
+//! no two hosts share a directory, even if the file system ignores case.
 //!
-//! A scheme other than the four the program speaks has `=` before it, or it could be called `tmp`.
+//! A scheme other than the four that the program supports has the prefix `=`; otherwise it could be
+//! called `tmp`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,16 +25,17 @@ use sha2::{Digest, Sha256};
 
 use wwwoffle_url::{CanonicalUrl, Key};
 
-/// The longest name of a directory, in bytes. File systems allow 255; `=` and some room are kept.
+/// The longest name of a directory, in bytes. File systems allow 255; the rest is for `=` and
+/// endings.
 pub(crate) const MAX_NAME: usize = 240;
 
-/// What the files of entries and requests end with.
+/// The ending of entries and requests.
 pub(crate) const EXTENSION: &str = ".warc";
 
-/// The schemes whose directories have their own name.
+/// The schemes whose directories have no prefix.
 pub(crate) const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
 
-/// What the directory of variants of a key ends with.
+/// The ending of the directory with the variants of a key.
 pub(crate) const VARIANTS: &str = ".variants";
 
 /// The longest owner of an entry, in bytes.
@@ -42,31 +44,31 @@ pub const MAX_OWNER: usize = 1 << 10;
 /// The longest variant text of an entry, in bytes.
 pub const MAX_VARIANT: usize = 4 << 10;
 
-/// What the variant text of another spelling begins with.
+/// The prefix of the variant text for another spelling of a URL.
 const RESPELLED: &str = ":spelling::";
 
-/// The name of one entry: its key, the URL that decides in which directory it lies, and its variant.
+/// The identity of one entry: its URL, owner, key and variant.
 #[derive(Clone)]
 pub struct Place {
     /// Canonical, never with credentials.
     url: String,
-    /// Of the URL alone. What was read from a file tells it not always, so it does not count when two
-    /// places are compared.
+    /// The key of the URL alone. It is not always known for a place read from a file, so
+    /// comparisons ignore it.
     base: Key,
     origin: KeyOrigin,
-    /// Empty: nobody's.
+    /// Empty: no owner.
     owner: String,
-    /// Of the URL and the owner.
+    /// The key of the URL and the owner.
     key: Key,
     variant: String,
 }
 
-/// What the key was made from.
+/// What the key was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum KeyOrigin {
-    /// The URL as it is shown, and the owner; so the key of a file can be checked.
+    /// The visible URL and the owner, so the key of a file can be checked.
     Url,
-    /// The URL with credentials or what else the answer depends on, which is not in the file.
+    /// The URL with credentials or other secrets, which are not in the file.
     Variant,
 }
 
@@ -83,22 +85,22 @@ impl Place {
     /// ```
     #[must_use]
     pub fn of(url: &CanonicalUrl) -> Place {
-        // With credentials, what is hashed is not what is shown.
+        // The hash covers the credentials, which are not shown.
         let plain = url.user().is_none() && url.password().is_none();
         let origin = if plain { KeyOrigin::Url } else { KeyOrigin::Variant };
         Place::new(url.as_str(), url.key(), origin)
     }
 
-    /// The place for what depends on more than the URL, as a credential that came with the request:
-    /// another key, made from `secret`, which is any text and is not recorded.
+    /// The place of a response that depends on more than the URL, for example a credential of the
+    /// request. `secret` is any text; it changes the key and is not stored.
     #[must_use]
     pub fn variant(url: &CanonicalUrl, secret: &str) -> Place {
         Place::new(url.as_str(), url.variant_key(secret), KeyOrigin::Variant)
     }
 
-    /// The place of what is kept for `owner` alone: another key. Any text of at most [`MAX_OWNER`]
-    /// bytes is an owner; an empty one is nobody. It takes the place of an owner there was; but not of
-    /// the one of a place that was read from a file of a URL with credentials, which are not in it.
+    /// The place of the copy for `owner` alone, with another key. Any text of at most [`MAX_OWNER`]
+    /// bytes is an owner; an empty text means no owner. A previous owner is replaced, except in a
+    /// place read from the file of a URL with credentials, because the file lacks them.
     ///
     /// ```
     /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -118,9 +120,9 @@ impl Place {
         self
     }
 
-    /// The place of one of several answers under this key, told apart by `variant`: any text of at
-    /// most [`MAX_VARIANT`] bytes, made by the caller from what the answers vary with. An empty one is
-    /// an answer that varies with nothing. It takes the place of a variant there was.
+    /// The place of one of several responses under this key, distinguished by `variant`: any text
+    /// of at most [`MAX_VARIANT`] bytes that the caller builds from the fields of `Vary`. An empty
+    /// text is a response that does not vary. A previous variant is replaced.
     ///
     /// ```
     /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -143,15 +145,15 @@ impl Place {
         Place { url: url.to_owned(), base: key, origin, owner, key, variant }
     }
 
-    /// The place a file says it belongs to: `key` is the one with the owner in it. `None` when the key
-    /// is not that of the URL and the owner, as far as the file alone can tell.
+    /// The place that a file claims; `key` includes the owner. `None` if the key does not match the
+    /// URL and the owner, as far as the file can show.
     pub(crate) fn recorded(url: &str, owner: &str, key: Key, origin: KeyOrigin) -> Option<Place> {
         let place = match origin {
             KeyOrigin::Url => {
                 let base = Key::from_bytes(Sha256::digest(url).into());
                 Place::new(url, base, origin).owned_by(owner)
             }
-            // What was hashed is not in the file.
+            // The hashed secret is not in the file.
             KeyOrigin::Variant => {
                 Place { owner: owner.to_owned(), ..Place::new(url, key, KeyOrigin::Variant) }
             }
@@ -159,8 +161,8 @@ impl Place {
         Some(place).filter(|place| place.key == key)
     }
 
-    /// The place with this key, which somebody remembers with what it was made from. `None` when the key
-    /// and the rest do not belong together, as far as can be told: of a URL with credentials it cannot.
+    /// Rebuilds a place from stored parts. `None` if the key does not match them. For a URL with
+    /// credentials this cannot be checked.
     ///
     /// ```
     /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -185,7 +187,7 @@ impl Place {
         Place::recorded(url, owner, key, origin).map(|place| place.with_variant(variant))
     }
 
-    /// Whether the key is made of the URL and the owner alone, so that it follows from them.
+    /// Whether the key can be computed from the URL and the owner alone.
     #[must_use]
     pub fn follows_from_url(&self) -> bool {
         self.origin == KeyOrigin::Url
@@ -197,68 +199,70 @@ impl Place {
         &self.url
     }
 
-    /// The key that names the file: of the URL and the owner, whatever the variant.
+    /// The key, which names the file. It depends on the URL and the owner, not on the variant.
     #[must_use]
     pub fn key(&self) -> Key {
         self.key
     }
 
-    /// Whom it is kept for, if not for everybody.
+    /// The owner of the copy, if any.
     #[must_use]
     pub fn owner(&self) -> Option<&str> {
         Some(self.owner.as_str()).filter(|owner| !owner.is_empty())
     }
 
-    /// What tells it from the other answers under its key; empty if it varies with nothing.
+    /// The text that distinguishes the variants of a key; empty if the response does not vary.
     #[must_use]
     pub fn variant_text(&self) -> &str {
         &self.variant
     }
 
-    /// The variant text of what answers another spelling of the URL than the canonical one, in front of what else
-    /// it varies with. `spelling` names the spelling. No field has an empty name, so none is part of a `Vary`.
+    /// The variant text of a response to another spelling of the URL than the canonical one:
+    /// `spelling` names it, `varies` is the text for `Vary`. No field has an empty name, so the
+    /// prefix cannot come from a `Vary`.
     #[must_use]
     pub fn respelled(spelling: &str, varies: &str) -> String {
         let and = if varies.is_empty() { "" } else { "&" };
         format!("{RESPELLED}{spelling}{and}{varies}")
     }
 
-    /// The spelling of the URL that the entry of this variant text answers; `None` for the canonical one.
+    /// The spelling of the URL that an entry with this variant text belongs to; `None` for the
+    /// canonical one.
     #[must_use]
     pub fn spelling_of(variant: &str) -> Option<&str> {
         variant.strip_prefix(RESPELLED)?.split('&').next()
     }
 
-    /// Where the entry lies below the root of the spool. One without a variant lies among
-    /// the others, in a directory, as soon as there are some.
+    /// Where the entry lies below the root of the spool. An entry without variant lies in the
+    /// directory of variants as soon as its key has some.
     #[must_use]
     pub fn relative_path(&self) -> PathBuf {
         if self.variant.is_empty() { self.single_path() } else { self.variant_path() }
     }
 
-    /// The SHA-256 of the empty text: the name of what varies with nothing.
+    /// The SHA-256 of the empty text: the name of a response that does not vary.
     pub(crate) const SINGLE: Key = Key::from_bytes([
         0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9,
         0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52,
         0xb8, 0x55,
     ]);
 
-    /// Where the only entry of the key lies, if it varies with nothing.
+    /// Where an entry without variant lies while its key has no others.
     pub(crate) fn single_path(&self) -> PathBuf {
         self.stem(EXTENSION)
     }
 
-    /// Where the entries of the key lie if some vary.
+    /// The directory of the entries of a key that has variants.
     pub(crate) fn variants_path(&self) -> PathBuf {
         self.stem(VARIANTS)
     }
 
-    /// Where the entry lies among others of its key.
+    /// Where the entry lies in that directory.
     pub(crate) fn variant_path(&self) -> PathBuf {
         self.variants_path().join(format!("{}{EXTENSION}", self.variant_name()))
     }
 
-    /// What names the entry among those of its key.
+    /// The name of the entry among those of its key.
     pub(crate) fn variant_name(&self) -> Key {
         if self.variant.is_empty() {
             return Place::SINGLE;
@@ -272,7 +276,7 @@ impl Place {
             == (other.key, other.origin, &other.url, &other.owner)
     }
 
-    /// What `<host>/9f/9f86d081…` ends with.
+    /// The path `<host>/9f/9f86d081…` with an ending.
     fn stem(&self, end: &str) -> PathBuf {
         let (scheme, host) = scheme_and_host(&self.url);
         let key = self.key.to_string();
@@ -355,7 +359,7 @@ fn stands_for_itself((index, byte): (usize, u8)) -> bool {
     }
 }
 
-/// The host a directory is for. `None` when the name tells it not: hashed, or not ours.
+/// The host of a directory. `None` if the name is hashed or not ours.
 pub(crate) fn host_of(directory: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(directory.len());
     let mut rest = directory.bytes();
@@ -371,7 +375,7 @@ pub(crate) fn host_of(directory: &str) -> Option<String> {
     (self::directory(&host) == directory).then_some(host)
 }
 
-/// The scheme a directory is for. `None` for the other things that lie in the root.
+/// The scheme of a directory. `None` for other names in the root.
 pub(crate) fn scheme_of(directory: &str) -> Option<String> {
     match directory.strip_prefix('=') {
         None => SCHEMES.contains(&directory).then(|| directory.to_owned()),
@@ -379,7 +383,7 @@ pub(crate) fn scheme_of(directory: &str) -> Option<String> {
     }
 }
 
-/// The scheme and the host with its port, of a canonical URL.
+/// The scheme, and the host with its port, of a canonical URL.
 pub(crate) fn scheme_and_host(url: &str) -> (&str, &str) {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

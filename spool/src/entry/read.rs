@@ -1,4 +1,4 @@
-//! Reading an entry: one open and one read when it is small.
+//! Reading an entry: one open and one read if it is small.
 
 use crate::fs::read_exactly;
 use crate::fs::size::narrow;
@@ -15,28 +15,28 @@ use crate::entry::overlay::{Overlay, OverlayLookup};
 use crate::entry::part::Part;
 use crate::entry::place::Place;
 use crate::entry::warc::Reason;
-use crate::entry::{Body, BodyFile, Entry, SharedBytes, Whole, gzip, holder, layout, overlay};
+use crate::entry::{Body, BodyBytes, BodyFile, Entry, SharedBytes, gzip, holder, layout, overlay};
 use crate::error;
 use crate::error::{Error, Result};
 use crate::fs::size::wide;
-use crate::fs::{Disk, DiskFile, Opened};
+use crate::fs::{Disk, DiskFile, OpenedFile};
 use wwwoffle_url::Key;
 
-/// What a path held.
+/// The content of a path.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
 pub(crate) enum Content {
     Whole(Entry),
     Missing,
     Bad(Reason),
-    /// An entry that is no longer there: it has been replaced or moved since it was opened.
+    /// The entry was replaced or moved after it was opened.
     Moved,
 }
 
-/// Which entry belongs at a path.
+/// The entry that belongs at a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExpectedEntry<'a> {
-    /// Any of those under its key.
+    /// Any place with its key.
     pub(crate) place: &'a Place,
     /// The name of its variant.
     pub(crate) name: Key,
@@ -48,7 +48,7 @@ impl ExpectedEntry<'_> {
     }
 }
 
-/// Reads the entry at `path` and what was learnt of it since it was stored.
+/// Reads the entry at `path`, with its update file.
 pub(crate) fn read_updated(
     disk: &dyn Disk,
     root: &Path,
@@ -59,19 +59,19 @@ pub(crate) fn read_updated(
         Content::Whole(entry) => entry,
         other => return Ok(other),
     };
-    // What shares its body has a small file of its own, with all that was learnt in it.
+    // An entry that shares its body has a small file, which contains its updates.
     let Some(body) = entry.file().filter(|_| !entry.shares_body()) else {
         return Ok(Content::Whole(entry));
     };
     match overlay::read(disk, &overlay::overlay_path(path), &entry)? {
         OverlayLookup::Its(overlay) => entry.overlay = Some(overlay),
-        // It could have told that the entry is invalid.
+        // The unreadable update might have said that the entry is invalid.
         OverlayLookup::Bad => {
             let state = EntryState { invalid: Some(entry.stored()), ..*entry.state() };
             entry.overlay = Some(Overlay { head: entry.head().to_vec(), state });
         }
         OverlayLookup::Nothing => {
-            // What was learnt of an entry goes when the entry has gone.
+            // The update file is removed when its entry is.
             if !is_there(disk, path, &*body.file)? {
                 return Ok(Content::Moved);
             }
@@ -80,20 +80,20 @@ pub(crate) fn read_updated(
     Ok(Content::Whole(entry))
 }
 
-/// Whether a file that was opened has its name still.
+/// Whether an opened file still has its name.
 pub(crate) fn is_there(disk: &dyn Disk, path: &Path, file: &dyn DiskFile) -> Result<bool> {
     let fail = |error| Error::disk("look at", path, error);
     match disk.open(path) {
-        Ok(Opened::File(now, _)) => {
+        Ok(OpenedFile::File(now, _)) => {
             Ok(now.identity().map_err(fail)? == file.identity().map_err(fail)?)
         }
-        Ok(Opened::NotAFile) => Ok(false),
+        Ok(OpenedFile::NotAFile) => Ok(false),
         Err(error) if error::is_missing(&error) => Ok(false),
         Err(error) => Err(fail(error)),
     }
 }
 
-/// Reads the entry at `path`, as it was stored; with `expected`, only the one that belongs there.
+/// Reads the entry at `path` without its update file. With `expected`, any other entry is bad.
 pub(crate) fn read(
     disk: &dyn Disk,
     root: &Path,
@@ -108,7 +108,7 @@ pub(crate) fn read(
     })
 }
 
-/// The same for a segment, whose body is a part of a whole one.
+/// Reads a segment.
 pub(crate) fn read_part(disk: &dyn Disk, path: &Path, place: Option<&Place>) -> Result<Content> {
     let expected = place.map(|place| ExpectedEntry { place, name: place.variant_name() });
     Ok(match read_any(disk, None, path, expected)? {
@@ -117,8 +117,7 @@ pub(crate) fn read_part(disk: &dyn Disk, path: &Path, place: Option<&Place>) -> 
     })
 }
 
-/// The same whichever it is. The body may be kept in another file of the spool at `root`; without that it
-/// may not.
+/// Reads an entry or a segment. Without `root`, a body in another file is refused.
 pub(crate) fn read_any(
     disk: &dyn Disk,
     root: Option<&Path>,
@@ -168,7 +167,7 @@ struct EntryParts {
     after: TailRanges,
 }
 
-/// Takes a file that was read whole apart, and compares its body with its digest.
+/// Splits a file that was read as a whole, and compares its body with its digest.
 fn small(bytes: Vec<u8>, first: &EntryStart) -> Result<EntryParts, Reason> {
     let end = narrow(first.body_end())?;
     let range = first.body_offset()..end;
@@ -180,13 +179,13 @@ fn small(bytes: Vec<u8>, first: &EntryStart) -> Result<EntryParts, Reason> {
     let bytes = Arc::new(bytes);
     Ok(EntryParts {
         tail: Arc::clone(&bytes),
-        body: Body::Whole(Whole { bytes: Arc::clone(&bytes), range }),
+        body: Body::Whole(BodyBytes { bytes: Arc::clone(&bytes), range }),
         bytes,
         after,
     })
 }
 
-/// The same for a file without its body, which is kept in another.
+/// Splits a file whose body is in another file.
 fn shared(bytes: Vec<u8>, body: Body, first: &EntryStart) -> Result<EntryParts, Reason> {
     let end = narrow(first.body_end())?;
     let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
@@ -194,7 +193,7 @@ fn shared(bytes: Vec<u8>, body: Body, first: &EntryStart) -> Result<EntryParts, 
     Ok(EntryParts { tail: Arc::clone(&bytes), body, bytes, after })
 }
 
-/// The same for a file of which beginning and tail were read.
+/// Splits a large file of which beginning and tail were read.
 fn large(
     mut bytes: Vec<u8>,
     tail: Vec<u8>,
@@ -203,7 +202,7 @@ fn large(
     path: &Path,
 ) -> Result<EntryParts, Reason> {
     let after = layout::parse_tail(&tail)?;
-    // The body is read as it is sent; there is no use in holding some of it.
+    // The body is read when it is sent; the part read here is dropped.
     bytes.truncate(first.body_offset());
     bytes.shrink_to_fit();
     let (start, len, digest) = (wide(first.body_offset()), first.body_len, first.digest);

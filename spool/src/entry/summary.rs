@@ -12,17 +12,17 @@ use super::place::Place;
 use crate::error::Result;
 use crate::fs::{Disk, Stamp};
 
-/// Most beginnings and heads fit in this many bytes; for others there is a second read.
+/// Most beginnings and heads fit in this many bytes. Others take a second read.
 const GLANCE: usize = 8 << 10;
 
-/// An entry as a list shows it. Its body has not been looked at.
+/// An entry as a list shows it. Its body was not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Where it is: [`Place::url`], [`Place::key`], and what [`crate::Spool::remove`] takes.
+    /// The place: for [`Place::url`], [`Place::key`] and [`crate::Spool::remove`].
     pub place: Place,
     /// The status code.
     pub status: u16,
-    /// The value of `Content-Type`, as it came.
+    /// The value of `Content-Type` as received.
     pub content_type: Option<Vec<u8>>,
     /// The length of its body in bytes.
     pub body_len: u64,
@@ -30,24 +30,25 @@ pub struct Summary {
     pub when: Timestamp,
     /// When it was finished.
     pub stored: Timestamp,
-    /// When its origin confirmed it last, as far as its own file tells: of a large one more may be known.
+    /// When the origin last confirmed it, according to its own file. The update file of a large
+    /// entry may be newer.
     pub checked: Timestamp,
     /// The SHA-256 of its body.
     pub digest: [u8; 32],
-    /// The length of its file in bytes, as it lies on the disk.
+    /// The length of its file on the disk in bytes.
     pub file_len: u64,
-    /// The length the file would have if it were not compressed, if it is.
+    /// The length of the file without compression, if it is compressed.
     pub plain_len: Option<u64>,
 }
 
-/// Reads the beginning of an entry. `None` when it is none.
+/// Reads the beginning of an entry. `None` if it is not an entry.
 pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
     let found = beginning(disk, path)?.and_then(|(first, opening)| summary_of(first, &opening));
     Ok(found.map(|(summary, _)| summary))
 }
 
-/// What an entry is of which this is the beginning, with what its file was when it was opened, if that is
-/// known; `None` when it is none.
+/// The summary for the beginning of an entry, and the stamp of its file when it was opened, if
+/// known. `None` if it is not an entry.
 pub(crate) fn summary_of(
     first: EntryStart,
     opening: &OpenEntry,
@@ -75,7 +76,7 @@ pub(crate) fn summary_of(
     Some((summary, opening.file.opened_as()))
 }
 
-/// Reads what a file begins with, up to the body; `None` when that is not of an answer, or a part of one.
+/// Reads a file up to the body. `None` if it is not an entry or a segment.
 pub(crate) fn beginning(disk: &dyn Disk, path: &Path) -> Result<Option<(EntryStart, OpenEntry)>> {
     let OpenLookup::File(mut opening) = gzip::open(disk, path, GLANCE)? else { return Ok(None) };
     for most in [GLANCE, FIRST_READ] {
@@ -90,7 +91,7 @@ pub(crate) fn beginning(disk: &dyn Disk, path: &Path) -> Result<Option<(EntrySta
 }
 
 impl Entry {
-    /// It as a list shows it, with what was learnt of it since it was stored.
+    /// The summary of the entry, with its updates.
     #[must_use]
     pub fn summary(&self) -> Summary {
         Summary {

@@ -1,54 +1,55 @@
-//! Reading any part of a body, so that nothing comes out that was not compared with its checksum.
+//! Reading any part of a body, with a check of every byte before it is returned.
 
 use std::sync::Arc;
 
 use crate::entry::blocks::{BLOCK, BlockSummer, Blocks, joined};
-use crate::entry::{Body, BodyFile, Entry, Whole};
+use crate::entry::{Body, BodyBytes, BodyFile, Entry};
 use crate::error::Result;
 use crate::fs::size::{narrow, wide};
 
-/// Reads a body from anywhere, in any order. It holds at most one block, of 1 MiB.
+/// Reads a body at any offset, in any order. Holds at most one block, of 1 MiB.
 ///
-/// Whoever reads on from where the last call ended reads each block of the disk once. Of a body kept
-/// before there were checksums of blocks, the whole is verified when the first byte is asked for.
+/// Sequential reads read each block of the disk once. A body stored before blocks had checksums is
+/// verified as a whole at the first read.
 #[derive(Debug)]
-pub struct Verified {
+pub struct VerifiedReader {
     source: Source,
     len: u64,
 }
 
 #[derive(Debug)]
 enum Source {
-    Whole(Whole),
+    Whole(BodyBytes),
     File(BlockReader),
-    Segments { all: Arc<[Entry]>, current: Option<(usize, Box<Verified>)> },
+    Segments { all: Arc<[Entry]>, current: Option<(usize, Box<VerifiedReader>)> },
 }
 
-impl Verified {
-    pub(crate) fn of(body: &Body) -> Verified {
+impl VerifiedReader {
+    pub(crate) fn of(body: &Body) -> VerifiedReader {
         match body {
             Body::Whole(whole) => {
-                Verified { len: wide(whole.len()), source: Source::Whole(whole.clone()) }
+                VerifiedReader { len: wide(whole.len()), source: Source::Whole(whole.clone()) }
             }
-            Body::File(file) => {
-                Verified { len: file.len(), source: Source::File(BlockReader::new(file.clone())) }
-            }
+            Body::File(file) => VerifiedReader {
+                len: file.len(),
+                source: Source::File(BlockReader::new(file.clone())),
+            },
         }
     }
 
-    /// Of segments, each with its part.
-    pub(crate) fn of_segments(all: Arc<[Entry]>) -> Verified {
+    /// A reader for segments.
+    pub(crate) fn of_segments(all: Arc<[Entry]>) -> VerifiedReader {
         let len = all.iter().filter_map(|segment| span(segment).map(|span| span.1)).max();
-        Verified { source: Source::Segments { all, current: None }, len: len.unwrap_or(0) }
+        VerifiedReader { source: Source::Segments { all, current: None }, len: len.unwrap_or(0) }
     }
 
-    /// Reads what there is at `offset` of the body, at most the length of `buffer`. 0 at its end, and
-    /// where nothing is kept; it may be less than there is.
+    /// Reads at `offset` of the body, at most the length of `buffer`; it may be less than is
+    /// available. Returns 0 at its end, and where bytes are missing.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_damaged`] when what is there is not what was stored: of an entry,
-    /// [`crate::Spool::set_aside`] is what follows, of segments [`crate::Spool::mend_partial`]. Or when
+    /// [`crate::Error::is_damaged`] if the bytes are not those that were stored: call
+    /// [`crate::Spool::set_aside`] for an entry, [`crate::Spool::mend_partial`] for segments. Or if
     /// the disk fails.
     pub fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         if offset >= self.len || buffer.is_empty() {
@@ -64,7 +65,7 @@ impl Verified {
         }
     }
 
-    /// The length of the body in bytes; of segments, where the last of them ends.
+    /// The length of the body in bytes. For segments: where the last of them ends.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
@@ -77,7 +78,7 @@ impl Verified {
     }
 }
 
-/// Where in the whole body a segment begins and ends.
+/// Begin and end of a segment in the complete body.
 pub(crate) fn span(segment: &Entry) -> Option<(u64, u64)> {
     let start = segment.part()?.start;
     Some((start, start.checked_add(segment.body_len())?))
@@ -85,7 +86,7 @@ pub(crate) fn span(segment: &Entry) -> Option<(u64, u64)> {
 
 fn read_segments(
     all: &[Entry],
-    current: &mut Option<(usize, Box<Verified>)>,
+    current: &mut Option<(usize, Box<VerifiedReader>)>,
     offset: u64,
     buffer: &mut [u8],
 ) -> Result<usize> {
@@ -93,21 +94,21 @@ fn read_segments(
     let still =
         current.as_ref().is_some_and(|(index, _)| all.get(*index).and_then(covers).is_some());
     if !still {
-        // The one that reaches farthest is read longest.
+        // The segment that reaches farthest serves the most reads.
         let best = all
             .iter()
             .enumerate()
             .filter_map(|(index, segment)| covers(segment).map(|(_, end)| (end, index)));
-        *current = best
-            .max()
-            .and_then(|(_, index)| Some((index, Box::new(Verified::of(all.get(index)?.body())))));
+        *current = best.max().and_then(|(_, index)| {
+            Some((index, Box::new(VerifiedReader::of(all.get(index)?.body()))))
+        });
     }
     let Some((index, reader)) = current else { return Ok(0) };
     let start = all.get(*index).and_then(span).map_or(0, |span| span.0);
     reader.read_at(offset.saturating_sub(start), buffer)
 }
 
-/// Copies what there is from `offset` on.
+/// Copies the bytes from `offset` on.
 fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
     let offset = narrow(offset).unwrap_or(usize::MAX);
     let rest = bytes.get(offset..).unwrap_or_default();
@@ -122,15 +123,15 @@ fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
 #[derive(Debug)]
 struct BlockReader {
     file: BodyFile,
-    /// The piece held, and where in the body it begins.
+    /// The current piece, and where it begins in the body.
     piece: Vec<u8>,
     start: u64,
-    /// Of the block last verified, if it is longer than a piece: where it begins, and the sums that its
-    /// pieces had while it was. They are what a piece that is read again is compared with.
+    /// For a block longer than a piece: where the last verified block begins, and the sums of its
+    /// pieces. A piece that is read again is compared with them.
     block: (u64, Vec<u32>),
 }
 
-/// What a body is that is not the one that was stored.
+/// The reason for a body that does not match its checksums.
 const OTHER: &str = "its body does not agree with its checksums";
 
 impl BlockReader {
@@ -138,7 +139,7 @@ impl BlockReader {
         BlockReader { file, piece: Vec::new(), start: 0, block: (0, Vec::new()) }
     }
 
-    /// The piece in which `offset` is, and where it begins.
+    /// The piece that contains `offset`, and where it begins.
     fn piece_at(&mut self, offset: u64) -> Result<(u64, &[u8])> {
         let start = offset - offset % BLOCK;
         if self.piece.is_empty() || start != self.start {
@@ -170,7 +171,7 @@ impl BlockReader {
     }
 }
 
-/// Reads a block that is longer than a piece, and gives the sums of its pieces if theirs is its own.
+/// Reads and verifies a block longer than a piece. Returns the sums of its pieces.
 fn verify_block(file: &BodyFile, blocks: &Blocks, block: u64) -> Result<Vec<u32>> {
     let end = block.saturating_add(blocks.len()).min(file.len());
     let (mut sums, mut all, mut start) = (Vec::new(), 0, block);
@@ -184,7 +185,7 @@ fn verify_block(file: &BodyFile, blocks: &Blocks, block: u64) -> Result<Vec<u32>
     if blocks.sum_at(block) == Some(all) { Ok(sums) } else { Err(file.damaged(OTHER)) }
 }
 
-/// Up to [`BLOCK`] bytes; fewer only at the end of the body.
+/// Reads up to [`BLOCK`] bytes; fewer only at the end of the body.
 pub(crate) fn read_piece(file: &BodyFile, start: u64) -> Result<Vec<u8>> {
     let len = file.len().saturating_sub(start).min(BLOCK);
     let mut piece = vec![0; narrow(len).unwrap_or(0)];
@@ -195,7 +196,8 @@ pub(crate) fn read_piece(file: &BodyFile, start: u64) -> Result<Vec<u8>> {
     Ok(piece)
 }
 
-/// The checksums of a body. Where they were not kept, the body is verified whole, and they are made.
+/// The checksums of a body. If the file has none, the complete body is verified and they are
+/// computed.
 fn blocks(file: &BodyFile) -> Result<&Blocks> {
     if let Some(blocks) = file.blocks.get() {
         return Ok(blocks);

@@ -1,9 +1,8 @@
-//! WARC 1.1 records, as far as the spool writes and reads them (ISO 28500:2017).
+//! WARC 1.1 records (ISO 28500:2017), as far as the spool writes and reads them.
 //!
-//! A record is its header, its block, and two line ends. To what the standard asks for, every record
-//! of ours adds `Wwwoffle-Check`, so that a changed bit in a header is noticed too, which no digest of
-//! the standard covers. Fields whose name is not the standard's begin with `Wwwoffle-`; the standard
-//! lets readers skip them.
+//! A record is its header, its block, and two line ends. Every record of ours has the additional
+//! field `Wwwoffle-Check`, which detects changed bits in the header; the digests of the standard do
+//! not cover it. Our own fields begin with `Wwwoffle-`; the standard lets readers skip them.
 
 use std::ops::Range;
 
@@ -12,17 +11,17 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 
-/// The line every record begins with.
+/// The first line of every record.
 pub(crate) const VERSION_LINE: &str = "WARC/1.1\r\n";
 
-/// The line end of the protocol, and what ends a header; twice the line end also ends a record.
+/// A line end, and an empty line: the end of a header and of a record.
 pub(crate) const LINE_END: &str = "\r\n";
 pub(crate) const BLOCK_END: &str = "\r\n\r\n";
 
-/// More fields than any record of ours has.
+/// An upper bound for the fields of our records.
 const MAX_FIELDS: usize = 28;
 
-/// The name of the check: a CRC-32 in hex.
+/// The name of the check, a CRC-32 in hex.
 const CHECK: &str = "Wwwoffle-Check";
 
 /// Media types of the blocks (WARC 1.1 §6.3, §6.5, §6.6).
@@ -30,21 +29,21 @@ pub(crate) const RESPONSE: &str = "application/http; msgtype=response";
 pub(crate) const REQUEST: &str = "application/http; msgtype=request";
 pub(crate) const FIELDS: &str = "application/warc-fields";
 
-/// Why a record was not accepted; a few words that follow "damaged: ".
+/// Why a record was refused: a few words that follow "damaged: ".
 pub(crate) type Reason = &'static str;
 
-/// A record's header, read.
+/// The parsed header of a record.
 #[derive(Debug)]
 pub(crate) struct Header<'a> {
     fields: [(&'a str, &'a str); MAX_FIELDS],
-    /// In bytes, with the empty line: where the block begins.
+    /// The length in bytes, with the empty line: the offset of the block.
     pub(crate) len: usize,
-    /// Where the digits of the check are, from the beginning of the record.
+    /// The range of the check's digits in the record.
     check: Range<usize>,
 }
 
 impl<'a> Header<'a> {
-    /// Reads the header at the beginning of `bytes`. What is in it is not checked yet.
+    /// Parses the header at the beginning of `bytes`. The check is not verified yet.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Header<'a>, Reason> {
         if !bytes.starts_with(VERSION_LINE.as_bytes()) {
             return Err("it does not begin as a WARC record");
@@ -74,12 +73,12 @@ impl<'a> Header<'a> {
         self.fields.iter().find(|field| field.0 == name).map(|field| field.1)
     }
 
-    /// The value of a field that has to be there.
+    /// The value of a required field.
     pub(crate) fn need(&self, name: &str) -> Result<&'a str, Reason> {
         self.get(name).ok_or("a field is missing in a header")
     }
 
-    /// A field that is a number of decimal digits.
+    /// A required number of decimal digits.
     pub(crate) fn number(&self, name: &str) -> Result<u64, Reason> {
         let digits = self.need(name)?;
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -88,12 +87,12 @@ impl<'a> Header<'a> {
         digits.parse().map_err(|_| "a number in a header is none")
     }
 
-    /// A field that is a time.
+    /// A required time.
     pub(crate) fn time(&self, name: &str) -> Result<Timestamp, Reason> {
         self.need(name)?.parse().map_err(|_| "a time in a header is none")
     }
 
-    /// A field that is a SHA-256.
+    /// A required SHA-256.
     pub(crate) fn digest(&self, name: &str) -> Result<[u8; 32], Reason> {
         let digits = self.need(name)?.strip_prefix("sha256:").unwrap_or_default();
         let mut digest = [0; 32];
@@ -101,7 +100,7 @@ impl<'a> Header<'a> {
         Ok(digest)
     }
 
-    /// Compares the check with `covered`, which begins where the header does.
+    /// Compares the check with `covered`, which begins with the header.
     pub(crate) fn verify(&self, covered: &[u8]) -> Result<(), Reason> {
         let found = covered.get(self.check.clone()).unwrap_or_default();
         let before = covered.get(..self.check.start).unwrap_or_default();
@@ -114,7 +113,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The line that begins at `start`, without its end.
+/// The line at `start`, without its end.
 fn line_at(bytes: &[u8], start: usize) -> Option<&[u8]> {
     let rest = bytes.get(start..)?;
     let end = rest.iter().position(|&byte| byte == b'\r')?;
@@ -124,7 +123,7 @@ fn line_at(bytes: &[u8], start: usize) -> Option<&[u8]> {
     rest.get(..end)
 }
 
-/// The check over pieces that follow one another.
+/// The check over consecutive pieces.
 pub(crate) fn check_digits(pieces: &[&[u8]]) -> String {
     let mut hasher = crc32fast::Hasher::new();
     for piece in pieces {
@@ -133,26 +132,26 @@ pub(crate) fn check_digits(pieces: &[&[u8]]) -> String {
     format!("{:08x}", hasher.finalize())
 }
 
-/// A record whose block is at hand, being put together: header, block and end.
+/// A record being built in memory: header, block and end.
 #[derive(Debug)]
 pub(crate) struct Record {
     bytes: Vec<u8>,
 }
 
 impl Record {
-    /// Begins the header of a record of this type.
+    /// Begins a record of a type.
     pub(crate) fn new(kind: &str) -> Record {
         let mut record = Record { bytes: VERSION_LINE.as_bytes().to_vec() };
         record.field("WARC-Type", kind);
         record
     }
 
-    /// Adds a field. `value` has no control characters: that is for whoever made it.
+    /// Adds a field. The caller makes sure that `value` has no control characters.
     pub(crate) fn field(&mut self, name: &str, value: &str) {
         push_field(&mut self.bytes, name, value);
     }
 
-    /// Adds length, digest and check, then the block, which is `pieces` one after the other.
+    /// Adds length, digest and check, then the block, which is the concatenation of `pieces`.
     pub(crate) fn finish(mut self, pieces: &[&[u8]]) -> Vec<u8> {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
         let mut digest = Sha256::new();
@@ -178,7 +177,7 @@ impl Record {
     }
 }
 
-/// Writes one line of a header.
+/// Appends one line of a header.
 pub(crate) fn push_field(bytes: &mut Vec<u8>, name: &str, value: &str) {
     debug_assert!(!value.contains(['\r', '\n']), "{name} would be two lines");
     for piece in [name, ": ", value, LINE_END] {
@@ -186,9 +185,8 @@ pub(crate) fn push_field(bytes: &mut Vec<u8>, name: &str, value: &str) {
     }
 }
 
-/// A record of the kind [`Record`] writes, at the beginning of `bytes`: its header, where its block
-/// is, and what follows. Length and check are verified; the block may reach beyond `bytes` only if
-/// its check is not asked for.
+/// Parses a record written by [`Record`] at the beginning of `bytes`: its header, its block, and
+/// the rest. Length and check are verified.
 pub(crate) fn parse_record(bytes: &[u8]) -> Result<(Header<'_>, &[u8], &[u8]), Reason> {
     let header = Header::parse(bytes)?;
     let length =
@@ -202,14 +200,15 @@ pub(crate) fn parse_record(bytes: &[u8]) -> Result<(Header<'_>, &[u8], &[u8]), R
     Ok((header, block, rest))
 }
 
-/// A time as it stands in a header: UTC, always with six digits after the point, so always as wide.
+/// A time as a header field: UTC with six digits after the point, so the width is fixed.
 ///
-/// What a wrong clock makes of years before 1970 is kept as the beginning of 1970.
+/// A time before 1970, from a wrong clock, becomes the beginning of 1970.
 pub(crate) fn time_text(time: Timestamp) -> String {
     format!("{:.6}", time.max(Timestamp::UNIX_EPOCH))
 }
 
-/// Text as one line of a header: control characters and `%` as `%` and hex, cut at `most` bytes.
+/// Escapes text for one header line: control characters and `%` become `%` and hex; cut at `most`
+/// bytes.
 pub(crate) fn escape(text: &str, most: usize) -> String {
     let mut line = String::new();
     for (start, character) in text.char_indices() {
@@ -228,7 +227,7 @@ pub(crate) fn escape(text: &str, most: usize) -> String {
     line
 }
 
-/// The text that [`escape`] made a line of.
+/// Reverses [`escape`].
 pub(crate) fn unescape(line: &str) -> String {
     let mut pieces = line.split('%');
     let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
@@ -240,7 +239,7 @@ pub(crate) fn unescape(line: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Two new record ids (RFC 9562, version 4).
+/// Makes two new record ids (RFC 9562, version 4).
 pub(crate) fn record_ids() -> Result<[String; 2]> {
     let mut random = [0; 32];
     getrandom::fill(&mut random).map_err(Error::random)?;

@@ -1,4 +1,4 @@
-//! What kind of thing has a name, and who may use it.
+//! Type and permissions of a file.
 
 #![expect(clippy::disallowed_methods, reason = "a part of the one file of the crate that may")]
 
@@ -9,26 +9,26 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use super::{Disk, Opened};
+use super::{Disk, OpenedFile};
 use crate::error::is_missing;
 
-/// The bits of a mode that say who may read, write and run.
+/// The permission bits of a mode.
 const PERMISSIONS: u32 = 0o777;
 
-/// What has a name.
+/// Type, permissions and length of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct About {
-    /// Of what kind it is.
-    pub kind: Kind,
-    /// Who may use it, as permission bits; `None` where there are none.
+pub struct FileInfo {
+    /// The type of the file.
+    pub kind: FileKind,
+    /// The permission bits; `None` if there are none.
     pub mode: Option<u32>,
     /// The length of a file in bytes.
     pub len: u64,
 }
 
-/// A kind of thing that has a name.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A plain file.
     File,
     /// A directory.
@@ -39,38 +39,40 @@ pub enum Kind {
     Other,
 }
 
-impl About {
+impl FileInfo {
     pub(super) fn of(about: &Metadata) -> Self {
         let (kind, mode) = (about.file_type(), about.permissions().mode() & PERMISSIONS);
         let kind = if kind.is_file() {
-            Kind::File
+            FileKind::File
         } else if kind.is_dir() {
-            Kind::Directory
+            FileKind::Directory
         } else if kind.is_symlink() {
-            Kind::Link
+            FileKind::Link
         } else {
-            Kind::Other
+            FileKind::Other
         };
-        // Those of a link mean nothing.
-        let mode = Some(mode).filter(|_| kind != Kind::Link);
+        // The permissions of a link have no meaning.
+        let mode = Some(mode).filter(|_| kind != FileKind::Link);
         Self { kind, mode, len: about.len() }
     }
 }
 
-/// What a disk tells that has no other way.
-pub(super) fn by_opening(disk: &(impl Disk + ?Sized), path: &Path) -> io::Result<Option<About>> {
-    let about = |kind, len| Some(About { kind, mode: None, len });
+/// The fallback for disks without a call of their own.
+pub(super) fn by_opening(disk: &(impl Disk + ?Sized), path: &Path) -> io::Result<Option<FileInfo>> {
+    let about = |kind, len| Some(FileInfo { kind, mode: None, len });
     match disk.open(path) {
-        Ok(Opened::File(_, len)) => Ok(about(Kind::File, len)),
-        Ok(Opened::NotAFile) if disk.read_dir(path).is_ok() => Ok(about(Kind::Directory, 0)),
-        Ok(Opened::NotAFile) => Ok(about(Kind::Other, 0)),
+        Ok(OpenedFile::File(_, len)) => Ok(about(FileKind::File, len)),
+        Ok(OpenedFile::NotAFile) if disk.read_dir(path).is_ok() => {
+            Ok(about(FileKind::Directory, 0))
+        }
+        Ok(OpenedFile::NotAFile) => Ok(about(FileKind::Other, 0)),
         Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// The user and the group that a directory belongs to, by their numbers; `None` when there is none of that
-/// name. A link is followed.
+/// The user and group ids of the owner of a directory; `None` if it is not a directory. A link is
+/// followed.
 ///
 /// # Errors
 ///
@@ -83,7 +85,7 @@ pub fn owner_of(directory: &Path) -> io::Result<Option<(u32, u32)>> {
     }
 }
 
-/// By a handle on the thing itself: a name may be given to something else meanwhile.
+/// Uses a handle, because the name may be given to another file in the meantime.
 pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

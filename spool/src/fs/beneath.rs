@@ -1,4 +1,4 @@
-//! A file below a directory, opened so that no name on its way can lead out of it.
+//! Opening a file below a directory, so that no name on the path can lead out of it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,25 +11,28 @@ use super::{DiskFile, Stamp, SystemFile};
 use crate::error::is_missing;
 use std::sync::Arc;
 
-/// What a name led to.
+/// What a path led to.
 #[derive(Debug)]
-pub enum Beneath {
-    /// A plain file, its length, and when it was changed last.
+pub enum PathTarget {
+    /// A plain file, its length, and its stamp.
     File(Arc<dyn DiskFile>, u64, Stamp),
     /// A directory.
     Directory,
-    /// Nothing; or something that is neither, or lies behind a link.
+    /// Nothing: missing, another type of file, or behind a link.
     Nothing,
 }
 
-/// Opens what the names of `path` lead to, one below the other, from `root` on. A symbolic link on the way or at
-/// its end counts as nothing, wherever it leads: who may write a link into a directory may not read what it names
-/// through us.
+/// Opens the file that the names of `path` lead to, from `root` on. A symbolic link on the path
+/// counts as missing, wherever it leads: the right to create a link in a directory must not become
+/// the right to read its target through us.
 ///
 /// # Errors
 ///
 /// Those of the system.
-pub fn open_beneath<'a>(root: &Path, path: impl Iterator<Item = &'a OsStr>) -> io::Result<Beneath> {
+pub fn open_beneath<'a>(
+    root: &Path,
+    path: impl Iterator<Item = &'a OsStr>,
+) -> io::Result<PathTarget> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut at = match openat(CWD, root, flags | OFlags::DIRECTORY, Mode::empty()) {
         Ok(opened) => File::from(opened),
@@ -37,7 +40,7 @@ pub fn open_beneath<'a>(root: &Path, path: impl Iterator<Item = &'a OsStr>) -> i
     };
     for name in path {
         if !is_plain(name) || !at.metadata()?.is_dir() {
-            return Ok(Beneath::Nothing);
+            return Ok(PathTarget::Nothing);
         }
         match openat(&at, name, flags, Mode::empty()) {
             Ok(opened) => at = File::from(opened),
@@ -46,30 +49,30 @@ pub fn open_beneath<'a>(root: &Path, path: impl Iterator<Item = &'a OsStr>) -> i
     }
     let about = at.metadata()?;
     Ok(if about.is_dir() {
-        Beneath::Directory
+        PathTarget::Directory
     } else if about.is_file() {
         let stamp = Stamp::of(&about);
         let file = SystemFile { file: at, opened_as: Some(stamp) };
-        Beneath::File(Arc::new(file), about.len(), stamp)
+        PathTarget::File(Arc::new(file), about.len(), stamp)
     } else {
-        Beneath::Nothing
+        PathTarget::Nothing
     })
 }
 
-/// Whether it is one name of something in a directory.
+/// Whether it is one plain name.
 fn is_plain(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     !matches!(bytes, b"" | b"." | b"..") && !bytes.iter().any(|byte| matches!(byte, b'/' | 0))
 }
 
-fn nothing(error: io::Error) -> io::Result<Beneath> {
+fn nothing(error: io::Error) -> io::Result<PathTarget> {
     use rustix::io::Errno;
     let number = error.raw_os_error().map(Errno::from_raw_os_error);
-    // A link, a file in place of a directory, a name that is too long, a device that is none.
+    // A link, a file in place of a directory, a name that is too long, an unserved device.
     let is_none =
         [Errno::LOOP, Errno::NOTDIR, Errno::NAMETOOLONG, Errno::NXIO, Errno::ACCESS, Errno::MLINK];
     if is_missing(&error) || number.is_some_and(|number| is_none.contains(&number)) {
-        return Ok(Beneath::Nothing);
+        return Ok(PathTarget::Nothing);
     }
     Err(error)
 }
@@ -110,9 +113,9 @@ mod tests {
         ] {
             let names = path.iter().map(OsStr::new);
             let found = match open_beneath(&inside, names).unwrap() {
-                Beneath::Nothing => "nothing".to_owned(),
-                Beneath::Directory => "a directory".to_owned(),
-                Beneath::File(file, length, _) => {
+                PathTarget::Nothing => "nothing".to_owned(),
+                PathTarget::Directory => "a directory".to_owned(),
+                PathTarget::File(file, length, _) => {
                     let mut bytes = vec![0; usize::try_from(length).unwrap()];
                     file.read_at(&mut bytes, 0).unwrap();
                     String::from_utf8(bytes).unwrap()
@@ -121,6 +124,6 @@ mod tests {
             assert_eq!(found, want, "{path:?}");
         }
         let none = open_beneath(&root.path().join("none"), std::iter::empty()).unwrap();
-        assert!(matches!(none, Beneath::Nothing));
+        assert!(matches!(none, PathTarget::Nothing));
     }
 }

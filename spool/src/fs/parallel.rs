@@ -1,9 +1,9 @@
-//! Several threads: the same call for many items at once, and locks.
+//! Threads: the same call for many items at once, and locks.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle, scope};
 
-/// Makes `call` for each item, in as many threads as `threads` says; what became of each, in their order.
+/// Calls `call` for each item in up to `threads` threads. Returns the results in order.
 pub(crate) fn for_each<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -12,7 +12,7 @@ pub(crate) fn for_each<T: Sync, R: Send>(
     let call = &call;
     let share = items.len().div_ceil(threads.max(1)).max(1);
     let mut shares = items.chunks(share);
-    // This thread has one to do as well.
+    // This thread takes one share.
     let mine = shares.next().unwrap_or_default();
     scope(|scope| {
         let others: Vec<_> = shares.map(|share| begin(scope, share, call)).collect();
@@ -22,7 +22,7 @@ pub(crate) fn for_each<T: Sync, R: Send>(
                 Ok(thread) => {
                     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 }
-                // The system has no thread to give.
+                // No thread could be started.
                 Err(share) => share.iter().map(call).collect(),
             });
         }
@@ -30,7 +30,7 @@ pub(crate) fn for_each<T: Sync, R: Send>(
     })
 }
 
-/// A panic in another thread leaves nothing half done that these locks protect.
+/// The data behind these locks is valid even after a panic in another thread.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

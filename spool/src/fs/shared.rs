@@ -1,4 +1,4 @@
-//! The file system of the machine where more than its owner may read what is kept.
+//! The file system of this machine, for a spool that other users may read.
 
 #![expect(clippy::disallowed_methods, reason = "a part of the one file of the crate that may")]
 
@@ -12,11 +12,11 @@ use jiff::Timestamp;
 use rustix::fs::OFlags;
 
 use super::{
-    About, DIRECTORY_MODE, Disk, DiskFile, FILE_MODE, Lock, Names, Opened, Stamp, SystemDisk,
-    SystemFile, new_file,
+    DIRECTORY_MODE, DirectoryNames, Disk, DiskFile, FILE_MODE, FileInfo, Lock, OpenedFile, Stamp,
+    SystemDisk, SystemFile, new_file,
 };
 
-/// The file system of the machine, for a spool that more than its owner may read.
+/// The file system of this machine, for a spool that other users may read.
 #[derive(Debug, Clone, Copy)]
 pub struct SharedDisk {
     /// The permission bits of new directories.
@@ -36,7 +36,7 @@ impl SharedDisk {
 impl Disk for SharedDisk {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         SystemDisk.create_dir(path)?;
-        // What a directory is made with is less what the umask takes away.
+        // The umask reduces the mode given to `mkdir`.
         std::fs::set_permissions(path, Permissions::from_mode(self.directories))
     }
 
@@ -50,11 +50,11 @@ impl Disk for SharedDisk {
         SystemDisk.create(path)
     }
 
-    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+    fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
         SystemDisk.read_dir(path)
     }
 
-    fn open(&self, path: &Path) -> io::Result<Opened> {
+    fn open(&self, path: &Path) -> io::Result<OpenedFile> {
         SystemDisk.open(path)
     }
 
@@ -102,7 +102,7 @@ impl Disk for SharedDisk {
         SystemDisk.stamp(path)
     }
 
-    fn about(&self, path: &Path) -> io::Result<Option<About>> {
+    fn about(&self, path: &Path) -> io::Result<Option<FileInfo>> {
         SystemDisk.about(path)
     }
 
@@ -115,20 +115,20 @@ impl Disk for SharedDisk {
     }
 }
 
-/// Makes what is missing of the way to `root`, and gives `root` itself, if it was missing, these
-/// permission bits, a user and a group: a daemon that begins as root and goes on as somebody else cannot make it later.
+/// Creates the missing directories on the path of `root`. If `root` itself was missing, sets its
+/// permission bits, user and group: a daemon that drops root cannot create it later.
 ///
 /// # Errors
 ///
 /// Those of the system.
 pub fn make_root_for(root: &Path, mode: u32, user: u32, group: u32) -> io::Result<()> {
     if let Some(above) = root.parent().filter(|above| !above.as_os_str().is_empty()) {
-        // Whoever may enter them: only the spool itself is its owner's.
+        // Other users may enter these; only the spool is private.
         DirBuilder::new().recursive(true).create(above)?;
     }
     match SystemDisk.create_dir(root) {
         Ok(()) => {
-            // By its handle: whoever may write above it could put a link in its place meanwhile.
+            // Uses a handle: a user who may write in its parent could replace it with a link.
             let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
             let directory = OpenOptions::new().read(true).custom_flags(flags).open(root)?;
             directory.set_permissions(Permissions::from_mode(mode))?;

@@ -8,17 +8,17 @@ use crate::error::{Error, Result};
 /// How much room there is on the disk of a spool, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// In all.
+    /// In total.
     pub total: u64,
-    /// That we may still use.
+    /// Still available to us.
     pub free: u64,
 }
 
-/// How much room there is where a spool lies.
+/// The total and free space of the disk at `root`.
 ///
 /// # Errors
 ///
-/// When the system does not tell: some file systems say that they have no blocks at all, which tells nothing.
+/// If the system does not report it: some file systems report no blocks at all.
 pub fn space(root: &Path) -> Result<Space> {
     let told = rustix::fs::statvfs(root);
     let told = told.map_err(|error| Error::disk("look at", root, error.into()))?;
@@ -27,7 +27,7 @@ pub fn space(root: &Path) -> Result<Space> {
         .ok_or_else(|| Error::disk("look at", root, nothing()))
 }
 
-/// The room in blocks, `None` where there are none: FUSE and some network file systems answer so.
+/// The space in blocks; `None` if none are reported, as by FUSE and some network file systems.
 fn of(blocks: u64, available: u64, size: u64) -> Option<Space> {
     let bytes = |blocks: u64| blocks.saturating_mul(size);
     Some(Space { total: bytes(blocks), free: bytes(available) }).filter(|space| space.total > 0)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// What is said of one file or directory. Of what is sound nothing is said.
 ///
 /// Another layer over the same spool, as an index, can say what it has found in the same words:
-/// [`Sums::add`] counts that too.
+/// [`CheckTotals::add`] counts that too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -84,7 +84,7 @@ impl fmt::Display for Verdict {
 /// How many of each there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Sums {
+pub struct CheckTotals {
     /// Files that are as they should be.
     pub sound: u64,
     /// [`Verdict::Mendable`].
@@ -111,7 +111,7 @@ pub struct Sums {
     pub damaged_bytes: u64,
 }
 
-impl Sums {
+impl CheckTotals {
     /// Counts what was said.
     pub fn add(&mut self, finding: &Finding) {
         *match finding.verdict {

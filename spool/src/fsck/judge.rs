@@ -15,7 +15,7 @@ use crate::entry::verified::read_piece;
 use crate::entry::warc::{Header, Reason, parse_record};
 use crate::entry::{Body, Entry, gzip, overlay, read};
 use crate::error::{Error, Result};
-use crate::fs::{Disk, Opened, parent, read_exactly};
+use crate::fs::{Disk, OpenedFile, parent, read_exactly};
 use crate::notes::{pins, state, statistics};
 use crate::queue::monitor::{MAX_MONITOR_FILE, Monitor};
 use crate::queue::outgoing::{MAX_REQUEST_FILE, Outgoing, Secrets};
@@ -371,8 +371,8 @@ impl Judge<'_> {
 
     fn bytes(&self, path: &Path, most: usize) -> Result<FileBytes> {
         let (file, len) = match self.disk.open(path) {
-            Ok(Opened::File(file, len)) => (file, len),
-            Ok(Opened::NotAFile) => return Ok(FileBytes::NotAFile),
+            Ok(OpenedFile::File(file, len)) => (file, len),
+            Ok(OpenedFile::NotAFile) => return Ok(FileBytes::NotAFile),
             Err(error) if crate::error::is_missing(&error) => return Ok(FileBytes::Missing),
             Err(error) => return Err(Error::disk("open", path, error)),
         };

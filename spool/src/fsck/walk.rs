@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::How;
-use super::finding::{Fault, Finding, Remedy, Sums, Verdict};
+use super::CheckOptions;
+use super::finding::{CheckTotals, Fault, Finding, Remedy, Verdict};
 use super::judge::{FileRole, Judge, unreadable};
 use super::mend::mend;
 use super::name::{self, NameKind};
@@ -12,7 +12,7 @@ use crate::entry::holder::BODIES;
 use crate::entry::place;
 use crate::entry::place::EXTENSION;
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{About, Kind};
+use crate::fs::{FileInfo, FileKind};
 use crate::notes::{imports, local, own_pages, pins, state, statistics, used};
 use crate::queue::seal;
 use crate::queue::wish::RunId;
@@ -57,16 +57,16 @@ pub(super) struct PendingFault {
 /// A walk through a spool.
 pub(super) struct CheckWalk<'a> {
     pub(super) judge: Judge<'a>,
-    pub(super) how: &'a How,
+    pub(super) how: &'a CheckOptions,
     /// Who mends; `None`: nothing is changed, and others may change everything.
     pub(super) mender: Option<&'a Tree>,
-    pub(super) sums: Sums,
+    pub(super) sums: CheckTotals,
     pub(super) held: Vec<PendingFault>,
     pub(super) tell: &'a mut dyn FnMut(&Finding),
 }
 
 /// What is done with each name of a directory.
-type Visit<'v, 'a> = &'v dyn Fn(&mut CheckWalk<'a>, &Path, &str, About);
+type Visit<'v, 'a> = &'v dyn Fn(&mut CheckWalk<'a>, &Path, &str, FileInfo);
 
 impl<'a> CheckWalk<'a> {
     /// Looks at everything.
@@ -90,11 +90,11 @@ impl<'a> CheckWalk<'a> {
         Ok(())
     }
 
-    fn in_root(&mut self, path: &Path, name: &str, about: About) {
-        let is_directory = about.kind == Kind::Directory;
+    fn in_root(&mut self, path: &Path, name: &str, about: FileInfo) {
+        let is_directory = about.kind == FileKind::Directory;
         let is_scheme = place::scheme_of(name).is_some();
         match name {
-            _ if is_scheme && (is_directory || about.kind == Kind::Link) => {
+            _ if is_scheme && (is_directory || about.kind == FileKind::Link) => {
                 self.permissions(path, about, false);
                 self.tree(path, 1);
             }
@@ -122,14 +122,14 @@ impl<'a> CheckWalk<'a> {
     /// The directories of a scheme and below; `depth` 1 holds those of hosts.
     fn tree(&mut self, path: &Path, depth: usize) {
         self.names(path, &|walk, path, name, about| match about.kind {
-            Kind::File => walk.in_tree(path, name, about),
+            FileKind::File => walk.in_tree(path, name, about),
             _ if name.ends_with(EXTENSION) => {
                 walk.hold(path, None, Fault::set_aside("it is not a plain file"));
             }
-            Kind::Directory | Kind::Link => {
+            FileKind::Directory | FileKind::Link => {
                 let is_ours = name::is_directory(name, depth);
                 // Only that of a host may be a link.
-                let is_followed = about.kind == Kind::Directory || (is_ours && depth == 1);
+                let is_followed = about.kind == FileKind::Directory || (is_ours && depth == 1);
                 if is_ours && is_followed {
                     walk.permissions(path, about, false);
                 } else {
@@ -142,11 +142,11 @@ impl<'a> CheckWalk<'a> {
                     walk.judge.bodies.borrow_mut().is_blind = true;
                 }
             }
-            Kind::Other => walk.foreign(path),
+            FileKind::Other => walk.foreign(path),
         });
     }
 
-    fn in_tree(&mut self, path: &Path, name: &str, about: About) {
+    fn in_tree(&mut self, path: &Path, name: &str, about: FileInfo) {
         match name::named(name) {
             NameKind::Entry | NameKind::AsEntry => self.checked(path, FileRole::Entry, about),
             NameKind::Overlay => self.checked(path, FileRole::Overlay, about),
@@ -158,7 +158,7 @@ impl<'a> CheckWalk<'a> {
     fn partial(&mut self, path: &Path, depth: usize) {
         self.permissions_of(path);
         self.names(path, &|walk, path, name, about| {
-            let is_directory = about.kind == Kind::Directory;
+            let is_directory = about.kind == FileKind::Directory;
             let is_key = |name: &str| name.split('.').all(|part| part.parse::<Key>().is_ok());
             match depth {
                 1 if is_directory && name::is_group(name) => walk.partial(path, 2),
@@ -186,7 +186,7 @@ impl<'a> CheckWalk<'a> {
             self.permissions_of(path);
         }
         self.names(path, &|walk, path, name, about| {
-            if about.kind == Kind::Directory && name::is_group(name) {
+            if about.kind == FileKind::Directory && name::is_group(name) {
                 walk.bodies_of(path, role);
             } else if is_first {
                 walk.foreign(path);
@@ -214,7 +214,7 @@ impl<'a> CheckWalk<'a> {
         });
     }
 
-    fn request(&mut self, path: &Path, name: &str, about: About, role: FileRole) {
+    fn request(&mut self, path: &Path, name: &str, about: FileInfo, role: FileRole) {
         let key = name.strip_suffix(EXTENSION).map(str::parse::<Key>);
         if matches!(key, Some(Ok(_))) {
             self.file(path, role, about);
@@ -223,7 +223,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    fn in_runs(&mut self, path: &Path, name: &str, about: About) {
+    fn in_runs(&mut self, path: &Path, name: &str, about: FileInfo) {
         if name.parse::<RunId>().is_ok() {
             self.file(path, FileRole::Run, about);
         } else {
@@ -232,8 +232,8 @@ impl<'a> CheckWalk<'a> {
     }
 
     /// What was removed together.
-    fn in_removed(&mut self, path: &Path, name: &str, about: About) {
-        if about.kind == Kind::Directory && name.parse::<Removal>().is_ok() {
+    fn in_removed(&mut self, path: &Path, name: &str, about: FileInfo) {
+        if about.kind == FileKind::Directory && name.parse::<Removal>().is_ok() {
             self.resting(path, 0);
         } else {
             self.foreign(path);
@@ -249,11 +249,11 @@ impl<'a> CheckWalk<'a> {
                 _ => name::is_directory(name, depth),
             };
             match (about.kind, name::named(name)) {
-                (Kind::Directory, _) if is_ours => walk.resting(path, depth + 1),
-                (Kind::File, NameKind::Entry) if depth > 2 => {
+                (FileKind::Directory, _) if is_ours => walk.resting(path, depth + 1),
+                (FileKind::File, NameKind::Entry) if depth > 2 => {
                     walk.checked(path, FileRole::Resting, about);
                 }
-                (Kind::File, NameKind::Overlay) if depth > 2 => {
+                (FileKind::File, NameKind::Overlay) if depth > 2 => {
                     walk.checked(path, FileRole::Overlay, about);
                 }
                 _ => walk.foreign(path),
@@ -261,8 +261,8 @@ impl<'a> CheckWalk<'a> {
         });
     }
 
-    fn in_tmp(&mut self, path: &Path, _: &str, about: About) {
-        if about.kind == Kind::File {
+    fn in_tmp(&mut self, path: &Path, _: &str, about: FileInfo) {
+        if about.kind == FileKind::File {
             self.sums.unfinished += 1;
         } else {
             // An opening could not remove it.
@@ -270,7 +270,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    fn in_damaged(&mut self, _: &Path, name: &str, about: About) {
+    fn in_damaged(&mut self, _: &Path, name: &str, about: FileInfo) {
         if aside::time_of(name).is_some() && !name.ends_with(aside::NOTE) {
             self.sums.damaged += 1;
             self.sums.damaged_bytes = self.sums.damaged_bytes.saturating_add(about.len);
@@ -278,15 +278,15 @@ impl<'a> CheckWalk<'a> {
     }
 
     /// A file of a directory that has no others.
-    fn file(&mut self, path: &Path, role: FileRole, about: About) {
-        if about.kind == Kind::File {
+    fn file(&mut self, path: &Path, role: FileRole, about: FileInfo) {
+        if about.kind == FileKind::File {
             self.checked(path, role, about);
         } else {
             self.hold(path, None, Fault::set_aside("it is not a plain file"));
         }
     }
 
-    fn checked(&mut self, path: &Path, role: FileRole, about: About) {
+    fn checked(&mut self, path: &Path, role: FileRole, about: FileInfo) {
         let fault = self.judge.fault(role, path);
         let is_ours = fault.as_ref().is_none_or(|fault| fault.remedy != Remedy::Foreign);
         if is_ours {
@@ -303,13 +303,13 @@ impl<'a> CheckWalk<'a> {
     }
 
     /// Whether more than the setting says may use it.
-    fn permissions(&mut self, path: &Path, about: About, is_private: bool) {
+    fn permissions(&mut self, path: &Path, about: FileInfo, is_private: bool) {
         let (directories, files) = self.judge.disk.modes();
         let allowed = match about.kind {
-            Kind::File if is_private => 0o600,
-            Kind::File => files,
-            Kind::Directory => directories,
-            Kind::Link | Kind::Other => return,
+            FileKind::File if is_private => 0o600,
+            FileKind::File => files,
+            FileKind::Directory => directories,
+            FileKind::Link | FileKind::Other => return,
         };
         let Some(mode) = about.mode.filter(|mode| mode & !allowed != 0) else { return };
         let why = format!("its permissions are {mode:03o}, and {allowed:03o} at most is meant");
@@ -356,7 +356,7 @@ impl<'a> CheckWalk<'a> {
         self.settle();
     }
 
-    fn about(&mut self, path: &Path) -> Option<About> {
+    fn about(&mut self, path: &Path) -> Option<FileInfo> {
         match self.judge.disk.about(path) {
             Ok(about) => about,
             Err(error) => {

@@ -1,4 +1,4 @@
-//! How far imports are: `imports/<key>`, a text each, in a form that is their caller's affair.
+//! The progress of imports: `imports/<key>`, one text each. Its form is up to the caller.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use wwwoffle_url::Key;
 
 use crate::durability::Root;
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{Opened, read_exactly};
+use crate::fs::{OpenedFile, read_exactly};
 
 /// The directory of the texts.
 pub(crate) const IMPORTS: &str = "imports";
@@ -14,13 +14,13 @@ pub(crate) const IMPORTS: &str = "imports";
 /// The longest text about an import, in bytes.
 pub const MAX_IMPORT: usize = 64 << 10;
 
-/// The text about an import; `None` for none, or for one that was no text and was set aside.
+/// Reads the progress of an import. `None` if there is none, or it was invalid and set aside.
 pub(crate) fn read(root: &Root, key: Key) -> Result<Option<String>> {
     let path = path(root, key);
     let bytes = match root.disk.open(&path) {
-        Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_IMPORT + 1, 0)
+        Ok(OpenedFile::File(file, _)) => read_exactly(&*file, MAX_IMPORT + 1, 0)
             .map_err(|error| Error::disk("read", &path, error))?,
-        Ok(Opened::NotAFile) => Vec::new(),
+        Ok(OpenedFile::NotAFile) => Vec::new(),
         Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(Error::disk("open", &path, error)),
     };
@@ -33,13 +33,13 @@ pub(crate) fn read(root: &Root, key: Key) -> Result<Option<String>> {
     }
 }
 
-/// Writes the text about an import, durably.
+/// Writes the progress of an import, durably.
 pub(crate) fn write(root: &Root, key: Key, text: &str) -> Result<()> {
     Error::unless_fits("the text about the import", text.len(), MAX_IMPORT)?;
     root.replace_file(&path(root, key), text.as_bytes())
 }
 
-/// Removes the text about an import; false when there was none.
+/// Removes the progress of an import. False if there was none.
 pub(crate) fn remove(root: &Root, key: Key) -> Result<bool> {
     root.remove_file(&path(root, key))
 }

@@ -4,13 +4,13 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::fs::{Beneath, open_beneath};
+use crate::fs::{PathTarget, open_beneath};
 
 /// The directory of the files.
 pub(crate) const DIRECTORY: &str = "local";
 
 /// Opens a file below `local/`, by the names that lead to it.
-pub(crate) fn open<'a>(root: &Path, path: impl Iterator<Item = &'a OsStr>) -> Result<Beneath> {
+pub(crate) fn open<'a>(root: &Path, path: impl Iterator<Item = &'a OsStr>) -> Result<PathTarget> {
     let root = root.join(DIRECTORY);
     open_beneath(&root, path).map_err(|error| Error::disk("open", &root, error))
 }

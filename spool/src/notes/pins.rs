@@ -1,12 +1,12 @@
-//! What a person has said that it stays: the file `pins`, a URL to a line.
+//! The pinned URLs: the file `pins`, one URL in each line.
 //!
 //! ```text
 //! wwwoffle-pins 1
 //! http://www.example.org/
 //! ```
 //!
-//! A URL holds for all that is kept of it, whoever's it is. Unlike other files, one that cannot be read is not
-//! set aside: as long as nobody knows what is pinned nothing may be removed for its age.
+//! A URL pins every entry with it, whatever its owner. Unlike other files, an unreadable one is not
+//! set aside: while the pins are unknown, nothing may be purged.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,18 +17,18 @@ use crate::entry::warc::Reason;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
 use crate::fs::size::wide;
-use crate::fs::{Disk, Opened, read_exactly};
+use crate::fs::{Disk, OpenedFile, read_exactly};
 
 pub(crate) const FILE: &str = "pins";
 const FIRST_LINE: &str = "wwwoffle-pins 1";
 
-/// As many URLs can be pinned.
+/// The largest number of pins.
 pub const MAX_PINS: usize = 20_000;
 
 /// The longest file, in bytes.
 pub(crate) const MAX_FILE: usize = 16 << 20;
 
-/// Held while the pins change: how often they have changed.
+/// Held while the pins change. Counts their changes.
 #[derive(Debug, Default)]
 pub(crate) struct Pins(Mutex<u64>);
 
@@ -84,8 +84,8 @@ impl Pins {
 pub(crate) fn read(disk: &dyn Disk, root: &Path) -> Result<BTreeSet<String>> {
     let path = root.join(FILE);
     let (file, len) = match disk.open(&path) {
-        Ok(Opened::File(file, len)) => (file, len),
-        Ok(Opened::NotAFile) => return Err(foreign(b"")),
+        Ok(OpenedFile::File(file, len)) => (file, len),
+        Ok(OpenedFile::NotAFile) => return Err(foreign(b"")),
         Err(error) if is_missing(&error) => return Ok(BTreeSet::new()),
         Err(error) => return Err(Error::disk("open", &path, error)),
     };
@@ -97,7 +97,7 @@ pub(crate) fn read(disk: &dyn Disk, root: &Path) -> Result<BTreeSet<String>> {
     parse(&bytes).ok_or_else(|| foreign(bytes.get(..40).unwrap_or(&bytes)))
 }
 
-/// Each line with its end: one that was cut off is not read as another URL.
+/// Each line needs its end, so a truncated line is not read as another URL.
 fn parse(bytes: &[u8]) -> Option<BTreeSet<String>> {
     let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
     let mut lines = text.split('\n');
@@ -107,7 +107,7 @@ fn parse(bytes: &[u8]) -> Option<BTreeSet<String>> {
     lines.map(|line| Some(line.to_owned()).filter(|line| !line.is_empty())).collect()
 }
 
-/// Whether a file is one of pins.
+/// Checks that a file is one of pins.
 pub(crate) fn reason(text: &[u8]) -> std::result::Result<(), Reason> {
     parse(text).map(drop).ok_or("it does not tell what is pinned")
 }

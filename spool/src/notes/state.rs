@@ -1,12 +1,12 @@
-//! What the program remembers between two runs: the file `state`.
+//! The state of the program between two runs: the file `state`.
 //!
 //! ```text
 //! wwwoffle-state 1
 //! mode = offline
 //! ```
 //!
-//! Lines of a key and a value, for a person to read and to change while nothing runs. Keys that are
-//! not known are kept: they may be a newer program's.
+//! Each line is a key and a value, which a person may edit while the program is stopped. Unknown
+//! keys are kept, because a newer program may have written them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,25 +14,25 @@ use std::path::Path;
 use crate::durability::Root;
 use crate::entry::warc::Reason;
 use crate::error::{Damage, Error, Result, is_missing};
-use crate::fs::{Disk, Opened, read_exactly};
+use crate::fs::{Disk, OpenedFile, read_exactly};
 
 pub(crate) const FILE: &str = "state";
 const FIRST_LINE: &str = "wwwoffle-state 1";
 
-/// The longest file of state, in bytes.
+/// The longest state file, in bytes.
 pub const MAX_STATE: usize = 64 << 10;
 
 /// The key of the mode.
 const MODE: &str = "mode";
 
-/// What the program remembers, by key.
+/// The state of the program, by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct State {
+pub struct ProgramState {
     values: BTreeMap<String, String>,
 }
 
-impl State {
-    /// The word for the mode, if it was ever set.
+impl ProgramState {
+    /// The name of the mode, if it was ever set.
     #[must_use]
     pub fn mode(&self) -> Option<&str> {
         self.value(MODE)
@@ -42,7 +42,7 @@ impl State {
     ///
     /// # Errors
     ///
-    /// Those of [`State::set_value`].
+    /// Those of [`ProgramState::set_value`].
     pub fn set_mode(&mut self, word: &str) -> Result<()> {
         self.set_value(MODE, word)
     }
@@ -57,7 +57,7 @@ impl State {
     ///
     /// # Errors
     ///
-    /// [`Error::is_invalid`] for anything else.
+    /// [`Error::is_invalid`] for any other key or value.
     pub fn set_value(&mut self, key: &str, value: &str) -> Result<()> {
         if !is_key(key) {
             return Err(Error::invalid("the key", "is not of a-z, 0-9 and -", key.as_bytes()));
@@ -69,20 +69,20 @@ impl State {
         Ok(())
     }
 
-    /// Forgets a key.
+    /// Removes a key.
     pub fn remove_value(&mut self, key: &str) {
         self.values.remove(key);
     }
 
-    fn parse(text: &[u8]) -> Result<State, Reason> {
+    fn parse(text: &[u8]) -> Result<ProgramState, Reason> {
         let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8")?;
-        // Every line has an end, so what was cut off is noticed.
+        // Every line has an end, so truncation is detected.
         let text = text.strip_suffix('\n').ok_or("its last line has no end")?;
         let mut lines = text.lines();
         if lines.next() != Some(FIRST_LINE) {
             return Err("it does not begin with its name and version");
         }
-        let mut state = State::default();
+        let mut state = ProgramState::default();
         for line in lines.filter(|line| !line.trim().is_empty()) {
             let (key, value) = line.split_once('=').ok_or("it has a line without =")?;
             let set = state.set_value(key.trim(), value.trim());
@@ -108,43 +108,44 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(plain)
 }
 
-/// Why a text is no state, if it is none.
+/// Checks that a text is a state.
 pub(crate) fn reason(text: &[u8]) -> Result<(), Reason> {
-    State::parse(text).map(drop)
+    ProgramState::parse(text).map(drop)
 }
 
-/// Reads the state. What is no state is set aside, and then the state is the default.
-pub(crate) fn read(root: &Root) -> Result<(State, Option<Damage>)> {
+/// Reads the state. An invalid file is set aside, and the default returned.
+pub(crate) fn read(root: &Root) -> Result<(ProgramState, Option<Damage>)> {
     let path = root.join(FILE);
     let bytes = match root.disk.open(&path) {
-        Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_STATE + 1, 0)
+        Ok(OpenedFile::File(file, _)) => read_exactly(&*file, MAX_STATE + 1, 0)
             .map_err(|error| Error::disk("read", &path, error))?,
-        Ok(Opened::NotAFile) => Vec::new(),
-        Err(error) if is_missing(&error) => return Ok((State::default(), None)),
+        Ok(OpenedFile::NotAFile) => Vec::new(),
+        Err(error) if is_missing(&error) => return Ok((ProgramState::default(), None)),
         Err(error) => return Err(Error::disk("open", &path, error)),
     };
-    let parsed = if bytes.len() > MAX_STATE { Err("it is too long") } else { State::parse(&bytes) };
+    let parsed =
+        if bytes.len() > MAX_STATE { Err("it is too long") } else { ProgramState::parse(&bytes) };
     Ok(match parsed {
         Ok(state) => (state, None),
-        Err(reason) => (State::default(), Some(root.move_aside(&path, reason))),
+        Err(reason) => (ProgramState::default(), Some(root.move_aside(&path, reason))),
     })
 }
 
-/// The same for who changes nothing: what is damaged counts as not there.
-pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Result<State> {
+/// Reads the state without changing anything. A damaged file counts as missing.
+pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Result<ProgramState> {
     let path = root.join(FILE);
     let bytes = match disk.open(&path) {
-        Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_STATE + 1, 0)
+        Ok(OpenedFile::File(file, _)) => read_exactly(&*file, MAX_STATE + 1, 0)
             .map_err(|error| Error::disk("read", &path, error))?,
-        Ok(Opened::NotAFile) => return Ok(State::default()),
-        Err(error) if is_missing(&error) => return Ok(State::default()),
+        Ok(OpenedFile::NotAFile) => return Ok(ProgramState::default()),
+        Err(error) if is_missing(&error) => return Ok(ProgramState::default()),
         Err(error) => return Err(Error::disk("open", &path, error)),
     };
-    Ok(State::parse(&bytes).unwrap_or_default())
+    Ok(ProgramState::parse(&bytes).unwrap_or_default())
 }
 
 /// Writes the state, durably.
-pub(crate) fn write(root: &Root, state: &State) -> Result<()> {
+pub(crate) fn write(root: &Root, state: &ProgramState) -> Result<()> {
     let text = state.to_text();
     Error::unless_fits("the state", text.len(), MAX_STATE)?;
     root.replace_state(&root.join(FILE), text.as_bytes())
@@ -156,16 +157,16 @@ mod tests {
 
     #[test]
     fn a_state_comes_back() {
-        let mut state = State::default();
+        let mut state = ProgramState::default();
         state.set_mode("offline").unwrap();
         state.set_value("from-the-future", "a = b").unwrap();
         state.set_value("empty", "").unwrap();
-        assert_eq!(State::parse(state.to_text().as_bytes()), Ok(state));
+        assert_eq!(ProgramState::parse(state.to_text().as_bytes()), Ok(state));
     }
 
     #[test]
     fn what_is_no_state_is_said() {
-        let parse = |text: &str| State::parse(text.as_bytes());
+        let parse = |text: &str| ProgramState::parse(text.as_bytes());
         assert!(parse("wwwoffle-state 1\n\nmode=online\n").is_ok());
         for text in [
             "",
@@ -182,10 +183,10 @@ mod tests {
 
     #[test]
     fn what_would_be_two_lines_is_refused() {
-        let mut state = State::default();
+        let mut state = ProgramState::default();
         for (key, value) in [("mode", "a\nb"), ("mode", " a"), ("", "a"), ("a b", "a")] {
             assert!(state.set_value(key, value).unwrap_err().is_invalid());
         }
-        assert_eq!(state, State::default());
+        assert_eq!(state, ProgramState::default());
     }
 }

@@ -1,4 +1,4 @@
-//! What was done in the last days, counted: the file `statistics`.
+//! The statistics of the last days: the file `statistics`.
 //!
 //! ```text
 //! wwwoffle-statistics 1
@@ -7,10 +7,10 @@
 //! rest given=12 hit=1
 //! ```
 //!
-//! Lines for a person to read; [`Statistics`] says what is in them. What the names of the counts mean is the
-//! program's: names that it does not know are a newer one's, and are kept.
+//! The lines are readable; [`Statistics`] explains them. The program defines the names of the
+//! counts. Unknown names come from a newer program and are kept.
 //!
-//! It is an aid: losing it loses nothing but the counts, and on a full disk nothing makes room for it.
+//! Losing the file loses only the counts, so a full disk makes no room for it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,30 +20,30 @@ use jiff::civil::Date;
 use crate::durability::Root;
 use crate::entry::warc::Reason;
 use crate::error::{Damage, Error, Result, is_missing};
-use crate::fs::{Opened, read_exactly};
+use crate::fs::{OpenedFile, read_exactly};
 
 pub(crate) const FILE: &str = "statistics";
 const FIRST_LINE: &str = "wwwoffle-statistics 1";
 
-/// The longest file of statistics, in bytes.
+/// The longest statistics file, in bytes.
 pub const MAX_STATISTICS: usize = 1 << 20;
 
-/// The most days that are remembered; the oldest go.
+/// The largest number of days; older days are dropped.
 pub const MAX_DAYS: usize = 400;
 
-/// The most hosts that are counted each by itself.
+/// The largest number of hosts with counts of their own.
 pub const MAX_HOSTS: usize = 500;
 
-/// The longest name of a host that is counted by itself, in bytes: no name of the DNS is longer.
+/// The longest host with counts of its own, in bytes: no DNS name is longer.
 pub const MAX_HOST: usize = 255;
 
-/// The most different counts of a day or a host.
+/// The largest number of counts of a day or host.
 const MAX_COUNTS: usize = 64;
 
 /// The longest name of a count, in bytes.
 const MAX_NAME: usize = 32;
 
-/// Counts by name. A count that is not there is zero.
+/// Counts by name. A missing count is zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts(BTreeMap<String, u64>);
 
@@ -54,7 +54,8 @@ impl Counts {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Adds to a count. One whose name is not of `a`–`z` and `-`, or is one too many, is left out.
+    /// Adds to a count. An invalid name (not of `a`–`z` and `-`) and a count beyond the limit are
+    /// ignored.
     pub fn add(&mut self, name: &str, more: u64) {
         if more == 0 {
             return;
@@ -66,14 +67,14 @@ impl Counts {
         }
     }
 
-    /// Adds all of others.
+    /// Adds every count of another set.
     pub fn add_all(&mut self, others: &Counts) {
         for (name, more) in others.iter() {
             self.add(name, more);
         }
     }
 
-    /// All that are not zero, by name.
+    /// Every count that is not zero, in order of names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, count)| (name.as_str(), *count))
     }
@@ -106,38 +107,38 @@ impl Counts {
     }
 }
 
-/// What is counted of a host.
+/// The counts of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostCounts {
-    /// What was counted since it got its place.
+    /// The counts since the host was added.
     pub counts: Counts,
-    /// How much there may have been before, at most: what the host had whose place it took.
+    /// An upper bound for the count before: that of the host it replaced.
     pub before: u64,
 }
 
-/// What was done, by day and by host.
+/// Counts by day and by host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// The days on which anything was done; at most [`MAX_DAYS`].
+    /// The days with any count; at most [`MAX_DAYS`].
     pub days: BTreeMap<Date, Counts>,
-    /// The hosts that most was done for; at most [`MAX_HOSTS`].
+    /// The hosts with the largest counts; at most [`MAX_HOSTS`].
     pub hosts: BTreeMap<String, HostCounts>,
-    /// What was done for all other hosts together.
+    /// The counts of all other hosts together.
     pub rest: Counts,
 }
 
 impl Statistics {
-    /// Reads what [`Statistics::to_text`] has written.
+    /// Parses the text of [`Statistics::to_text`].
     ///
     /// # Errors
     ///
-    /// Why it is nothing of the kind.
+    /// The reason why the text is invalid.
     pub fn parse(text: &[u8]) -> Result<Statistics, &'static str> {
         if text.len() > MAX_STATISTICS {
             return Err("it is too long");
         }
         let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8")?;
-        // Every line has an end, so what was cut off is noticed.
+        // Every line has an end, so truncation is detected.
         let text = text.strip_suffix('\n').ok_or("its last line has no end")?;
         let mut lines = text.split('\n');
         if lines.next() != Some(FIRST_LINE) {
@@ -168,7 +169,7 @@ impl Statistics {
     fn take_day<'t>(&mut self, mut words: impl Iterator<Item = &'t str>) -> Result<bool, Reason> {
         let word = words.next().unwrap_or_default();
         let day: Date = word.parse().map_err(|_| "it has a day that is none")?;
-        // One spelling each.
+        // Each day has one spelling.
         if day.to_string() != word {
             return Err("it has a day that is none");
         }
@@ -183,7 +184,7 @@ impl Statistics {
         Ok(self.hosts.insert(host.to_owned(), HostCounts { counts, before }).is_none())
     }
 
-    /// As text, of which [`Statistics::parse`] makes the same again.
+    /// The text form, which [`Statistics::parse`] reads.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{FIRST_LINE}\n");
@@ -203,7 +204,7 @@ impl Statistics {
     }
 }
 
-/// Whether a host can be counted by itself: it is one visible word, and not too long.
+/// Whether a host can have counts of its own: one visible word, within the limit.
 #[must_use]
 pub fn is_host(host: &str) -> bool {
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
@@ -215,25 +216,25 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(is_plain)
 }
 
-/// Digits and nothing else, in the one spelling that is written.
+/// Parses digits in the one spelling that is written.
 fn number(digits: &str) -> Option<u64> {
     let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     let is_usual = digits.len() == 1 || !digits.starts_with('0');
     (is_plain && is_usual).then(|| digits.parse().ok()).flatten()
 }
 
-/// Why a text is no statistics, if it is none.
+/// Checks that a text is a statistics file.
 pub(crate) fn reason(text: &[u8]) -> Result<(), Reason> {
     Statistics::parse(text).map(drop)
 }
 
-/// Reads the file. What is none is set aside, and then nothing was counted.
+/// Reads the file. An invalid file is moved to `damaged/`, and counting starts at zero.
 pub(crate) fn read(root: &Root) -> Result<(Statistics, Option<Damage>)> {
     let path = root.join(FILE);
     let bytes = match root.disk.open(&path) {
-        Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_STATISTICS + 1, 0)
+        Ok(OpenedFile::File(file, _)) => read_exactly(&*file, MAX_STATISTICS + 1, 0)
             .map_err(|error| Error::disk("read", &path, error))?,
-        Ok(Opened::NotAFile) => Vec::new(),
+        Ok(OpenedFile::NotAFile) => Vec::new(),
         Err(error) if is_missing(&error) => return Ok((Statistics::default(), None)),
         Err(error) => return Err(Error::disk("open", &path, error)),
     };
@@ -243,7 +244,7 @@ pub(crate) fn read(root: &Root) -> Result<(Statistics, Option<Damage>)> {
     })
 }
 
-/// Writes the file anew, aside, and puts it in the place of the one before.
+/// Replaces the file.
 pub(crate) fn write(root: &Root, statistics: &Statistics) -> Result<()> {
     let text = statistics.to_text();
     Error::unless_fits("the statistics", text.len(), MAX_STATISTICS)?;

@@ -1,14 +1,14 @@
-//! When entries were used last: the file `used`, a line each.
+//! When entries were last used: the file `used`, one line each.
 //!
 //! ```text
 //! wwwoffle-used 1
 //! 9f86d081884c7d65 1763644799
 //! ```
 //!
-//! The first 16 digits of the key, and the second. The times of the files themselves would not do: who
-//! sets the time of access of a file changes it for whoever has remembered what it was, and most systems
-//! set that time themselves, for whoever reads it. Lines that are none are passed over: what is told here is
-//! how long ago a page was looked at, and no more.
+//! A line has the first 16 digits of the key, and the second. The access times of the entries would
+//! not do: setting them changes the stamp of a file for programs that remember it, and most systems
+//! set them on every read. Invalid lines are skipped; the file only says how long ago a page was
+//! used.
 
 use std::fmt::Write as _;
 
@@ -19,26 +19,26 @@ use crate::durability::Durability;
 use crate::durability::Root;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::size::wide;
-use crate::fs::{Opened, parent};
+use crate::fs::{OpenedFile, parent};
 
 pub(crate) const FILE: &str = "used";
 const FIRST_LINE: &str = "wwwoffle-used 1\n";
 
-/// The bytes of a line.
+/// The length of a line in bytes.
 const LINE: usize = 28;
 
-/// As many are remembered; of more, those that come last are not.
+/// The largest number of lines; later ones are dropped.
 pub const MAX_USED: usize = 2_000_000;
 
-/// Lines that are read or written at once.
+/// The number of lines read or written at once.
 const AT_ONCE: usize = 4096;
 
-/// When entries were used last, by key.
+/// When entries were last used, by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses(Vec<(u64, i64)>);
 
 impl Uses {
-    /// When what has this key was used last, to the second, if it is known.
+    /// When the entry with this key was last used, to the second, if known.
     #[must_use]
     pub fn of(&self, key: &Key) -> Option<Timestamp> {
         let name = name(key);
@@ -46,13 +46,13 @@ impl Uses {
         self.0.get(at).and_then(|(_, second)| Timestamp::from_second(*second).ok())
     }
 
-    /// Of how many entries it is known.
+    /// The number of known entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nothing is known.
+    /// Whether no entry is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -64,12 +64,12 @@ fn name(key: &Key) -> u64 {
     key.as_bytes().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
-/// Reads the file; nothing when there is none, or when it is something else.
+/// Reads the file. A missing or invalid file counts as empty.
 pub(crate) fn read(root: &Root) -> Result<Uses> {
     let path = root.join(FILE);
     let file = match root.disk.open(&path) {
-        Ok(Opened::File(file, _)) => file,
-        Ok(Opened::NotAFile) => return Ok(Uses::default()),
+        Ok(OpenedFile::File(file, _)) => file,
+        Ok(OpenedFile::NotAFile) => return Ok(Uses::default()),
         Err(error) if is_missing(&error) => return Ok(Uses::default()),
         Err(error) => return Err(Error::disk("open", &path, error)),
     };
@@ -95,7 +95,7 @@ pub(crate) fn read(root: &Root) -> Result<Uses> {
     }
     all.truncate(MAX_USED);
     all.sort_unstable();
-    // Of two lines with one key the later use counts.
+    // Of two lines with one key, the later use counts.
     all.reverse();
     all.dedup_by_key(|(name, _)| *name);
     all.reverse();
@@ -112,7 +112,7 @@ fn parse(line: &[u8]) -> Option<(u64, i64)> {
     Some((u64::from_str_radix(name, 16).ok()?, second.parse().ok()?))
 }
 
-/// Writes the file anew, aside, and puts it in the place of the one before.
+/// Replaces the file.
 pub(crate) fn write(root: &Root, uses: &mut dyn Iterator<Item = (Key, Timestamp)>) -> Result<()> {
     let to = root.join(FILE);
     let fail = |error| Error::disk("write", &to, error);

@@ -1,35 +1,35 @@
-//! What could go: the directories of entries walked, each entry with all that would be free without it.
+//! The candidates for purging: every entry, with the bytes that removing it would free.
 
 use jiff::Timestamp;
 
-use crate::entry::holder::Held;
+use crate::entry::holder::SharedBody;
 use crate::entry::summary::Summary;
 use crate::error::Result;
-use crate::tree::walk::{HostDirectory, KeyDirectory, Walk, Walked};
+use crate::tree::walk::{HostDirectory, KeyDirectory, Walk, WalkedEntry};
 
-/// An entry that a walk came by.
+/// An entry found by a walk, with its disk usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// What it is.
+pub struct SizedEntry {
+    /// Its summary.
     pub summary: Summary,
-    /// How many bytes it takes on the disk, with its older versions and what was learnt of it.
+    /// The bytes on the disk of the entry, its older versions and update files.
     pub size: u64,
-    /// When its file was written, as far as the file system knows.
+    /// When its file was written, if the file system knows.
     pub written: Option<Timestamp>,
-    /// The bodies that it or an older version shares with others.
-    pub bodies: Vec<Held>,
+    /// The bodies that it or an older version shares.
+    pub bodies: Vec<SharedBody>,
 }
 
-/// The entries of a spool, directory by directory. What waits for its batch has no name yet, and is too new
-/// to go.
+/// The entries of a spool, directory by directory. Entries in the current batch are not included;
+/// they are too new to be purged.
 pub struct Candidates {
-    /// There are bodies that several entries share.
+    /// Some bodies are shared.
     has_bodies: bool,
     hosts: Box<dyn Iterator<Item = Result<HostDirectory>> + Send>,
-    /// Directories of a host still to be read, the last one next.
+    /// Directories of a host still to be read, in reverse order.
     ahead: Vec<KeyDirectory>,
-    /// The entries of the directory that was read last.
-    found: Vec<Walked>,
+    /// The entries of the current directory.
+    found: Vec<WalkedEntry>,
 }
 
 impl Candidates {
@@ -39,7 +39,7 @@ impl Candidates {
         Ok(Candidates { has_bodies, hosts, ahead: Vec::new(), found: Vec::new() })
     }
 
-    /// Reads one directory; false when there are no more.
+    /// Reads one directory. False if there are no more.
     fn step(&mut self) -> Result<bool> {
         if let Some(directory) = self.ahead.pop() {
             self.found = directory.walked(self.has_bodies)?;
@@ -52,12 +52,12 @@ impl Candidates {
 }
 
 impl Iterator for Candidates {
-    type Item = Result<Found>;
+    type Item = Result<SizedEntry>;
 
-    fn next(&mut self) -> Option<Result<Found>> {
+    fn next(&mut self) -> Option<Result<SizedEntry>> {
         loop {
-            if let Some(Walked { summary, size, written, bodies, .. }) = self.found.pop() {
-                return Some(Ok(Found { summary, size, written, bodies }));
+            if let Some(WalkedEntry { summary, size, written, bodies, .. }) = self.found.pop() {
+                return Some(Ok(SizedEntry { summary, size, written, bodies }));
             }
             match self.step() {
                 Ok(true) => {}

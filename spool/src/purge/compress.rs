@@ -1,7 +1,7 @@
-//! Compressing what has not been used for long, a step at a time.
+//! Compressing entries that were not used for long, step by step.
 
-use super::candidates::{Candidates, Found};
-use crate::entry::gzip::{Bounds, Rewritten};
+use super::candidates::{Candidates, SizedEntry};
+use crate::entry::gzip::{RewriteBounds, RewriteOutcome};
 use crate::entry::place::Place;
 use crate::error::{Error, Result};
 use crate::tree::Tree;
@@ -10,31 +10,31 @@ use crate::tree::taken::blocks;
 use crate::tree::versions;
 use std::sync::Arc;
 
-/// Entries that a step looks at.
+/// The number of entries in a step.
 const AT_ONCE: usize = 64;
 
-/// What a step has come by. Bytes are those that files take on the disk.
+/// The result of a step. Bytes are disk usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Packed {
-    /// How many entries it has looked at; none: there are no more.
+pub struct CompressStep {
+    /// The number of entries visited. 0: there are no more.
     pub looked: u64,
-    /// How many of them were compressed, or older versions of them.
+    /// The entries that were compressed, or an older version of them.
     pub entries: u64,
-    /// What these took before.
+    /// Their bytes before.
     pub before: u64,
-    /// What they take now.
+    /// Their bytes now.
     pub after: u64,
-    /// How many entries could not be compressed, or older versions of theirs.
+    /// The entries that could not be compressed, or an older version of them.
     pub failed: u64,
-    /// Whether it is not to go on.
+    /// The bounds stopped it.
     pub is_stopped: bool,
-    /// Whether there is room for nothing more.
+    /// The disk has too little free space.
     pub is_short: bool,
 }
 
-impl Packed {
-    /// Adds what another step has come by.
-    pub fn add(&mut self, more: &Packed) {
+impl CompressStep {
+    /// Adds the result of another step.
+    pub fn add(&mut self, more: &CompressStep) {
         self.looked += more.looked;
         self.entries += more.entries;
         self.before = self.before.saturating_add(more.before);
@@ -44,50 +44,50 @@ impl Packed {
         self.is_short |= more.is_short;
     }
 
-    fn note(&mut self, done: Rewritten) -> bool {
-        let Rewritten::Done { before, after } = done else { return false };
+    fn note(&mut self, done: RewriteOutcome) -> bool {
+        let RewriteOutcome::Done { before, after } = done else { return false };
         self.before = self.before.saturating_add(blocks(before));
         self.after = self.after.saturating_add(blocks(after));
         true
     }
 }
 
-/// Walks the entries of a spool and compresses those that are said to be meant, with their older versions. One
-/// that is dropped has done what it has done.
+/// Walks the entries of a spool and compresses the chosen ones with their older versions. If it is
+/// dropped, earlier work stays done.
 #[derive(Debug)]
-pub struct Packing {
+pub struct CompressionRun {
     session: Arc<Session>,
     candidates: Candidates,
-    failure: Option<NotPacked>,
+    failure: Option<CompressFailure>,
 }
 
 /// Why an entry was not compressed.
 #[derive(Debug)]
-pub enum NotPacked {
-    /// There is too little room for it on the disk.
+pub enum CompressFailure {
+    /// The disk has too little free space for it.
     NoRoom,
-    /// It cannot be read, or written.
+    /// It cannot be read or written.
     Failed(Error),
 }
 
-impl Packing {
-    pub(crate) fn new(session: Arc<Session>) -> Result<Packing> {
+impl CompressionRun {
+    pub(crate) fn new(session: Arc<Session>) -> Result<CompressionRun> {
         let candidates = Candidates::new(&session.tree.walk())?;
-        Ok(Packing { session, candidates, failure: None })
+        Ok(CompressionRun { session, candidates, failure: None })
     }
 
-    /// Looks at the next entries, and compresses those of which `is_meant` says so. One that cannot be
-    /// compressed keeps none of the others from it.
+    /// Visits the next entries and compresses those for which `is_meant` is true. A failure does
+    /// not keep the others from being compressed.
     ///
     /// # Errors
     ///
-    /// When the disk is full, or the spool cannot be walked. What was compressed before stays so.
+    /// If the disk is full, or the spool cannot be walked. Earlier work stays done.
     pub fn step(
         &mut self,
-        mut is_meant: impl FnMut(&Found) -> bool,
-        bounds: &Bounds<'_>,
-    ) -> Result<Packed> {
-        let mut step = Packed::default();
+        mut is_meant: impl FnMut(&SizedEntry) -> bool,
+        bounds: &RewriteBounds<'_>,
+    ) -> Result<CompressStep> {
+        let mut step = CompressStep::default();
         for found in self.candidates.by_ref().take(AT_ONCE) {
             let found = found?;
             step.looked += 1;
@@ -100,9 +100,9 @@ impl Packing {
             }
             let failure = match pack(&self.session.tree, &found.summary.place, &mut step, bounds) {
                 Ok(true) => continue,
-                Ok(false) => NotPacked::NoRoom,
+                Ok(false) => CompressFailure::NoRoom,
                 Err(error) if error.is_full() => return Err(error),
-                Err(error) => NotPacked::Failed(error),
+                Err(error) => CompressFailure::Failed(error),
             };
             step.is_short = bounds.is_short();
             if step.is_stopped || step.is_short {
@@ -114,26 +114,32 @@ impl Packing {
         Ok(step)
     }
 
-    /// Why the first of those was not compressed that were not, if it was not told yet.
-    pub fn failure(&mut self) -> Option<NotPacked> {
+    /// The first failure that was not returned yet.
+    pub fn failure(&mut self) -> Option<CompressFailure> {
         self.failure.take()
     }
 }
 
-/// Compresses an entry and its older versions. False: there was no room for one of them, or it is not to go on.
-fn pack(tree: &Tree, place: &Place, step: &mut Packed, bounds: &Bounds<'_>) -> Result<bool> {
+/// Compresses an entry and its older versions. False if a version found no room, or the bounds
+/// stopped it.
+fn pack(
+    tree: &Tree,
+    place: &Place,
+    step: &mut CompressStep,
+    bounds: &RewriteBounds<'_>,
+) -> Result<bool> {
     let versions = versions::list(&*tree.root.disk, &tree.root.path, place)?;
     let plain = versions.iter().filter(|version| version.plain_len.is_none());
     let all = std::iter::once(None).chain(plain.map(|version| Some(version.stored)));
     let (mut is_any, mut is_all, mut failure) = (false, true, None);
     for version in all {
         match tree.compress(place, version, bounds) {
-            Ok(Rewritten::Stopped) => {
+            Ok(RewriteOutcome::Stopped) => {
                 step.is_stopped = true;
                 is_all = false;
                 break;
             }
-            Ok(Rewritten::NoRoom) => is_all = false,
+            Ok(RewriteOutcome::NoRoom) => is_all = false,
             Ok(done) => is_any |= step.note(done),
             Err(error) => {
                 let is_full = error.is_full();

@@ -1,23 +1,25 @@
-//! What goes, what stays, and why: pure.
+//! Which entries are purged, which stay, and why. This module is pure.
 //!
 //! # How old is old
 //!
-//! The *share* of an entry is its age as a part of the age that it may reach. At one it goes. To bring the spool
-//! below a size, or to free room on the disk, entries go at a smaller share, the same for all of them: one age
-//! profile, scaled, as WWWOFFLE has it. It is scaled down as little as it takes. The size is ours alone; the
-//! room is not: where no scale makes enough of it, something else fills the disk, and nothing goes for it.
+//! The *share* of an entry is its age divided by the age it may reach. At 1 it is purged. To bring
+//! the spool below a size, or to free space on the disk, entries are purged at a smaller share, the
+//! same for all: WWWOFFLE's single age profile, scaled. It is scaled no further than needed. The
+//! size counts only our files; the free space does not. If no scale can free enough space,
+//! something else fills the disk, and no entry is purged for it.
 //!
 //! # Parts
 //!
-//! Whatever a page needs lives as long as the youngest page that needs it, and as long as it would by its own age;
-//! so does what is needed by what a page needs. A part that no page is known to need may be one of any page
-//! of its site, or, where its site has none, of all pages: so it lives as long as the youngest of these. And one that
-//! some pages are known to need may be one, besides, of those of its site of which not all is known.
+//! A sub-resource lives as long as the youngest page that needs it, and at least as long as its own
+//! age allows; this also holds for resources that sub-resources need. A sub-resource that no known
+//! page needs may belong to any page of its site, or of all sites if its own has none, so it lives
+//! as long as the youngest of these. A sub-resource that known pages need may also belong to pages
+//! of its site whose references are not all known.
 //!
 //! # What stays whatever is needed
 //!
-//! What is pinned, with its parts; what has no age; and what was used or stored within the last hour, since it
-//! may be looked at just now.
+//! Pinned entries with their sub-resources; entries without an age limit; and entries used or
+//! stored within the last hour, because somebody may be looking at them.
 
 mod planner;
 mod scale;
@@ -35,159 +37,159 @@ pub use crate::tree::Sum;
 pub use self::planner::{Needs, Planner};
 pub use self::way::age;
 use self::way::{Expiry, ExpiryMark, as_long_as, way};
-use crate::entry::holder::Held;
+use crate::entry::holder::SharedBody;
 
-/// What was used or stored within this time stays.
+/// Entries used or stored within this time stay.
 pub const GRACE: Duration = Duration::from_secs(60 * 60);
 
-/// The share at which an entry goes by its age alone.
+/// The share at which an entry is purged for its age alone.
 const ONE: u32 = 1 << 20;
 
 /// How long an entry may stay, by its URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// For ever.
+    /// Without limit.
     Never,
-    /// Until it has reached this age.
+    /// Until it has this age.
     At(Duration),
-    /// It would no longer be got or kept at all.
-    Excluded(Excluded),
+    /// A rule says that it would no longer be fetched or stored.
+    Excluded(Exclusion),
 }
 
-/// Why something would no longer be kept.
+/// Why an entry would no longer be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Excluded {
-    /// It is never got.
+pub enum Exclusion {
+    /// Never fetched.
     NeverGot,
-    /// It is got and never kept.
+    /// Fetched, but never stored.
     NeverKept,
 }
 
-/// What an entry is to others, as far as its type tells.
+/// The role of an entry, according to its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// What a person opens.
+pub enum EntryRole {
+    /// A page that a person opens.
     Page,
-    /// What pages are put together of.
+    /// A sub-resource of pages.
     Part,
 }
 
-/// An entry as it is weighed.
+/// An entry to be judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// What others name it by: the [`name`] of its URL.
+    /// The [`name`] of its URL.
     pub name: u64,
-    /// What belongs together with its host, as `example.co.uk`.
+    /// The registrable domain of its host, for example `example.co.uk`.
     pub site: String,
-    /// How many bytes would be free without it.
+    /// The bytes that removing it would free.
     pub size: u64,
     /// When it was finished.
     pub stored: Timestamp,
-    /// When it was used last, as far as that is known.
+    /// When it was last used, if known.
     pub used: Timestamp,
     /// How long it may stay.
     pub limit: Limit,
-    /// A person has said that it stays.
+    /// Whether its URL is pinned.
     pub is_pinned: bool,
-    /// What it is to others.
-    pub role: Role,
-    /// It may need what nobody tells the planner of: then that may be any part of its site.
+    /// Page or sub-resource.
+    pub role: EntryRole,
+    /// Whether its references are not all known. It may then need any sub-resource of its site.
     pub is_open: bool,
-    /// The bodies that it shares: each is free when the last goes that does.
-    pub bodies: Vec<Held>,
+    /// The bodies it shares. Each is freed when the last entry that shares it is removed.
+    pub bodies: Vec<SharedBody>,
 }
 
-/// What there is room for.
+/// The limits of a purge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Ages count from when an entry was stored, and not from when it was used.
+    /// Ages count from storing, not from the last use.
     pub by_stored: bool,
-    /// How many bytes may be kept.
+    /// How many bytes may be stored.
     pub max_size: Option<u64>,
-    /// How many bytes of the disk are to be free, and how many are.
+    /// How many bytes of the disk must be free, and how many are.
     pub min_free: Option<(u64, u64)>,
 }
 
 impl Limits {
-    /// Whether it matters how many bytes there are.
+    /// Whether sizes matter.
     #[must_use]
     pub fn is_for_room(&self) -> bool {
         self.max_size.is_some() || self.min_free.is_some()
     }
 }
 
-/// Why an entry goes.
+/// Why an entry is purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
-    /// It has reached its age.
+pub enum PurgeReason {
+    /// It has reached its age limit.
     Old,
-    /// Ages are scaled, and it has reached its own.
+    /// It has reached its scaled age limit.
     Room,
-    /// It is never got.
+    /// It is never fetched.
     NeverGot,
-    /// It is never kept.
+    /// It is never stored.
     NeverKept,
 }
 
 /// Why an entry stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Because {
-    /// It has not reached its age.
+pub enum KeepReason {
+    /// It is younger than its age limit.
     Young,
     /// It was used or stored within the last hour.
     Recent,
-    /// It has no age.
+    /// It has no age limit.
     NoAge,
     /// It is pinned.
     Pinned,
-    /// A page needs it that stays.
+    /// A page that stays needs it.
     Needed,
-    /// A page may need it that stays: nobody knows.
+    /// A page that stays may need it.
     PerhapsNeeded,
 }
 
-/// What becomes of an entry.
+/// What happens to an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
-    /// It is removed.
-    Goes(Why),
-    /// It is kept.
-    Stays(Because),
+    /// It is purged.
+    Goes(PurgeReason),
+    /// It stays.
+    Stays(KeepReason),
 }
 
-/// What others name an entry by: the first eight bytes of the SHA-256 of its canonical URL, as a number. Two URLs
-/// with one name keep what the other's pages need, and nothing goes for it.
+/// The name of an entry for references: the first eight bytes of the SHA-256 of its canonical URL.
+/// If two URLs share a name, both are kept for the pages of either; nothing is lost.
 #[must_use]
 pub fn name(url: &str) -> u64 {
     Sha256::digest(url).first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
-/// The longest ways of pages of one site, or of all.
+/// The longest expiries of the pages of one site, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Site {
-    /// Of all of them.
+    /// Of all pages.
     youngest: ExpiryMark,
-    /// Of what may need what nobody knows.
+    /// Of entries whose references are not all known.
     open: ExpiryMark,
 }
 
-/// Who needs what has a name.
+/// Which entries need a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct NeedMark {
     way: ExpiryMark,
-    /// A page is known to.
+    /// A page is known to need it.
     is_known: bool,
 }
 
-/// The way of an entry for the sake of others, and whether it is known that they need it. `sites` are its own and
-/// all.
+/// The expiry of an entry with respect to entries that need it, and whether that need is known. The
+/// sites are its own, and all together.
 fn life(
     own: ExpiryMark,
     is_part: bool,
     need: NeedMark,
     (site, overall): (Site, Site),
 ) -> (Expiry, bool) {
-    let Some(own) = own.way() else { return (Expiry::Never(Because::Recent), true) };
+    let Some(own) = own.way() else { return (Expiry::Never(KeepReason::Recent), true) };
     let perhaps = match (is_part, need.is_known) {
         (false, _) => ExpiryMark::NONE,
         (true, false) => site.youngest.or(overall.youngest),
@@ -198,55 +200,56 @@ fn life(
     (as_long_as(own, need.way.min(perhaps)), is_known)
 }
 
-/// What goes and what stays.
+/// The rule that decides which entries are purged.
 #[derive(Debug, Clone)]
 pub struct Plan {
     limits: Limits,
     now: Timestamp,
-    /// From this share on they go.
+    /// From this share on entries are purged.
     share: u32,
     sites: HashMap<String, Site>,
     overall: Site,
-    /// Who needs what, by name, in order.
+    /// The needs by name, sorted.
     needs: Vec<(u64, NeedMark)>,
-    /// The names of what stays since the plan was made.
+    /// Names added with [`Plan::keep`].
     kept: HashSet<u64>,
-    /// What becomes of how many.
+    /// The number of entries for each fate.
     pub fates: Vec<(Fate, Sum)>,
-    /// How many bytes should have gone besides, and cannot.
+    /// How many bytes should be freed in addition, and cannot.
     pub missing: u64,
-    /// The bodies that several entries share.
+    /// The shared bodies.
     pub shared: Sum,
 }
 
 impl Plan {
-    /// What becomes of an entry.
+    /// The fate of an entry.
     #[must_use]
     pub fn fate(&self, candidate: &Candidate) -> Fate {
         let own = way(candidate, &self.limits, self.now);
         let sites = (self.sites.get(&candidate.site).copied().unwrap_or_default(), self.overall);
-        let is_part = candidate.role == Role::Part;
+        let is_part = candidate.role == EntryRole::Part;
         let (way, is_known) = life(own.into(), is_part, self.need(candidate.name), sites);
         self.judged(own, way, is_known)
     }
 
     fn need(&self, name: u64) -> NeedMark {
         if self.kept.contains(&name) {
-            return NeedMark { way: Expiry::Never(Because::Recent).into(), is_known: true };
+            return NeedMark { way: Expiry::Never(KeepReason::Recent).into(), is_known: true };
         }
         let at = self.needs.binary_search_by_key(&name, |(name, _)| *name);
         at.ok().and_then(|at| self.needs.get(at)).map(|(_, need)| *need).unwrap_or_default()
     }
 
-    /// Has what has this name stay, since something that needs it came, or was pinned, after the plan was made.
+    /// Keeps the entries with this name, because something that needs them was stored or pinned
+    /// after the plan was made.
     pub fn keep(&mut self, name: u64) {
         self.kept.insert(name);
     }
 
-    /// Has parts stay that may be those of a page of this site, since it came, or was pinned, after the plan was
-    /// made. `is_open`: not all that it needs is told by [`Plan::keep`].
+    /// Keeps sub-resources that may belong to a page of this site which was stored or pinned after
+    /// the plan was made. `is_open`: not all its references were passed to [`Plan::keep`].
     pub fn keep_site(&mut self, site: &str, is_open: bool) {
-        let stays = ExpiryMark::from(Expiry::Never(Because::Recent));
+        let stays = ExpiryMark::from(Expiry::Never(KeepReason::Recent));
         let known = self.sites.get(site).copied().unwrap_or_default();
         let before = if known.youngest == ExpiryMark::NONE { self.overall } else { known };
         let open = |before: ExpiryMark| if is_open { stays } else { before };
@@ -254,31 +257,31 @@ impl Plan {
         self.overall = Site { youngest: stays, open: open(self.overall.open) };
     }
 
-    /// The fate of what is on its own way, and on another one for the sake of others.
+    /// The fate for an expiry of its own and one with respect to others.
     fn judged(&self, own: Expiry, way: Expiry, is_known: bool) -> Fate {
         let goes = |way: Expiry| match way {
             Expiry::Now(why) => Fate::Goes(why),
-            Expiry::Share(share) if share >= ONE => Fate::Goes(Why::Old),
-            Expiry::Share(share) if share >= self.share => Fate::Goes(Why::Room),
-            Expiry::Share(_) => Fate::Stays(Because::Young),
+            Expiry::Share(share) if share >= ONE => Fate::Goes(PurgeReason::Old),
+            Expiry::Share(share) if share >= self.share => Fate::Goes(PurgeReason::Room),
+            Expiry::Share(_) => Fate::Stays(KeepReason::Young),
             Expiry::Never(because) => Fate::Stays(because),
         };
         match (goes(own), goes(way)) {
-            (Fate::Goes(_), Fate::Stays(_)) if is_known => Fate::Stays(Because::Needed),
-            (Fate::Goes(_), Fate::Stays(_)) => Fate::Stays(Because::PerhapsNeeded),
+            (Fate::Goes(_), Fate::Stays(_)) if is_known => Fate::Stays(KeepReason::Needed),
+            (Fate::Goes(_), Fate::Stays(_)) => Fate::Stays(KeepReason::PerhapsNeeded),
             // It goes with its pages, for the reason of the one that stayed longest.
             (Fate::Goes(_), goes @ Fate::Goes(_)) => goes,
             (stays, _) => stays,
         }
     }
 
-    /// What goes in all.
+    /// The entries that are purged.
     #[must_use]
     pub fn going(&self) -> Sum {
         self.sum(|fate| matches!(fate, Fate::Goes(_)))
     }
 
-    /// What stays in all.
+    /// The entries that stay.
     #[must_use]
     pub fn staying(&self) -> Sum {
         self.sum(|fate| matches!(fate, Fate::Stays(_)))
@@ -292,13 +295,13 @@ impl Plan {
         })
     }
 
-    /// What part of their age entries may reach, in thousandths: 1,000 unless there is too little room.
+    /// The scale of age limits in thousandths: 1,000 unless space is short.
     #[must_use]
     pub fn scale(&self) -> u64 {
         u64::from(self.share) * 1_000 / u64::from(ONE)
     }
 
-    /// For which moment it was made.
+    /// The time for which the plan was made.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now

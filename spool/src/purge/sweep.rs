@@ -1,4 +1,4 @@
-//! A plan carried out, a step at a time.
+//! Executing a plan, step by step.
 
 use crate::tree::session::Session;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::candidates::{Candidates, Found};
+use super::candidates::{Candidates, SizedEntry};
 use super::plan::Sum;
 use crate::entry::place::Place;
 use crate::error::Result;
@@ -15,23 +15,23 @@ use crate::fs::parent;
 use crate::notes::pins::PinCache;
 use crate::tree::Tree;
 
-/// Entries that a step looks at.
+/// The number of entries in a step.
 const AT_ONCE: usize = 256;
 
-/// What a step has come by.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Step {
-    /// How many entries it has looked at; none: there are no more.
+pub struct SweepStep {
+    /// The number of entries visited. 0: there are no more.
     pub looked: u64,
-    /// What it has removed.
+    /// The entries removed.
     pub removed: Sum,
 }
 
-/// Walks the entries of a spool and removes those that are said to go.
+/// Walks the entries of a spool and removes the chosen ones.
 ///
-/// Each is judged as it is when it is come by, and removed only if it is still that one and is not pinned by
-/// then. A sweep that is
-/// dropped has done what it has done: every entry is there or gone, whenever the program ends.
+/// Each entry is judged in its present state, and removed only if it is unchanged and not pinned.
+/// If the sweep is dropped, earlier removals stay done: every entry exists or is gone, whenever the
+/// program ends.
 #[derive(Debug)]
 pub struct Sweep {
     session: Arc<Session>,
@@ -45,13 +45,13 @@ impl Sweep {
         Ok(Sweep { session, candidates, pins: PinCache::default() })
     }
 
-    /// Looks at the next entries, and removes those of which `goes` says so.
+    /// Visits the next entries and removes those for which `goes` is true.
     ///
     /// # Errors
     ///
-    /// When the disk fails, or what is pinned cannot be read. What was removed before stays so.
-    pub fn step(&mut self, mut goes: impl FnMut(&Found) -> bool) -> Result<Step> {
-        let mut step = Step::default();
+    /// If the disk fails, or the pins cannot be read. Earlier removals stay done.
+    pub fn step(&mut self, mut goes: impl FnMut(&SizedEntry) -> bool) -> Result<SweepStep> {
+        let mut step = SweepStep::default();
         for found in self.candidates.by_ref().take(AT_ONCE) {
             let found = found?;
             step.looked += 1;
@@ -61,7 +61,7 @@ impl Sweep {
             }
             let tree = &self.session.tree;
             let remove = || tree.remove_stored(place, stored);
-            // A pin that is set by now holds, and one that comes now waits for this one entry.
+            // A pin that is set by now counts; a new pin waits for this one entry.
             if tree.pins.unless_pinned(&tree.root, &mut self.pins, place.url(), remove)?
                 == Some(true)
             {
@@ -73,17 +73,17 @@ impl Sweep {
 }
 
 impl Tree {
-    /// Removes the entry of a place, and its versions, if it is the one that was finished then. False if it
-    /// is not.
+    /// Removes the entry of a place with its versions, if it was stored at this time. False
+    /// otherwise.
     fn remove_stored(&self, place: &Place, stored: Timestamp) -> Result<bool> {
         let is_it = || -> Result<bool> {
             if self.pending.path(place).is_some() {
-                // Something newer has come.
+                // A newer entry is waiting.
                 return Ok(false);
             }
             Ok(self.settled(place)?.is_some_and(|(_, entry)| entry.stored() == stored))
         };
-        // Parts that came later are of a download that goes on.
+        // Later segments belong to a download in progress.
         let after = stored.checked_add(SignedDuration::from_micros(1)).unwrap_or(Timestamp::MAX);
         let removed = self.remove_variant_if(place, Some(after), is_it)?;
         if removed {
@@ -92,9 +92,9 @@ impl Tree {
         Ok(removed)
     }
 
-    /// Removes the directory of keys and that of the host, if nothing is left in them: each takes a block.
+    /// Removes the directories of a key and a host, if they are empty: each takes a block.
     fn remove_empty(&self, keys: &Path) {
-        // Names are given with this held, and directories made for them.
+        // New names are given, and directories created, under this lock.
         let _commit = lock(&self.commit);
         if self.root.disk.remove_dir(keys).is_ok() {
             let _ = self.root.disk.remove_dir(parent(keys));

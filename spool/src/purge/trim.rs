@@ -1,7 +1,7 @@
-//! Bounds of what is kept besides answers: of the parts of answers, and of what was set aside. What is oldest
-//! goes first. What was set aside lately stays, however much it is: somebody may want to look at it, or to mend it.
+//! Limits for segments and damaged files. The oldest are removed first. Files set aside recently
+//! stay, whatever their size, because somebody may want to look at them or repair them.
 //!
-//! The clock may be wrong, now or when something got its time: an age that nothing here can have tells nothing.
+//! The clock may be wrong, now or when a file was written: an impossible age is ignored.
 
 use crate::durability::Root;
 use std::path::{Path, PathBuf};
@@ -10,55 +10,55 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::durability::{DAMAGED, aside};
 use crate::error::{Error, Result, is_missing};
-use crate::fs::Kind;
+use crate::fs::FileKind;
 use crate::tree::Tree;
 use crate::tree::segments::{PartialList, files};
 
-/// As many bytes may be below `partial/`.
+/// The largest size of `partial/`, in bytes.
 pub const MAX_PARTIAL_BYTES: u64 = 16 << 30;
 
-/// Parts of an answer to which nothing was added for so long go.
+/// Segments without additions for this long are removed.
 pub const MAX_PARTIAL_AGE: SignedDuration = SignedDuration::from_hours(60 * 24);
 
-/// As many bytes may be in `damaged/` of what was not set aside lately.
+/// The largest size of `damaged/`, in bytes, without recent files.
 pub const MAX_DAMAGED_BYTES: u64 = 4 << 30;
 
-/// What was set aside so long ago goes.
+/// Files set aside longer ago than this are removed.
 pub const MAX_DAMAGED_AGE: SignedDuration = SignedDuration::from_hours(365 * 24);
 
-/// What was set aside in so long stays, however much it is.
+/// Files set aside more recently than this stay, whatever their size.
 pub const MIN_DAMAGED_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// No age is longer: a clock was wrong.
+/// The largest possible age. A greater one comes from a wrong clock.
 const MAX_PLAUSIBLE_AGE: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
 
-/// No more of either are held in memory; what is above that waits for another time.
+/// The number of items held in memory. The rest waits for the next call.
 const MAX_HELD: usize = 100_000;
 
-/// What was removed: see [`crate::Spool::trim`].
+/// The result of [`crate::Spool::trim`].
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Trimmed {
-    /// Answers of which parts were kept.
+pub struct TrimReport {
+    /// The places whose segments were removed.
     pub partial: u64,
-    /// Files of `damaged/`, without the notes.
+    /// The files removed from `damaged/`, without notes.
     pub damaged: u64,
-    /// The length of all of it, in bytes.
+    /// The bytes removed.
     pub bytes: u64,
-    /// The bytes in `damaged/` that are too many still, because they were set aside lately.
+    /// The bytes in `damaged/` above the bound that stay because they are recent.
     pub damaged_over: u64,
 }
 
-/// How long things may stay, and how much of them.
+/// Limits for age and size.
 #[derive(Debug, Clone, Copy)]
 struct TrimBounds {
     bytes: u64,
     age: SignedDuration,
-    /// What is not older stays, whatever there is of it.
+    /// Younger items stay, whatever their size.
     spared: Option<SignedDuration>,
 }
 
-/// Which are to go: `all` with the time and length of each, in no order; and by how many bytes the rest is too
-/// much still.
+/// Selects the items to remove. `all` has the time and length of each, in no order. Also returns by
+/// how many bytes the rest exceeds the bound.
 fn surplus<T>(
     mut all: Vec<(Timestamp, u64, T)>,
     bounds: TrimBounds,
@@ -80,8 +80,8 @@ fn surplus<T>(
 }
 
 /// Removes what exceeds its bounds.
-pub(crate) fn trim(tree: &Tree) -> Result<Trimmed> {
-    let (mut trimmed, now) = (Trimmed::default(), tree.root.disk.now());
+pub(crate) fn trim(tree: &Tree) -> Result<TrimReport> {
+    let (mut trimmed, now) = (TrimReport::default(), tree.root.disk.now());
     let mut parts = Vec::new();
     for summary in PartialList::new(tree.root.disk.clone(), &tree.root.path)?.take(MAX_HELD) {
         let summary = summary?;
@@ -89,7 +89,7 @@ pub(crate) fn trim(tree: &Tree) -> Result<Trimmed> {
     }
     let bounds = TrimBounds { bytes: MAX_PARTIAL_BYTES, age: MAX_PARTIAL_AGE, spared: None };
     for (len, summary) in surplus(parts, bounds, now).0 {
-        // Not what has come since.
+        // Segments added since stay.
         let after = summary.stored.checked_add(SignedDuration::from_micros(1)).ok();
         if files::remove(tree, &summary.place, after)? {
             trimmed.partial += 1;
@@ -110,8 +110,7 @@ pub(crate) fn trim(tree: &Tree) -> Result<Trimmed> {
     Ok(trimmed)
 }
 
-/// The files that were set aside, with the time and length of each. What has another name is somebody's
-/// own, and what is a directory stays.
+/// The files in `damaged/`, with time and length. Foreign names and directories are left alone.
 fn damaged(root: &Root) -> Result<Vec<(Timestamp, u64, PathBuf)>> {
     let directory = root.join(DAMAGED);
     let fail = |error| Error::disk("read", &directory, error);
@@ -127,7 +126,7 @@ fn damaged(root: &Root) -> Result<Vec<(Timestamp, u64, PathBuf)>> {
         let path = directory.join(&name);
         let about = root.disk.about(&path);
         let about = about.map_err(|error| Error::disk("look at", &path, error))?;
-        if let Some(about) = about.filter(|about| about.kind != Kind::Directory) {
+        if let Some(about) = about.filter(|about| about.kind != FileKind::Directory) {
             found.push((time, about.len, path));
         }
         if found.len() == MAX_HELD {
@@ -160,13 +159,13 @@ mod tests {
             (0, days(90), None, 50, "abcd", 0),
             (40, days(25), None, 50, "ab", 0),
             (15, days(25), None, 50, "abc", 0),
-            // What came lately is above the bound all the same.
+            // Recent files stay even above the bound.
             (20, days(90), Some(days(30)), 50, "a", 10),
             (0, days(25), Some(days(10)), 50, "abc", 10),
-            // A clock that was set back: what it calls the future is no reason to stay or to go.
+            // A time in the future, from a clock that was set back, is no reason to stay or to go.
             (40, days(25), None, 1, "", 0),
             (0, days(25), Some(days(10)), 1, "", 40),
-            // One that is decades ahead.
+            // A clock decades ahead.
             (40, days(25), None, 30_000, "", 0),
             (0, days(25), Some(days(10)), 30_000, "", 40),
             (20, days(25), None, 30_000, "ab", 0),

@@ -16,7 +16,7 @@ use crate::entry::place::{EXTENSION, Place};
 use crate::entry::warc::{Reason, parse_record, time_text, unescape};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
-use crate::fs::{Disk, Opened, parent, read_exactly};
+use crate::fs::{Disk, OpenedFile, parent, read_exactly};
 use crate::queue::outgoing::{MAX_REQUEST_FILE, Outgoing};
 use crate::queue::schedule::{MAX_SCHEDULE, Schedule};
 use crate::queue::seal::Vault;
@@ -63,7 +63,7 @@ pub struct MonitorSummary {
 
 /// What became of a page that was to be monitored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Set {
+pub enum SetOutcome {
     /// It is now.
     New,
     /// It was before, and is as it was said now.
@@ -168,7 +168,7 @@ impl Monitors {
     ///
     /// [`Error::is_monitors_full`], [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be
     /// monitored; or when the disk fails or is full. Then it is as before.
-    pub fn set(&self, monitor: &Monitor) -> Result<Set> {
+    pub fn set(&self, monitor: &Monitor) -> Result<SetOutcome> {
         let key = monitor.request.place.key();
         let bytes = monitor.encode(&self.vault)?;
         let _changing = lock(&self.changing);
@@ -182,7 +182,7 @@ impl Monitors {
         self.tree.root.replace_file(&path(&self.tree.root.path, &key), &bytes)?;
         lock(&self.index).insert(key, monitor.summary());
         self.say_versions();
-        Ok(if is_known { Set::Changed } else { Set::New })
+        Ok(if is_known { SetOutcome::Changed } else { SetOutcome::New })
     }
 
     /// Notes that a page was put on the outgoing queue. False when it is no longer monitored.
@@ -236,7 +236,7 @@ impl Monitors {
     ///
     /// # Errors
     ///
-    /// When the disk fails. [`Error::is_damaged`]: its file was not what it should be, has been set
+    /// If the disk fails. [`Error::is_damaged`]: its file was not what it should be, has been set
     /// aside, and the page is no longer monitored.
     pub fn get(&self, key: &Key) -> Result<Option<Monitor>> {
         let _changing = lock(&self.changing);
@@ -247,7 +247,7 @@ impl Monitors {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn remove(&self, key: &Key) -> Result<bool> {
         let path = path(&self.tree.root.path, key);
         let _changing = lock(&self.changing);
@@ -328,8 +328,8 @@ fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
 fn read(disk: &dyn Disk, root: &Path, key: &Key, vault: Option<&Vault>) -> Result<MonitorLookup> {
     let path = path(root, key);
     let (file, len) = match disk.open(&path) {
-        Ok(Opened::File(file, len)) => (file, len),
-        Ok(Opened::NotAFile) => return Ok(MonitorLookup::Bad("it is not a plain file")),
+        Ok(OpenedFile::File(file, len)) => (file, len),
+        Ok(OpenedFile::NotAFile) => return Ok(MonitorLookup::Bad("it is not a plain file")),
         Err(error) if is_missing(&error) => return Ok(MonitorLookup::Missing),
         Err(error) => return Err(Error::disk("open", &path, error)),
     };

@@ -26,12 +26,12 @@ pub enum Priority {
 
 /// A text that is no [`Priority`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoPriority;
+pub struct ParsePriorityError;
 
 /// The place of a request among those that may go: the least goes first. Of requests with one priority
 /// it is their kind that counts ([`crate::RequestKind::rank`]), of those of one kind how long they wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Turn {
+pub struct QueuePosition {
     /// What a person has said.
     pub priority: Priority,
     /// The rank of its kind.
@@ -64,27 +64,27 @@ impl fmt::Display for Priority {
 }
 
 impl FromStr for Priority {
-    type Err = NoPriority;
+    type Err = ParsePriorityError;
 
-    fn from_str(text: &str) -> Result<Priority, NoPriority> {
-        Priority::ALL.into_iter().find(|one| one.as_str() == text).ok_or(NoPriority)
+    fn from_str(text: &str) -> Result<Priority, ParsePriorityError> {
+        Priority::ALL.into_iter().find(|one| one.as_str() == text).ok_or(ParsePriorityError)
     }
 }
 
-impl fmt::Display for NoPriority {
+impl fmt::Display for ParsePriorityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a priority is first, usual or last")
     }
 }
 
-impl std::error::Error for NoPriority {}
+impl std::error::Error for ParsePriorityError {}
 
 impl OutgoingSummary {
     /// Its place among those that may go.
     #[must_use]
-    pub fn turn(&self) -> Turn {
+    pub fn turn(&self) -> QueuePosition {
         let (rank, key) = (self.kind.rank(), self.place.key());
-        Turn { priority: self.priority, rank, queued: self.queued, key }
+        QueuePosition { priority: self.priority, rank, queued: self.queued, key }
     }
 }
 
@@ -94,7 +94,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When the disk fails; those before it have it.
+    /// If the disk fails; those before it have it.
     pub fn prioritize(&self, keys: &[Key], priority: Priority) -> Result<u64> {
         let mut count = 0;
         for key in keys {

@@ -81,32 +81,32 @@ pub struct Outgoing {
     /// However long it is, it may come: a person has said so.
     pub any_length: bool,
     /// Where whoever asked for it sat.
-    pub asked_from: AskedFrom,
+    pub asked_from: RequesterLocation,
     /// What a person has said of when it goes.
     pub priority: Priority,
 }
 
 /// Where whoever asked for a request sat: that decides what may be reached for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AskedFrom {
+pub enum RequesterLocation {
     /// At this machine.
     Here,
     /// At another one, or nobody knows where.
     Elsewhere,
 }
 
-impl AskedFrom {
+impl RequesterLocation {
     /// What is known of a request for `place` by its owner alone: what is nobody's in particular was asked
     /// for at this machine.
     #[must_use]
-    pub fn of_owner(place: &Place) -> AskedFrom {
-        if place.owner().is_none() { AskedFrom::Here } else { AskedFrom::Elsewhere }
+    pub fn of_owner(place: &Place) -> RequesterLocation {
+        if place.owner().is_none() { RequesterLocation::Here } else { RequesterLocation::Elsewhere }
     }
 
     const fn word(self) -> &'static str {
         match self {
-            AskedFrom::Here => "here",
-            AskedFrom::Elsewhere => "elsewhere",
+            RequesterLocation::Here => "here",
+            RequesterLocation::Elsewhere => "elsewhere",
         }
     }
 }
@@ -157,12 +157,12 @@ pub enum Secrets {
     /// These.
     Open(Vec<u8>),
     /// Sealed with a key that the spool has no longer. They are kept as they are.
-    Unreadable(Sealed),
+    Unreadable(SealedSecrets),
 }
 
 /// Secrets that cannot be read.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Sealed(Vec<u8>);
+pub struct SealedSecrets(Vec<u8>);
 
 /// A request without what is sent: what a list of them shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,7 +194,7 @@ pub struct OutgoingSummary {
     /// The origin is asked for it although an answer is kept.
     pub renew: bool,
     /// Where whoever asked for it sat.
-    pub asked_from: AskedFrom,
+    pub asked_from: RequesterLocation,
     /// What a person has said of when it goes.
     pub priority: Priority,
 }
@@ -205,7 +205,7 @@ impl Outgoing {
     #[must_use]
     pub fn new(place: Place, head: Vec<u8>, kind: RequestKind, queued: Timestamp) -> Outgoing {
         Outgoing {
-            asked_from: AskedFrom::of_owner(&place),
+            asked_from: RequesterLocation::of_owner(&place),
             place,
             head,
             body: Vec::new(),
@@ -297,7 +297,7 @@ impl Outgoing {
         let sealed = match &self.secrets {
             Secrets::None => None,
             Secrets::Open(secrets) => Some(vault.seal(&self.place.key(), secrets)?),
-            Secrets::Unreadable(Sealed(sealed)) => Some(sealed.clone()),
+            Secrets::Unreadable(SealedSecrets(sealed)) => Some(sealed.clone()),
         };
         if let Some(sealed) = sealed {
             record.field("Wwwoffle-Secrets", &hex::encode(sealed));
@@ -328,7 +328,7 @@ impl Outgoing {
         if self.any_length {
             record.field("Wwwoffle-Any-Length", "yes");
         }
-        if self.asked_from != AskedFrom::of_owner(&self.place) {
+        if self.asked_from != RequesterLocation::of_owner(&self.place) {
             record.field("Wwwoffle-Asked-From", self.asked_from.word());
         }
         if self.priority != Priority::Usual {
@@ -352,10 +352,10 @@ impl Outgoing {
         // A word of a newer program says nothing.
         let priority = header.get("Wwwoffle-Priority").and_then(|word| word.parse().ok());
         let asked_from = match header.get("Wwwoffle-Asked-From") {
-            Some("here") => AskedFrom::Here,
+            Some("here") => RequesterLocation::Here,
             // A word of a newer program never lets a request go further.
-            Some(_) => AskedFrom::Elsewhere,
-            None => AskedFrom::of_owner(&place),
+            Some(_) => RequesterLocation::Elsewhere,
+            None => RequesterLocation::of_owner(&place),
         };
         Ok(Outgoing {
             asked_from,
@@ -426,7 +426,7 @@ impl fmt::Debug for Secrets {
     }
 }
 
-impl fmt::Debug for Sealed {
+impl fmt::Debug for SealedSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sealed(…)")
     }
@@ -437,7 +437,7 @@ fn secrets(header: &Header<'_>, place: &Place, vault: Option<&Vault>) -> Result<
     let sealed = hex::decode(sealed).map_err(|_| "its secrets are no hex")?;
     Ok(match vault.and_then(|vault| vault.unseal(&place.key(), &sealed)) {
         Some(open) => Secrets::Open(open),
-        None => Secrets::Unreadable(Sealed(sealed)),
+        None => Secrets::Unreadable(SealedSecrets(sealed)),
     })
 }
 

@@ -5,7 +5,7 @@ use crate::durability::Root;
 use std::path::PathBuf;
 
 use crate::error::{Damage, Error, Result, is_missing};
-use crate::fs::{Opened, read_exactly};
+use crate::fs::{OpenedFile, read_exactly};
 use crate::queue::wish::RunId;
 
 /// The longest text of a run, in bytes.
@@ -15,9 +15,9 @@ pub const MAX_RUN: usize = 64 << 20;
 pub(crate) fn read(root: &Root, id: RunId) -> Result<Option<String>> {
     let path = path(root, id);
     let bytes = match root.disk.open(&path) {
-        Ok(Opened::File(file, _)) => read_exactly(&*file, MAX_RUN + 1, 0)
+        Ok(OpenedFile::File(file, _)) => read_exactly(&*file, MAX_RUN + 1, 0)
             .map_err(|error| Error::disk("read", &path, error))?,
-        Ok(Opened::NotAFile) => Vec::new(),
+        Ok(OpenedFile::NotAFile) => Vec::new(),
         Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(Error::disk("open", &path, error)),
     };

@@ -68,7 +68,7 @@ enum DaysIn {
 
 /// A text that is no schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadSchedule(String);
+pub struct ParseScheduleError(String);
 
 impl Schedule {
     /// A schedule as 2.9 has it, from the texts of its fields: on the hours of the days that are in
@@ -76,13 +76,13 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// [`BadSchedule`] when a text is none of the field's, or no day is in all sets.
+    /// [`ParseScheduleError`] when a text is none of the field's, or no day is in all sets.
     pub fn of_sets(
         months: &str,
         days: &str,
         weekdays: &str,
         hours: &str,
-    ) -> Result<Schedule, BadSchedule> {
+    ) -> Result<Schedule, ParseScheduleError> {
         Schedule {
             minutes: 1,
             hours: HOURS.parse(hours)?,
@@ -116,9 +116,9 @@ impl Schedule {
         has(self.months, month)
     }
 
-    fn parse(text: &str) -> Result<Schedule, BadSchedule> {
+    fn parse(text: &str) -> Result<Schedule, ParseScheduleError> {
         if text.len() > MAX_SCHEDULE {
-            return Err(BadSchedule(format!("a schedule has at most {MAX_SCHEDULE} bytes")));
+            return Err(ParseScheduleError(format!("a schedule has at most {MAX_SCHEDULE} bytes")));
         }
         let text = text.trim();
         let lower = text.to_ascii_lowercase();
@@ -131,7 +131,7 @@ impl Schedule {
             fields => (fields, false),
         };
         let [minutes, hours, days, months, weekdays] = fields else {
-            return Err(BadSchedule(format!(
+            return Err(ParseScheduleError(format!(
                 "expected the five fields of cron, as in \"30 6 * * 1-5\", or @daily, not {:?}",
                 shortened(text)
             )));
@@ -150,7 +150,7 @@ impl Schedule {
     }
 
     /// It, if there is a day on which it comes; and of the ways to say the same the simplest.
-    fn that_comes(mut self) -> Result<Schedule, BadSchedule> {
+    fn that_comes(mut self) -> Result<Schedule, ParseScheduleError> {
         if self.days == DAYS.all() || self.weekdays == WEEKDAYS.all() {
             // Where one set has all days, "in either of them" would say nothing of the other.
             self.days_in = match self.days_in {
@@ -167,14 +167,14 @@ impl Schedule {
         if comes {
             return Ok(self);
         }
-        Err(BadSchedule("it never comes: none of its months has one of its days".to_owned()))
+        Err(ParseScheduleError("it never comes: none of its months has one of its days".to_owned()))
     }
 }
 
 impl FromStr for Schedule {
-    type Err = BadSchedule;
+    type Err = ParseScheduleError;
 
-    fn from_str(text: &str) -> Result<Schedule, BadSchedule> {
+    fn from_str(text: &str) -> Result<Schedule, ParseScheduleError> {
         Schedule::parse(text)
     }
 }
@@ -196,13 +196,13 @@ impl fmt::Debug for Schedule {
     }
 }
 
-impl fmt::Display for BadSchedule {
+impl fmt::Display for ParseScheduleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for BadSchedule {}
+impl std::error::Error for ParseScheduleError {}
 
 /// Whether a number is in a set.
 fn has(set: u64, number: u8) -> bool {

@@ -13,7 +13,7 @@ use wwwoffle_url::Key;
 
 use crate::entry::warc::Reason;
 use crate::error::{Damage, Error, Result, is_missing};
-use crate::fs::{Disk, Opened, read_exactly};
+use crate::fs::{Disk, OpenedFile, read_exactly};
 
 /// The file in the root that holds the key, as 32 bytes.
 pub(crate) const SECRET_FILE: &str = "secret";
@@ -36,9 +36,9 @@ impl Vault {
     pub(crate) fn open(root: &Root, damaged: &mut Vec<Damage>) -> Result<Vault> {
         let path = root.join(SECRET_FILE);
         let found = match root.disk.open(&path) {
-            Ok(Opened::File(file, _)) => read_exactly(&*file, KEY_LEN + 1, 0)
+            Ok(OpenedFile::File(file, _)) => read_exactly(&*file, KEY_LEN + 1, 0)
                 .map_err(|error| Error::disk("read", &path, error))?,
-            Ok(Opened::NotAFile) => Vec::new(),
+            Ok(OpenedFile::NotAFile) => Vec::new(),
             Err(error) if is_missing(&error) => return Vault::make(root),
             Err(error) => return Err(Error::disk("open", &path, error)),
         };
@@ -51,7 +51,7 @@ impl Vault {
 
     /// The key of a spool, if it has one; nothing is changed.
     pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Option<Vault> {
-        let Ok(Opened::File(file, _)) = disk.open(&root.join(SECRET_FILE)) else { return None };
+        let Ok(OpenedFile::File(file, _)) = disk.open(&root.join(SECRET_FILE)) else { return None };
         let key = read_exactly(&*file, KEY_LEN + 1, 0).ok()?;
         let key = <[u8; KEY_LEN]>::try_from(key).ok()?;
         Some(Vault(ChaCha20Poly1305::new(&key.into())))

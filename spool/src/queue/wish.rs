@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::queue::outgoing::{AskedFrom, Outgoing, OutgoingSummary, RequestKind};
+use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind, RequesterLocation};
 
 /// So many runs may want one request; a run beyond them does not get it marked as its own.
 pub const MAX_WISHES: usize = 8;
@@ -26,7 +26,7 @@ pub struct Wish {
 
 /// A text that is no [`RunId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoRunId;
+pub struct ParseRunIdError;
 
 impl RunId {
     /// The run of this number.
@@ -43,24 +43,24 @@ impl fmt::Display for RunId {
 }
 
 impl FromStr for RunId {
-    type Err = NoRunId;
+    type Err = ParseRunIdError;
 
-    fn from_str(text: &str) -> Result<RunId, NoRunId> {
+    fn from_str(text: &str) -> Result<RunId, ParseRunIdError> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() != 16 || !text.bytes().all(is_digit) {
-            return Err(NoRunId);
+            return Err(ParseRunIdError);
         }
-        u64::from_str_radix(text, 16).map(RunId).map_err(|_| NoRunId)
+        u64::from_str_radix(text, 16).map(RunId).map_err(|_| ParseRunIdError)
     }
 }
 
-impl fmt::Display for NoRunId {
+impl fmt::Display for ParseRunIdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a run is named by 16 hex digits")
     }
 }
 
-impl std::error::Error for NoRunId {}
+impl std::error::Error for ParseRunIdError {}
 
 impl RequestKind {
     /// What goes first has the lowest rank: a page that a person waits for, then forms, then the parts
@@ -128,8 +128,8 @@ pub(crate) fn wants_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool
 }
 
 /// Whether a request that was asked for at `new` may reach what one that was at `known` may not.
-fn goes_further(new: AskedFrom, known: AskedFrom) -> bool {
-    (new, known) == (AskedFrom::Here, AskedFrom::Elsewhere)
+fn goes_further(new: RequesterLocation, known: RequesterLocation) -> bool {
+    (new, known) == (RequesterLocation::Here, RequesterLocation::Elsewhere)
 }
 
 /// Makes `known` the request for both: with the stronger of both wishes, and as whoever has that one
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(run.to_string(), "000000000000001f");
         assert_eq!("000000000000001f".parse(), Ok(run));
         for text in ["", "1f", "000000000000001F", "+00000000000001f", "../000000000001f"] {
-            assert_eq!(text.parse::<RunId>(), Err(NoRunId), "{text:?}");
+            assert_eq!(text.parse::<RunId>(), Err(ParseRunIdError), "{text:?}");
         }
     }
 

@@ -11,11 +11,11 @@ use crate::entry::summary::Summary;
 use crate::entry::{Entries, Entry, Lookup};
 use crate::error::{Damage, Result};
 use crate::tree::list::{self, Host, List};
-use crate::tree::rekey::{self, Moved};
-use crate::tree::removed::{BroughtBack, Removal, Resting};
-use crate::tree::restore::{self, Restored};
-use crate::tree::seen::{Seen, Watcher};
-use crate::tree::taken::{self, Taken};
+use crate::tree::rekey::{self, MoveOutcome};
+use crate::tree::removed::{BringBackReport, Removal, RemovalSummary};
+use crate::tree::restore::{self, RestoreOutcome};
+use crate::tree::seen::{LookupTrace, Watcher};
+use crate::tree::taken::{self, DiskUsage};
 use crate::tree::update::Update;
 use crate::tree::versions;
 use crate::tree::walk::Walk;
@@ -49,13 +49,13 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn entries_seen(&self, place: &Place) -> Result<(Entries, Option<Seen>)> {
+    pub fn entries_seen(&self, place: &Place) -> Result<(Entries, Option<LookupTrace>)> {
         self.tree().entries_seen(place)
     }
 
     /// Whether every file that a lookup read is unchanged. Takes one system call for each file.
     #[must_use]
-    pub fn is_as_seen(&self, seen: &Seen) -> bool {
+    pub fn is_as_seen(&self, seen: &LookupTrace) -> bool {
         seen.holds(&*self.disk_root().disk)
     }
 
@@ -99,7 +99,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn taken(&self, place: &Place) -> Result<Taken> {
+    pub fn taken(&self, place: &Place) -> Result<DiskUsage> {
         taken::of(&*self.disk_root().disk, self.root(), place)
     }
 
@@ -116,7 +116,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails or is full. The entry is then unchanged, unless only the last sync failed.
-    pub fn restore(&self, place: &Place, stored: Timestamp) -> Result<Restored> {
+    pub fn restore(&self, place: &Place, stored: Timestamp) -> Result<RestoreOutcome> {
         restore::restore(self.session(), place, stored)
     }
 
@@ -164,7 +164,7 @@ impl Spool {
     /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for a place that cannot be stored, or
     /// the same place; [`crate::Error::is_damaged`] if a body is damaged; or if the disk fails or is full.
     /// Everything is then still at the old place.
-    pub fn move_to(&self, from: &Place, to: &Place, is_forced: bool) -> Result<Moved> {
+    pub fn move_to(&self, from: &Place, to: &Place, is_forced: bool) -> Result<MoveOutcome> {
         rekey::move_to(self.session(), from, to, is_forced)
     }
 
@@ -226,7 +226,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn resting(&self, who: &str) -> Result<Vec<Resting>> {
+    pub fn resting(&self, who: &str) -> Result<Vec<RemovalSummary>> {
         self.tree().resting_of(who)
     }
 
@@ -250,7 +250,7 @@ impl Spool {
         &self,
         removal: &Removal,
         came: &mut dyn FnMut(&Place),
-    ) -> Result<Option<BroughtBack>> {
+    ) -> Result<Option<BringBackReport>> {
         self.tree().bring_back(removal, came)
     }
 

@@ -8,9 +8,9 @@ use wwwoffle_url::Key;
 
 use super::{Reader, Spool};
 use crate::error::{Damage, Result};
-use crate::fs::Beneath;
-use crate::notes::own_pages::{self, OwnPages};
-use crate::notes::state::{self, State};
+use crate::fs::PathTarget;
+use crate::notes::own_pages::{self, UserPages};
+use crate::notes::state::{self, ProgramState};
 use crate::notes::statistics::{self, Statistics};
 use crate::notes::used::{self, Uses};
 use crate::notes::{imports, local, pins};
@@ -41,7 +41,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn state(&self) -> Result<(State, Option<Damage>)> {
+    pub fn state(&self) -> Result<(ProgramState, Option<Damage>)> {
         state::read(self.disk_root())
     }
 
@@ -50,7 +50,7 @@ impl Spool {
     /// # Errors
     ///
     /// [`crate::Error::is_too_large`], or if the disk fails or is full; the old state then stays.
-    pub fn set_state(&self, state: &State) -> Result<()> {
+    pub fn set_state(&self, state: &ProgramState) -> Result<()> {
         state::write(self.disk_root(), state)
     }
 
@@ -164,8 +164,8 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// If the directory cannot be read. An unreadable file is reported in [`OwnPages::not_read`].
-    pub fn own_pages(&self) -> Result<OwnPages> {
+    /// If the directory cannot be read. An unreadable file is reported in [`UserPages::not_read`].
+    pub fn own_pages(&self) -> Result<UserPages> {
         own_pages::read_all(self.disk_root())
     }
 
@@ -175,7 +175,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn local<'a>(&self, path: impl Iterator<Item = &'a OsStr>) -> Result<Beneath> {
+    pub fn local<'a>(&self, path: impl Iterator<Item = &'a OsStr>) -> Result<PathTarget> {
         local::open(self.root(), path)
     }
 }
@@ -195,7 +195,7 @@ impl Reader {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn state(&self) -> Result<State> {
+    pub fn state(&self) -> Result<ProgramState> {
         state::look(&*self.disk, &self.root)
     }
 }

@@ -52,7 +52,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn entry(&self, place: &Place) -> Result<Lookup> {
         let which =
             if place.variant_text().is_empty() { VariantChoice::All } else { VariantChoice::Exact };
@@ -63,7 +63,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn entries(&self, place: &Place) -> Result<Entries> {
         self.look(place, VariantChoice::All)
     }
@@ -72,7 +72,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn versions(&self, place: &Place) -> Result<Vec<Summary>> {
         versions::list(&*self.disk, &self.root, place)
     }
@@ -81,7 +81,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn version(&self, place: &Place, stored: Timestamp) -> Result<Lookup> {
         versions::look(&*self.disk, &self.root, place, stored)
     }
@@ -101,7 +101,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the disk fails, here or at each step.
+    /// If the disk fails, here or at each step.
     pub fn list(&self, scheme: Option<&str>, host: Option<&str>) -> Result<List> {
         List::new(Arc::clone(&self.disk), &self.root, Vec::new(), scheme, host)
     }
@@ -110,7 +110,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<Host>> {
         list::hosts(&self.disk, &self.root, scheme)
     }
@@ -119,7 +119,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn queue(&self) -> Result<Vec<OutgoingSummary>> {
         queue::list(&*self.disk, &self.root)
     }
@@ -129,7 +129,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn request(&self, key: &Key) -> Result<Option<Outgoing>> {
         queue::look(&*self.disk, &self.root, key)
     }
@@ -138,7 +138,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn monitors(&self) -> Result<Vec<MonitorSummary>> {
         monitor::list(&*self.disk, &self.root)
     }

@@ -8,7 +8,7 @@ use crate::entry::part::{Part, WholeBody};
 use crate::entry::place::Place;
 use crate::error::{Damage, Result};
 use crate::tree::segments::{self, NewSegment, Partial, PartialList, SegmentWriter, files};
-use crate::tree::writer::{NewEntry, Stored, Writer};
+use crate::tree::writer::{NewEntry, StoredEntry, Writer};
 
 impl Spool {
     /// Begins an entry like [`Spool::begin`], for a response with a strong validator. If the transfer
@@ -68,7 +68,7 @@ impl Spool {
     /// # Errors
     ///
     /// Those of [`Spool::begin`] and [`Writer::finish`].
-    pub fn complete(&self, partial: &Partial, head: Vec<u8>) -> Result<Option<Stored>> {
+    pub fn complete(&self, partial: &Partial, head: Vec<u8>) -> Result<Option<StoredEntry>> {
         segments::complete(self.session(), partial, head)
     }
 
@@ -82,7 +82,7 @@ impl Spool {
     }
 
     /// Reads every segment of a place completely, and sets the damaged ones aside. To be called after a
-    /// [`crate::Verified`] has reported damage.
+    /// [`crate::VerifiedReader`] has reported damage.
     ///
     /// # Errors
     ///

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Options, Reader, Spool};
-use crate::entry::gzip::{Bounds, Rewritten};
+use crate::entry::gzip::{RewriteBounds, RewriteOutcome};
 use crate::entry::place::Place;
 use crate::error::{Error, Result};
 use crate::fs::{Disk, space};
-use crate::fsck::{self, Finding, How, Sums};
-use crate::purge::trim::{self, Trimmed};
-use crate::purge::{Candidates, Packing, Sweep};
-use crate::tree::check_recent::Checked;
-use crate::tree::sharing::{Bodies, Sharing};
+use crate::fsck::{self, CheckOptions, CheckTotals, Finding};
+use crate::purge::trim::{self, TrimReport};
+use crate::purge::{Candidates, CompressionRun, Sweep};
+use crate::tree::check_recent::RecentCheck;
+use crate::tree::sharing::{SharedBodies, SharingReport};
 
 /// The usual size in bytes of an entry without its body, and of its name.
 const BESIDES_BODY: u64 = 16 << 10;
@@ -25,7 +25,7 @@ impl Reader {
     /// # Errors
     ///
     /// If the root cannot be read. Any other I/O failure is reported as a finding.
-    pub fn check(&self, how: &How, tell: &mut dyn FnMut(&Finding)) -> Result<Sums> {
+    pub fn check(&self, how: &CheckOptions, tell: &mut dyn FnMut(&Finding)) -> Result<CheckTotals> {
         fsck::walk(&*self.disk, &self.root, how, None, tell)
     }
 }
@@ -40,9 +40,9 @@ impl Spool {
     pub fn repair(
         root: &Path,
         options: &Options,
-        how: &How,
+        how: &CheckOptions,
         tell: &mut dyn FnMut(&Finding),
-    ) -> Result<Sums> {
+    ) -> Result<CheckTotals> {
         Spool::repair_with(options.disk(), root, options, how, tell)
     }
 
@@ -55,9 +55,9 @@ impl Spool {
         disk: Arc<dyn Disk>,
         root: &Path,
         options: &Options,
-        how: &How,
+        how: &CheckOptions,
         tell: &mut dyn FnMut(&Finding),
-    ) -> Result<Sums> {
+    ) -> Result<CheckTotals> {
         fsck::repair(disk, root, options.versions.clone(), how, tell)
     }
 
@@ -67,8 +67,8 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails or is full: the file is then unchanged.
-    pub fn compress(&self, place: &Place) -> Result<Rewritten> {
-        self.compress_within(place, None, &Bounds::none())
+    pub fn compress(&self, place: &Place) -> Result<RewriteOutcome> {
+        self.compress_within(place, None, &RewriteBounds::none())
     }
 
     /// Compresses the older version that was stored at this time.
@@ -76,8 +76,8 @@ impl Spool {
     /// # Errors
     ///
     /// Those of [`Spool::compress`].
-    pub fn compress_version(&self, place: &Place, stored: Timestamp) -> Result<Rewritten> {
-        self.compress_within(place, Some(stored), &Bounds::none())
+    pub fn compress_version(&self, place: &Place, stored: Timestamp) -> Result<RewriteOutcome> {
+        self.compress_within(place, Some(stored), &RewriteBounds::none())
     }
 
     /// Rewrites the file of exactly this place without compression.
@@ -85,8 +85,8 @@ impl Spool {
     /// # Errors
     ///
     /// Those of [`Spool::compress`].
-    pub fn expand(&self, place: &Place) -> Result<Rewritten> {
-        self.expand_within(place, None, &Bounds::none())
+    pub fn expand(&self, place: &Place) -> Result<RewriteOutcome> {
+        self.expand_within(place, None, &RewriteBounds::none())
     }
 
     /// Rewrites the older version that was stored at this time without compression.
@@ -94,8 +94,8 @@ impl Spool {
     /// # Errors
     ///
     /// Those of [`Spool::compress`].
-    pub fn expand_version(&self, place: &Place, stored: Timestamp) -> Result<Rewritten> {
-        self.expand_within(place, Some(stored), &Bounds::none())
+    pub fn expand_version(&self, place: &Place, stored: Timestamp) -> Result<RewriteOutcome> {
+        self.expand_within(place, Some(stored), &RewriteBounds::none())
     }
 
     /// Compresses an entry, or its older version stored at this time, within bounds.
@@ -107,8 +107,8 @@ impl Spool {
         &self,
         place: &Place,
         version: Option<Timestamp>,
-        bounds: &Bounds<'_>,
-    ) -> Result<Rewritten> {
+        bounds: &RewriteBounds<'_>,
+    ) -> Result<RewriteOutcome> {
         self.tree().compress(place, version, bounds)
     }
 
@@ -121,8 +121,8 @@ impl Spool {
         &self,
         place: &Place,
         version: Option<Timestamp>,
-        bounds: &Bounds<'_>,
-    ) -> Result<Rewritten> {
+        bounds: &RewriteBounds<'_>,
+    ) -> Result<RewriteOutcome> {
         self.tree().expand(place, version, bounds)
     }
 
@@ -132,7 +132,7 @@ impl Spool {
     /// bytes of memory for each body that may be shared.
     ///
     /// `go_on` is asked between files. Whenever the program stops, each entry has its old or its new form.
-    pub fn share(&self, above: Option<u64>, go_on: &dyn Fn() -> bool) -> Sharing {
+    pub fn share(&self, above: Option<u64>, go_on: &dyn Fn() -> bool) -> SharingReport {
         self.tree().share(above, go_on)
     }
 
@@ -141,8 +141,8 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn bodies(&self) -> Result<Bodies> {
-        Bodies::read(self.disk_root())
+    pub fn bodies(&self) -> Result<SharedBodies> {
+        SharedBodies::read(self.disk_root())
     }
 
     /// Removes the segments and the damaged files that exceed their bounds in bytes or age, the oldest
@@ -151,7 +151,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails; earlier removals stay done.
-    pub fn trim(&self) -> Result<Trimmed> {
+    pub fn trim(&self) -> Result<TrimReport> {
         trim::trim(self.tree())
     }
 
@@ -160,7 +160,7 @@ impl Spool {
     /// true; the next call, or the next opening, continues from there. An unreadable entry does not keep the
     /// others from being checked.
     #[must_use]
-    pub fn check_recent(&self, goes_on: &dyn Fn() -> bool) -> Checked {
+    pub fn check_recent(&self, goes_on: &dyn Fn() -> bool) -> RecentCheck {
         self.tree().check_recent(goes_on)
     }
 
@@ -209,7 +209,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn packing(&self) -> Result<Packing> {
-        Packing::new(Arc::clone(self.session()))
+    pub fn packing(&self) -> Result<CompressionRun> {
+        CompressionRun::new(Arc::clone(self.session()))
     }
 }

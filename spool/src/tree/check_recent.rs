@@ -11,26 +11,27 @@ use crate::error::{Damage, Error, Result};
 use crate::fs::parallel::lock;
 use crate::tree::Tree;
 
-/// So many reasons why an entry could not be checked are kept; the others are only counted.
+/// The number of reasons kept; others are only counted.
 const MAX_FAILURES: usize = 16;
 
 /// Entries stored this long before the last one are checked.
 const LATELY: SignedDuration = SignedDuration::from_mins(10);
 
-/// What came of looking at the entries that came last: see [`crate::Spool::check_recent`].
+/// The result of [`crate::Spool::check_recent`].
 #[derive(Debug, Default)]
-pub struct Checked {
-    /// How many were looked at.
+pub struct RecentCheck {
+    /// The number of entries checked.
     pub files: u64,
-    /// What was not whole, and is set aside.
+    /// The damaged entries, which were set aside.
     pub damaged: Vec<Damage>,
-    /// How many could not be looked at, because the disk failed. They are not looked at again.
+    /// The number of entries that could not be read because the disk failed. They are not checked
+    /// again.
     pub failed: u64,
-    /// Why, of the first of them.
+    /// The first of the reasons.
     pub failures: Vec<Error>,
 }
 
-impl Checked {
+impl RecentCheck {
     fn fail(&mut self, error: Error) {
         self.failed += 1;
         if self.failures.len() < MAX_FAILURES {
@@ -40,16 +41,16 @@ impl Checked {
 }
 
 impl Tree {
-    pub(crate) fn check_recent(&self, goes_on: &dyn Fn() -> bool) -> Checked {
-        let (mut checked, mut since) = (Checked::default(), None);
+    pub(crate) fn check_recent(&self, goes_on: &dyn Fn() -> bool) -> RecentCheck {
+        let (mut checked, mut since) = (RecentCheck::default(), None);
         loop {
             let Some(noted) = self.root.last_unchecked() else { return checked };
             if !goes_on() {
                 return checked;
             }
-            // Of the lines that do not tell, each is looked at.
+            // Lines without a time are always checked.
             if noted.at.is_some() && noted.at < since {
-                // They are in the order in which they came.
+                // Lines are in chronological order.
                 self.root.drop_unchecked();
                 return checked;
             }
@@ -57,13 +58,13 @@ impl Tree {
             if let Err(error) = self.check_one(&self.root.join(&noted.path), &mut checked) {
                 checked.fail(error);
             }
-            // Looked at or not: what cannot be read would end each look to come here.
+            // Even after a failure: an unreadable entry would otherwise stop every later check.
             self.root.pop_unchecked();
         }
     }
 
-    /// Looks at one file.
-    fn check_one(&self, path: &Path, checked: &mut Checked) -> Result<()> {
+    /// Checks one file.
+    fn check_one(&self, path: &Path, checked: &mut RecentCheck) -> Result<()> {
         let entry = match read::read(&*self.root.disk, &self.root.path, path, None)? {
             Content::Whole(entry) => entry,
             Content::Missing | Content::Moved => return Ok(()),
@@ -82,7 +83,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Sets aside what is at a path, if it is no entry still.
+    /// Sets the file at a path aside, if it is still not an entry.
     fn set_path_aside(&self, path: &Path) -> Result<Option<Damage>> {
         let _commit = lock(&self.commit);
         let read = read::read(&*self.root.disk, &self.root.path, path, None)?;

@@ -1,8 +1,8 @@
-//! Lists of what is kept: the directories walked as the caller asks for more.
+//! Lists of entries, which read directories as the caller advances.
 //!
-//! A walk holds at most one open directory of each level, whatever the spool's size. What is stored or
-//! removed meanwhile may be in the list or not. Files that are no entries are passed over; they are
-//! set aside when somebody asks for them.
+//! A list holds one open directory for each level, whatever the size of the spool. It may contain
+//! or miss entries that are stored or removed in the meantime. Files that are not entries are
+//! skipped; a lookup sets them aside.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -15,15 +15,15 @@ use crate::entry::place;
 use crate::entry::place::{EXTENSION, SCHEMES, VARIANTS};
 use crate::entry::summary::{Summary, glance};
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{Disk, Names};
+use crate::fs::{DirectoryNames, Disk};
 use crate::tree::FinishedFile;
 
-/// A host something is kept of.
+/// A host with entries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host {
-    /// `http`, for example.
+    /// For example `http`.
     pub scheme: String,
-    /// Its name, with its port if that is not the scheme's.
+    /// Its name, with its port unless that is the default.
     pub host: String,
 }
 
@@ -31,21 +31,21 @@ pub struct Host {
 pub struct List {
     disk: Arc<dyn Disk>,
     root: PathBuf,
-    /// Finished entries that have not got their name yet: these come first.
+    /// Finished entries that are not renamed yet. They are listed first.
     pending: Vec<FinishedFile>,
-    /// By key and variant.
+    /// Entries already listed, by key and variant.
     listed: HashSet<(Key, Key)>,
-    /// Where to go on, with the depth below the root.
+    /// Directories still to be read, with their depth below the root.
     starts: Vec<(PathBuf, usize)>,
-    /// Directories being read, each in the one before.
+    /// The directories being read, each inside the one before.
     levels: Vec<DirectoryLevel>,
 }
 
 struct DirectoryLevel {
     path: PathBuf,
-    /// 1 is a scheme's, 2 a host's, 3 one of keys, 4 one of variants.
+    /// 1: of a scheme, 2: of a host, 3: of keys, 4: of variants.
     depth: usize,
-    names: Names,
+    names: DirectoryNames,
 }
 
 /// The depth of the directories that hold entries.
@@ -77,7 +77,7 @@ impl List {
         Ok(List { disk, root, pending, listed, starts, levels: Vec::new() })
     }
 
-    /// The entry at a path that a walk came by; `None` when there is none.
+    /// The entry at a path; `None` if it does not belong there.
     fn entry(&self, path: &Path) -> Result<Option<Summary>> {
         let Some(summary) = glance(&*self.disk, path)? else { return Ok(None) };
         let place = &summary.place;
@@ -93,7 +93,7 @@ impl List {
                     self.listed.insert((summary.place.key(), summary.place.variant_name()));
                     return Some(Ok(summary));
                 }
-                // It has got its name meanwhile, so the walk comes by it.
+                // It was renamed in the meantime, so the list will find it there.
                 Ok(None) => {}
                 Err(error) => return Some(Err(error)),
             }
@@ -101,7 +101,7 @@ impl List {
         None
     }
 
-    /// Goes down into a directory, if it is one.
+    /// Opens a directory, if it is one.
     fn enter(&mut self, path: PathBuf, depth: usize) -> Result<()> {
         match self.disk.read_dir(&path) {
             Ok(names) => self.levels.push(DirectoryLevel { path, depth, names }),
@@ -119,7 +119,7 @@ impl List {
             return self.enter(path, depth + 1).map(|()| None);
         }
         if depth == KEYS && name.ends_with(VARIANTS) {
-            // What has the first name hides those in the directory.
+            // An entry at the first name hides those in the directory of variants.
             let single = path.with_extension(EXTENSION.trim_start_matches('.'));
             let hidden = glance(&*self.disk, &single)?.is_some();
             return if hidden { Ok(None) } else { self.enter(path, depth + 1).map(|()| None) };
@@ -153,7 +153,7 @@ impl Iterator for List {
                 Some(Ok(name)) => self.step(&name),
                 Some(Err(error)) => {
                     let error = Error::disk("read", &level.path, error);
-                    // A directory that cannot be read has nothing more to give.
+                    // Nothing more can be read from it.
                     self.levels.pop();
                     Err(error)
                 }
@@ -200,7 +200,7 @@ pub(crate) fn hosts(disk: &Arc<dyn Disk>, root: &Path, scheme: Option<&str>) -> 
     Ok(hosts)
 }
 
-/// The host of a directory whose name does not tell it: that of any entry in it.
+/// The host of a directory with a hashed name, from any entry in it.
 fn hashed_host(disk: &Arc<dyn Disk>, root: &Path, directory: PathBuf) -> Option<String> {
     let mut list = List {
         disk: Arc::clone(disk),
@@ -214,7 +214,7 @@ fn hashed_host(disk: &Arc<dyn Disk>, root: &Path, directory: PathBuf) -> Option<
     Some(place::scheme_and_host(entry.place.url()).1.to_owned())
 }
 
-/// The schemes that have a directory, or the one asked for.
+/// The schemes that have a directory, or the requested one.
 pub(crate) fn schemes(disk: &dyn Disk, root: &Path, wanted: Option<&str>) -> Result<Vec<String>> {
     if let Some(scheme) = wanted {
         return Ok(vec![scheme.to_owned()]);
@@ -229,7 +229,7 @@ pub(crate) fn schemes(disk: &dyn Disk, root: &Path, wanted: Option<&str>) -> Res
     Ok(schemes)
 }
 
-/// Whether a name could be of a directory or file of ours at this depth.
+/// Whether a name may be ours at this depth.
 fn is_ours(name: &str, depth: usize) -> bool {
     match depth {
         1 => name.starts_with('=') || place::host_of(name).is_some(),

@@ -1,4 +1,4 @@
-//! Entries that are finished, and visible, but not yet under their name: the batch.
+//! The batch: finished and visible entries that do not have their names yet.
 
 use crate::durability::Root;
 use std::collections::{BTreeMap, HashSet};
@@ -15,29 +15,29 @@ use crate::tree::shelf::{MAX_VARIANTS, eviction_order};
 use crate::tree::{FinishedFile, Tree};
 use wwwoffle_url::Key;
 
-/// How long finished entries gather before they are written as one batch.
+/// How long finished entries gather before they are written as a batch.
 pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// So many finished entries make a batch at once, and whoever finished the last one writes it. Each
-/// holds its file open.
+/// The number of finished entries that start a batch at once, written by the caller that finished
+/// the last one. Each holds its file open.
 pub(crate) const MAX_PENDING: usize = 256;
 
-/// The most finished entries of a batch: of the files that the process may open, an eighth.
+/// The size of a batch: at most an eighth of the files that the process may open.
 fn max_pending() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     (limit / 8).clamp(1, MAX_PENDING)
 }
 
-/// So many finished entries wait for room on a full disk, each with its file open.
+/// The number of finished entries that wait for room on a full disk, each with its file open.
 const MAX_HELD: usize = MAX_PENDING / 2;
 
-/// The entries between `finish` and their name.
+/// The finished entries that wait for their names.
 #[derive(Debug)]
 pub(crate) struct Pending {
     gathering: Mutex<Batch>,
     changed: Condvar,
-    /// So many that wait make a batch.
+    /// The size that starts a batch.
     pub(crate) max: usize,
     /// Held while a batch is written.
     pub(crate) batch: Mutex<()>,
@@ -50,32 +50,32 @@ impl Default for Pending {
     }
 }
 
-/// A key, and what names one of the entries under it.
+/// A key, and the name of a variant.
 type Slot = (Key, Key);
 
 #[derive(Debug, Default)]
 struct Batch {
     waiting: BTreeMap<Slot, FinishedFile>,
-    /// Where those lie that are on the medium, and could not get their name because the disk is full.
+    /// Files that are on the medium and could not be renamed because the disk is full.
     short_of_room: HashSet<PathBuf>,
-    /// Something else waits for the next batch.
+    /// Another change waits for the next batch.
     poked: bool,
     stopping: bool,
 }
 
 impl Pending {
-    /// Where the entry of this place is now, if it waits.
+    /// Where the entry of this place lies, if it is waiting.
     pub(crate) fn path(&self, place: &Place) -> Option<PathBuf> {
         let gathering = lock(&self.gathering);
         gathering.waiting.get(&slot(place)).map(|finished| finished.path.clone())
     }
 
-    /// The entries of this key that wait, whatever their variant.
+    /// The waiting entries of a key, whatever their variant.
     pub(crate) fn variants(&self, key: Key) -> Vec<FinishedFile> {
         lock(&self.gathering).waiting.range(slots(key)).map(|(_, one)| one.clone()).collect()
     }
 
-    /// Adds an entry; gives back those it replaces or leaves no room for, and how many there are.
+    /// Adds an entry. Returns the entries that it replaces or displaces, and the size of the batch.
     pub(crate) fn add(&self, finished: FinishedFile) -> (Vec<FinishedFile>, usize) {
         let mut gathering = lock(&self.gathering);
         let waiting = &mut gathering.waiting;
@@ -97,7 +97,7 @@ impl Pending {
         lock(&self.gathering).waiting.remove(&slot(place))
     }
 
-    /// Forgets the entry of this key that waits at `path`, if one does.
+    /// Removes the entry of this key that waits at `path`.
     pub(crate) fn forget_at(&self, key: Key, path: &Path) {
         let mut gathering = lock(&self.gathering);
         let slot = gathering.waiting.range(slots(key)).find(|(_, one)| one.path == path);
@@ -106,15 +106,15 @@ impl Pending {
         }
     }
 
-    /// Whether this is still the newest for its key.
+    /// Whether this is still the newest file of its place.
     pub(crate) fn holds(&self, finished: &FinishedFile) -> bool {
         let gathering = lock(&self.gathering);
         let newest = gathering.waiting.get(&slot(&finished.place));
         newest.is_some_and(|newest| newest.path == finished.path)
     }
 
-    /// Leaves an entry, which is on the medium, for the next batch: the disk has no room for its name.
-    /// The first such error is told, and not those of each batch after it. False when too many wait.
+    /// Leaves a synced entry for the next batch, because the disk has no room for its name. Only
+    /// the first such error is recorded, not one for each batch. False if too many wait.
     pub(crate) fn hold(&self, root: &Root, finished: &FinishedFile) -> bool {
         let (is_first, is_held) = {
             let short_of_room = &mut lock(&self.gathering).short_of_room;
@@ -132,12 +132,12 @@ impl Pending {
         is_held
     }
 
-    /// Whether an entry is on the medium already, and waits for room there.
+    /// Whether an entry is synced and waits for room.
     pub(crate) fn is_held(&self, finished: &FinishedFile) -> bool {
         lock(&self.gathering).short_of_room.contains(&finished.path)
     }
 
-    /// Forgets of those that waited for room which wait no more. Whether any is left.
+    /// Forgets entries that no longer wait for room. Returns whether any is left.
     pub(crate) fn ends_batch(&self) -> bool {
         let mut gathering = lock(&self.gathering);
         let Batch { waiting, short_of_room, .. } = &mut *gathering;
@@ -148,21 +148,21 @@ impl Pending {
         !short_of_room.is_empty()
     }
 
-    /// Why something waits still after a batch: there is no room for its name.
+    /// Why an entry still waits after a batch: no room for its name.
     pub(crate) fn shortage(&self) -> Option<Error> {
         let gathering = lock(&self.gathering);
         let path = gathering.short_of_room.iter().next()?;
         Some(no_room(path))
     }
 
-    /// All that wait, the one finished first first.
+    /// Every waiting entry, the oldest first.
     pub(crate) fn snapshot(&self) -> Vec<FinishedFile> {
         let mut all: Vec<_> = lock(&self.gathering).waiting.values().cloned().collect();
         all.sort_unstable_by_key(|finished| finished.stored);
         all
     }
 
-    /// Something else than an entry waits for the next batch.
+    /// Starts a batch for another change than an entry.
     pub(crate) fn poke(&self) {
         lock(&self.gathering).poked = true;
         self.changed.notify_all();
@@ -174,7 +174,7 @@ impl Pending {
         self.changed.notify_all();
     }
 
-    /// Waits for something to do. False: there will be nothing more.
+    /// Waits for the next batch. False: the spool is closing.
     fn gather(&self, interval: Duration) -> bool {
         let idle = |gathering: &mut Batch| {
             gathering.waiting.is_empty() && !gathering.poked && !gathering.stopping
@@ -204,7 +204,7 @@ fn slots(key: Key) -> RangeInclusive<Slot> {
     (key, Key::from_bytes([0; 32]))..=(key, Key::from_bytes([u8::MAX; 32]))
 }
 
-/// Writes batches until [`Pending::stop`]. What is left then is for who stopped it.
+/// Writes batches until [`Pending::stop`]. The caller of that writes the rest.
 pub(crate) fn run(tree: &Arc<Tree>, interval: Duration) {
     while tree.pending.gather(interval) {
         tree.write_batch();

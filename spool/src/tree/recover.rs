@@ -1,4 +1,4 @@
-//! What a crash left behind in `tmp/`, seen to when a spool is opened.
+//! Recovery when a spool is opened: the files that a crash left in `tmp/`.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -8,32 +8,31 @@ use crate::durability::tmp::is_rewrite;
 use crate::entry::body::is_whole;
 use crate::entry::read::{self, Content};
 use crate::error::{Damage, Error, Result};
-use crate::fs::{Opened, parent};
+use crate::fs::{OpenedFile, parent};
 use crate::tree::{FinishedFile, Tree, salvage, segments};
 
-/// What opening a spool found of the time before.
+/// What an opening found from the previous run.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Entries that were finished and had not got their name yet; they have it now.
+    /// Finished entries that had no name yet, and now have it.
     pub admitted: u64,
-    /// Downloads that were under way of which a part is kept: [`crate::Spool::partial`] finds it.
+    /// Interrupted downloads of which a part is kept; [`crate::Spool::partial`] returns it.
     pub set_apart: u64,
-    /// Files of writes that were under way, or replaced by newer ones; they are gone.
+    /// Unfinished or outdated files, which were removed.
     pub removed: u64,
-    /// Files that were not what they should be, now in `damaged/`: requests, schedules, the secret, the
-    /// state.
+    /// Damaged files, now in `damaged/`: requests, schedules, the secret, the state.
     pub damaged: Vec<Damage>,
-    /// The opening before ended without closing the spool: [`crate::Spool::check_recent`] looks at what came
-    /// last then.
+    /// The previous run did not close the spool. [`crate::Spool::check_recent`] checks the entries
+    /// stored last.
     pub was_not_closed: bool,
-    /// What could not be done with single files, on a full disk for example. They stay where they
-    /// are, out of use, until the next opening.
+    /// Files that could not be handled, for example on a full disk. They stay unused until the next
+    /// opening.
     pub failures: Vec<Error>,
 }
 
-/// Empties `tmp/`: what was finished and is whole gets its name, unless what has it is newer; what was not,
-/// and has checkpoints, is moved to where its part is found.
+/// Empties `tmp/`. A complete file gets its name, unless the present file is newer. An incomplete
+/// file with checkpoints is moved to `partial/`.
 pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
     let tmp = tree.root.join(TMP);
     let fail = |error| Error::disk("read", &tmp, error);
@@ -44,7 +43,7 @@ pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
         names.into_iter().partition(|path| salvage::is_check(path));
     let mut admitted = Vec::new();
     for path in files {
-        // One bad file is no reason to keep all others from being read.
+        // One bad file must not keep the others from being recovered.
         let done = recover_file(tree, &path, recovery, &mut admitted);
         recovery.failures.extend(done.err());
     }
@@ -64,7 +63,7 @@ pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
     Ok(())
 }
 
-/// What got its name: where it is now, and what it is if it is an entry.
+/// The new path of a file, and the file if it is an entry.
 type AdmittedFile = (PathBuf, Option<FinishedFile>);
 
 fn recover_file(
@@ -91,31 +90,31 @@ fn recover_file(
     Ok(())
 }
 
-/// What a file of `tmp/` is.
+/// The state of a file in `tmp/`.
 enum LeftFile {
-    /// It was whole, and has its name.
+    /// It was complete, and now has its name.
     Admitted(Box<AdmittedFile>),
-    /// It was whole, and is an older version now.
+    /// It was complete, and is now an older version.
     Version,
-    /// It is whole, and of no use: there is something newer.
+    /// It is complete, and the present file is newer.
     Outdated,
-    /// It was not finished, or not all of it is on the medium.
+    /// It is incomplete.
     Broken,
 }
 
-/// Gives a file of `tmp/` its name if it should have it.
+/// Renames a file of `tmp/`, if it is complete and newer than the present one.
 fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
     let Content::Whole(new) = read::read_any(&*tree.root.disk, Some(&tree.root.path), path, None)?
     else {
         return Ok(LeftFile::Broken);
     };
-    // It was meant to be a part, and what of is not known.
+    // An unfinished segment whose entry is unknown.
     let is_headless = new.is_part() && new.part().is_none();
     if is_headless || !is_whole(&new)? {
         return Ok(LeftFile::Broken);
     }
     let opened = tree.root.disk.open(path).map_err(|error| Error::disk("open", path, error))?;
-    let Opened::File(file, _) = opened else { return Ok(LeftFile::Broken) };
+    let OpenedFile::File(file, _) = opened else { return Ok(LeftFile::Broken) };
     let (place, stored) = (new.place().clone(), new.stored());
     let (path, status, digest) = (path.to_owned(), new.status(), *new.digest());
     let finished = FinishedFile { place, path, file, stored, status, digest };

@@ -1,5 +1,5 @@
-//! Another name for what is kept: its files are written anew with the URL, owner and key of another place;
-//! bodies, times and what was learnt since stay.
+//! Moving entries to another place: files are rewritten with the URL, owner and key of the new
+//! place. Bodies, times and updates stay.
 
 use crate::tree::Tree;
 use crate::tree::session::Session;
@@ -12,17 +12,17 @@ use crate::fs::parallel::lock;
 use crate::tree::writer::{BodyEnd, Writer};
 use crate::tree::{ReplaceCondition, versions};
 
-/// What is copied of a body at once, in bytes.
+/// The number of bytes of a body copied at once.
 const PIECE: usize = 1 << 20;
 
-/// What became of something that was to have another place.
+/// The result of [`crate::Spool::move_to`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moved {
-    /// It has it.
+pub enum MoveOutcome {
+    /// Every entry was moved.
     Yes,
-    /// There was nothing.
+    /// There was no entry.
     Nothing,
-    /// Something is kept there already, or came while it was copied; nothing was done.
+    /// The new place has an entry, or got one during the move. Nothing was moved.
     Taken,
 }
 
@@ -32,22 +32,22 @@ pub(crate) fn move_to(
     from: &Place,
     to: &Place,
     is_forced: bool,
-) -> Result<Moved> {
+) -> Result<MoveOutcome> {
     if from.key() == to.key() {
         return Err(Error::invalid("the new URL", "is the old one", to.url().as_bytes()));
     }
     let tree = &session.tree;
     let found = tree.entries(from)?.found;
     if found.is_empty() {
-        return Ok(Moved::Nothing);
+        return Ok(MoveOutcome::Nothing);
     }
     let there = tree.entries(to)?.found;
-    // Not what a crash has left of an earlier call.
+    // Copies of an interrupted earlier call do not count.
     let is_other = |there: &Entry, entry: &Entry| {
         there.place().variant_text() == entry.place().variant_text() && !is_copy(there, entry)
     };
     if !is_forced && there.iter().any(|there| found.iter().any(|it| is_other(there, it))) {
-        return Ok(Moved::Taken);
+        return Ok(MoveOutcome::Taken);
     }
     let place_of = |entry: &Entry| to.clone().with_variant(entry.place().variant_text());
     let mut copied = Vec::new();
@@ -59,11 +59,12 @@ pub(crate) fn move_to(
         }
         if !copy(session, entry, &to, same, is_forced)? {
             take_back(tree, &copied)?;
-            return Ok(Moved::Taken);
+            return Ok(MoveOutcome::Taken);
         }
         copied.push((entry, to));
     }
-    // Before the older versions come, of which an opening would make the newest.
+    // Before the older versions are copied: the next opening would otherwise make the newest of
+    // them the entry.
     tree.write_batch();
     for entry in &found {
         let to = place_of(entry);
@@ -78,13 +79,13 @@ pub(crate) fn move_to(
                 .unwrap_or_else(Error::writer_broken));
         }
         copy_versions(session, entry.place(), &to)?;
-        // Unless another answer has come meanwhile.
+        // Unless the entry was replaced in the meantime.
         tree.remove_entry(entry.place(), entry.id())?;
     }
-    Ok(Moved::Yes)
+    Ok(MoveOutcome::Yes)
 }
 
-/// Copies an entry to a place where `there` was found. False: another answer came there meanwhile.
+/// Copies an entry to a place where `there` was found. False if the place got another entry.
 fn copy(
     session: &Arc<Session>,
     entry: &Entry,
@@ -101,15 +102,15 @@ fn copy(
     if !is_forced {
         return Ok(false);
     }
-    // What takes the place of something is newer than that.
+    // A copy that replaces an entry must be newer than it.
     let mut writer = Writer::begin_copy(Arc::clone(session), to, entry, None)?;
     writer.finish_copy(entry, ReplaceCondition::Anything)
 }
 
-/// Removes what was copied, unless something else has its place by now.
+/// Removes the copies, unless their places got other entries.
 fn take_back(tree: &Tree, copied: &[(&Entry, Place)]) -> Result<()> {
     for (entry, to) in copied {
-        // They would go with it, and are not of this.
+        // Removing the copy would remove these versions too.
         if !versions::times(&*tree.root.disk, &tree.root.path, to)?.is_empty() {
             continue;
         }
@@ -122,11 +123,11 @@ fn take_back(tree: &Tree, copied: &[(&Entry, Place)]) -> Result<()> {
 
 fn copy_versions(session: &Arc<Session>, from: &Place, to: &Place) -> Result<()> {
     let tree = &session.tree;
-    // The oldest first: what is there when it stops has no gaps behind it.
+    // The oldest first, so an interrupted move leaves no gaps.
     for stored in versions::times(&*tree.root.disk, &tree.root.path, from)?.into_iter().rev() {
         let entry = match tree.version(from, stored)? {
             Lookup::Found(entry) => entry,
-            // It would go with the entry.
+            // Removing the entry would lose it.
             Lookup::Missing
                 if versions::times(&*tree.root.disk, &tree.root.path, from)?.contains(&stored) =>
             {
@@ -142,7 +143,7 @@ fn copy_versions(session: &Arc<Session>, from: &Place, to: &Place) -> Result<()>
         let mut writer = Writer::begin_copy(Arc::clone(session), to, &entry, Some(entry.stored()))?;
         match write_body(&entry, &mut writer) {
             Ok(()) => writer.finish_version(&entry)?,
-            // It is not lost with those that went.
+            // It is set aside, not lost with the removed versions.
             Err(error) if error.is_damaged() => {
                 tree.set_refuted_holder_aside(&entry)?;
                 tree.damaged_version(from, stored);
@@ -153,14 +154,14 @@ fn copy_versions(session: &Arc<Session>, from: &Place, to: &Place) -> Result<()>
     Ok(())
 }
 
-/// Whether one is what the other was written anew as.
+/// Whether `one` is the rewritten form of `other`.
 fn is_copy(one: &Entry, other: &Entry) -> bool {
     let about =
         |entry: &Entry| (entry.stored(), *entry.digest(), entry.place().variant_text().to_owned());
     about(one) == about(other)
 }
 
-/// Copies a body; no byte of it that is not what was stored.
+/// Copies a body, and fails before it writes a damaged byte.
 fn write_body(entry: &Entry, writer: &mut Writer) -> Result<()> {
     let (mut body, mut piece, mut offset) = (entry.verified(), vec![0; PIECE], 0);
     loop {
@@ -174,7 +175,8 @@ fn write_body(entry: &Entry, writer: &mut Writer) -> Result<()> {
 }
 
 impl Writer {
-    /// Copies the body of an entry and completes it in its place. False: that is not what it may replace.
+    /// Copies the body of an entry and stores the result. False if the place is not in the expected
+    /// state.
     fn finish_copy(&mut self, entry: &Entry, over: ReplaceCondition<'_>) -> Result<bool> {
         write_body(entry, self)?;
         let (finished, _) = self.complete(entry.trailers(), BodyEnd::Whole)?;
@@ -185,7 +187,7 @@ impl Writer {
         Ok(is_there)
     }
 
-    /// Completes it as an older version of its place, unless that has it.
+    /// Stores it as an older version of its place, unless the place has that version already.
     fn finish_version(mut self, entry: &Entry) -> Result<()> {
         let session = Arc::clone(self.session());
         let tree = &session.tree;

@@ -1,17 +1,17 @@
-//! What a person has removed, and may have back for a while.
+//! Removals that can be undone for a while.
 //!
 //! ```text
 //! removed/1700000000000000-6ae8a755…/http/www.example.org/9f/9f86d081….warc
 //! ```
 //!
-//! What was removed together lies in one directory, under the path it had. Its name tells when that was, in
-//! microseconds since 1970, and who did it, hashed: only they have it back ([`back`]). Nobody looks there for an
-//! entry, so it is gone for readers at once.
+//! Files removed together lie in one directory, under their previous paths. Its name is the time of
+//! removal, in microseconds since 1970, and a hash of the person, who alone can undo it ([`back`]).
+//! Lookups do not read this directory, so the entries are gone for readers at once.
 //!
-//! Each file has both names, the one here on the medium, before the other goes ([`rest`]); and the other way round when
-//! it comes back. So whenever a crash comes, all of it is in one of both places. What has its body elsewhere
-//! needs that still: a walk that looks which bodies are needed looks here too, and removes none while something
-//! goes from one place to the other ([`MoveGuard`]).
+//! Each file has both names on the medium before the old name is removed ([`rest`]), and likewise
+//! when it is brought back. So after a crash every file is in one of the two places. A file that
+//! refers to a shared body still needs it: the walk that finds unneeded bodies also reads this
+//! directory, and removes nothing while files move ([`MoveGuard`]).
 
 mod back;
 mod rest;
@@ -26,61 +26,61 @@ use sha2::{Digest as _, Sha256};
 
 use crate::entry::place::EXTENSION;
 use crate::error::{Error, Result};
-use crate::fs::Kind;
+use crate::fs::FileKind;
 use crate::fs::parallel::lock;
 use crate::tree::Tree;
 use crate::tree::walk::texts;
 use wwwoffle_url::Key;
 
-pub use self::back::BroughtBack;
+pub use self::back::BringBackReport;
 
-/// The directory of what was removed lately.
+/// The directory of removed files.
 pub(crate) const REMOVED: &str = "removed";
 
-/// So long what was removed can be had back.
+/// How long a removal can be undone.
 pub const REMOVED_FOR: SignedDuration = SignedDuration::from_hours(1);
 
-/// As many bytes may be below `removed/`.
+/// The largest size of `removed/`, in bytes.
 pub const MAX_REMOVED_BYTES: u64 = 16 << 30;
 
-/// What the names of files end with that tell what was learnt of an entry.
+/// The ending of update files.
 const OVERLAY: &str = ".update.warc";
 
-/// Scheme, host, two digits of the key, perhaps its variants: nothing lies deeper.
+/// Scheme, host, two digits of the key, variants: the deepest level.
 const MAX_DEPTH: usize = 5;
 
-/// What tells who removed something from others who did, in bytes.
+/// The length of the hash of a person, in bytes.
 const OWNER_LEN: usize = 16;
 
-/// The name of what was removed together: one step brings it back.
+/// The name of one removal, which can be undone as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Removal {
     at: Timestamp,
     by: [u8; OWNER_LEN],
 }
 
-/// What rests of it.
+/// A removal that can be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resting {
-    /// Which.
+pub struct RemovalSummary {
+    /// Its name.
     pub removal: Removal,
-    /// How many entries; their older versions are not counted.
+    /// The number of entries, without their older versions.
     pub entries: u64,
     /// The length of all files, in bytes.
     pub bytes: u64,
 }
 
-/// A text that names no removal.
+/// A text that is not the name of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotARemoval;
+pub struct ParseRemovalError;
 
-impl fmt::Display for NotARemoval {
+impl fmt::Display for ParseRemovalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected the name of a removal, as 1700000000000000-… with 32 hex digits")
     }
 }
 
-impl std::error::Error for NotARemoval {}
+impl std::error::Error for ParseRemovalError {}
 
 impl Removal {
     pub(crate) fn new(at: Timestamp, who: &str) -> Removal {
@@ -93,7 +93,7 @@ impl Removal {
         self.at
     }
 
-    /// Whether this person removed it.
+    /// Whether this person removed the entries.
     #[must_use]
     pub fn is_by(&self, who: &str) -> bool {
         self.by == hashed(who)
@@ -112,32 +112,32 @@ impl fmt::Display for Removal {
 }
 
 impl FromStr for Removal {
-    type Err = NotARemoval;
+    type Err = ParseRemovalError;
 
-    fn from_str(text: &str) -> Result<Removal, NotARemoval> {
-        let (at, by) = text.split_once('-').ok_or(NotARemoval)?;
+    fn from_str(text: &str) -> Result<Removal, ParseRemovalError> {
+        let (at, by) = text.split_once('-').ok_or(ParseRemovalError)?;
         let at = at.parse().ok().and_then(|at| Timestamp::from_microsecond(at).ok());
-        let mut removal = Removal { at: at.ok_or(NotARemoval)?, by: [0; OWNER_LEN] };
-        hex::decode_to_slice(by, &mut removal.by).map_err(|_| NotARemoval)?;
-        // No two names for one, and none that is not text of ours.
-        if removal.to_string() == text { Ok(removal) } else { Err(NotARemoval) }
+        let mut removal = Removal { at: at.ok_or(ParseRemovalError)?, by: [0; OWNER_LEN] };
+        hex::decode_to_slice(by, &mut removal.by).map_err(|_| ParseRemovalError)?;
+        // Each removal has one spelling.
+        if removal.to_string() == text { Ok(removal) } else { Err(ParseRemovalError) }
     }
 }
 
 impl Removal {
-    /// Whether its time is over. What a clock that was set back calls the future tells nothing, and must not stay
-    /// for ever.
+    /// Whether it can no longer be undone. A time in the future, from a clock that was set back,
+    /// must not keep files for ever.
     fn is_over(&self, now: Timestamp) -> bool {
         now.duration_since(self.at).abs() > REMOVED_FOR
     }
 
-    /// Where it rests, below the root.
+    /// Its directory below the root.
     fn directory(&self) -> PathBuf {
         Path::new(REMOVED).join(self.to_string())
     }
 }
 
-/// What a file is by its name.
+/// The type of a file according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RemovedKind {
     Entry,
@@ -154,7 +154,7 @@ fn named(path: &Path) -> Option<RemovedKind> {
     Some(if stem.parse::<Key>().is_ok() { RemovedKind::Entry } else { RemovedKind::Version })
 }
 
-/// How often something has gone from the tree to what rests, or back.
+/// Counts the moves between the tree and `removed/`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MoveCount {
     under_way: u32,
@@ -162,13 +162,13 @@ pub(crate) struct MoveCount {
 }
 
 impl MoveCount {
-    /// Whether nothing has moved from one look to the other.
+    /// Whether nothing has moved since `before`.
     pub(crate) fn none_since(self, before: MoveCount) -> bool {
         before.under_way == 0 && self.begun == before.begun
     }
 }
 
-/// What orders removals, and bringing back.
+/// The locks of removals.
 #[derive(Debug, Default)]
 pub(crate) struct RemovalLocks {
     /// How often files have moved to `removed/`, or back.
@@ -177,7 +177,7 @@ pub(crate) struct RemovalLocks {
     resting: Mutex<()>,
 }
 
-/// Held while something moves.
+/// Marks files as moving until it is dropped.
 pub(crate) struct MoveGuard<'a>(&'a Tree);
 
 impl Drop for MoveGuard<'_> {
@@ -187,16 +187,16 @@ impl Drop for MoveGuard<'_> {
 }
 
 impl Tree {
-    /// What `who` has removed and can still have back, the last first.
-    pub(crate) fn resting_of(&self, who: &str) -> Result<Vec<Resting>> {
+    /// The removals of `who` that can be undone, the newest first.
+    pub(crate) fn resting_of(&self, who: &str) -> Result<Vec<RemovalSummary>> {
         let now = self.root.disk.now();
         let mut all = self.removals()?;
         all.retain(|removal| removal.is_by(who) && !removal.is_over(now));
         all.iter().rev().map(|removal| self.resting(removal)).collect()
     }
 
-    /// Removes for good what was removed longer than [`REMOVED_FOR`] ago, or the first of all that there is more than
-    /// `most` bytes of ([`MAX_REMOVED_BYTES`] at most); how many bytes that were.
+    /// Deletes removals older than [`REMOVED_FOR`], and the oldest while all have more than `most`
+    /// bytes (at most [`MAX_REMOVED_BYTES`]). Returns the number of bytes deleted.
     pub(crate) fn forget_removed(&self, most: u64) -> Result<u64> {
         let (now, most, mut gone) = (self.root.disk.now(), most.min(MAX_REMOVED_BYTES), 0_u64);
         let mut all = Vec::new();
@@ -204,7 +204,7 @@ impl Tree {
             all.push(self.resting(&removal)?);
         }
         let mut total = all.iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes));
-        for Resting { removal, bytes, .. } in all {
+        for RemovalSummary { removal, bytes, .. } in all {
             if removal.is_over(now) || total > most {
                 self.forget(&removal)?;
                 total = total.saturating_sub(bytes);
@@ -221,7 +221,7 @@ impl Tree {
         MoveGuard(self)
     }
 
-    /// Everything that rests, the first first. What has another name is somebody's own.
+    /// Every removal, the oldest first. Other names are ignored.
     pub(crate) fn removals(&self) -> Result<Vec<Removal>> {
         let names = texts(&*self.root.disk, &self.root.join(REMOVED))?;
         let mut all: Vec<Removal> = names.iter().filter_map(|name| name.parse().ok()).collect();
@@ -229,14 +229,14 @@ impl Tree {
         Ok(all)
     }
 
-    /// Where what was removed together rests.
+    /// The directories of all removals.
     pub(crate) fn resting_roots(&self) -> Result<Vec<PathBuf>> {
         let all = self.removals()?;
         Ok(all.iter().map(|removal| self.root.join(removal.directory())).collect())
     }
 
-    fn resting(&self, removal: &Removal) -> Result<Resting> {
-        let mut resting = Resting { removal: *removal, entries: 0, bytes: 0 };
+    fn resting(&self, removal: &Removal) -> Result<RemovalSummary> {
+        let mut resting = RemovalSummary { removal: *removal, entries: 0, bytes: 0 };
         let base = self.root.join(removal.directory());
         for path in self.files_below(&base)?.files {
             let about = self.root.disk.about(&path);
@@ -248,7 +248,7 @@ impl Tree {
         Ok(resting)
     }
 
-    /// Removes what rests of something for good.
+    /// Deletes the files of a removal.
     fn forget(&self, removal: &Removal) -> Result<()> {
         let _one = lock(&self.removals.resting);
         let base = self.root.join(removal.directory());
@@ -260,14 +260,14 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes directories that are empty, the innermost first; one that is not is left.
+    /// Removes empty directories, the innermost first.
     fn remove_directories(&self, directories: &[PathBuf]) {
         for directory in directories.iter().rev() {
             let _ = self.root.disk.remove_dir(directory);
         }
     }
 
-    /// All files below a directory, and the directories, each before what is in it.
+    /// Lists the files and directories below a directory, each directory before its content.
     fn files_below(&self, base: &Path) -> Result<FilesBelow> {
         let mut below = FilesBelow::default();
         let mut ahead = vec![(base.to_owned(), 0)];
@@ -277,8 +277,8 @@ impl Tree {
                 let about = self.root.disk.about(&path);
                 let about = about.map_err(|error| Error::disk("look at", &path, error))?;
                 match about.map(|about| about.kind) {
-                    Some(Kind::Directory) if depth < MAX_DEPTH => ahead.push((path, depth + 1)),
-                    Some(Kind::File) => below.files.push(path),
+                    Some(FileKind::Directory) if depth < MAX_DEPTH => ahead.push((path, depth + 1)),
+                    Some(FileKind::File) => below.files.push(path),
                     _ => {}
                 }
             }
@@ -288,7 +288,7 @@ impl Tree {
     }
 }
 
-/// What lies below a directory.
+/// The content of a directory tree.
 #[derive(Debug, Default)]
 struct FilesBelow {
     files: Vec<PathBuf>,
@@ -316,7 +316,7 @@ mod tests {
             format!("../1700000000000000-{digits}"),
             format!("1700000000000000-{digits}/.."),
         ] {
-            assert_eq!(text.parse::<Removal>(), Err(NotARemoval), "{text}");
+            assert_eq!(text.parse::<Removal>(), Err(ParseRemovalError), "{text}");
         }
     }
 

@@ -1,9 +1,8 @@
-//! An older version that becomes the entry again, and one that is removed.
+//! Making an older version the entry again, and removing one.
 //!
-//! A version comes back as an answer that has just been finished: it is written anew, and takes the place
-//! of what is there by the way of every other entry. So at each moment there is a whole one. What is
-//! there gets its name as a version first, and has it on the medium, also where no versions are kept. The
-//! version that came back goes last, when the entry it has become is on the medium.
+//! A restored version is rewritten and stored like a new response, so a complete entry exists at
+//! each moment. The present entry gets its name as a version first, on the medium, even if no
+//! versions are kept. The restored version is removed last, when the new entry is on the medium.
 
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
@@ -14,7 +13,7 @@ use crate::durability::Durability;
 use crate::entry::layout::Purpose;
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::Place;
-use crate::entry::verified::Verified;
+use crate::entry::verified::VerifiedReader;
 use crate::entry::{Entry, Lookup};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
@@ -25,19 +24,19 @@ use crate::tree::versions::version_path;
 use crate::tree::writer::{BodyEnd, NewEntry, Writer};
 use crate::tree::{LOOKUP_TRIES, ReplaceCondition, Tree};
 
-/// Bytes that are copied at once.
+/// The number of bytes copied at once.
 const PIECE: usize = 128 << 10;
 
-/// What came of [`Spool::restore`].
+/// The result of [`crate::Spool::restore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Restored {
-    /// The version is the entry now, and what was the entry is a version.
+pub enum RestoreOutcome {
+    /// The version is now the entry, and the previous entry is a version.
     Done,
-    /// What is there has the same body, so there was nothing to do.
+    /// The present entry has the same body; nothing was changed.
     Same,
-    /// There is no such version, or it is damaged, and then set aside.
+    /// There is no such version, or it was damaged and set aside.
     Missing,
-    /// Other answers kept coming: try again.
+    /// The entry kept changing: try again.
     Overtaken,
 }
 
@@ -46,38 +45,38 @@ pub(crate) fn restore(
     session: &Arc<Session>,
     place: &Place,
     stored: Timestamp,
-) -> Result<Restored> {
+) -> Result<RestoreOutcome> {
     let tree = &session.tree;
     let old = match tree.version(place, stored)? {
         Lookup::Found(old) => old,
-        Lookup::Missing | Lookup::SetAside(_) => return Ok(Restored::Missing),
+        Lookup::Missing | Lookup::SetAside(_) => return Ok(RestoreOutcome::Missing),
     };
     let _spared = tree.spare(place);
     for _ in 0..LOOKUP_TRIES {
         let present = tree.retain(&old)?;
         if present.as_ref().is_some_and(|present| present.digest() == old.digest()) {
-            return Ok(Restored::Same);
+            return Ok(RestoreOutcome::Same);
         }
         let Some(mut writer) = copy(session, &old)? else {
             tree.set_refuted_holder_aside(&old)?;
             tree.damaged_version(place, stored);
-            return Ok(Restored::Missing);
+            return Ok(RestoreOutcome::Missing);
         };
         let (finished, _) = writer.complete(old.trailers(), BodyEnd::Whole)?;
         let digest = finished.digest;
         if tree.admit_over(finished, ReplaceCondition::found(present.as_ref()))? {
             writer.set_admitted();
-            // If that fails the version is all there is.
+            // If this fails, the version is the only copy.
             if tree.is_settled(place, digest)? {
                 tree.remove_version(place, stored)?;
             }
-            return Ok(Restored::Done);
+            return Ok(RestoreOutcome::Done);
         }
     }
-    Ok(Restored::Overtaken)
+    Ok(RestoreOutcome::Overtaken)
 }
 
-/// Writes an entry anew, to be completed. `None`: its body is not what was stored.
+/// Begins a copy of an entry. `None` if its body is damaged.
 fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
     let new = NewEntry {
         asked: old.asked(),
@@ -87,7 +86,7 @@ fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
         connection: old.connection().map(<[u8]>::to_vec),
     };
     let mut writer = Writer::begin(Arc::clone(session), old.place(), new, Purpose::Whole, None)?;
-    let (mut from, mut buffer, mut at) = (Verified::of(old.body()), vec![0; PIECE], 0);
+    let (mut from, mut buffer, mut at) = (VerifiedReader::of(old.body()), vec![0; PIECE], 0);
     while at < old.body_len() {
         let read = match from.read_at(at, &mut buffer) {
             Ok(0) => return Ok(None),
@@ -101,7 +100,7 @@ fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
     Ok(Some(writer))
 }
 
-/// While it lives, versions of one place are spared.
+/// Spares the versions of one place until it is dropped.
 struct SpareGuard<'a> {
     tree: &'a Tree,
     _one: MutexGuard<'a, ()>,
@@ -114,10 +113,10 @@ impl Drop for SpareGuard<'_> {
 }
 
 impl Tree {
-    /// Gives the entry at the place of `old`, unless it is the same, its name as a version besides, on the
-    /// medium; what it is, if there is one.
+    /// Gives the present entry of a place its name as a version too, on the medium, unless it has
+    /// the body of `old`. Returns the present entry.
     fn retain(&self, old: &Entry) -> Result<Option<Entry>> {
-        // What waits for its batch has no name that could be linked.
+        // A waiting entry has no name to link.
         self.write_batch();
         let _commit = lock(&self.commit);
         let Some((path, present)) = self.settled(old.place())? else { return Ok(None) };
@@ -127,8 +126,8 @@ impl Tree {
         Ok(Some(present))
     }
 
-    /// Has no version of a place removed for being one too many, as long as what is returned lives: the one
-    /// that comes back may be it, and is needed until the entry that it becomes is on the medium.
+    /// Keeps the versions of a place from being removed as surplus. The restored version may be one
+    /// of them, and is needed until the new entry is on the medium.
     fn spare(&self, place: &Place) -> SpareGuard<'_> {
         let one = lock(&self.versions.restoring);
         *lock(&self.versions.spared) = Some((place.key(), place.variant_name()));
@@ -145,7 +144,7 @@ impl Tree {
         Ok(*now.digest() == digest)
     }
 
-    /// Sets a version aside whose body turned out not to be what was stored.
+    /// Sets a version with a damaged body aside.
     pub(crate) fn damaged_version(&self, place: &Place, stored: Timestamp) {
         let _commit = lock(&self.commit);
         let path = self.root.join(version_path(place, stored));
@@ -159,7 +158,8 @@ impl Tree {
         let _commit = lock(&self.commit);
         let removed = self.root.remove_file(&path)?;
         self.drop_overlay(&path)?;
-        // Were its overlay to stay it would be nobody's; a directory of variants may be empty now.
+        // A remaining update file would belong to no entry. The directory of variants may be empty
+        // now.
         let _ = self.root.disk.remove_dir(&self.root.join(place.variants_path()));
         if removed && self.root.durability == Durability::Each {
             self.root.sync_names(&[parent(&path)])?;
@@ -167,9 +167,9 @@ impl Tree {
         Ok(removed)
     }
 
-    /// Gives the entry at `path` its name as an older version; it has the other name still. `old` is what was
-    /// read there with what was learnt of it: nothing else that lies beside it goes along. `commit` is held, over
-    /// a sync.
+    /// Gives the entry at `path` its name as an older version too. `old` is the entry read there,
+    /// with its update file: another update file beside it is not linked. The caller holds
+    /// `commit`, over a sync.
     pub(crate) fn link_version(&self, old: &Entry, path: &Path) -> Result<()> {
         let to = self.root.join(version_path(old.place(), old.stored()));
         if old.overlay.is_some() && self.root.is_file(&overlay_path(path))? {

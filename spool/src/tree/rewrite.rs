@@ -1,14 +1,16 @@
-//! Compressing what lies in the spool, and expanding it again.
+//! Compressing and expanding stored files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::entry::gzip::{Bounds, DISK_BLOCK, PackOutcome, Rewritten, may_shrink, pack, read_back};
+use crate::entry::gzip::{
+    DISK_BLOCK, PackOutcome, RewriteBounds, RewriteOutcome, may_shrink, pack, read_back,
+};
 use crate::entry::place::Place;
 use crate::entry::read::{Content, ExpectedEntry};
-use crate::entry::verified::Verified;
+use crate::entry::verified::VerifiedReader;
 use crate::entry::{Entry, read};
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
@@ -17,17 +19,17 @@ use crate::fs::size::wide;
 use crate::tree::Tree;
 use crate::tree::versions::version_path;
 
-/// Bytes that are copied at once.
+/// The number of bytes copied at once.
 const PIECE: usize = 128 << 10;
 
-/// How a file is to be written.
+/// The form of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileForm {
     Compressed,
     Plain,
 }
 
-/// Which file of a place.
+/// The file of a place.
 #[derive(Debug, Clone, Copy)]
 enum RewriteTarget {
     Entry,
@@ -40,13 +42,13 @@ impl RewriteTarget {
     }
 }
 
-/// What was written aside.
+/// The result of writing the new file.
 enum WriteOutcome {
-    /// With this many bytes.
+    /// Complete, with this length in bytes.
     Whole(u64),
     NotSmaller,
     Damaged,
-    Refused(Rewritten),
+    Refused(RewriteOutcome),
 }
 
 impl Tree {
@@ -55,8 +57,8 @@ impl Tree {
         &self,
         place: &Place,
         version: Option<Timestamp>,
-        bounds: &Bounds<'_>,
-    ) -> Result<Rewritten> {
+        bounds: &RewriteBounds<'_>,
+    ) -> Result<RewriteOutcome> {
         self.rewrite(place, RewriteTarget::of(version), FileForm::Compressed, bounds)
     }
 
@@ -65,8 +67,8 @@ impl Tree {
         &self,
         place: &Place,
         version: Option<Timestamp>,
-        bounds: &Bounds<'_>,
-    ) -> Result<Rewritten> {
+        bounds: &RewriteBounds<'_>,
+    ) -> Result<RewriteOutcome> {
         self.rewrite(place, RewriteTarget::of(version), FileForm::Plain, bounds)
     }
 
@@ -75,20 +77,20 @@ impl Tree {
         place: &Place,
         which: RewriteTarget,
         form: FileForm,
-        bounds: &Bounds<'_>,
-    ) -> Result<Rewritten> {
+        bounds: &RewriteBounds<'_>,
+    ) -> Result<RewriteOutcome> {
         if matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some() {
-            // It is to have a name that the other can take.
+            // The file needs a name that the new one can replace.
             self.write_batch();
         }
         let Some((path, entry)) = self.file_of(place, which)? else {
-            return Ok(Rewritten::Missing);
+            return Ok(RewriteOutcome::Missing);
         };
         if entry.is_compressed == (form == FileForm::Compressed) {
-            return Ok(Rewritten::Already);
+            return Ok(RewriteOutcome::Already);
         }
         if form == FileForm::Compressed && !may_shrink(&entry)? {
-            return Ok(Rewritten::NotWorth);
+            return Ok(RewriteOutcome::NotWorth);
         }
         let most = if form == FileForm::Plain { entry.first.length } else { entry.file_len() };
         if let Some(refused) = bounds.refuse(most) {
@@ -96,13 +98,13 @@ impl Tree {
         }
         let (aside, file) = self.root.create_rewrite()?;
         let done = self.rewrite_to((&aside, file), (&path, which), &entry, (form, bounds));
-        if !matches!(done, Ok(Rewritten::Done { .. })) {
+        if !matches!(done, Ok(RewriteOutcome::Done { .. })) {
             self.root.discard(&aside);
         }
         done
     }
 
-    /// The file of a place, as it is now.
+    /// The present file of a place.
     fn file_of(&self, place: &Place, which: RewriteTarget) -> Result<Option<(PathBuf, Entry)>> {
         let found = match which {
             RewriteTarget::Entry => self.settled(place)?,
@@ -113,13 +115,13 @@ impl Tree {
             }
         };
         match found {
-            // It is small without its body, which is kept once for all that have it.
+            // Without its body it is small; its holder is rewritten instead.
             Some((_, entry)) if entry.shares_body() => self.holder_of(&entry),
             found => Ok(found),
         }
     }
 
-    /// What is stored at a path, without what was learnt of it since.
+    /// Reads the entry at a path without its update file.
     fn stored_at(&self, path: &Path, place: &Place) -> Result<Option<Entry>> {
         let expected = ExpectedEntry { place, name: place.variant_name() };
         match read::read(&*self.root.disk, &self.root.path, path, Some(expected))? {
@@ -128,28 +130,28 @@ impl Tree {
         }
     }
 
-    /// Writes an entry aside, and gives that its name, if the entry there is still the same.
+    /// Writes the new file, and renames it if the entry is unchanged.
     fn rewrite_to(
         &self,
         (aside, file): (&Path, Arc<dyn DiskFile>),
         (path, which): (&Path, RewriteTarget),
         entry: &Entry,
-        (form, bounds): (FileForm, &Bounds<'_>),
-    ) -> Result<Rewritten> {
+        (form, bounds): (FileForm, &RewriteBounds<'_>),
+    ) -> Result<RewriteOutcome> {
         let written = match form {
             FileForm::Compressed => compress((aside, &file), entry, bounds)?,
             FileForm::Plain => expand((aside, &*file), entry, bounds)?,
         };
         let after = match written {
             WriteOutcome::Whole(len) => len,
-            WriteOutcome::NotSmaller => return Ok(Rewritten::NotWorth),
+            WriteOutcome::NotSmaller => return Ok(RewriteOutcome::NotWorth),
             WriteOutcome::Refused(why) => return Ok(why),
             WriteOutcome::Damaged => {
                 self.set_damaged_aside(entry, which)?;
-                return Ok(Rewritten::Missing);
+                return Ok(RewriteOutcome::Missing);
             }
         };
-        // Whatever is promised of new ones: what it takes the place of may be on the medium.
+        // Under every setting, because the replaced file may be on the medium.
         file.sync().map_err(|error| Error::disk("write", aside, error))?;
         let place = entry.place();
         let _told = self.changing(place);
@@ -158,13 +160,13 @@ impl Tree {
             matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some();
         let now = self.stored_at(path, place)?;
         if is_pending || !now.is_some_and(|now| now.is_same_file(entry)) {
-            return Ok(Rewritten::Overtaken);
+            return Ok(RewriteOutcome::Overtaken);
         }
         self.root.rename_into_place(aside, path)?;
-        Ok(Rewritten::Done { before: entry.file_len(), after })
+        Ok(RewriteOutcome::Done { before: entry.file_len(), after })
     }
 
-    /// Sets something aside whose body turned out not to be what was stored.
+    /// Sets an entry or version with a damaged body aside.
     fn set_damaged_aside(&self, entry: &Entry, which: RewriteTarget) -> Result<()> {
         match which {
             RewriteTarget::Entry => {
@@ -179,11 +181,11 @@ impl Tree {
     }
 }
 
-/// Writes an entry compressed, and reads it back.
+/// Compresses an entry, and verifies the result.
 fn compress(
     (path, file): (&Path, &Arc<dyn DiskFile>),
     entry: &Entry,
-    bounds: &Bounds<'_>,
+    bounds: &RewriteBounds<'_>,
 ) -> Result<WriteOutcome> {
     let most = entry.file_len() - entry.file_len() / 10;
     let (len, digest) = match pack(entry, (path, &**file), (most, bounds))? {
@@ -206,22 +208,22 @@ fn compress(
     Ok(WriteOutcome::Whole(len))
 }
 
-/// Whether it saves at least one block of the disk, and a tenth.
+/// Whether it saves at least one block of the disk and a tenth of the file.
 fn is_worth(before: u64, after: u64) -> bool {
     let blocks = |len: u64| len.div_ceil(DISK_BLOCK);
     blocks(after) < blocks(before) && after <= before - before / 10
 }
 
-/// Writes an entry as it was before it was compressed.
+/// Writes an entry without compression.
 fn expand(
     (path, file): (&Path, &dyn DiskFile),
     entry: &Entry,
-    bounds: &Bounds<'_>,
+    bounds: &RewriteBounds<'_>,
 ) -> Result<WriteOutcome> {
     let fail = |error| Error::disk("write", path, error);
     let begin = entry.bytes.get(..entry.first.body_offset()).unwrap_or_default();
     file.write_all_at(begin, 0).map_err(fail)?;
-    let (mut body, mut buffer, mut at) = (Verified::of(entry.body()), vec![0; PIECE], 0);
+    let (mut body, mut buffer, mut at) = (VerifiedReader::of(entry.body()), vec![0; PIECE], 0);
     while at < entry.body_len() {
         let read = match body.read_at(at, &mut buffer) {
             Ok(0) => return Ok(WriteOutcome::Damaged),

@@ -1,4 +1,5 @@
-//! What survives a crash of a long download: checkpoints while it is written, and what is made of them.
+//! Saving long downloads from a crash: checkpoints while they are written, and segments made from
+//! them.
 //!
 //! ```text
 //! tmp/00000042.warc                              the file being written
@@ -7,12 +8,12 @@
 //! partial/9f/9f86d081…/00000000000000000000-5d0b9d1e.checkpoint    asks for what is kept in part
 //! ```
 //!
-//! The file of checkpoints begins with a record that holds what a segment needs besides its body, and
-//! goes on with lines of a fixed width. Each tells the length the body had, the CRC-32 of what came since
-//! the line before, and that of the line itself. Lines are only added, and each is written when what it
-//! tells of is on the medium, unless nothing is synced. What the disk holds up to the last line that is
-//! right about it becomes a segment. That is found out when the segment is first wanted, for reading a
-//! large file takes long; opening a spool only moves the two files.
+//! The file of checkpoints begins with a record that has everything a segment needs besides its
+//! body. Lines of fixed width follow: the length of the body, the CRC-32 of the bytes since the
+//! previous line, and the CRC-32 of the line. Lines are only appended, each when its bytes are on
+//! the medium (unless nothing is synced). The bytes up to the last line that matches them become a
+//! segment. This happens when the segment is first needed, because reading a large file takes long;
+//! opening a spool only moves the two files.
 
 use crate::durability::Root;
 use std::ffi::{OsStr, OsString};
@@ -35,22 +36,22 @@ use crate::entry::{layout, warc};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
 use crate::fs::size::{narrow, wide};
-use crate::fs::{Disk, DiskFile, Opened, parent, read_exactly};
+use crate::fs::{Disk, DiskFile, OpenedFile, parent, read_exactly};
 use crate::tree::Tree;
 use crate::tree::segments::files::directory;
 use crate::tree::segments::{NewSegment, SegmentWriter};
 use crate::tree::session::Session;
 
-/// So many bytes come between two checkpoints, at least.
+/// The smallest distance between two checkpoints, in bytes.
 const STEP: u64 = 2 << 20;
 
-/// Of a body that is longer, a sixteenth comes between: so their number grows slower than the body.
+/// For a longer body the distance is this part of it, so the number of lines grows slowly.
 const STEPS: u64 = 16;
 
 /// The width of a line: length, checksum, checksum of the line.
 const LINE: usize = "00000000000000000000 01234567 01234567\n".len();
 
-/// What a file of checkpoints has before its lines is no longer, in bytes.
+/// The longest first record of a file of checkpoints, in bytes.
 const MAX_START: usize = (2 << 10)
     + PLACE_FIELDS
     + MAX_URL
@@ -59,40 +60,40 @@ const MAX_START: usize = (2 << 10)
     + MAX_CONNECTION
     + MAX_PART_TEXT;
 
-/// More lines than a body of 2⁶⁴ bytes has.
+/// An upper bound for the lines of any body.
 const MAX_LINES: usize = 4_096;
 
-/// So many files that the disk does not let become segments are remembered until the next opening.
+/// The number of files remembered, until the next opening, that could not be made segments.
 const MAX_GIVEN_UP: usize = 1_024;
 
-/// What is read of a body at once, in bytes.
+/// The number of bytes of a body read at once.
 const PIECE: usize = 256 << 10;
 
-/// What the names of the files end with: of both below `tmp/`, and of both below `partial/`.
+/// The endings of the two files below `tmp/`, and of the two below `partial/`.
 const DATA: &str = "warc";
 const CHECK: &str = "check";
 pub(crate) const UNFINISHED: &str = "unfinished";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 
-/// The checkpoints of a body that is being written.
+/// The checkpoints of a body being written.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     path: PathBuf,
-    /// The record the file begins with, until the file is made.
+    /// The first record, until the file is created.
     start: Vec<u8>,
     file: Option<Arc<dyn DiskFile>>,
     /// The length of the file.
     written: u64,
-    /// Of what came since the last checkpoint.
+    /// The checksum since the last checkpoint.
     sum: Hasher,
-    /// The length of the body at the last one.
+    /// The length of the body at the last checkpoint.
     last: u64,
-    /// One could not be written: those there are stay good.
+    /// A checkpoint could not be written. The earlier ones stay valid.
     is_given_up: bool,
 }
 
 impl Checkpoints {
-    /// For the file at `path`; `start` is what [`CheckpointHeader::record`] gave.
+    /// For the file at `path`; `start` comes from [`CheckpointHeader::record`].
     pub(crate) fn new(path: &Path, start: Vec<u8>) -> Checkpoints {
         Checkpoints {
             path: path.with_extension(CHECK),
@@ -105,8 +106,8 @@ impl Checkpoints {
         }
     }
 
-    /// Takes the next bytes of the body, which has `body_len` with them. Whether it is time for a
-    /// checkpoint.
+    /// Adds the next bytes of the body, now of `body_len` bytes. Returns whether a checkpoint is
+    /// due.
     pub(crate) fn update(&mut self, bytes: &[u8], body_len: u64) -> bool {
         if self.is_given_up {
             return false;
@@ -115,12 +116,12 @@ impl Checkpoints {
         body_len - self.last >= STEP.max(body_len / STEPS)
     }
 
-    /// Notes that `body_len` bytes are in the file, and on the medium if that is what is promised.
+    /// Writes a checkpoint: `body_len` bytes are in the file, and synced if anything is.
     pub(crate) fn note(&mut self, root: &Root, body_len: u64) {
         let sum = std::mem::take(&mut self.sum).finalize();
         let line = format!("{body_len:020} {sum:08x} ");
         let line = format!("{line}{:08x}\n", crc32fast::hash(line.as_bytes()));
-        // A download goes on without checkpoints too.
+        // The download continues without checkpoints.
         self.is_given_up = self.append(root, line.as_bytes()).is_err();
         self.last = body_len;
     }
@@ -143,23 +144,23 @@ impl Checkpoints {
         if is_synced {
             file.sync()?;
             if is_new {
-                // The names of both files.
+                // This syncs the names of both files.
                 root.disk.sync_dir(parent(&self.path))?;
             }
         }
         Ok(())
     }
 
-    /// The file they are for has its name, or is gone.
+    /// Removes the file of checkpoints, because the download was stored or discarded.
     pub(crate) fn remove(&mut self, root: &Root) {
         if self.file.take().is_some() {
-            // What stays behind is removed when the spool is opened.
+            // A remaining file is removed when the spool is opened.
             let _ = root.disk.remove_file(&self.path);
         }
     }
 }
 
-/// What a file of checkpoints tells besides them.
+/// The first record of a file of checkpoints.
 #[derive(Debug)]
 pub(crate) struct CheckpointHeader<'a> {
     pub(crate) body_offset: u64,
@@ -172,7 +173,7 @@ pub(crate) struct CheckpointHeader<'a> {
 }
 
 impl CheckpointHeader<'_> {
-    /// The record that stands before the lines.
+    /// Builds the record.
     pub(crate) fn record(&self, place: &Place) -> Result<Vec<u8>> {
         let [id, _] = warc::record_ids()?;
         let mut record = Record::new("metadata");
@@ -193,25 +194,25 @@ impl CheckpointHeader<'_> {
     }
 }
 
-/// A file of checkpoints, read.
+/// A parsed file of checkpoints.
 #[derive(Debug)]
 pub(crate) struct CheckpointFile {
     pub(crate) place: Place,
     pub(crate) new: NewSegment,
-    /// Tells it from others with the same beginning.
+    /// Distinguishes files with the same start.
     id: String,
     body_offset: u64,
-    /// Length and checksum of each checkpoint that can be read, in order.
+    /// Length and checksum of each valid checkpoint, in order.
     lines: Vec<(u64, u32)>,
 }
 
 impl CheckpointFile {
-    /// Reads the file at a path. `None`: there is none, or it is none.
+    /// Reads a file of checkpoints. `None` if it is missing or invalid.
     pub(crate) fn from(disk: &dyn Disk, path: &Path) -> Result<Option<CheckpointFile>> {
         let fail = |doing| move |error| Error::disk(doing, path, error);
         let file = match disk.open(path) {
-            Ok(Opened::File(file, _)) => file,
-            Ok(Opened::NotAFile) => return Ok(None),
+            Ok(OpenedFile::File(file, _)) => file,
+            Ok(OpenedFile::NotAFile) => return Ok(None),
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(fail("open")(error)),
         };
@@ -255,13 +256,13 @@ impl CheckpointFile {
         Ok(CheckpointFile { place, new, id, body_offset, lines: lines(rest) })
     }
 
-    /// Where a file goes that is of use after a crash, below the directory of its key.
+    /// Where a file is kept after a crash, in the directory of its key.
     fn path(&self, root: &Path, extension: &str) -> PathBuf {
         let name = format!("{:020}-{}.{extension}", self.new.start, self.id);
         directory(root, &self.place).join(name)
     }
 
-    /// How much of the body the disk holds as it was noted, and its checksum.
+    /// The length and checksum of the bytes on disk that match their checkpoints.
     fn good(&self, file: &dyn DiskFile) -> std::io::Result<(u64, u32)> {
         let (mut good, mut all) = (0, 0);
         for &(len, sum) in &self.lines {
@@ -275,7 +276,7 @@ impl CheckpointFile {
     }
 }
 
-/// The lines up to the first that is none.
+/// Parses the leading well-formed lines.
 fn lines(bytes: &[u8]) -> Vec<(u64, u32)> {
     let mut last = 0;
     let line = |line: &[u8]| {
@@ -294,7 +295,7 @@ fn lines(bytes: &[u8]) -> Vec<(u64, u32)> {
     read.collect()
 }
 
-/// The checksum of a stretch of a body. `None` when the file is shorter.
+/// The checksum of a range of a body. `None` if the file is shorter.
 fn sum_of(
     file: &dyn DiskFile,
     body_offset: u64,
@@ -313,23 +314,23 @@ fn sum_of(
     Ok(Some(sum.finalize()))
 }
 
-/// Whether a name below `partial/` is of what a crash left.
+/// Whether a name below `partial/` is of an interrupted download.
 pub(crate) fn is_left(name: &OsStr) -> bool {
     has_extension(Path::new(name), UNFINISHED) || has_extension(Path::new(name), CHECKPOINT)
 }
 
-/// Whether what a crash left below `partial/` came at a time or later.
+/// Whether an interrupted download below `partial/` is as new as `time` or newer.
 pub(crate) fn is_newer(disk: &dyn Disk, path: &Path, time: Timestamp) -> Result<bool> {
     let read = CheckpointFile::from(disk, &path.with_extension(CHECKPOINT))?;
     Ok(read.is_some_and(|read| read.new.when >= time))
 }
 
-/// Whether a name below `partial/` is of a file of checkpoints.
+/// Whether a file below `partial/` holds checkpoints.
 pub(crate) fn is_checkpoint(path: &Path) -> bool {
     has_extension(path, CHECKPOINT)
 }
 
-/// Whether a name below `tmp/` is of a file of checkpoints.
+/// Whether a file below `tmp/` holds checkpoints.
 pub(crate) fn is_check(path: &Path) -> bool {
     has_extension(path, CHECK)
 }
@@ -338,8 +339,8 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension() == Some(OsStr::new(extension))
 }
 
-/// Moves a file of `tmp/` that was never finished to `partial/`, if there is a checkpoint of it. False: it
-/// is of no use.
+/// Moves an unfinished file of `tmp/` to `partial/`, if it has a checkpoint. False if it is
+/// useless.
 pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
     let check = data.with_extension(CHECK);
     let Some(read) = CheckpointFile::from(&*tree.root.disk, &check)? else { return Ok(false) };
@@ -348,7 +349,7 @@ pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
         return Ok(false);
     };
     match tree.root.disk.open(data) {
-        Ok(Opened::File(_, len)) if len >= least => {}
+        Ok(OpenedFile::File(_, len)) if len >= least => {}
         Ok(_) => return Ok(false),
         Err(error) if is_missing(&error) => return Ok(false),
         Err(error) => return Err(Error::disk("open", data, error)),
@@ -356,7 +357,7 @@ pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
     let to = read.path(&tree.root.path, UNFINISHED);
     tree.root.leaves_tmp();
     tree.root.rename_into_place(data, &to)?;
-    // Whichever is where after a crash, the next opening goes on: see `follow`.
+    // After a crash here, `follow` completes the move at the next opening.
     if tree.root.durability != Durability::None {
         tree.root.sync_names(&[parent(&to)])?;
     }
@@ -364,10 +365,11 @@ pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Moves a file of checkpoints after the file it is for, or removes it if that is nowhere.
+/// Moves a file of checkpoints to its data file, or removes it if there is none.
 pub(crate) fn follow(tree: &Tree, check: &Path) -> Result<()> {
     if tree.root.is_file(&check.with_extension(DATA))? {
-        // It could not be moved, on a full disk for example. Another time it can.
+        // The data file could not be moved, for example on a full disk. A later opening tries
+        // again.
         return Ok(());
     }
     if let Some(read) = CheckpointFile::from(&*tree.root.disk, check)? {
@@ -384,11 +386,11 @@ pub(crate) fn follow(tree: &Tree, check: &Path) -> Result<()> {
     tree.root.remove_file(check).map(drop)
 }
 
-/// Makes segments of what a crash left of a place, as far as it is good.
+/// Makes segments from the interrupted downloads of a place.
 pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -> Result<()> {
     let tree = &session.tree;
     let directory = directory(&tree.root.path, place);
-    // One at a time: what another has settled meanwhile is not there any more.
+    // One caller at a time. Files that another has settled are gone.
     let mut given_up = lock(&tree.segments.settling);
     for name in left {
         let data = directory.join(name);
@@ -404,14 +406,14 @@ pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -
         }
         let check = data.with_extension(CHECKPOINT);
         if tree.segments.has_strays.load(Ordering::Acquire) && !tree.root.is_file(&check)? {
-            // Another opening brings them together.
+            // The next opening brings the two files together.
             continue;
         }
         match settle_one(session, place, &data, &check) {
             Ok(true) => {}
             Ok(false) => continue,
             Err(error) => {
-                // It may be large, and the disk full: it is not read and written again for each who asks.
+                // The file may be large and the disk full: it is not read again for every request.
                 if given_up.len() < MAX_GIVEN_UP {
                     given_up.insert(data);
                 }
@@ -425,31 +427,31 @@ pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -
     Ok(())
 }
 
-/// Makes a segment of one file, as far as it is good. False: it is gone.
+/// Makes a segment of one file, as far as it is valid. False if it is gone.
 fn settle_one(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) -> Result<bool> {
     let disk = &*session.tree.root.disk;
     match disk.open(data) {
-        Ok(Opened::File(file, _)) => {
+        Ok(OpenedFile::File(file, _)) => {
             let read = CheckpointFile::from(disk, check)?.filter(|read| read.place == *place);
             if let Some(read) = read {
                 keep_good(session, read, &*file, data)?;
             }
             Ok(true)
         }
-        Ok(Opened::NotAFile) => Ok(true),
+        Ok(OpenedFile::NotAFile) => Ok(true),
         Err(error) if is_missing(&error) => Ok(false),
         Err(error) => Err(Error::disk("open", data, error)),
     }
 }
 
-/// Removes a file; what cannot be removed, a directory for example, is put out of the way.
+/// Removes a file, or sets it aside if it cannot be removed, for example a directory.
 fn clear(tree: &Tree, path: &Path) {
     if tree.root.remove_file(path).is_err() {
         tree.root.move_aside(path, "it is not what a crash left");
     }
 }
 
-/// Writes what is good of an unfinished file as a segment.
+/// Writes the valid bytes of an unfinished file as a segment.
 fn keep_good(
     session: &Arc<Session>,
     read: CheckpointFile,
@@ -472,11 +474,11 @@ fn keep_good(
                 writer.write(&piece)?;
                 offset += wide(len);
             }
-            // It is read twice, and what is written has to be what was verified.
+            // The file is read twice; the bytes written must be those that were verified.
             if again.finalize() == sum { writer.finish_short() } else { Ok(()) }
         });
     match written {
-        // No program of ours wrote that, and it will not be better another time.
+        // This program did not write such a file, and another attempt would fail too.
         Err(error) if error.is_invalid() || error.is_too_large() => Ok(()),
         done => done,
     }

@@ -1,10 +1,8 @@
-//! What a lookup has seen of the disk, so that its outcome can be remembered and, later, be told from
-//! what there would be now.
+//! Which files a lookup read, so that its result can be cached and checked for changes.
 //!
-//! A lookup that is to be remembered goes through [`RecordingDisk`], a disk that notes each name that is looked
-//! at and what it was, also where it was nothing. As long as all of these are the same, another
-//! lookup would find the same. Changes that the program itself makes are told at once, by place, to
-//! those who [watch](crate::Spool::watch).
+//! A lookup to be cached uses [`RecordingDisk`], which records each name it reads with its stamp,
+//! and also missing names. While all of them are unchanged, another lookup returns the same.
+//! Changes by this process are reported at once, by place, to every [watcher](crate::Spool::watch).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,43 +14,43 @@ use crate::entry::Entries;
 use crate::entry::place::Place;
 use crate::error::Result;
 use crate::fs::parallel::lock;
-use crate::fs::{Disk, DiskFile, Lock, Names, Opened, Stamp};
+use crate::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, Stamp};
 use crate::tree::Tree;
 use crate::tree::shelf::{KeyLookup, VariantChoice};
 
-/// A file that was changed less long ago than this may be changed again without its times telling so: the
-/// clock of a file system ticks a hundred times a second or more.
+/// A file changed more recently than this may change again without a new time stamp: the clock of a
+/// file system ticks a hundred times a second or more.
 const SETTLED_AFTER: SignedDuration = SignedDuration::from_millis(50);
 
-/// As many may watch one spool: each change waits for all of them.
+/// The number of watchers of one spool. Each change waits for all of them.
 const MAX_WATCHERS: usize = 4;
 
-/// The names that a lookup has looked at, with what they were.
+/// The names that a lookup read, with their stamps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen(Box<[(PathBuf, Option<Stamp>)]>);
+pub struct LookupTrace(Box<[(PathBuf, Option<Stamp>)]>);
 
-impl Seen {
-    /// How many bytes of memory it takes.
+impl LookupTrace {
+    /// The memory it takes in bytes.
     #[must_use]
     pub fn held(&self) -> usize {
         let one = size_of::<(PathBuf, Option<Stamp>)>();
         self.0.iter().map(|(path, _)| one + path.as_os_str().len()).sum()
     }
 
-    /// Whether all of it is still so. What cannot be looked at is not.
+    /// Whether all stamps are unchanged. A stamp that cannot be read counts as changed.
     pub(crate) fn holds(&self, disk: &dyn Disk) -> bool {
         self.0.iter().all(|(path, was)| disk.stamp(path).is_ok_and(|is| is == *was))
     }
 }
 
-/// Is told of changes: see [`crate::Spool::watch`].
+/// Receives changes; see [`crate::Spool::watch`].
 pub trait Watcher: std::fmt::Debug + Send + Sync {
-    /// What lies under the key of this place is no longer what it was. Called before the call returns that
-    /// changed it, by whoever made it: it must not wait, nor call the spool.
+    /// The entries of this place's key have changed. Called by the thread that changed them, before
+    /// its call returns: it must not wait, and must not call the spool.
     fn changed(&self, place: &Place);
 }
 
-/// Tells of a change when it is dropped: after all that has changed, also where some of it failed.
+/// Reports a change when it is dropped: after everything has changed, even if some of it failed.
 pub(crate) struct ChangeGuard<'a> {
     tree: &'a Tree,
     place: &'a Place,
@@ -65,13 +63,13 @@ impl Drop for ChangeGuard<'_> {
 }
 
 impl Tree {
-    /// Says that what lies under a key is not what it was.
+    /// Reports a change to every watcher.
     pub(crate) fn changed(&self, place: &Place) {
         let watchers = self.watchers.read().unwrap_or_else(PoisonError::into_inner);
         watchers.iter().for_each(|watcher| watcher.changed(place));
     }
 
-    /// Has one more watcher told, if there is room.
+    /// Adds a watcher, if there is room.
     pub(crate) fn watch(&self, watcher: Arc<dyn Watcher>) -> bool {
         let mut watchers = self.watchers.write().unwrap_or_else(PoisonError::into_inner);
         let has_room = watchers.len() < MAX_WATCHERS;
@@ -79,14 +77,14 @@ impl Tree {
         has_room
     }
 
-    /// Says so when what is returned is dropped.
+    /// Reports a change when the returned guard is dropped.
     pub(crate) fn changing<'a>(&'a self, place: &'a Place) -> ChangeGuard<'a> {
         ChangeGuard { tree: self, place }
     }
 
-    /// All that is kept under a key, and what was seen on the way, unless that is no ground for
-    /// remembering it.
-    pub(crate) fn entries_seen(&self, place: &Place) -> Result<(Entries, Option<Seen>)> {
+    /// Looks up every entry of a key, with the trace of the lookup. `None` if the result must not
+    /// be cached.
+    pub(crate) fn entries_seen(&self, place: &Place) -> Result<(Entries, Option<LookupTrace>)> {
         let recorder = RecordingDisk::new(&*self.root.disk);
         let pending = self.pending.variants(place.key());
         let look = KeyLookup::at(&recorder, &self.root.path, place, VariantChoice::All, &pending)?;
@@ -97,7 +95,7 @@ impl Tree {
     }
 }
 
-/// A disk that notes what is looked at.
+/// A disk that records what is read.
 #[derive(Debug)]
 pub(crate) struct RecordingDisk<'a> {
     disk: &'a dyn Disk,
@@ -107,7 +105,7 @@ pub(crate) struct RecordingDisk<'a> {
 #[derive(Debug, Default)]
 struct RecorderNotes {
     looked: Vec<(PathBuf, Option<Stamp>)>,
-    /// Something has no stamp.
+    /// A name without a stamp was read.
     is_vague: bool,
 }
 
@@ -124,31 +122,31 @@ impl<'a> RecordingDisk<'a> {
         lock(&self.notes).is_vague = true;
     }
 
-    /// What was seen, if all of it has stood still for long enough.
-    pub(crate) fn seen(self, now: Timestamp) -> Option<Seen> {
+    /// The trace, if every stamp is old enough.
+    pub(crate) fn seen(self, now: Timestamp) -> Option<LookupTrace> {
         let notes = self.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
         let is_settled = |stamp: &Stamp| now.duration_since(stamp.changed()) >= SETTLED_AFTER;
         let all = notes.looked.iter().filter_map(|(_, stamp)| stamp.as_ref()).all(is_settled);
-        (all && !notes.is_vague).then(|| Seen(notes.looked.into_boxed_slice()))
+        (all && !notes.is_vague).then(|| LookupTrace(notes.looked.into_boxed_slice()))
     }
 }
 
 impl Disk for RecordingDisk<'_> {
-    fn open(&self, path: &Path) -> io::Result<Opened> {
+    fn open(&self, path: &Path) -> io::Result<OpenedFile> {
         let opened = self.disk.open(path);
         match &opened {
-            Ok(Opened::File(file, _)) => match file.opened_as() {
+            Ok(OpenedFile::File(file, _)) => match file.opened_as() {
                 Some(stamp) => self.note(path, Some(stamp)),
                 None => self.give_up(),
             },
             Err(error) if crate::error::is_missing(error) => self.note(path, None),
-            Ok(Opened::NotAFile) | Err(_) => self.give_up(),
+            Ok(OpenedFile::NotAFile) | Err(_) => self.give_up(),
         }
         opened
     }
 
-    fn read_dir(&self, path: &Path) -> io::Result<Names> {
-        // Before the names are read: what comes while they are changes it.
+    fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
+        // Before the names are read, so that a name added meanwhile changes the stamp.
         match self.disk.stamp(path) {
             Ok(stamp) => self.note(path, stamp),
             Err(_) => self.give_up(),

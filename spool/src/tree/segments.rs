@@ -1,16 +1,17 @@
-//! Answers that are kept in part: ranges, and what came of downloads that broke off.
+//! Incomplete bodies: ranges, and downloads that broke off.
 //!
 //! ```text
 //! <root>/partial/9f/9f86d081…/00000000000001048576.warc   a segment: where it begins in the whole body
 //! <root>/partial/9f/9f86d081….5d0b9d1e…/…                 the same of an answer that varies
 //! ```
 //!
-//! A segment is a file like an entry's, and as immutable, but nobody takes it for a whole answer: it lies
-//! elsewhere, and says what it is. All segments of a place are parts of one body: they have the same strong
-//! validator, and the same complete length as far as it was told. What disagrees with a newer one goes.
-//! Segments may overlap.
+//! A segment is an immutable file like that of an entry, but cannot be taken for a complete
+//! response: it lies elsewhere, and is marked. All segments of a place belong to one body, with the
+//! same strong validator and the same complete length, as far as known. Segments that disagree with
+//! a newer one are removed. Segments may overlap.
 //!
-//! They are an aid, not an archive: when there are too many, or a whole entry is kept, they go.
+//! Segments are an aid, not an archive: surplus ones are removed, and all of them when a complete
+//! entry is stored.
 
 mod calls;
 pub(crate) mod files;
@@ -34,26 +35,27 @@ use jiff::Timestamp;
 use crate::entry::Entry;
 use crate::entry::part::WholeBody;
 use crate::entry::place::Place;
-use crate::entry::verified::{Verified, span};
+use crate::entry::verified::{VerifiedReader, span};
 use crate::error::{Error, Result};
 use crate::fs::size::{narrow, wide};
 use crate::tree::salvage;
 use crate::tree::session::Session;
-use crate::tree::writer::{NewEntry, Stored};
+use crate::tree::writer::{NewEntry, StoredEntry};
 
 pub use files::MAX_SEGMENTS;
 pub use list::{PartialList, PartialSummary};
 pub(crate) use reduce::reduce;
 pub use segment::{NewSegment, SegmentWriter};
 
-/// What orders changes of segments.
+/// The locks of segments.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentLocks {
     /// Held while names below `partial/` change.
     names: Mutex<()>,
-    /// Held while segments are made of what a crash left: the files of which that failed.
+    /// Held while segments are made from interrupted downloads. The files for which that failed.
     pub(crate) settling: Mutex<HashSet<PathBuf>>,
-    /// Checkpoints are below `tmp/` still, of what lies below `partial/` already: the disk failed.
+    /// Some checkpoints are still below `tmp/` although their data is below `partial/`, because the
+    /// disk failed.
     pub(crate) has_strays: AtomicBool,
 }
 
@@ -64,7 +66,7 @@ impl SegmentLocks {
     }
 }
 
-/// What is kept of an answer that is not whole. It stays readable when it is replaced or removed.
+/// The segments of one place. They stay readable when they are replaced or removed.
 #[derive(Debug, Clone)]
 pub struct Partial {
     place: Place,
@@ -75,7 +77,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Of segments that agree. `None` when there are none.
+    /// Combines segments of one body. `None` if there are none.
     fn new(place: &Place, mut segments: Vec<Entry>) -> Option<Partial> {
         segments.sort_by_key(|segment| (segment.when(), segment.stored()));
         let parts = || segments.iter().filter_map(Entry::part);
@@ -86,38 +88,38 @@ impl Partial {
         Some(Partial { place: place.clone(), whole, segments: segments.into(), ranges })
     }
 
-    /// The place it belongs to.
+    /// The place of the segments.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// The strong validator of the body, as it was given to [`crate::Spool::begin_segment`].
+    /// The strong validator of the body, as given to [`crate::Spool::begin_segment`].
     #[must_use]
     pub fn validator(&self) -> &[u8] {
         &self.whole.validator
     }
 
-    /// The length of the whole body in bytes, if it was told.
+    /// The length of the complete body in bytes, if known.
     #[must_use]
     pub fn complete_length(&self) -> Option<u64> {
         self.whole.complete_length
     }
 
-    /// The ranges of the body that are kept, in order; no two touch.
+    /// The stored ranges of the body, in order; no two touch.
     #[must_use]
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
 
-    /// Whether all of a range is kept.
+    /// Whether a range is stored completely.
     #[must_use]
     pub fn contains(&self, range: &Range<u64>) -> bool {
         let within = |kept: &Range<u64>| kept.start <= range.start && range.end <= kept.end;
         range.is_empty() || self.ranges.iter().any(within)
     }
 
-    /// What of a range is not kept, in order.
+    /// The missing parts of a range, in order.
     #[must_use]
     pub fn missing(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let (mut missing, mut from) = (Vec::new(), range.start);
@@ -134,32 +136,32 @@ impl Partial {
         missing
     }
 
-    /// How much is kept from the first byte on, without a gap, in bytes.
+    /// The number of leading bytes without a gap.
     #[must_use]
     pub fn prefix(&self) -> u64 {
         self.ranges.first().filter(|range| range.start == 0).map_or(0, |range| range.end)
     }
 
-    /// Whether the whole body is kept: [`crate::Spool::complete`] can make an entry of it.
+    /// Whether the complete body is stored: [`crate::Spool::complete`] can make an entry of it.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.whole.complete_length.is_some_and(|length| self.contains(&(0..length)))
     }
 
-    /// The status of the newest segment: 206, or that of the whole answer that broke off.
+    /// The status of the newest segment: 206, or that of the interrupted complete response.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.newest().map_or(0, Entry::status)
     }
 
-    /// The head that came with the newest segment.
+    /// The head of the newest segment.
     #[must_use]
     pub fn head(&self) -> &[u8] {
         self.newest().map_or(&[], Entry::head)
     }
 
-    /// The heads of all segments, the oldest first: a 206 that answers an `If-Range` may leave fields out
-    /// (RFC 9110 §15.3.7), which an older one has.
+    /// The heads of all segments, the oldest first. A 206 in reply to `If-Range` may omit fields
+    /// that an older one has (RFC 9110 §15.3.7).
     pub fn heads(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.segments.iter().map(Entry::head)
     }
@@ -170,7 +172,7 @@ impl Partial {
         self.newest().map_or(&[], Entry::request)
     }
 
-    /// The account of the connection the newest segment came over, if there is one.
+    /// The connection record of the newest segment, if there is one.
     #[must_use]
     pub fn connection(&self) -> Option<&[u8]> {
         self.newest()?.connection()
@@ -188,26 +190,27 @@ impl Partial {
         self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::when)
     }
 
-    /// Reads what is kept; offsets are those of the whole body. Nothing comes out unverified.
+    /// A reader for the stored ranges, with offsets in the complete body. It returns only verified
+    /// bytes.
     #[must_use]
-    pub fn verified(&self) -> Verified {
-        Verified::of_segments(Arc::clone(&self.segments))
+    pub fn verified(&self) -> VerifiedReader {
+        VerifiedReader::of_segments(Arc::clone(&self.segments))
     }
 
-    /// The newest segment: an entry of which the body is a part. There is always one.
+    /// The newest segment, as an entry with a part of the body. There is always one.
     #[must_use]
     pub fn newest(&self) -> Option<&Entry> {
         self.segments.last()
     }
 }
 
-/// What is kept in part under the key of a place, whatever the variant.
+/// Reads the segments of every variant of a key.
 pub(crate) fn read_all(session: &Arc<Session>, place: &Place) -> Result<Vec<Partial>> {
     let places = files::places(&session.tree, place)?;
     places.iter().filter_map(|place| read(session, place).transpose()).collect()
 }
 
-/// What is kept in part of a place. What a crash left of it is made segments first.
+/// Reads the segments of a place, after making segments from interrupted downloads.
 pub(crate) fn read(session: &Arc<Session>, place: &Place) -> Result<Option<Partial>> {
     let left = files::left(&session.tree, place)?;
     if !left.is_empty() {
@@ -216,17 +219,17 @@ pub(crate) fn read(session: &Arc<Session>, place: &Place) -> Result<Option<Parti
     files::read(&session.tree, place)
 }
 
-/// How much of a body is copied at once, in bytes.
+/// The number of bytes of a body copied at once.
 const PIECE: usize = 256 << 10;
 
-/// Makes an entry of segments, with a head that was made for those of `partial`.
+/// Joins segments into an entry with a new head.
 pub(crate) fn complete(
     session: &Arc<Session>,
     partial: &Partial,
     head: Vec<u8>,
-) -> Result<Option<Stored>> {
+) -> Result<Option<StoredEntry>> {
     let (place, whole) = (partial.place(), &partial.whole);
-    // What is there by now: parts of a newer body must neither get this head nor give way to it.
+    // The present segments: those of a newer body must neither get this head nor be replaced by it.
     let Some(partial) = read(session, place)? else { return Ok(None) };
     if !partial.is_complete() || !partial.whole.agrees(whole) {
         return Ok(None);
@@ -251,9 +254,9 @@ pub(crate) fn complete(
     }
 }
 
-/// Hands a range on in pieces.
+/// Copies a range in pieces.
 fn copy(
-    from: &mut Verified,
+    from: &mut VerifiedReader,
     range: Range<u64>,
     mut to: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
@@ -270,7 +273,7 @@ fn copy(
     Ok(())
 }
 
-/// Ranges in order, with those that overlap or touch made one.
+/// Sorts ranges, and merges those that overlap or touch.
 fn merged(spans: impl Iterator<Item = (u64, u64)>) -> Vec<Range<u64>> {
     let mut spans: Vec<_> = spans.filter(|(start, end)| start < end).collect();
     spans.sort_unstable();

@@ -1,23 +1,24 @@
-//! Bodies that are kept once, whatever has the same.
+//! Bodies that several entries share, stored once.
 //!
 //! ```text
 //! bodies/6a/6ae8a755….warc    a holder: the file of the entry that had this body first, with it
 //! ```
 //!
-//! A holder is named by the SHA-256 of the body; of what is kept for one person, by that of this name in hex, a
-//! line feed and the owner: what is kept for one person shares with nothing of others, so that nobody learns from
-//! a file, a size or a time what they have. Each entry and older version that shares the body, the first
-//! one too, has a `revisit` record in place of its response, and is otherwise what it was: its own file
-//! with its own head and times. So whatever is removed or replaced, the others have all they need, and nobody
-//! counts anything: a holder goes when a walk over all files has met none that refers to it ([`sharing`]).
+//! A holder is named by the SHA-256 of its body. For an entry with an owner, the name is the
+//! SHA-256 of that name in hex, a line feed and the owner. So copies of one person share bodies
+//! only with each other, and no file, size or time reveals what others have. Each entry and older
+//! version that shares a body, the first one too, has a `revisit` record in place of its response,
+//! and otherwise its own file with its own head and times. Removing or replacing one leaves the
+//! others complete. There is no reference count: a holder is removed when a walk over all files
+//! finds no reference to it ([`share`]).
 //!
 //! # What keeps a holder from going too early
 //!
-//! References lie under names of entries and older versions alone, never below `tmp/` for later: an update of
-//! what shares a body gets its name at once ([`Store::update`]). A name changes only while `commit` is held,
-//! and what takes one name takes it from another of the same directory of keys. So a directory that stood
-//! still while it was read tells all references in it, then and afterwards; only [`crate::Spool::share`] makes others,
-//! and it is one at a time.
+//! Only entries and older versions hold references, never files that wait below `tmp/`: an update
+//! of an entry that shares its body is renamed at once ([`Tree::update`]). Names change only while
+//! `commit` is held, and a file is only renamed within its directory of keys. So a directory that
+//! was unchanged while it was read shows every reference in it, then and later. Only
+//! [`crate::Spool::share`] adds references, and only one call of it runs at a time.
 
 mod all;
 mod files;
@@ -33,11 +34,11 @@ use crate::entry::read::Content;
 use crate::error::{Error, Result};
 use crate::tree::Tree;
 
-pub use all::Bodies;
-pub use share::{MIN_SHARED, Sharing};
+pub use all::SharedBodies;
+pub use share::{MIN_SHARED, SharingReport};
 
 impl Tree {
-    /// The file that has the body which an entry shares, and what it is.
+    /// Reads the holder that an entry refers to, with its path.
     pub(crate) fn holder_of(&self, entry: &Entry) -> Result<Option<(PathBuf, Entry)>> {
         let path = path_of(name_of(*entry.digest(), entry.place().owner()));
         let held = holder(&*self.root.disk, &self.root.path, *entry.digest(), entry.place())?;
@@ -47,8 +48,8 @@ impl Tree {
         })
     }
 
-    /// The same for the holder of an entry whose body was read to its end and is not what was stored. It is read
-    /// once more: many may share it.
+    /// Sets the holder of an entry aside, if reading it once more shows that its body is damaged.
+    /// Many entries may share it.
     pub(crate) fn set_refuted_holder_aside(&self, entry: &Entry) -> Result<()> {
         if !entry.shares_body() {
             return Ok(());

@@ -1,13 +1,13 @@
-//! The entries under one key: which there are, and where each lies.
+//! The entries of one key, and their paths.
 //!
 //! ```text
 //! 9f/9f86d081….warc               the only one, which varies with nothing
 //! 9f/9f86d081….variants/<…>.warc  all of them, as soon as one varies, by the SHA-256 of their variant
 //! ```
 //!
-//! The first name hides the second: so the one entry that most keys have is found by one open, and a
-//! crash while it moves below the other name leaves it where it is found. While there is a directory
-//! of variants every entry of the key goes there. What waits for its batch goes before both.
+//! The first form hides the second. So the single entry that most keys have takes one open, and a
+//! crash while it moves to the second form leaves it visible. While a key has a directory of
+//! variants, every new entry goes there. Entries in the current batch come before both.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -27,37 +27,37 @@ use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, segments};
 use wwwoffle_url::Key;
 
-/// The most entries kept under one key. When one more comes, the one stored longest ago goes.
+/// The largest number of entries of one key. The oldest is removed for a new one.
 pub const MAX_VARIANTS: usize = 16;
 
-/// The most names looked at in a directory of variants: there are only more if others put them there.
+/// The largest number of names read in a directory of variants. Only other programs leave more.
 const MAX_NAMES: usize = 4 * MAX_VARIANTS;
 
-/// Which entry of a key goes first for another: one of another spelling of the URL, of which anybody can make many,
-/// then the one stored longest ago.
+/// The order in which entries of a key are removed for new ones: first those of other spellings of
+/// the URL, which anybody can make, then the oldest.
 pub(crate) fn eviction_order(place: &Place, stored: Timestamp) -> (bool, Timestamp) {
     (Place::spelling_of(place.variant_text()).is_none(), stored)
 }
 
-/// Which entries of a key are looked for.
+/// Which entries of a key a lookup returns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum VariantChoice {
     All,
-    /// The one of exactly this place.
+    /// The entry of exactly this place.
     Exact,
 }
 
-/// What was found under a key.
+/// What a lookup found.
 #[derive(Debug, Default)]
 pub(crate) struct KeyLookup {
     pub(crate) found: Vec<Entry>,
     pub(crate) bad: Vec<(PathBuf, Reason)>,
-    /// Something was on its way from one name to another, so it may have been missed.
+    /// A file was being renamed, so it may have been missed.
     pub(crate) moved: bool,
 }
 
 impl KeyLookup {
-    /// Reads what there is of a place; `pending` is what waits under its key.
+    /// Reads the entries of a place; `pending` are those of its key in the current batch.
     pub(crate) fn at(
         disk: &dyn Disk,
         root: &Path,
@@ -107,7 +107,7 @@ impl KeyLookup {
         Ok(look)
     }
 
-    /// Notes what a name held. False when it held nothing.
+    /// Records the content of a name. False if there is none.
     fn take(&mut self, path: &Path, content: Content) -> bool {
         match content {
             Content::Whole(entry) => self.found.push(entry),
@@ -118,7 +118,7 @@ impl KeyLookup {
         true
     }
 
-    /// What a reader that changes nothing tells of it.
+    /// The result for a reader, which changes nothing.
     pub(crate) fn told(self) -> Entries {
         let damage = |(path, reason): (PathBuf, Reason)| Damage {
             path,
@@ -129,7 +129,7 @@ impl KeyLookup {
     }
 }
 
-/// The variants that have a file in a directory of them.
+/// The names of variants in a directory.
 pub(crate) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<Key>> {
     let names = match disk.read_dir(directory) {
         Ok(names) => names,
@@ -146,7 +146,7 @@ pub(crate) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
-/// Whether an entry is one that was seen before, and nothing has been learnt of it since.
+/// Whether an entry was neither replaced nor updated since it was read.
 pub(crate) fn is_unchanged(now: &Entry, seen: &Entry) -> bool {
     (now.id(), now.checked()) == (seen.id(), seen.checked())
 }
@@ -156,13 +156,13 @@ fn file_of(directory: &Path, name: Key) -> PathBuf {
 }
 
 impl Tree {
-    /// Gives a finished file its name. `commit` is held, over a sync when the only entry of a key is
-    /// moved for the first that varies, or another has to go.
+    /// Renames a finished file into place. The caller holds `commit`, over a sync if the single
+    /// entry of a key is moved for its first variant, or an entry must be removed for it.
     pub(crate) fn settle(&self, finished: &FinishedFile) -> Result<PathBuf> {
         let path = self.name_for(&finished.place)?;
         self.keep_version(finished, &path)?;
         let renamed = self.root.rename_into_place(&finished.path, &path);
-        // Not before: a sync that came between would know nothing of it.
+        // Not earlier: a sync in between would miss it.
         self.root.leaves_tmp();
         renamed?;
         self.root.note_recent(&path);
@@ -170,7 +170,7 @@ impl Tree {
         Ok(path)
     }
 
-    /// The name that an entry is to get now, with everything else out of its way.
+    /// The path for a new entry of a place, after making room for it.
     pub(crate) fn name_for(&self, place: &Place) -> Result<PathBuf> {
         let directory = self.root.join(place.variants_path());
         if place.variant_text().is_empty() && !self.root.is_directory(&directory)? {
@@ -181,8 +181,9 @@ impl Tree {
         Ok(file_of(&directory, place.variant_name()))
     }
 
-    /// Moves the only entry of a key, if there is one, in among its variants. At each moment it is on
-    /// the medium under one of the names at least, and as its removal is, too, it hides nothing later.
+    /// Moves the single entry of a key, if there is one, into the directory of variants. At each
+    /// moment it has one of the two names on the medium. Its removal is synced too, so it cannot
+    /// hide the variants later.
     pub(crate) fn move_single(&self, place: &Place, directory: &Path) -> Result<()> {
         let (single, name) = (self.root.join(place.single_path()), Place::SINGLE);
         let expected = ExpectedEntry { place, name };
@@ -201,9 +202,10 @@ impl Tree {
             Content::Whole(there) => Some(there.order()),
             _ => None,
         };
-        // Either may be there already, if a crash came between.
+        // After a crash the entry may have both names.
         if there <= Some(here.order()) {
-            // What was learnt of an entry before it, or lies in its own file by now, stays behind and goes.
+            // An update file of an earlier entry, or one whose content is in the entry already, is
+            // not linked, and is removed.
             if here.overlay.is_some() && self.root.is_file(&overlay_path(&single))? {
                 self.root.link_into_place(&overlay_path(&single), &overlay_path(&to))?;
             }
@@ -217,7 +219,7 @@ impl Tree {
         self.root.remove_file(&overlay_path(&single)).map(|_| ())
     }
 
-    /// Removes what was stored longest ago, if `new` would be one too many; other spellings of the URL first.
+    /// Removes the oldest entry if `new` would be one too many; other spellings of the URL first.
     fn make_room(&self, directory: &Path, new: Key) -> Result<()> {
         let mut names = names(&*self.root.disk, directory)?;
         if names.len() < MAX_VARIANTS || names.contains(&new) {
@@ -226,7 +228,7 @@ impl Tree {
         let mut files = Vec::new();
         for name in names.drain(..) {
             let path = file_of(directory, name);
-            // What is no entry goes first.
+            // Files that are not entries are removed first.
             let entry = glance(&*self.root.disk, &path)?;
             files.push((entry.map(|entry| eviction_order(&entry.place, entry.stored)), path));
         }
@@ -242,9 +244,9 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes what was learnt of an entry whose file was removed from `path`, but not before that is
-    /// on the medium: an entry that comes back must not come without it. `commit` is held, and held
-    /// over a sync if there is anything to remove.
+    /// Removes the update file of an entry that was removed from `path`, but only when that removal
+    /// is on the medium: an entry must not come back without its updates. The caller holds
+    /// `commit`, over a sync if there is an update file.
     pub(crate) fn drop_overlay(&self, path: &Path) -> Result<()> {
         let overlay = overlay_path(path);
         if !self.root.is_file(&overlay)? {
@@ -256,7 +258,7 @@ impl Tree {
         self.root.remove_file(&overlay).map(|_| ())
     }
 
-    /// The names an entry may have besides the one it waits under, the first before the second.
+    /// The paths an entry may have in the tree, the hiding one first.
     pub(crate) fn names_of(&self, place: &Place) -> Vec<PathBuf> {
         let among = self.root.join(place.variant_path());
         if place.variant_text().is_empty() {
@@ -266,13 +268,14 @@ impl Tree {
         }
     }
 
-    /// What of this place there is, all names standing still: `commit` is held, or nobody else is there.
+    /// Reads the entries of a place while names cannot change: the caller holds `commit`, or is
+    /// alone.
     pub(crate) fn look(&self, place: &Place, which: VariantChoice) -> Result<KeyLookup> {
         let pending = self.pending.variants(place.key());
         KeyLookup::at(&*self.root.disk, &self.root.path, place, which, &pending)
     }
 
-    /// The newest entry that has one of the names of a place.
+    /// The newest entry in the tree for a place, with its path.
     pub(crate) fn settled(&self, place: &Place) -> Result<Option<(PathBuf, Entry)>> {
         let mut newest: Option<(PathBuf, Entry)> = None;
         for path in self.names_of(place) {
@@ -287,13 +290,13 @@ impl Tree {
         Ok(newest)
     }
 
-    /// Removes the entry of a place, and leaves others of its key. False when there was none.
+    /// Removes the entry of exactly this place; other variants stay. False if there was none.
     pub(crate) fn remove_variant(&self, place: &Place) -> Result<bool> {
         self.remove_variant_if(place, None, || Ok(true))
     }
 
-    /// The same, if `is_meant` says so while names stand still; its parts go that were finished before a time,
-    /// or all of them.
+    /// Removes an entry if `is_meant` is true while names cannot change. Segments finished before
+    /// `parts_before` are removed too, or all of them.
     pub(crate) fn remove_variant_if(
         &self,
         place: &Place,
@@ -301,12 +304,12 @@ impl Tree {
         is_meant: impl FnOnce() -> Result<bool>,
     ) -> Result<bool> {
         let Some(removed) = self.take_entry(place, is_meant)? else { return Ok(false) };
-        // Who wants a page gone wants its parts gone.
+        // Removing a page removes its segments.
         let removed_parts = segments::files::remove(self, place, parts_before)?;
         self.removed(place, removed || removed_parts)
     }
 
-    /// The same while it is still this entry, and nothing has been learnt of it since.
+    /// Removes an entry, unless it was replaced or updated since it was read.
     pub(crate) fn remove_seen(&self, entry: &Entry) -> Result<bool> {
         let place = entry.place();
         self.remove_variant_if(place, None, || {
@@ -315,7 +318,7 @@ impl Tree {
         })
     }
 
-    /// The same without its parts, while it is still the one with the record `id`.
+    /// Removes an entry without its segments, if it still has the record `id`.
     pub(crate) fn remove_entry(&self, place: &Place, id: &str) -> Result<bool> {
         let is_it = || {
             let found = self.look(place, VariantChoice::Exact)?.found;
@@ -325,7 +328,7 @@ impl Tree {
         self.removed(place, removed)
     }
 
-    /// Takes every name of the entry of a place away; `None` when it is not meant.
+    /// Removes every name of the entry of a place. `None` if `is_meant` is false.
     fn take_entry(
         &self,
         place: &Place,
@@ -346,7 +349,7 @@ impl Tree {
             self.drop_overlay(&path)?;
         }
         removed |= self.remove_versions_of(place)?;
-        // Fails as long as there are others.
+        // Fails while there are other variants.
         let _ = self.root.disk.remove_dir(&self.root.join(place.variants_path()));
         Ok(Some(removed))
     }
@@ -356,7 +359,8 @@ impl Tree {
         self.remove_after(place, || Ok(false))
     }
 
-    /// The same after something was done while names stand still, which tells whether there was any.
+    /// Removes every entry of a key after calling `first` while names cannot change, which returns
+    /// whether there was one.
     pub(crate) fn remove_after(
         &self,
         place: &Place,
@@ -381,7 +385,7 @@ impl Tree {
         self.removed(place, removed)
     }
 
-    /// Empties a directory of variants, and removes it. False when it held no entry.
+    /// Empties and removes a directory of variants. False if it held no entry.
     fn remove_variants(&self, directory: &Path) -> Result<bool> {
         let mut removed = self.remove_all_versions(directory)?;
         loop {
@@ -395,15 +399,15 @@ impl Tree {
                 self.drop_overlay(&path)?;
             }
         }
-        // What is not ours stays, and its directory with it.
+        // Foreign files stay, and with them the directory.
         let _ = self.root.disk.remove_dir(directory);
         Ok(removed)
     }
 
-    /// Sees to it that what was removed stays so, as durably as the setting says.
+    /// Syncs a removal, as durably as the setting says.
     fn removed(&self, place: &Place, removed: bool) -> Result<bool> {
         if removed && self.root.durability == Durability::Each {
-            // Once more: another may have been stored meanwhile, and removed with it.
+            // Once more: another entry may have been stored in the meantime and removed with it.
             self.root.sync_tmp()?;
             let (single, variants) = (place.single_path(), place.variants_path());
             self.root.sync_names(&[parent(&self.root.join(single)), &self.root.join(variants)])?;

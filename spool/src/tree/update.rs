@@ -1,5 +1,5 @@
-//! What becomes of an entry without a new body: the origin confirms it, or something was sent there
-//! that may have changed it.
+//! Updates of an entry without a new body: the origin confirms it, or a request may have changed
+//! it.
 
 use std::path::{Path, PathBuf};
 
@@ -16,30 +16,30 @@ use crate::fs::size::wide;
 use crate::fs::{DiskFile, parent};
 use crate::tree::{FinishedFile, ReplaceCondition, Tree, UPDATES};
 
-/// What is to be written down about an entry, besides its body: see [`crate::Spool::update`].
+/// An update of an entry; see [`crate::Spool::update`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Update {
-    /// The origin has confirmed it, by a 304 (RFC 9111 §4.3.4) or a HEAD (§4.3.5). It is no longer
-    /// invalid, if the origin was asked after what had made it so was answered.
+    /// The origin has confirmed the entry, by a 304 (RFC 9111 §4.3.4) or a HEAD (§4.3.5). It is
+    /// valid again, if the request was sent after the response to the request that made it invalid.
     Confirmed {
-        /// The head of the response as it is now (§3.2), in the form of
-        /// [`NewEntry::head`](crate::NewEntry::head); its status is that of the entry.
+        /// The new head of the response (§3.2), in the form of
+        /// [`NewEntry::head`](crate::NewEntry::head), with the status of the entry.
         head: Vec<u8>,
-        /// When the request was sent that brought this about.
+        /// When the confirming request was sent.
         asked: Timestamp,
-        /// When the head of its answer came.
+        /// When the head of its response came.
         responded: Timestamp,
     },
-    /// Something was sent to the origin that may have changed what it would answer (§4.4). If it was
-    /// invalid before, it stays so since then.
+    /// A request may have changed the resource (§4.4). An entry that is invalid already keeps its
+    /// earlier time.
     Invalid {
-        /// When that was answered.
+        /// When the response to that request came.
         since: Timestamp,
     },
 }
 
 impl Update {
-    /// Refuses what could not be read again.
+    /// Refuses an update that could not be read again.
     pub(crate) fn check(&self, entry: &Entry) -> Result<()> {
         let Update::Confirmed { head, .. } = self else { return Ok(()) };
         check_head(head)?;
@@ -50,7 +50,7 @@ impl Update {
         Ok(())
     }
 
-    /// Head and state of an entry when this has happened to it; `stamp` is later than all before.
+    /// The head and state after the update; `stamp` is later than every earlier stamp.
     pub(crate) fn applied<'a>(
         &'a self,
         entry: &'a Entry,
@@ -72,8 +72,8 @@ impl Update {
 }
 
 impl Tree {
-    /// Writes an update down, and gives back the entry as it is then. `None` when it is no longer the
-    /// one at its place.
+    /// Writes an update, and returns the updated entry. `None` if it is no longer the entry of its
+    /// place.
     pub(crate) fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
         update.check(entry)?;
         let place = entry.place();
@@ -90,7 +90,7 @@ impl Tree {
         let (head, state) = update.applied(&now, self.root.stamp());
         let (path, file) = self.root.create_tmp()?;
         let written = match now.body() {
-            // It is small, and gets its name at once: what waits refers to no holder.
+            // The small file is renamed at once: files that wait must not refer to a holder.
             _ if now.shares_body() => holder::updated(&now, head, &state)
                 .and_then(|bytes| self.write_learnt(&now, (&path, &*file), &bytes, Path::to_owned)),
             Body::Whole(body) => {
@@ -114,8 +114,8 @@ impl Tree {
         if written? { Ok(self.exact(place)?.filter(is_it)) } else { Ok(None) }
     }
 
-    /// Puts what was learnt of an entry where it belongs, by where that lies: beside a large one. False when
-    /// it is no longer there.
+    /// Renames an update into place: over the entry, or beside a large one. False if the entry is
+    /// gone.
     fn write_learnt(
         &self,
         entry: &Entry,
@@ -130,7 +130,7 @@ impl Tree {
             file.sync().map_err(fail)?;
         }
         if self.pending.path(entry.place()).is_some() {
-            // It lies beside a name, so the entry has to have one.
+            // The update file lies beside the entry, so the entry needs its final name.
             self.write_batch();
         }
         let path = {
@@ -154,7 +154,7 @@ impl Tree {
     }
 }
 
-/// The file of an entry with another head and state; everything else is as it was.
+/// The file of an entry with another head and state.
 fn rewritten(entry: &Entry, body: &[u8], head: &[u8], state: &EntryState) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (place, tail) = (entry.place(), entry.tail());

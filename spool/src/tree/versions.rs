@@ -1,13 +1,13 @@
-//! Older versions of entries: what an entry's file is called when another answer has come.
+//! Older versions of entries: the files that a newer response has replaced.
 //!
 //! ```text
 //! 9f/9f86d081….20261120T131326123456Z.warc         of what varies with nothing
 //! 9f/9f86d081….variants/<…>.20261120T….warc        of what varies
 //! ```
 //!
-//! The time is that at which the version was finished, so no two have one name. The older file gets
-//! that name, and has it on the medium, before the newer one takes its place: at each moment it has
-//! one of the two. What was learnt of a large one goes along.
+//! The time in a name is when the version was finished, so no two have the same name. Before the
+//! new entry is renamed into place, the old file gets its version name on the medium. So at each
+//! moment it has one of the two names. The update file of a large entry is kept with it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -29,22 +29,22 @@ use crate::tree::shelf::VariantChoice;
 use crate::tree::{FinishedFile, LOOKUP_TRIES, Tree};
 use wwwoffle_url::Key;
 
-/// As many older versions of an entry are kept, whatever is asked for.
+/// The largest number of older versions of an entry, whatever the rule says.
 pub const MAX_VERSIONS: usize = 100;
 
 /// The characters of a time in a name: `20261120T131326123456Z`.
 const TIME_LEN: usize = 22;
 
-/// How many older versions are kept of what has a URL; none, unless a rule is given.
+/// How many older versions are kept, by URL. None, unless a rule is given.
 #[derive(Clone, Default)]
 pub struct Versions(Option<Arc<Rule>>);
 
-/// It is asked with the canonical URL, without credentials, and must not call the spool.
+/// Receives the canonical URL without credentials, and must not call the spool.
 type Rule = dyn Fn(&str) -> usize + Send + Sync;
 
 impl Versions {
-    /// As many as the rule says of a canonical URL, which it is given without credentials; at most
-    /// [`MAX_VERSIONS`]. It is asked each time a newer answer comes, and must not call the spool.
+    /// A rule that returns the number of versions for a canonical URL without credentials; at most
+    /// [`MAX_VERSIONS`] are kept. It is called for each new response, and must not call the spool.
     #[must_use]
     pub fn by(rule: impl Fn(&str) -> usize + Send + Sync + 'static) -> Versions {
         Versions(Some(Arc::new(rule)))
@@ -59,7 +59,7 @@ impl Versions {
 #[derive(Debug)]
 pub(crate) struct VersionLimits {
     rule: Versions,
-    /// How many are kept of monitored URLs.
+    /// How many versions of monitored URLs are kept.
     monitored: Mutex<HashMap<String, u16>>,
     /// Held while an older version is made the entry again.
     pub(crate) restoring: Mutex<()>,
@@ -97,8 +97,8 @@ impl Tree {
         self.versions.of(place.url())
     }
 
-    /// Gives the entry at `path` its name as an older version, if `new` is to take its place and
-    /// is another answer. It has the other name still. `commit` is held, over a sync.
+    /// Gives the entry at `path` its name as an older version too, if `new` replaces it with
+    /// another body. The caller holds `commit`, over a sync.
     pub(crate) fn keep_version(&self, new: &FinishedFile, path: &Path) -> Result<()> {
         if self.versions_kept(&new.place) == 0 {
             return Ok(());
@@ -108,7 +108,7 @@ impl Tree {
         let Content::Whole(old) =
             read::read_updated(&*self.root.disk, &self.root.path, path, expected)?
         else {
-            // What is no entry is no version.
+            // Only entries become versions.
             return Ok(());
         };
         if *old.digest() == new.digest {
@@ -117,9 +117,9 @@ impl Tree {
         self.link_version(&old, path)
     }
 
-    /// Gives a finished file that was overtaken before it got its name that name all the same, if it is to
-    /// be a version of the entry whose key and variant, and whose newer body, are these; or removes it.
-    /// `commit` is held, over syncs.
+    /// Renames a finished file that was replaced before it got its name, if it is to be a version
+    /// of the entry with this key and variant, whose body is `newer`; otherwise discards it. The
+    /// caller holds `commit`, over syncs.
     pub(crate) fn keep_overtaken(&self, old: &FinishedFile, name: (Key, Key), newer: [u8; 32]) {
         let is_version = (old.place.key(), old.place.variant_name()) == name && old.digest != newer;
         if !is_version || self.versions_kept(&old.place) == 0 {
@@ -142,8 +142,8 @@ impl Tree {
         self.root.sync_names(&[parent(&path)])
     }
 
-    /// The same for what a crash has left in `tmp/`, of which something newer has the name. False when it
-    /// is no version of that.
+    /// Makes a file that a crash left in `tmp/` a version of the newer entry. False if it is not to
+    /// be one.
     pub(crate) fn recover_version(&self, old: &FinishedFile, newer: &Entry) -> Result<bool> {
         let is_older = old.stored < newer.stored() && old.digest != *newer.digest();
         if !is_older || self.versions_kept(&old.place) == 0 {
@@ -154,9 +154,9 @@ impl Tree {
         Ok(true)
     }
 
-    /// When an older version may count as finished that is to be added: at `stored`, or the next moment
-    /// that none has. `None`: it is not to be added, because none are kept, it would be the first to go, or
-    /// the entry is not newer. `commit` is held until it is there, or another could choose the same.
+    /// The time for an added older version: `stored`, or the next time that is free. `None` if
+    /// versions are not kept, it would be removed first, or the entry is not newer. The caller
+    /// holds `commit` until the version is stored, so that no other takes the same time.
     pub(crate) fn time_for_version(
         &self,
         place: &Place,
@@ -177,8 +177,8 @@ impl Tree {
         Ok((newer < kept && is_older).then_some(stored))
     }
 
-    /// The first moment from `stored` on that no version of a place has, for one with this body. `None`: one
-    /// on the way there is it already.
+    /// The first free time from `stored` on for a version with this body. `None` if a version at
+    /// one of the times before has the same body.
     pub(crate) fn free_version(
         &self,
         place: &Place,
@@ -198,7 +198,7 @@ impl Tree {
         Ok(Some(stored))
     }
 
-    /// Gives a finished file its name as a version. `commit` is held, over syncs.
+    /// Renames a finished file to its version name. The caller holds `commit`, over syncs.
     pub(crate) fn make_version(&self, old: &FinishedFile) -> Result<()> {
         let to = self.root.join(version_path(&old.place, old.stored));
         if self.root.durability != Durability::None {
@@ -207,7 +207,7 @@ impl Tree {
         let renamed = self.root.rename_into_place(&old.path, &to);
         self.root.leaves_tmp();
         renamed?;
-        // Still there if it was another name of that version already.
+        // It still exists if both names were of the same file.
         let _ = self.root.disk.remove_file(&old.path);
         if self.root.durability == Durability::None {
             return Ok(());
@@ -215,8 +215,8 @@ impl Tree {
         self.root.sync_names(&[parent(&to)])
     }
 
-    /// Removes the oldest versions of a place that are too many. That they stay harms nobody, so neither
-    /// does failing. `commit` is held.
+    /// Removes the oldest surplus versions of a place. Remaining ones are harmless, so failures are
+    /// ignored. The caller holds `commit`.
     pub(crate) fn drop_surplus(&self, place: &Place) {
         let kept = self.versions_kept(place);
         let is_spared = *lock(&self.versions.spared) == Some((place.key(), place.variant_name()));
@@ -227,7 +227,7 @@ impl Tree {
         if times.len() <= kept {
             return;
         }
-        // A crash may have left the entry the name of a version besides: it is none.
+        // After a crash the entry may have a version name too. It is not a version.
         let present = self.settled(place).ok().flatten().map(|(_, entry)| entry.stored());
         let surplus = times.into_iter().filter(|time| Some(*time) != present).skip(kept);
         for time in surplus {
@@ -238,7 +238,8 @@ impl Tree {
         }
     }
 
-    /// Removes every version of the entry that has the name `stem` in `directory`. `commit` is held.
+    /// Removes every version of the entry with the name `stem` in `directory`. The caller holds
+    /// `commit`.
     pub(crate) fn remove_versions(&self, directory: &Path, stem: &str) -> Result<bool> {
         let mut removed = false;
         for time in times_in(&*self.root.disk, directory, stem)? {
@@ -249,7 +250,7 @@ impl Tree {
         Ok(removed)
     }
 
-    /// Removes the versions of every entry of a directory of variants. `commit` is held.
+    /// Removes the versions of every entry in a directory of variants. The caller holds `commit`.
     pub(crate) fn remove_all_versions(&self, directory: &Path) -> Result<bool> {
         let mut removed = false;
         for stem in stems(&*self.root.disk, directory)? {
@@ -258,20 +259,20 @@ impl Tree {
         Ok(removed)
     }
 
-    /// Removes every version of a place. `commit` is held.
+    /// Removes every version of a place. The caller holds `commit`.
     pub(crate) fn remove_versions_of(&self, place: &Place) -> Result<bool> {
         let (directory, stem) = versions_at(place);
         self.remove_versions(&self.root.join(directory), &stem)
     }
 
-    /// Reads a version. One that is damaged is set aside.
+    /// Reads a version. A damaged one is set aside.
     pub(crate) fn version(&self, place: &Place, stored: Timestamp) -> Result<Lookup> {
         let path = self.root.join(version_path(place, stored));
         match read_version(&*self.root.disk, &self.root.path, &path, place)? {
             Content::Bad(_) | Content::Moved => {}
             other => return Ok(told(other, &path)),
         }
-        // Names stand still: what was written anew meanwhile is there, and what is damaged is so.
+        // While names cannot change, a missing version is missing, and a damaged one is damaged.
         let _commit = lock(&self.commit);
         Ok(match read_version(&*self.root.disk, &self.root.path, &path, place)? {
             Content::Bad(reason) => Lookup::SetAside(self.root.move_aside(&path, reason)),
@@ -280,7 +281,7 @@ impl Tree {
     }
 }
 
-/// A name holds microseconds, and no time before 1970.
+/// Rounds a time to one that a name can hold: microseconds, from 1970 on.
 fn nameable(stored: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(stored.as_microsecond().max(0)).unwrap_or(Timestamp::UNIX_EPOCH)
 }
@@ -289,16 +290,16 @@ fn after(stored: Timestamp) -> Timestamp {
     stored.saturating_add(SignedDuration::from_micros(1)).unwrap_or(stored)
 }
 
-/// Where the version of a place lies that was finished then.
+/// The path of a version below the root.
 pub(crate) fn version_path(place: &Place, stored: Timestamp) -> PathBuf {
     let (directory, stem) = versions_at(place);
     directory.join(name(&stem, stored))
 }
 
-/// The directory of the versions of a place, and what their names begin with.
+/// The directory of the versions of a place, and the stem of their names.
 fn versions_at(place: &Place) -> (PathBuf, String) {
     if place.variant_text().is_empty() {
-        // There too while the entry itself lies among the variants.
+        // Also while the entry itself lies among its variants.
         (parent(&place.single_path()).to_owned(), place.key().to_string())
     } else {
         (place.variants_path(), place.variant_name().to_string())
@@ -311,7 +312,7 @@ fn name(stem: &str, stored: Timestamp) -> String {
     format!("{stem}.{time}{EXTENSION}")
 }
 
-/// The time in a name of a version of `stem`.
+/// The time in the name of a version of `stem`.
 pub(crate) fn time_of(name: &str, stem: &str) -> Option<Timestamp> {
     let time = name.strip_prefix(stem)?.strip_prefix('.')?.strip_suffix(EXTENSION)?;
     if time.len() != TIME_LEN || !time.is_ascii() {
@@ -325,7 +326,7 @@ pub(crate) fn time_of(name: &str, stem: &str) -> Option<Timestamp> {
     (self::name(stem, stored) == name).then_some(stored)
 }
 
-/// When the versions of a place were finished, the newest first.
+/// The times of the versions of a place, the newest first.
 pub(crate) fn times(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Vec<Timestamp>> {
     let (directory, stem) = versions_at(place);
     times_in(disk, &root.join(directory), &stem)
@@ -347,7 +348,7 @@ fn times_in(disk: &dyn Disk, directory: &Path, stem: &str) -> Result<Vec<Timesta
     Ok(times)
 }
 
-/// What the names of versions in a directory begin with.
+/// The stems of the versions in a directory.
 fn stems(disk: &dyn Disk, directory: &Path) -> Result<BTreeSet<String>> {
     let fail = |error| Error::disk("read", directory, error);
     let names = match disk.read_dir(directory) {
@@ -367,7 +368,7 @@ fn stems(disk: &dyn Disk, directory: &Path) -> Result<BTreeSet<String>> {
     Ok(stems)
 }
 
-/// The older versions of a place, the newest first.
+/// Lists the older versions of a place, the newest first.
 pub(crate) fn list(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Vec<Summary>> {
     let mut list = Vec::new();
     for time in times(disk, root, place)?.into_iter().take(MAX_VERSIONS) {
@@ -377,7 +378,7 @@ pub(crate) fn list(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Vec<Su
     Ok(list)
 }
 
-/// Reads a version, and moves nothing.
+/// Reads a version without moving anything.
 pub(crate) fn look(
     disk: &dyn Disk,
     root: &Path,

@@ -1,8 +1,8 @@
-//! Walking the directories of entries, one at a time: for what is derived from the files.
+//! Walking the directories of entries one at a time, for data derived from the files.
 //!
-//! A list ([`crate::List`]) comes by every entry. Whoever remembers what there was walks by directory
-//! instead: each tells by its times whether a name in it was added, taken away or replaced since, and what
-//! lies in it can be read by several threads, each at another one.
+//! A list ([`crate::List`]) returns every entry. A caller with an index walks by directory instead:
+//! the stamp of a directory shows whether a name in it has changed, and several threads can each
+//! read another directory.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::entry::holder::{BODIES, Held};
+use crate::entry::holder::{BODIES, SharedBody};
 use crate::entry::place::{EXTENSION, Place, VARIANTS};
 use crate::entry::read::{Content, ExpectedEntry};
 use crate::entry::summary::{Summary, beginning, summary_of};
@@ -21,30 +21,29 @@ use crate::tree::list::schemes;
 use crate::tree::{taken, versions};
 use wwwoffle_url::Key;
 
-/// An entry that a walk came by.
+/// An entry found by a walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Walked {
-    /// What it is.
+pub struct WalkedEntry {
+    /// Its summary.
     pub summary: Summary,
-    /// How many older versions of it lie beside it.
+    /// The number of its older versions.
     pub versions: usize,
-    /// How many bytes it takes on the disk, with these and with what was learnt of it; without a body that
-    /// it shares.
+    /// The bytes on the disk of the entry, its versions and update files, without a shared body.
     pub size: u64,
-    /// When its file was written, as far as the file system knows.
+    /// When its file was written, if the file system knows.
     pub(crate) written: Option<Timestamp>,
-    /// The bodies that it or an older version shares with others, if they were asked for.
-    pub(crate) bodies: Vec<Held>,
+    /// The bodies that it or an older version shares, if they were requested.
+    pub(crate) bodies: Vec<SharedBody>,
 }
 
-/// A walk over the directories of entries. What still waits for its batch has no name yet, and is not there.
+/// A walk over the directories of entries. Entries in the current batch are not included.
 #[derive(Debug, Clone)]
 pub struct Walk {
     disk: Arc<dyn Disk>,
     root: PathBuf,
 }
 
-/// The directory of the entries of one scheme and host.
+/// The directory of one scheme and host.
 #[derive(Debug, Clone)]
 pub struct HostDirectory {
     walk: Walk,
@@ -52,7 +51,7 @@ pub struct HostDirectory {
     name: String,
 }
 
-/// The directory of those entries of a host whose keys begin with the same two digits.
+/// The directory of the entries of a host whose keys begin with the same two digits.
 #[derive(Debug, Clone)]
 pub struct KeyDirectory {
     walk: Walk,
@@ -65,18 +64,18 @@ impl Walk {
         Walk { disk, root }
     }
 
-    /// The directories of all hosts, read as the iterator is asked.
+    /// The directories of all hosts, read as the iterator advances.
     ///
     /// # Errors
     ///
-    /// When the disk fails, here or at each step.
+    /// If the disk fails, here or at each step.
     pub fn hosts(&self) -> Result<impl Iterator<Item = Result<HostDirectory>> + Send + use<>> {
         let walk = self.clone();
         let schemes = schemes(&*self.disk, &self.root, None)?;
         Ok(schemes.into_iter().flat_map(move |scheme| walk.hosts_of(&scheme)))
     }
 
-    /// Those of one scheme. An error is what the iterator has then.
+    /// The directories of one scheme. An error is the only item then.
     fn hosts_of(&self, scheme: &str) -> Box<dyn Iterator<Item = Result<HostDirectory>> + Send> {
         let scheme = place::scheme_directory(scheme).into_owned();
         let directory = self.root.join(&scheme);
@@ -99,16 +98,16 @@ impl Walk {
         }))
     }
 
-    /// Whether there are bodies that several entries share.
+    /// Whether any body is shared.
     pub(crate) fn has_bodies(&self) -> Result<bool> {
         Ok(!texts(&*self.disk, &self.root.join(BODIES))?.is_empty())
     }
 
-    /// The directory in which the entry of a place lies, if any does, and that of its variants.
+    /// The stamps of the directory of a place's entry, and of its directory of variants.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn stamps(&self, place: &Place) -> Result<[Option<Stamp>; 2]> {
         let single = self.root.join(place.single_path());
         let directory = crate::fs::parent(&single);
@@ -121,33 +120,33 @@ impl Walk {
 }
 
 impl HostDirectory {
-    /// `http/www.example.org`, as the directories are called.
+    /// The name of the directory, for example `http/www.example.org`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The scheme and the host with its port; `None` where the name does not tell, for it is hashed.
+    /// The scheme, and the host with its port. `None` if the name is hashed.
     #[must_use]
     pub fn host(&self) -> Option<(String, String)> {
         let (scheme, host) = self.name.split_once('/')?;
         Some((place::scheme_of(scheme)?, place::host_of(host)?))
     }
 
-    /// What it is now; `None` when it is gone.
+    /// The present stamp; `None` if the directory is gone.
     ///
     /// # Errors
     ///
-    /// When the disk fails, or cannot tell.
+    /// If the disk fails, or has no stamps.
     pub fn stamp(&self) -> Result<Option<Stamp>> {
         self.walk.stamp(&self.path)
     }
 
-    /// The directories in it, in order; none when it is no directory.
+    /// The directories in it, in order; none if it is not a directory.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn keys(&self) -> Result<Vec<KeyDirectory>> {
         let mut keys = Vec::new();
         for name in texts(&*self.walk.disk, &self.path)? {
@@ -165,32 +164,32 @@ impl HostDirectory {
 }
 
 impl KeyDirectory {
-    /// What the keys in it begin with.
+    /// The first byte of the keys in it.
     #[must_use]
     pub fn first(&self) -> u8 {
         self.first
     }
 
-    /// What it is now; `None` when it is gone.
+    /// The present stamp; `None` if the directory is gone.
     ///
     /// # Errors
     ///
-    /// When the disk fails, or cannot tell.
+    /// If the disk fails, or has no stamps.
     pub fn stamp(&self) -> Result<Option<Stamp>> {
         self.walk.stamp(&self.path)
     }
 
-    /// The entries in it. What is none is passed over.
+    /// The entries in it. Other files are skipped.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
-    pub fn entries(&self) -> Result<Vec<Walked>> {
+    /// If the disk fails.
+    pub fn entries(&self) -> Result<Vec<WalkedEntry>> {
         self.walked(false)
     }
 
-    /// The same, with the bodies that they share if `with_bodies`.
-    pub(crate) fn walked(&self, with_bodies: bool) -> Result<Vec<Walked>> {
+    /// The entries, with the bodies they share if `with_bodies`.
+    pub(crate) fn walked(&self, with_bodies: bool) -> Result<Vec<WalkedEntry>> {
         let disk = &*self.walk.disk;
         let names = NamesByKey::of(&texts(disk, &self.path)?);
         let mut found = Vec::with_capacity(names.singles.len());
@@ -224,7 +223,7 @@ impl KeyDirectory {
                 let mut shared =
                     with_bodies.then(|| held(&directory, &among, &variant)).transpose()?;
                 if *name == Place::SINGLE {
-                    // The versions of what varies with nothing stay where they were.
+                    // Versions of an entry without variant lie in the parent directory.
                     versions = names.versions(&stem);
                     beside = beside.saturating_add(names.beside(disk, &self.path, &stem)?);
                     if let Some(shared) = &mut shared {
@@ -237,8 +236,7 @@ impl KeyDirectory {
         Ok(found)
     }
 
-    /// The entry of this name, with what was learnt of it since; `None` when there is none that
-    /// belongs there.
+    /// Reads the entry of this name, with its update. `None` if the file does not belong there.
     fn look(&self, directory: &Path, stem: &str, names: &NamesByKey) -> Result<Option<WalkedFile>> {
         let path = directory.join(format!("{stem}{EXTENSION}"));
         let disk = &*self.walk.disk;
@@ -255,7 +253,7 @@ impl KeyDirectory {
             let expected = ExpectedEntry { place, name: place.variant_name() };
             match read::read_updated(disk, &self.walk.root, &path, expected)? {
                 Content::Whole(entry) => entry.summary(),
-                // It is judged when somebody asks for it.
+                // A lookup will judge it.
                 _ => summary,
             }
         } else {
@@ -264,8 +262,8 @@ impl KeyDirectory {
         Ok(Some(WalkedFile { summary, file_len, written, held }))
     }
 
-    /// The bodies that the older versions of a stem share with others.
-    fn held(&self, directory: &Path, names: &NamesByKey, stem: &str) -> Result<Vec<Held>> {
+    /// The bodies that the older versions of a stem share.
+    fn held(&self, directory: &Path, names: &NamesByKey, stem: &str) -> Result<Vec<SharedBody>> {
         let versions = names.beside.get(stem).into_iter().flatten();
         let versions = versions.filter(|name| versions::time_of(name, stem).is_some());
         let (disk, root) = (&*self.walk.disk, &self.walk.root);
@@ -274,34 +272,35 @@ impl KeyDirectory {
     }
 }
 
-/// An entry, and what its file tells besides.
+/// An entry, and the facts about its file.
 struct WalkedFile {
     summary: Summary,
     /// The length of the file on the disk.
     file_len: u64,
     written: Option<Timestamp>,
-    held: Option<Held>,
+    held: Option<SharedBody>,
 }
 
 impl WalkedFile {
-    /// It with what lies beside it; `shared` are the bodies of its versions, if all are asked for.
-    fn walked(self, versions: usize, beside: u64, shared: Option<Vec<Held>>) -> Walked {
+    /// The result for an entry and the files beside it; `shared` are the bodies of its versions, if
+    /// requested.
+    fn walked(self, versions: usize, beside: u64, shared: Option<Vec<SharedBody>>) -> WalkedEntry {
         let WalkedFile { summary, file_len, written, held } = self;
         let size = taken::blocks(file_len).saturating_add(beside);
         let bodies = shared.map(|shared| held.into_iter().chain(shared).collect());
-        Walked { summary, versions, size, written, bodies: bodies.unwrap_or_default() }
+        WalkedEntry { summary, versions, size, written, bodies: bodies.unwrap_or_default() }
     }
 }
 
-/// What the names in a directory are of.
+/// The names in a directory, by their meaning.
 #[derive(Debug, Default)]
 struct NamesByKey {
     singles: Vec<Key>,
     shelves: HashSet<Key>,
-    /// The stems of which something was learnt later.
+    /// The stems with an update file.
     updated: HashSet<String>,
     versions: HashMap<String, usize>,
-    /// What lies beside the entry of a stem.
+    /// The files beside the entry of a stem.
     beside: HashMap<String, Vec<String>>,
 }
 
@@ -332,7 +331,7 @@ impl NamesByKey {
         self.versions.get(stem).copied().unwrap_or_default()
     }
 
-    /// How many bytes all takes that lies beside the entry of a stem.
+    /// The bytes of the files beside the entry of a stem.
     fn beside(&self, disk: &dyn Disk, directory: &Path, stem: &str) -> Result<u64> {
         let names = self.beside.get(stem).into_iter().flatten();
         let sizes = names.map(|name| taken::of_file(disk, &directory.join(name)));
@@ -340,7 +339,7 @@ impl NamesByKey {
     }
 }
 
-/// The names in a directory that are text; none when it is no directory.
+/// The names in a directory that are UTF-8; none if it is not a directory.
 pub(crate) fn texts(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
     let fail = |error| Error::disk("read", directory, error);
     let names = match disk.read_dir(directory) {

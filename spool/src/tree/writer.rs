@@ -1,4 +1,4 @@
-//! An entry being written: aside, then finished or discarded.
+//! An entry being written to `tmp/`, then finished or discarded.
 
 mod finish;
 mod tail;
@@ -25,26 +25,26 @@ use crate::tree::salvage::{CheckpointHeader, Checkpoints};
 use crate::tree::session::Session;
 use wwwoffle_url::Key;
 
-pub use self::finish::Over;
+pub use self::finish::ReplaceOutcome;
 pub use self::tail::Tail;
 
-/// What is gathered before it is written, in bytes.
+/// How many bytes are gathered before a write.
 const BUFFER: usize = 64 << 10;
 
-/// What of an entry is known before its body.
+/// What is known of an entry before its body.
 #[derive(Debug, Clone)]
 pub struct NewEntry {
     /// When the request was sent (`request_time` of RFC 9111 §4.2.3).
     pub asked: Timestamp,
     /// When the head of the response came (`response_time`).
     pub when: Timestamp,
-    /// The head of the response as HTTP/1.1, from the status line to the empty line: without
-    /// `Transfer-Encoding`, which the body is stored without.
+    /// The head of the response as HTTP/1.1, from the status line to the empty line, without
+    /// `Transfer-Encoding`: the body is stored without it.
     pub head: Vec<u8>,
     /// The request: its head, without `Authorization`, `Proxy-Authorization` and `Cookie`, and its
     /// body if that is small.
     pub request: Vec<u8>,
-    /// What is known of the connection it came over, as lines `name: value` that each end with CR LF.
+    /// Facts about the connection, as lines `name: value` that each end with CR LF.
     pub connection: Option<Vec<u8>>,
 }
 
@@ -98,23 +98,23 @@ struct BodySums {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteState {
     Writing,
-    /// A write failed, so the file is not what it should be.
+    /// A write failed, so the file is incomplete.
     Broken,
     Finished,
 }
 
-/// How the body of a file came to its end.
+/// How the body of a file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyEnd {
-    /// It is that of an entry.
+    /// It is the body of an entry.
     Whole,
-    /// It is that of a segment; `cut` when the transfer broke off.
+    /// It is a segment; `cut` if the transfer broke off.
     Part { cut: bool },
 }
 
-/// An entry that was finished.
+/// A finished entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredEntry {
     /// Its key.
     pub key: Key,
     /// The length of its body in bytes.
@@ -137,8 +137,8 @@ impl Writer {
         Writer::begin_as(session, place, new, &state, purpose, part)
     }
 
-    /// Begins what is an entry already, at another place: with all that is known of it, and finished when
-    /// that was, or later than all others if `stored` is not given.
+    /// Begins a copy of an entry at another place, with its state and times. It counts as finished
+    /// at `stored`, or later than every other entry if that is `None`.
     pub(crate) fn begin_copy(
         session: Arc<Session>,
         place: &Place,
@@ -213,11 +213,11 @@ impl Writer {
         })
     }
 
-    /// Adds to the body.
+    /// Adds bytes to the body.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full. Then the entry cannot be finished any more.
+    /// If the disk fails or is full. The entry can then not be finished.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.body.hasher.update(bytes);
         self.body.summing.update(bytes);
@@ -240,21 +240,21 @@ impl Writer {
         &self.place
     }
 
-    /// Makes the entry count as stored at `time`, such as the time of its capture; but after `replaced`, so
-    /// that versions stay in order.
+    /// Makes the entry count as stored at `time`, for example the time of its capture, but later
+    /// than `replaced`, so that versions stay in order.
     pub fn set_stored(&mut self, time: Timestamp, replaced: Option<&Entry>) {
         let after = replaced.map(|entry| entry.stored() + SignedDuration::from_micros(1));
         let time = after.map_or(time, |after| time.max(after));
-        // Whole microseconds are what a header holds.
+        // A header holds whole microseconds.
         self.stored = Timestamp::from_microsecond(time.as_microsecond()).ok();
     }
 
-    /// A second hand on the file, which reads the body while it is written. From now on each
-    /// [`Writer::write`] goes to the file at once.
+    /// A reader for the body while it is written. From now on each [`Writer::write`] goes to the
+    /// file at once.
     ///
     /// # Errors
     ///
-    /// As those of [`Writer::write`].
+    /// Those of [`Writer::write`].
     pub fn tail(&mut self) -> Result<Tail> {
         self.output.read_along = true;
         self.flush()?;
@@ -266,13 +266,13 @@ impl Writer {
         })
     }
 
-    /// The SHA-256 of the body as far as it was written.
+    /// The SHA-256 of the body so far.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         self.body.hasher.clone().finalize().into()
     }
 
-    /// The file has its name: dropping this leaves it alone.
+    /// Marks the file as renamed, so that dropping the writer does not remove it.
     pub(crate) fn set_admitted(&mut self) {
         self.state = WriteState::Finished;
     }
@@ -289,14 +289,14 @@ impl Writer {
         &self.session.tree
     }
 
-    /// Gives the entry up. What was there before stays.
+    /// Discards the entry. The present entry of its place stays.
     pub fn discard(self) {}
 
-    /// Notes how far the body is on the disk, for [`crate::salvage`].
+    /// Writes a checkpoint for [`super::salvage`].
     fn checkpoint(&mut self) -> Result<()> {
         self.flush()?;
         if self.tree().root.is_synced() {
-            // After a sync that failed nothing is known of the file.
+            // After a failed sync the state of the file is unknown.
             self.output.file.sync().map_err(|error| {
                 self.state = WriteState::Broken;
                 Error::disk("write", &self.output.path, error)
@@ -308,7 +308,7 @@ impl Writer {
         Ok(())
     }
 
-    /// From now on there are no checkpoints.
+    /// Ends the checkpoints.
     pub(crate) fn stop_checkpoints(&mut self) {
         self.checkpoints = None;
     }
@@ -345,7 +345,8 @@ impl Writer {
         }
         self.write_at(bytes, self.output.flushed)?;
         self.output.flushed += wide(bytes.len());
-        // What follows the body is not for who reads along, who sees the bytes before their number.
+        // A reader of the growing body must not see the tail, and must see the bytes before their
+        // count.
         let body = self.output.flushed.saturating_sub(self.start.body_offset()).min(self.body.len);
         self.output.visible.store(body, Ordering::Release);
         Ok(())
@@ -365,7 +366,7 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if self.state != WriteState::Finished {
-            // What stays behind is removed when the spool is opened.
+            // A remaining file is removed when the spool is opened.
             self.tree().root.discard(&self.output.path);
         }
         if let Some(checkpoints) = &mut self.checkpoints {

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use support::{bytes, place, store, store_at};
 use wwwoffle_spool::{
-    Durability, Entry, Lookup, Options, Place, Reader, Restored, Rewritten, Sharing, Spool,
-    Timestamp, Update, Versions,
+    Durability, Entry, Lookup, Options, Place, Reader, RestoreOutcome, RewriteOutcome,
+    SharingReport, Spool, Timestamp, Update, Versions,
 };
 
 const ONE: &str = "http://a.example/one";
@@ -26,7 +26,7 @@ fn open(root: &Path) -> Spool {
     Spool::open(root, &options).unwrap().0
 }
 
-fn share(spool: &Spool) -> Sharing {
+fn share(spool: &Spool) -> SharingReport {
     spool.flush().unwrap();
     let sharing = spool.share(Some(0), &|| true);
     assert!(sharing.failure.is_none(), "{sharing:?}");
@@ -159,7 +159,7 @@ fn removing_or_replacing_one_leaves_the_others() {
     assert_eq!((versions.len(), versions[0].body_len), (1, 200_000));
     let version = spool.version(&place(TWO), versions[0].stored).unwrap().found().unwrap();
     is(&version, &body);
-    assert_eq!(spool.restore(&place(TWO), versions[0].stored).unwrap(), Restored::Done);
+    assert_eq!(spool.restore(&place(TWO), versions[0].stored).unwrap(), RestoreOutcome::Done);
     spool.flush().unwrap();
     has(&spool, &place(TWO), &body);
     assert!(!read(&spool, &place(TWO)).shares_body());
@@ -274,7 +274,7 @@ fn what_is_compressed_is_shared_and_what_is_shared_compressed() {
         }
         spool.flush().unwrap();
         // One before, of which the holder may be made or not.
-        assert!(matches!(spool.compress(&place(TWO)).unwrap(), Rewritten::Done { .. }));
+        assert!(matches!(spool.compress(&place(TWO)).unwrap(), RewriteOutcome::Done { .. }));
         assert_eq!(share(&spool).made.count, 3);
         let holder = || fs::metadata(holders(root.path()).remove(0)).unwrap().len();
         for url in [ONE, TWO, THREE] {
@@ -282,17 +282,18 @@ fn what_is_compressed_is_shared_and_what_is_shared_compressed() {
             has(&spool, &place(url), &body);
         }
         assert!(holder() < body.len() as u64 / 4);
-        assert_eq!(spool.compress(&place(ONE)).unwrap(), Rewritten::Already);
+        assert_eq!(spool.compress(&place(ONE)).unwrap(), RewriteOutcome::Already);
         spool.remove(&place(ONE)).unwrap();
         store(&spool, ONE, &body).unwrap();
         assert_eq!(share(&spool).made.count, 1);
-        assert!(matches!(spool.expand(&place(THREE)).unwrap(), Rewritten::Done { .. }));
+        assert!(matches!(spool.expand(&place(THREE)).unwrap(), RewriteOutcome::Done { .. }));
         assert!(holder() > body.len() as u64);
         for url in [ONE, TWO, THREE] {
             has(&spool, &place(url), &body);
         }
         let checked = Reader::open(root.path()).unwrap();
-        let sums = checked.check(&wwwoffle_spool::How::new(true), &mut |it| panic!("{it}"));
+        let sums =
+            checked.check(&wwwoffle_spool::CheckOptions::new(true), &mut |it| panic!("{it}"));
         assert!(sums.unwrap().is_sound());
     }
 }
@@ -412,6 +413,7 @@ fn whoever_reads_and_writes_meanwhile_has_every_body() {
     share(&spool);
     assert!(support::files(&root.path().join("damaged")).is_empty());
     let checked = Reader::open(root.path()).unwrap();
-    let sums = checked.check(&wwwoffle_spool::How::new(true), &mut |finding| panic!("{finding}"));
+    let sums =
+        checked.check(&wwwoffle_spool::CheckOptions::new(true), &mut |finding| panic!("{finding}"));
     assert!(sums.unwrap().is_sound());
 }

@@ -18,18 +18,19 @@ use proptest::prelude::*;
 use support::full::{self, LARGE, PART, SMALL, copy_of, seen};
 use support::place;
 use wwwoffle_spool::Verdict::{BeyondRepair, Foreign, Leftover, Removed};
-use wwwoffle_spool::{Finding, How, Reader, Spool, Sums};
+use wwwoffle_spool::{CheckOptions, CheckTotals, Finding, Reader, Spool};
 
-fn check(root: &Path, is_deep: bool) -> (Vec<Finding>, Sums) {
+fn check(root: &Path, is_deep: bool) -> (Vec<Finding>, CheckTotals) {
     let mut found = Vec::new();
     let reader = Reader::open(root).unwrap();
-    let sums = reader.check(&How::new(is_deep), &mut |finding| found.push(finding.clone()));
+    let sums =
+        reader.check(&CheckOptions::new(is_deep), &mut |finding| found.push(finding.clone()));
     (found, sums.unwrap())
 }
 
-fn repair(root: &Path) -> (Vec<Finding>, Sums) {
+fn repair(root: &Path) -> (Vec<Finding>, CheckTotals) {
     let mut found = Vec::new();
-    let how = How::new(true);
+    let how = CheckOptions::new(true);
     let sums =
         Spool::repair(root, &full::options(), &how, &mut |finding| found.push(finding.clone()));
     (found, sums.unwrap())
@@ -175,11 +176,11 @@ fn what_a_repair_finds_in_tmp_gets_its_name() {
 fn only_one_at_a_time_mends() {
     let root = full::spool();
     let (_open, _) = Spool::open(root.path(), &full::options()).unwrap();
-    let error = Spool::repair(root.path(), &full::options(), &How::new(true), &mut |_| {});
+    let error = Spool::repair(root.path(), &full::options(), &CheckOptions::new(true), &mut |_| {});
     assert!(error.unwrap_err().is_locked());
     assert!(check(root.path(), true).1.is_sound(), "looking is always allowed");
     let none = root.path().join("none");
-    let error = Spool::repair(&none, &full::options(), &How::new(true), &mut |_| {});
+    let error = Spool::repair(&none, &full::options(), &CheckOptions::new(true), &mut |_| {});
     assert!(error.unwrap_err().is_absent());
     assert!(!none.exists(), "it is not made");
 }
@@ -189,7 +190,7 @@ fn what_another_part_of_the_program_keeps_is_not_foreign() {
     let root = full::spool();
     put(root.path(), "index.sqlite-wal", b"x");
     let reader = Reader::open(root.path()).unwrap();
-    let how = How::new(false).with_known("index.sqlite");
+    let how = CheckOptions::new(false).with_known("index.sqlite");
     let sums = reader.check(&how, &mut |finding| panic!("{finding}")).unwrap();
     assert_eq!(sums.foreign, 0);
 }

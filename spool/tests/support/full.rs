@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::{entry, head, outgoing, place, store, store_at};
 use wwwoffle_spool::{
-    Durability, Monitor, MonitorSummary, NewSegment, Options, OutgoingSummary, Place, Reader,
-    RequestKind, RunId, Secrets, Spool, State, Timestamp, Update, Versions,
+    Durability, Monitor, MonitorSummary, NewSegment, Options, OutgoingSummary, Place, ProgramState,
+    Reader, RequestKind, RunId, Secrets, Spool, Timestamp, Update, Versions,
 };
 
 pub const SMALL: &str = "http://a.example/small";
@@ -73,7 +73,7 @@ pub fn fill(spool: &Spool) {
     let schedule = "0 6 * * 1-5".parse().unwrap();
     spool.monitors().set(&Monitor { request, schedule, last_run: None, versions: 2 }).unwrap();
     spool.set_run(RunId::from_number(7), "a run\n").unwrap();
-    let mut state = State::default();
+    let mut state = ProgramState::default();
     state.set_mode("offline").unwrap();
     spool.set_state(&state).unwrap();
     // One that is not finished goes when it is dropped, so that it is not here.

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use torn::{Chance, torn};
 use wwwoffle_spool::Timestamp;
-use wwwoffle_spool::fs::{Disk, DiskFile, Lock, Names, Opened};
+use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile};
 
 /// What happens at the chosen call. Calls are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,7 +281,7 @@ impl Disk for SimDisk {
         self.call()?.make(path, empty).map(|_| ())
     }
 
-    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+    fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
         let machine = self.call()?;
         let names: Vec<_> = machine.directory(machine.find(path)?)?.keys().cloned().collect();
         Ok(Box::new(names.into_iter().map(Ok)))
@@ -297,7 +297,7 @@ impl Disk for SimDisk {
         Ok(Arc::new(SimFile { disk: self.clone(), node }))
     }
 
-    fn open(&self, path: &Path) -> io::Result<Opened> {
+    fn open(&self, path: &Path) -> io::Result<OpenedFile> {
         let between = self.machine().meanwhile.before_open(path);
         if let Some(done) = between {
             done();
@@ -307,16 +307,16 @@ impl Disk for SimDisk {
         match &machine.nodes[node] {
             Node::File { now, .. } => {
                 let file = SimFile { disk: self.clone(), node };
-                Ok(Opened::File(Arc::new(file), now.len() as u64))
+                Ok(OpenedFile::File(Arc::new(file), now.len() as u64))
             }
-            Node::Directory { .. } => Ok(Opened::NotAFile),
+            Node::Directory { .. } => Ok(OpenedFile::NotAFile),
         }
     }
 
     fn open_to_change(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         match self.open(path)? {
-            Opened::File(file, _) => Ok(file),
-            Opened::NotAFile => Err(ErrorKind::Unsupported.into()),
+            OpenedFile::File(file, _) => Ok(file),
+            OpenedFile::NotAFile => Err(ErrorKind::Unsupported.into()),
         }
     }
 

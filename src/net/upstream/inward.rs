@@ -11,7 +11,7 @@ use arc_swap::ArcSwap;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
 use wwwoffle_config::Config;
-use wwwoffle_spool::AskedFrom;
+use wwwoffle_spool::RequesterLocation;
 use wwwoffle_url::canonicalise_host;
 
 use super::{Failure, Origin};
@@ -34,17 +34,17 @@ impl Reach {
     }
 }
 
-impl From<AskedFrom> for Reach {
+impl From<RequesterLocation> for Reach {
     /// The reach of a queued request.
-    fn from(asked_from: AskedFrom) -> Self {
+    fn from(asked_from: RequesterLocation) -> Self {
         match asked_from {
-            AskedFrom::Here => Self::All,
-            AskedFrom::Elsewhere => Self::Outward,
+            RequesterLocation::Here => Self::All,
+            RequesterLocation::Elsewhere => Self::Outward,
         }
     }
 }
 
-impl From<Reach> for AskedFrom {
+impl From<Reach> for RequesterLocation {
     /// The reach as recorded with a queued request.
     fn from(reach: Reach) -> Self {
         match reach {

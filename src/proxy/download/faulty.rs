@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 use wwwoffle_spool::Timestamp;
-use wwwoffle_spool::fs::{Disk, DiskFile, Lock, Names, Opened, SystemDisk};
+use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, SystemDisk};
 
 /// The real disk, which a test can declare full: then nothing is created or written.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ impl Disk for Faulty {
         SystemDisk.create_dir(path)
     }
 
-    fn read_dir(&self, path: &Path) -> io::Result<Names> {
+    fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
         SystemDisk.read_dir(path)
     }
 
@@ -78,7 +78,7 @@ impl Disk for Faulty {
         Ok(Arc::new(FaultyFile { file, is_full: Arc::clone(&self.is_full) }))
     }
 
-    fn open(&self, path: &Path) -> io::Result<Opened> {
+    fn open(&self, path: &Path) -> io::Result<OpenedFile> {
         SystemDisk.open(path)
     }
 

@@ -10,7 +10,7 @@ use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use tokio::task::spawn_blocking;
-use wwwoffle_spool::{Error, Verified};
+use wwwoffle_spool::{Error, VerifiedReader};
 
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
@@ -42,7 +42,7 @@ pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<BodyPiece>) -
 struct RangeReader {
     store: Store,
     kept: Arc<Kept>,
-    verified: Verified,
+    verified: VerifiedReader,
     /// The pieces that have not been sent.
     left: VecDeque<BodyPiece>,
 }
@@ -86,7 +86,7 @@ impl RangeReader {
     }
 }
 
-fn read_from(verified: &mut Verified, span: Span) -> Result<Option<Bytes>, Error> {
+fn read_from(verified: &mut VerifiedReader, span: Span) -> Result<Option<Bytes>, Error> {
     let size = usize::try_from(span.len().min(READ_SIZE)).unwrap_or(usize::MAX);
     let mut buffer = vec![0; size];
     let read = verified.read_at(span.start(), &mut buffer)?;

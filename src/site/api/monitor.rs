@@ -48,7 +48,7 @@ pub(super) async fn set(caller: &Caller, wanted: MonitorRequest) -> Result<Monit
     Ok(MonitorList { monitor: set })
 }
 
-fn bad_schedule(error: &wwwoffle_spool::BadSchedule) -> Fault {
+fn bad_schedule(error: &wwwoffle_spool::ParseScheduleError) -> Fault {
     Fault::bad(format!("the schedule cannot be used: {error}"))
 }
 

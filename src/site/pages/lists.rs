@@ -4,7 +4,7 @@ use crate::page::links;
 use jiff::Timestamp;
 use serde::Serialize;
 use wwwoffle_index::Sort;
-use wwwoffle_spool::{Place, Resting};
+use wwwoffle_spool::{Place, RemovalSummary};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 mod address;
@@ -40,7 +40,7 @@ const SHOWN_REMOVALS: usize = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
     /// Entries were deleted, and can be had back.
-    Removed(Resting),
+    Removed(RemovalSummary),
     /// They came back.
     Back(Back),
     /// That was done with so many.
@@ -168,7 +168,7 @@ pub(super) struct UndoView {
 }
 
 impl UndoView {
-    fn new(resting: &Resting, shell: &Shell) -> UndoView {
+    fn new(resting: &RemovalSummary, shell: &Shell) -> UndoView {
         UndoView {
             entries: resting.entries,
             removal: resting.removal.to_string(),
@@ -478,7 +478,7 @@ struct Session {
 pub fn root(
     templates: &Templates,
     shell: &Shell,
-    (sessions, resting): (&[Timestamp], &[Resting]),
+    (sessions, resting): (&[Timestamp], &[RemovalSummary]),
     token: &str,
 ) -> Page {
     let session = |(back, began): (usize, &Timestamp)| Session {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use wwwoffle_spool::purge::space;
-use wwwoffle_spool::{Bounds, Error, Place, Rewritten, Spool};
+use wwwoffle_spool::{Error, Place, RewriteBounds, RewriteOutcome, Spool};
 
 use crate::api::CompressedUrls;
 use crate::base::error_chain::error_chain;
@@ -44,7 +44,7 @@ pub fn carry_out(
     (spare, go_on): (u64, &dyn Fn() -> bool),
 ) -> Result<Option<CompressedUrls>, Error> {
     let free = || space(spool.root()).ok().map(|space| space.free);
-    let bounds = Bounds::new(spare, &free, go_on);
+    let bounds = RewriteBounds::new(spare, &free, go_on);
     let mut work = Work { spool, form, bounds, done: CompressedUrls::default() };
     let is_all = match which {
         Which::Urls(all) => work.urls(all)?,
@@ -65,7 +65,7 @@ pub fn carry_out(
 struct Work<'a> {
     spool: &'a Spool,
     form: Form,
-    bounds: Bounds<'a>,
+    bounds: RewriteBounds<'a>,
     done: CompressedUrls,
 }
 
@@ -104,8 +104,8 @@ impl Work<'_> {
                 Form::Plain => self.spool.expand_within(place, version, &self.bounds),
             };
             match rewritten {
-                Ok(Rewritten::Stopped) => return Ok(false),
-                Ok(Rewritten::NoRoom) => self.tell("too little is free on the disk for it"),
+                Ok(RewriteOutcome::Stopped) => return Ok(false),
+                Ok(RewriteOutcome::NoRoom) => self.tell("too little is free on the disk for it"),
                 Ok(rewritten) => note(rewritten, &mut self.done),
                 Err(error) => self.failed(error)?,
             }
@@ -128,17 +128,20 @@ impl Work<'_> {
     }
 }
 
-fn note(rewritten: Rewritten, done: &mut CompressedUrls) {
+fn note(rewritten: RewriteOutcome, done: &mut CompressedUrls) {
     let blocks = |len: u64| len.div_ceil(BLOCK).saturating_mul(BLOCK);
     match rewritten {
-        Rewritten::Done { before, after } => {
+        RewriteOutcome::Done { before, after } => {
             done.rewritten += 1;
             done.before = done.before.saturating_add(blocks(before));
             done.after = done.after.saturating_add(blocks(after));
         }
-        Rewritten::Already => done.already += 1,
-        Rewritten::NotWorth => done.not_worth += 1,
+        RewriteOutcome::Already => done.already += 1,
+        RewriteOutcome::NotWorth => done.not_worth += 1,
         // What has come instead is new, or nothing.
-        Rewritten::Overtaken | Rewritten::Missing | Rewritten::NoRoom | Rewritten::Stopped => {}
+        RewriteOutcome::Overtaken
+        | RewriteOutcome::Missing
+        | RewriteOutcome::NoRoom
+        | RewriteOutcome::Stopped => {}
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use hyper::HeaderMap;
-use wwwoffle_spool::{Error, Moved, Place, Spool};
+use wwwoffle_spool::{Error, MoveOutcome, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
 use crate::api::{EntriesToMove, MovedUrl, MovedUrls, NotMoved};
@@ -112,9 +112,9 @@ impl Rename {
     ) -> Result<(), Error> {
         let (old, new) = (from.url().to_owned(), to.url().to_owned());
         match spool.move_to(from, to, self.is_forced) {
-            Ok(Moved::Yes) => done.moved.push(MovedUrl { from: old, to: new }),
-            Ok(Moved::Nothing) => {}
-            Ok(Moved::Taken) => done.taken.push(new),
+            Ok(MoveOutcome::Yes) => done.moved.push(MovedUrl { from: old, to: new }),
+            Ok(MoveOutcome::Nothing) => {}
+            Ok(MoveOutcome::Taken) => done.taken.push(new),
             Err(error) if error.is_too_large() || error.is_invalid() || error.is_damaged() => {
                 done.failed.push(NotMoved { url: old, error: error_chain(&error) });
             }

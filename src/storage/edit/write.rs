@@ -1,6 +1,6 @@
 //! An answer that comes from no origin: a head and a body, as a person gives them.
 
-use wwwoffle_spool::{Error, MAX_HEAD, NewEntry, Place, Spool, Stored, Timestamp, Writer};
+use wwwoffle_spool::{Error, MAX_HEAD, NewEntry, Place, Spool, StoredEntry, Timestamp, Writer};
 
 use wwwoffle_http::head::read_response;
 
@@ -80,7 +80,7 @@ impl Intake {
     /// # Errors
     ///
     /// [`Refused`] when it is not whole, or the disk fails or is full. Then nothing is kept.
-    pub fn finish(self) -> Result<Stored, Refused> {
+    pub fn finish(self) -> Result<StoredEntry, Refused> {
         let writer = self.writer.ok_or(Refused::NoHead)?;
         let found = writer.written();
         if let Some(told) = self.told.filter(|told| *told != found) {

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tracing::{debug, warn};
 use wwwoffle_spool::purge::plan::{self, Candidate, GRACE, Sum};
-use wwwoffle_spool::purge::{Found, NotPacked, Packed, space};
-use wwwoffle_spool::{Bounds, Error, Spool};
+use wwwoffle_spool::purge::{CompressFailure, CompressStep, SizedEntry, space};
+use wwwoffle_spool::{Error, RewriteBounds, Spool};
 
 use super::policy::Policy;
 use super::{NotPurged, What};
@@ -69,7 +69,7 @@ impl Wanted {
     }
 
     /// Whether an entry is to be compressed.
-    fn is_meant(&self, policy: &Policy, found: &Found, candidate: &Candidate) -> bool {
+    fn is_meant(&self, policy: &Policy, found: &SizedEntry, candidate: &Candidate) -> bool {
         if found.summary.plain_len.is_some() || found.summary.file_len <= LEAST {
             return false;
         }
@@ -81,7 +81,7 @@ impl Wanted {
     }
 
     /// Counts an entry, if it is meant.
-    pub(super) fn count(&mut self, policy: &Policy, found: &Found, candidate: &Candidate) {
+    pub(super) fn count(&mut self, policy: &Policy, found: &SizedEntry, candidate: &Candidate) {
         if self.is_meant(policy, found, candidate) {
             self.sum.count += 1;
             self.sum.bytes = self.sum.bytes.saturating_add(found.size);
@@ -101,7 +101,7 @@ impl Wanted {
         policy: &Policy,
         go_on: &dyn Fn(u64) -> bool,
     ) -> Result<PurgeCompressed, NotPurged> {
-        let (mut all, mut first) = (Packed::default(), None);
+        let (mut all, mut first) = (CompressStep::default(), None);
         let is_any = self.sum.count > 0;
         let done = if is_any {
             self.walk(spool, policy, (&mut all, &mut first), go_on)
@@ -115,13 +115,13 @@ impl Wanted {
             Ok(Walked::NoRoom) => Some("too little is free on the disk".to_owned()),
             Err(error) => Some(error_chain(&error)),
         };
-        let Packed { entries, before, after, failed, .. } = all;
+        let CompressStep { entries, before, after, failed, .. } = all;
         if let Some(failure) = &failure {
             warn!(failure, "compressing ended before its end");
         }
         let first_failure = first.map(|failure| match failure {
-            NotPacked::NoRoom => "there is too little room for it on the disk".to_owned(),
-            NotPacked::Failed(error) => error_chain(&error),
+            CompressFailure::NoRoom => "there is too little room for it on the disk".to_owned(),
+            CompressFailure::Failed(error) => error_chain(&error),
         });
         if let Some(failure) = &first_failure {
             warn!(failed, failure, "not all that has reached its age could be compressed");
@@ -135,13 +135,13 @@ impl Wanted {
         &self,
         spool: &Spool,
         policy: &Policy,
-        (all, first): (&mut Packed, &mut Option<NotPacked>),
+        (all, first): (&mut CompressStep, &mut Option<CompressFailure>),
         go_on: &dyn Fn(u64) -> bool,
     ) -> Result<Walked, Error> {
         let (began, looked) = (Instant::now(), Cell::new(0));
         let free = || space(spool.root()).ok().map(|space| space.free);
         let within = || began.elapsed() < LONGEST && go_on(looked.get());
-        let bounds = Bounds::new(min_free_at(policy.config(), spool.root()), &free, &within);
+        let bounds = RewriteBounds::new(min_free_at(policy.config(), spool.root()), &free, &within);
         let mut packing = spool.packing()?;
         let is_meant = |found: &_| self.is_meant(policy, found, &policy.candidate(found));
         loop {

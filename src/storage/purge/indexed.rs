@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tracing::debug;
 use wwwoffle_index::{Error, Index, Snapshot};
-use wwwoffle_spool::purge::Found;
-use wwwoffle_spool::purge::plan::{Candidate, Fate, Limits, Plan, Planner, Role};
-use wwwoffle_spool::{Bodies, Spool};
+use wwwoffle_spool::purge::SizedEntry;
+use wwwoffle_spool::purge::plan::{Candidate, EntryRole, Fate, Limits, Plan, Planner};
+use wwwoffle_spool::{SharedBodies, Spool};
 
 use super::policy::Policy;
 use super::{AT_ONCE, NotPurged};
@@ -70,7 +70,7 @@ pub(super) fn plan(
 /// The entries that were weighed.
 struct Gathered<'a> {
     /// The bodies that several of them share.
-    bodies: Bodies,
+    bodies: SharedBodies,
     /// Which of them some entry was found to have.
     had: HashSet<[u8; 32]>,
     /// Their numbers in the index, which ascend.
@@ -180,7 +180,7 @@ impl<'a> News<'a> {
             let last = last.stored;
             for (one, parts) in came {
                 let one = policy.indexed(&one);
-                if one.role == Role::Page {
+                if one.role == EntryRole::Page {
                     // What its parts need is not followed here: of its site it may be anything.
                     plan.keep_site(&one.site, true);
                 }
@@ -202,9 +202,9 @@ impl<'a> News<'a> {
     }
 
     /// Whether an entry goes, as it is now, and as far as it has not been used meanwhile.
-    pub(super) fn goes(&self, plan: &Plan, found: &Found, mut one: Candidate) -> bool {
+    pub(super) fn goes(&self, plan: &Plan, found: &SizedEntry, mut one: Candidate) -> bool {
         let goes = |one: &Candidate| matches!(plan.fate(one), Fate::Goes(_));
-        if !goes(&one) || (self.is_blind && one.role == Role::Part) {
+        if !goes(&one) || (self.is_blind && one.role == EntryRole::Part) {
             return false;
         }
         let used = self.index.and_then(|index| index.last_use(&found.summary.place.key()));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wwwoffle_config::{AgeLimit, Config, SizeLimit, UrlParts};
-use wwwoffle_spool::purge::plan::{Candidate, Excluded, Limit, Limits, Role, name};
-use wwwoffle_spool::purge::{Found, Space};
+use wwwoffle_spool::purge::plan::{Candidate, EntryRole, Exclusion, Limit, Limits, name};
+use wwwoffle_spool::purge::{SizedEntry, Space};
 use wwwoffle_spool::{Timestamp, Uses};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -78,7 +78,7 @@ impl Policy {
 
     /// An entry as it is weighed.
     #[must_use]
-    pub fn candidate(&self, found: &Found) -> Candidate {
+    pub fn candidate(&self, found: &SizedEntry) -> Candidate {
         let summary = &found.summary;
         let content_type = summary.content_type.as_deref().unwrap_or_default();
         let times = (summary.stored, summary.checked, self.uses.of(&summary.place.key()));
@@ -99,7 +99,7 @@ impl Policy {
     fn weighed(
         &self,
         url: &str,
-        (role, is_open): (Role, bool),
+        (role, is_open): (EntryRole, bool),
         size: u64,
         (stored, checked, used): (Timestamp, Timestamp, Option<Timestamp>),
     ) -> Candidate {
@@ -136,7 +136,7 @@ impl Policy {
 
     /// The age at which the body of an entry is compressed; `None` if it never is.
     #[must_use]
-    pub fn compress_age(&self, found: &Found) -> Option<Duration> {
+    pub fn compress_age(&self, found: &SizedEntry) -> Option<Duration> {
         let content_type = found.summary.content_type.as_deref().unwrap_or_default();
         let content_type = String::from_utf8_lossy(content_type);
         if self.config.dont_compress.mime_type.contains(&content_type) {
@@ -152,14 +152,14 @@ impl Policy {
     fn limit(&self, url: &CanonicalUrl) -> Limit {
         let (config, parts) = (&self.config, UrlParts::of(url));
         if config.purge.del_dontget && config.dont_get.urls.matches(url).is_some() {
-            return Limit::Excluded(Excluded::NeverGot);
+            return Limit::Excluded(Exclusion::NeverGot);
         }
         let is_never_kept = || {
             config.local_net.hosts.contains(url.host())
                 || config.dont_cache.urls.matches_parts(&parts).is_some()
         };
         if config.purge.del_dontcache && is_never_kept() {
-            return Limit::Excluded(Excluded::NeverKept);
+            return Limit::Excluded(Exclusion::NeverKept);
         }
         match config.purge.age.of(&parts) {
             AgeLimit::At(age) => Limit::At(age.as_duration()),
@@ -169,13 +169,13 @@ impl Policy {
 }
 
 /// Whether an entry may be a part of a page, as far as its type tells.
-fn role(status: u16, content_type: &[u8]) -> Role {
+fn role(status: u16, content_type: &[u8]) -> EntryRole {
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii().to_ascii_lowercase();
     let is_success = (200..300).contains(&status);
     let is_part =
         essence.is_empty() || PARTS.iter().any(|part| essence.starts_with(part.as_bytes()));
-    if is_success && is_part { Role::Part } else { Role::Page }
+    if is_success && is_part { EntryRole::Part } else { EntryRole::Page }
 }
 
 #[cfg(test)]
@@ -201,9 +201,9 @@ mod tests {
         }
     }
 
-    fn found(url: &str, content_type: &str) -> Found {
+    fn found(url: &str, content_type: &str) -> SizedEntry {
         let summary = summary(url, 200, content_type);
-        Found { summary, size: 4_096, written: None, bodies: Vec::new() }
+        SizedEntry { summary, size: 4_096, written: None, bodies: Vec::new() }
     }
 
     #[test]
@@ -258,9 +258,9 @@ mod tests {
         for (url, want, otherwise) in [
             ("http://a.test/", two_days, two_days),
             ("http://keep.test/x", Limit::Never, Limit::Never),
-            ("http://ads.test/", Limit::Excluded(Excluded::NeverGot), two_days),
-            ("http://live.test/", Limit::Excluded(Excluded::NeverKept), two_days),
-            ("http://near.test/", Limit::Excluded(Excluded::NeverKept), two_days),
+            ("http://ads.test/", Limit::Excluded(Exclusion::NeverGot), two_days),
+            ("http://live.test/", Limit::Excluded(Exclusion::NeverKept), two_days),
+            ("http://near.test/", Limit::Excluded(Exclusion::NeverKept), two_days),
         ] {
             let found = found(url, "text/html");
             assert_eq!(plain.candidate(&found).limit, want, "{url}");
@@ -300,7 +300,7 @@ mod tests {
             (404, "image/png", false),
             (301, "", false),
         ] {
-            let is_part = role(status, content_type.as_bytes()) == Role::Part;
+            let is_part = role(status, content_type.as_bytes()) == EntryRole::Part;
             assert_eq!(is_part, want, "{status} {content_type}");
         }
     }

@@ -1,7 +1,7 @@
 //! The hot set: what lies under the keys that were asked for lately, in memory.
 //!
 //! It is never the truth, which is on the disk. A [`Shelf`] is what one lookup found, with all that it
-//! looked at ([`Seen`]). It counts for [`LOOK_AGAIN`]; then its names are looked at again, and it counts on
+//! looked at ([`LookupTrace`]). It counts for [`LOOK_AGAIN`]; then its names are looked at again, and it counts on
 //! if they are what they were. What this daemon changes itself makes it gone at once: the spool says so
 //! ([`Watcher`]) before the call returns that changed it. That nothing lies under a key is
 //! remembered like anything else.
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use wwwoffle_spool::{Body, Place, Seen, Watcher};
+use wwwoffle_spool::{Body, LookupTrace, Place, Watcher};
 use wwwoffle_url::Key;
 
 use super::Kept;
@@ -40,7 +40,7 @@ const FIELD: usize = 128;
 pub struct Shelf {
     all: Vec<Arc<Kept>>,
     /// What the lookup looked at, if another one can be spared by looking at it again.
-    seen: Option<Seen>,
+    seen: Option<LookupTrace>,
     /// When it was looked at last, in milliseconds of the set's time.
     looked: AtomicU64,
     gone: AtomicBool,
@@ -48,7 +48,7 @@ pub struct Shelf {
 
 impl Shelf {
     /// What a lookup at `looked` found.
-    fn new(all: Vec<Arc<Kept>>, seen: Option<Seen>, looked: Duration) -> Arc<Self> {
+    fn new(all: Vec<Arc<Kept>>, seen: Option<LookupTrace>, looked: Duration) -> Arc<Self> {
         let gone = AtomicBool::new(seen.is_none());
         Arc::new(Self { all, seen, looked: AtomicU64::new(millis(looked)), gone })
     }
@@ -60,7 +60,7 @@ impl Shelf {
     }
 
     /// What was looked at, as long as nothing has changed that we know of.
-    pub(super) fn seen(&self) -> Option<&Seen> {
+    pub(super) fn seen(&self) -> Option<&LookupTrace> {
         self.seen.as_ref().filter(|_| !self.gone.load(Ordering::Acquire))
     }
 
@@ -71,7 +71,7 @@ impl Shelf {
     }
 
     fn held(&self) -> usize {
-        let seen = self.seen.as_ref().map_or(0, Seen::held);
+        let seen = self.seen.as_ref().map_or(0, LookupTrace::held);
         let all: usize = self.all.iter().map(|kept| held(kept)).sum();
         2 * size_of::<Self>() + seen + all
     }
@@ -213,7 +213,7 @@ impl HotSet {
         &self,
         key: Key,
         all: Vec<Arc<Kept>>,
-        seen: Option<Seen>,
+        seen: Option<LookupTrace>,
         before: Before,
     ) -> Arc<Shelf> {
         let found = Shelf::new(all, seen, before.time);
@@ -287,7 +287,7 @@ mod tests {
     const ROOM: usize = 4;
 
     fn set() -> HotSet {
-        let found = Shelf::new(Vec::new(), Some(Seen::default()), Duration::ZERO);
+        let found = Shelf::new(Vec::new(), Some(LookupTrace::default()), Duration::ZERO);
         HotSet::new(2 * PARTS * ROOM * found.held())
     }
 
@@ -303,7 +303,7 @@ mod tests {
 
     fn put(set: &HotSet, key: Key, now: Duration) -> Arc<Shelf> {
         let before = set.before(key, now);
-        set.found(key, Vec::new(), Some(Seen::default()), before)
+        set.found(key, Vec::new(), Some(LookupTrace::default()), before)
     }
 
     fn held(set: &HotSet) -> usize {
@@ -337,7 +337,7 @@ mod tests {
         let (set, key) = (set(), key(1));
         let before = set.before(key, at(0));
         set.forget(key);
-        let found = set.found(key, Vec::new(), Some(Seen::default()), before);
+        let found = set.found(key, Vec::new(), Some(LookupTrace::default()), before);
         assert!(set.find(key).is_none() && !found.counts(at(0)));
         let found = put(&set, key, at(0));
         let before = set.before(key, at(0));
@@ -373,8 +373,8 @@ mod tests {
     fn of_two_lookups_at_once_the_last_is_held() {
         let (set, key) = (set(), key(1));
         let (one, other) = (set.before(key, at(0)), set.before(key, at(0)));
-        let one = set.found(key, Vec::new(), Some(Seen::default()), one);
-        let other = set.found(key, Vec::new(), Some(Seen::default()), other);
+        let one = set.found(key, Vec::new(), Some(LookupTrace::default()), one);
+        let other = set.found(key, Vec::new(), Some(LookupTrace::default()), other);
         assert!(!one.counts(at(0)) && other.counts(at(0)));
         assert!(Arc::ptr_eq(&set.find(key).unwrap(), &other));
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use tracing::warn;
-use wwwoffle_spool::{Added, Error, Finished, Outgoing, RunId, State};
+use wwwoffle_spool::{AddOutcome, Error, FinishOutcome, Outgoing, ProgramState, RunId};
 use wwwoffle_url::Key;
 
 use super::{Store, Unqueued, blocking};
@@ -15,7 +15,7 @@ impl Store {
     /// # Errors
     ///
     /// When the disk fails or is full, or the queue is.
-    pub async fn enqueue(&self, outgoing: Outgoing) -> Result<Added, Error> {
+    pub async fn enqueue(&self, outgoing: Outgoing) -> Result<AddOutcome, Error> {
         let spool = self.spool.clone();
         blocking(move || spool.queue().add(&outgoing)).await
     }
@@ -54,7 +54,7 @@ impl Store {
     /// # Errors
     ///
     /// When the disk fails.
-    pub async fn finish_queued(&self, seen: Outgoing) -> Result<Finished, Error> {
+    pub async fn finish_queued(&self, seen: Outgoing) -> Result<FinishOutcome, Error> {
         let spool = self.spool.clone();
         blocking(move || spool.queue().finish(&seen)).await
     }
@@ -177,7 +177,7 @@ impl Store {
 
     async fn change_state(
         &self,
-        change: impl FnOnce(&mut State) -> Result<(), Error> + Send + 'static,
+        change: impl FnOnce(&mut ProgramState) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
         let (spool, changing) = (self.spool.clone(), Arc::clone(&self.changing_state));
         blocking(move || {

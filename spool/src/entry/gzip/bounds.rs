@@ -1,81 +1,82 @@
-//! What compressing and expanding have to keep to: room on the disk, and when to stop.
+//! The bounds of compressing and expanding: free space on the disk, and when to stop.
 
 use std::fmt;
 
-/// As much is left free whatever else is said, in bytes: others write at the same time.
+/// Bytes always left free, because other programs write at the same time.
 const RESERVE: u64 = 8 << 20;
 
-/// What came of [`crate::Spool::compress`] and [`crate::Spool::expand`].
+/// The result of [`crate::Spool::compress`] and [`crate::Spool::expand`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rewritten {
-    /// Its file has another length now; both in bytes.
+pub enum RewriteOutcome {
+    /// The file has another length now. Both are in bytes.
     Done {
-        /// What it had.
+        /// The old length.
         before: u64,
-        /// What it has.
+        /// The new length.
         after: u64,
     },
-    /// It was so already.
+    /// It already had this form.
     Already,
-    /// Compressed it would take as much of the disk, or hardly less: it stays as it is.
+    /// Compression would save too little disk space. The file is unchanged.
     NotWorth,
-    /// Something else has come of the place meanwhile, which is as it came.
+    /// The entry of the place has changed in the meantime. The new one is unchanged.
     Overtaken,
-    /// There is too little room for it on the disk.
+    /// The disk has too little free space.
     NoRoom,
-    /// It was not to go on. It is as it was.
+    /// `go_on` returned false. The file is unchanged.
     Stopped,
-    /// There is no such entry or version, or it is damaged, and then set aside.
+    /// There is no such entry or version, or it is damaged and was set aside.
     Missing,
 }
 
-/// What a file is rewritten within. For a while both of its forms are on the disk.
-pub struct Bounds<'a> {
+/// The bounds of rewriting a file. During the rewrite both forms are on the disk.
+pub struct RewriteBounds<'a> {
     spare: u64,
     free: &'a dyn Fn() -> Option<u64>,
     go_on: &'a dyn Fn() -> bool,
 }
 
-impl fmt::Debug for Bounds<'_> {
+impl fmt::Debug for RewriteBounds<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bounds").field("spare", &self.spare).finish_non_exhaustive()
     }
 }
 
-impl<'a> Bounds<'a> {
-    /// As much as `spare` is to stay free, and some megabytes at least; `free` tells how much is, both in
-    /// bytes, or that nobody knows. `go_on` is asked before each file, and again and again within a large one.
+impl<'a> RewriteBounds<'a> {
+    /// At least `spare` bytes stay free, and never less than some megabytes. `free` returns the
+    /// free bytes, or `None` if they are unknown. `go_on` is called before each file, and
+    /// repeatedly within a large one.
     #[must_use]
     pub fn new(
         spare: u64,
         free: &'a dyn Fn() -> Option<u64>,
         go_on: &'a dyn Fn() -> bool,
-    ) -> Bounds<'a> {
-        Bounds { spare: spare.max(RESERVE), free, go_on }
+    ) -> RewriteBounds<'a> {
+        RewriteBounds { spare: spare.max(RESERVE), free, go_on }
     }
 
-    /// None: whatever is free, to the end.
-    pub(crate) fn none() -> Bounds<'static> {
-        Bounds { spare: 0, free: &|| None, go_on: &|| true }
+    /// No bounds.
+    pub(crate) fn none() -> RewriteBounds<'static> {
+        RewriteBounds { spare: 0, free: &|| None, go_on: &|| true }
     }
 
-    /// Whether there is room for nothing at all.
+    /// Whether less than the bound is free already.
     #[must_use]
     pub fn is_short(&self) -> bool {
         !self.has_room(0)
     }
 
-    /// Whether there is room for a file of so many bytes.
+    /// Whether there is room for a file of this length.
     fn has_room(&self, len: u64) -> bool {
         (self.free)().is_none_or(|free| free >= self.spare.saturating_add(len))
     }
 
-    /// Why nothing of `len` bytes is to be written; `None` where it may be.
-    pub(crate) fn refuse(&self, len: u64) -> Option<Rewritten> {
+    /// Why a file of `len` bytes must not be written; `None` if it may be.
+    pub(crate) fn refuse(&self, len: u64) -> Option<RewriteOutcome> {
         if !(self.go_on)() {
-            return Some(Rewritten::Stopped);
+            return Some(RewriteOutcome::Stopped);
         }
-        (!self.has_room(len)).then_some(Rewritten::NoRoom)
+        (!self.has_room(len)).then_some(RewriteOutcome::NoRoom)
     }
 }
 
@@ -89,16 +90,16 @@ mod tests {
         for (spare, free, len, want) in [
             (0, None, u64::MAX, None),
             (0, Some(8 * mega), 0, None),
-            (0, Some(8 * mega), 1, Some(Rewritten::NoRoom)),
+            (0, Some(8 * mega), 1, Some(RewriteOutcome::NoRoom)),
             (100 * mega, Some(101 * mega), mega, None),
-            (100 * mega, Some(101 * mega), mega + 1, Some(Rewritten::NoRoom)),
-            (100 * mega, Some(99 * mega), 0, Some(Rewritten::NoRoom)),
+            (100 * mega, Some(101 * mega), mega + 1, Some(RewriteOutcome::NoRoom)),
+            (100 * mega, Some(99 * mega), 0, Some(RewriteOutcome::NoRoom)),
         ] {
             let told = || free;
-            let bounds = Bounds::new(spare, &told, &|| true);
+            let bounds = RewriteBounds::new(spare, &told, &|| true);
             assert_eq!(bounds.refuse(len), want, "{spare} {free:?} {len}");
         }
-        let stopped = Bounds::new(0, &|| Some(0), &|| false);
-        assert_eq!(stopped.refuse(1), Some(Rewritten::Stopped));
+        let stopped = RewriteBounds::new(0, &|| Some(0), &|| false);
+        assert_eq!(stopped.refuse(1), Some(RewriteOutcome::Stopped));
     }
 }

@@ -1,4 +1,4 @@
-//! A compressed file as the file that it stands for.
+//! A compressed file, read by the offsets of the uncompressed file.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -11,29 +11,30 @@ use crate::fs::size::{narrow, wide};
 use crate::fs::{DiskFile, Stamp, read_exactly};
 use sha2::{Digest, Sha256};
 
-/// So many readers of one file can be at different places of it without any expanding a stretch again.
+/// The number of readers at different offsets of one file for which no stretch is expanded twice.
 const MAX_CURSORS: usize = 4;
 
-/// Bytes that are expanded at once, at most and at least.
+/// The largest and smallest number of bytes that are expanded at once.
 const WINDOW: usize = 64 << 10;
 const LEAST_WINDOW: usize = 8 << 10;
 
-/// Reads a compressed file by the offsets of the file that it stands for.
+/// Reads a compressed file by the offsets of the uncompressed file.
 ///
-/// It holds what a few readers expanded last, some 150 KiB each at most, until they come to the end of a stretch.
+/// Keeps the last expanded bytes of a few readers, about 150 KiB for each, until they reach the end
+/// of a stretch.
 #[derive(Debug)]
 pub(crate) struct ExpandedFile {
     file: Arc<dyn DiskFile>,
     table: Table,
-    /// The one used last is the last.
+    /// The most recently used is the last.
     cursors: Mutex<Vec<Cursor>>,
 }
 
-/// Where somebody reads.
+/// The position of one reader.
 #[derive(Debug)]
 struct Cursor {
     inflating: Inflater,
-    /// What was expanded last: it ends where `inflating` is.
+    /// The bytes expanded last. They end where `inflating` is.
     window: Vec<u8>,
 }
 
@@ -42,12 +43,12 @@ impl Cursor {
         self.inflating.at() - wide(self.window.len())
     }
 
-    /// Whether it can give out what is at `offset` without beginning anew.
+    /// Whether it can return the bytes at `offset` without a restart.
     fn reaches(&self, offset: u64) -> bool {
         (self.window_start()..self.inflating.stretch().to).contains(&offset)
     }
 
-    /// Copies what there is at `offset`, which is in its stretch and not behind it.
+    /// Copies bytes at `offset`, which is in its stretch and not before its window.
     fn read(&mut self, file: &dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         while offset >= self.inflating.at() {
             self.window.resize(buffer.len().clamp(LEAST_WINDOW, WINDOW), 0);
@@ -67,7 +68,7 @@ impl ExpandedFile {
         ExpandedFile { file, table, cursors: Mutex::default() }
     }
 
-    /// A cursor for `offset`: the nearest before it, or a new one.
+    /// Takes the cursor nearest before `offset`, or makes a new one.
     fn cursor(&self, offset: u64) -> Option<Cursor> {
         let mut cursors = lock(&self.cursors);
         let reaching = cursors.iter().enumerate().filter(|(_, cursor)| cursor.reaches(offset));
@@ -81,10 +82,10 @@ impl ExpandedFile {
 
     fn read_record(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut cursor = self.cursor(offset).ok_or_else(|| broken(BROKEN))?;
-        // What has failed is not used again.
+        // A cursor that failed is not reused.
         let read = cursor.read(&*self.file, buffer, offset)?;
         if offset + wide(read) == cursor.inflating.stretch().to {
-            // Whoever reads on does so in the next stretch: what is open and idle holds nothing.
+            // The next read is in the next stretch, so an idle open file holds no memory.
             return Ok(read);
         }
         let mut cursors = lock(&self.cursors);
@@ -95,7 +96,7 @@ impl ExpandedFile {
         Ok(read)
     }
 
-    /// Expands the records behind the first.
+    /// Expands the records after the first.
     fn tail(&self) -> io::Result<Vec<u8>> {
         let len = |len| narrow(len).map_err(broken);
         let packed_len = len(self.table.length - self.table.tail)?;
@@ -104,8 +105,8 @@ impl ExpandedFile {
         inflate::members(&packed, expanded).map_err(broken)
     }
 
-    /// Expands all of it, as other programs would and as it is read here, and gives the SHA-256 of what it
-    /// stands for; or why it is damaged.
+    /// Expands the whole file, both as other programs would and as it is read here. Returns the
+    /// SHA-256 of the uncompressed file, or why it is damaged.
     pub(super) fn verify(&self) -> io::Result<Result<[u8; 32], Reason>> {
         match self.expand() {
             Err(error) => match inflate::reason_of(&error) {

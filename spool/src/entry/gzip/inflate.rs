@@ -1,4 +1,4 @@
-//! Expanding: one stretch of deflated bytes at a time, and whole gzip members.
+//! Decompression of one stretch at a time, and of whole gzip members.
 
 use std::fmt;
 use std::io;
@@ -10,16 +10,16 @@ use crate::entry::warc::Reason;
 use crate::fs::DiskFile;
 use crate::fs::size::{narrow, wide};
 
-/// Compressed bytes that are read at once.
+/// The number of compressed bytes read at once.
 const INPUT: usize = 32 << 10;
 
-/// The header of a member behind the first: deflate, and nothing else known.
+/// The header of every member but the first: deflate, without further information.
 pub(super) const PLAIN_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// What the compressed form of a file is that cannot be expanded to what it should be.
+/// The reason for a compressed file that cannot be expanded.
 pub(crate) const BROKEN: Reason = "its compressed form is damaged";
 
-/// Why a file could not be expanded, inside of an [`io::Error`].
+/// Why a file could not be expanded, inside an [`io::Error`].
 #[derive(Debug)]
 struct DamagedGzip(Reason);
 
@@ -31,27 +31,27 @@ impl fmt::Display for DamagedGzip {
 
 impl std::error::Error for DamagedGzip {}
 
-/// An error of reading that says that the compressed form is damaged, and no disk.
+/// A read error for a damaged compressed file, in contrast to a failure of the disk.
 pub(super) fn broken(reason: Reason) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, DamagedGzip(reason))
 }
 
-/// Why the compressed form is damaged, if it was that.
+/// The reason, if the error means a damaged compressed file.
 pub(crate) fn reason_of(error: &io::Error) -> Option<Reason> {
     error.get_ref()?.downcast_ref::<DamagedGzip>().map(|broken| broken.0)
 }
 
-/// A stretch being expanded, from its beginning on.
+/// A stretch being expanded from its beginning.
 #[derive(Debug)]
 pub(super) struct Inflater {
     stretch: Stretch,
     inflate: Decompress,
-    /// Up to where it is expanded, as an offset of the expanded file.
+    /// The offset in the uncompressed file up to which it is expanded.
     at: u64,
-    /// From where on compressed bytes have not been read.
+    /// The offset of the first compressed byte not yet read.
     packed_at: u64,
     input: Vec<u8>,
-    /// What of the input has been used.
+    /// How much of the input is used.
     used: usize,
     is_ended: bool,
 }
@@ -77,7 +77,7 @@ impl Inflater {
         self.at
     }
 
-    /// Expands what comes next, at most as much as there is room for; 0 at the end of the stretch.
+    /// Expands the next bytes, at most the length of `buffer`. Returns 0 at the end of the stretch.
     pub(super) fn read(&mut self, file: &dyn DiskFile, buffer: &mut [u8]) -> io::Result<usize> {
         let left = narrow(self.stretch.to - self.at).unwrap_or(usize::MAX);
         let most = left.min(buffer.len());
@@ -99,14 +99,14 @@ impl Inflater {
                 return Ok(narrow(made).unwrap_or(usize::MAX).min(most));
             }
             if used == 0 || self.is_ended {
-                // It stands for less than it should.
+                // The stretch is shorter than the table says.
                 return Err(broken(BROKEN));
             }
         }
     }
 
-    /// Goes on without giving anything out, to the end of the compressed bytes; whether they end there, as
-    /// those of the last stretch of a member have to, or go on, as those of the others have to.
+    /// Reads the rest of the compressed bytes, which must expand to nothing. True if the deflate
+    /// stream ends there for the last stretch of a member, and continues for any other.
     pub(super) fn is_at_end(&mut self, file: &dyn DiskFile, is_last: bool) -> io::Result<bool> {
         let mut more = [0];
         while !self.is_ended {
@@ -128,7 +128,7 @@ impl Inflater {
         Ok(is_used && self.at == self.stretch.to && self.is_ended == is_last)
     }
 
-    /// Reads compressed bytes, if all that were read have been used.
+    /// Reads more compressed bytes if all of them are used.
     fn fill(&mut self, file: &dyn DiskFile) -> io::Result<()> {
         if self.used < self.input.len() {
             return Ok(());
@@ -149,14 +149,14 @@ impl Inflater {
     }
 }
 
-/// Expands members that follow one another, from the first byte to the last, to exactly `expanded` bytes.
+/// Expands consecutive members completely, to exactly `expanded` bytes.
 pub(super) fn members(mut packed: &[u8], expanded: usize) -> Result<Vec<u8>, Reason> {
     let mut all = Vec::with_capacity(expanded);
     while !packed.is_empty() {
         let deflated = packed.strip_prefix(&PLAIN_HEAD).ok_or(BROKEN)?;
         let (mut inflate, begin) = (Decompress::new(false), all.len());
         loop {
-            // One byte more than there may be, so that what is too much shows.
+            // One byte more than allowed, so that an excess is detected.
             let room = (expanded + 1).saturating_sub(all.len());
             all.reserve(room);
             let input = deflated.get(used(&inflate)..).unwrap_or_default();
@@ -188,7 +188,7 @@ fn used(inflate: &Decompress) -> usize {
     narrow(inflate.total_in()).unwrap_or(usize::MAX)
 }
 
-/// What follows the compressed bytes of a member of `len` bytes.
+/// The trailer of a member of `len` bytes.
 pub(super) fn trailer(sum: u32, len: u64) -> [u8; 8] {
     let mut trailer = [0; 8];
     // RFC 1952 §2.3.1: the length modulo 2³².

@@ -1,4 +1,4 @@
-//! Opening the file of an entry, compressed or not: above this nobody can tell.
+//! Opening the file of an entry, compressed or not.
 
 use std::io;
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::entry::warc::Reason;
 use crate::error;
 use crate::error::{Error, Result};
 use crate::fs::size::wide;
-use crate::fs::{Disk, DiskFile, Opened, read_exactly};
+use crate::fs::{Disk, DiskFile, OpenedFile, read_exactly};
 
-/// Bytes that tell whether a file is compressed, and how long its header is.
+/// Enough bytes to see whether a file is compressed, and how long its header is.
 const LEAST: usize = 64;
 
-/// What a path holds.
+/// The content of a path.
 #[derive(Debug)]
 pub(crate) enum OpenLookup {
     File(OpenEntry),
@@ -24,27 +24,27 @@ pub(crate) enum OpenLookup {
     Bad(Reason),
 }
 
-/// An open file, and its beginning; all as if it were not compressed.
+/// An open file and its beginning. Offsets are those of the uncompressed file.
 #[derive(Debug)]
 pub(crate) struct OpenEntry {
     pub(crate) file: Arc<dyn DiskFile>,
-    /// The length of what it stands for, in bytes.
+    /// The length of the uncompressed file, in bytes.
     pub(crate) len: u64,
-    /// The length it has on the disk.
+    /// The length on the disk.
     pub(crate) disk_len: u64,
     pub(crate) beginning: Vec<u8>,
-    /// How much may be read as its beginning: not the body, where that is expanded by itself.
+    /// How much may be read as the beginning: not the body, if that is a stretch of its own.
     most: u64,
     /// The same file, if it is compressed.
     pub(crate) expanded: Option<Arc<ExpandedFile>>,
 }
 
-/// Opens the file at `path` and reads its first bytes, at most `most` of them: with one read if it is not
-/// compressed.
+/// Opens the file at `path` and reads at most `most` of its first bytes. An uncompressed file takes
+/// one read.
 pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<OpenLookup> {
     let (file, disk_len) = match disk.open(path) {
-        Ok(Opened::File(file, len)) => (file, len),
-        Ok(Opened::NotAFile) => return Ok(OpenLookup::Bad("it is not a plain file")),
+        Ok(OpenedFile::File(file, len)) => (file, len),
+        Ok(OpenedFile::NotAFile) => return Ok(OpenLookup::Bad("it is not a plain file")),
         Err(error) if error::is_missing(&error) => return Ok(OpenLookup::Missing),
         Err(error) => return Err(Error::disk("open", path, error)),
     };
@@ -78,13 +78,13 @@ pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<OpenLook
     Ok(OpenLookup::File(OpenEntry { file, len, disk_len, beginning, most: end, expanded }))
 }
 
-/// Why a file is damaged that could not be read; or that it is the disk that failed.
+/// Tells a damaged compressed file from a failure of the disk.
 pub(crate) fn bad(error: io::Error, path: &Path) -> Result<Reason> {
     reason_of(&error).ok_or_else(|| Error::disk("read", path, error))
 }
 
 impl OpenEntry {
-    /// Reads its first bytes anew, at most `most` of them.
+    /// Reads the first bytes again, at most `most`.
     pub(crate) fn read_to(&mut self, most: usize) -> io::Result<()> {
         if wide(self.beginning.len()) < self.most.min(wide(most)) {
             self.beginning = first_bytes(&*self.file, self.most, most)?;
@@ -97,7 +97,7 @@ fn first_bytes(file: &dyn DiskFile, len: u64, most: usize) -> io::Result<Vec<u8>
     read_exactly(file, usize::try_from(len).unwrap_or(most).min(most), 0)
 }
 
-/// Why the compressed file at `path` is not as it was compressed, if it is not. All of it is read.
+/// Reads the compressed file at `path` completely. Returns why it is damaged, if it is.
 pub(crate) fn fault(disk: &dyn Disk, path: &Path) -> Result<Option<Reason>> {
     let opening = match open(disk, path, LEAST)? {
         OpenLookup::File(opening) => opening,
@@ -109,7 +109,8 @@ pub(crate) fn fault(disk: &dyn Disk, path: &Path) -> Result<Option<Reason>> {
     Ok(verified.err())
 }
 
-/// Expands the compressed file that was written to `file`, and gives the SHA-256 of what it stands for.
+/// Expands the compressed file just written to `file`. Returns the SHA-256 of the uncompressed
+/// file.
 pub(crate) fn read_back(file: Arc<dyn DiskFile>, len: u64) -> io::Result<Option<[u8; 32]>> {
     let most = super::table::MAX_HEADER;
     let header = first_bytes(&*file, len, most)?;

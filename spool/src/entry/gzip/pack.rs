@@ -1,4 +1,4 @@
-//! Compressing the file of an entry into another one.
+//! Compressing the file of an entry.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use sha2::{Digest, Sha256};
 
-use super::bounds::{Bounds, Rewritten};
+use super::bounds::{RewriteBounds, RewriteOutcome};
 use super::inflate::{PLAIN_HEAD, trailer};
 use super::table::{END, Table, block_len, count_points, header_len};
 use crate::entry::layout::FIRST_READ;
@@ -17,32 +17,32 @@ use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::size::{narrow, wide};
 
-/// Bytes that are gathered before they are written.
+/// How many bytes are gathered before a write.
 const BUFFER: usize = 256 << 10;
 
-/// What a file takes on the disk is a multiple of this, in bytes, on most file systems.
+/// The block size of most file systems, in bytes.
 pub(crate) const DISK_BLOCK: u64 = 4_096;
 
-/// Room for what a compressor may still hold when it is flushed.
+/// Room for the bytes that a compressor holds when it is flushed.
 const ROOM: usize = 192 << 10;
 
-/// Bytes of a body that are fed at once.
+/// How many bytes of a body are compressed at once.
 const PIECE: usize = 64 << 10;
 
-/// What compressing came to.
+/// The result of compressing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PackOutcome {
-    /// It is all in the file, which has so many bytes; and the SHA-256 of what it stands for.
+    /// Everything is in the file, of `len` bytes, with the SHA-256 of the uncompressed file.
     Whole { len: u64, digest: [u8; 32] },
-    /// The body is not what was stored.
+    /// The body is damaged.
     Damaged,
-    /// It has become longer than it may; the rest was not written.
+    /// It exceeds the allowed length; the rest was not written.
     NotSmaller,
-    /// It was not to go on.
-    Refused(Rewritten),
+    /// A bound stopped it.
+    Refused(RewriteOutcome),
 }
 
-/// Whether an entry may become smaller, as far as its head and the beginning of its body tell.
+/// Whether compression may help, judged by the head and the beginning of the body.
 pub(crate) fn may_shrink(entry: &Entry) -> Result<bool> {
     if entry.first.length <= DISK_BLOCK || has_coding(entry.head()) {
         return Ok(false);
@@ -53,7 +53,7 @@ pub(crate) fn may_shrink(entry: &Entry) -> Result<bool> {
     })
 }
 
-/// Whether the body has a content coding (RFC 9110 §8.4): those that are in use compress it.
+/// Whether the body has a content coding (RFC 9110 §8.4). The codings in use compress it.
 fn has_coding(head: &[u8]) -> bool {
     head.split(|&byte| byte == b'\n').any(|line| {
         let Some((name, value)) = line.split_at_checked("content-encoding".len()) else {
@@ -66,11 +66,11 @@ fn has_coding(head: &[u8]) -> bool {
     })
 }
 
-/// Compresses an entry, as it lies in its own file, into an empty one, of `most` bytes or hardly more.
+/// Compresses the file of an entry into an empty file, of at most about `most` bytes.
 pub(crate) fn pack(
     entry: &Entry,
     (path, file): (&Path, &dyn DiskFile),
-    (most, bounds): (u64, &Bounds<'_>),
+    (most, bounds): (u64, &RewriteBounds<'_>),
 ) -> Result<PackOutcome> {
     let expanded = entry.first.length;
     let is_divided = expanded > wide(FIRST_READ);
@@ -95,7 +95,7 @@ pub(crate) fn pack(
     let (record, tail) = (entry.first.body_end() + END, packer.at());
     let mut left = rest;
     while !left.is_empty() {
-        // It was read with the entry, so it is a record.
+        // The tail was verified when the entry was read, so this is a record.
         let after = parse_record(left).map_or(&[][..], |(_, _, after)| after);
         let one = left.get(..left.len() - after.len()).unwrap_or_default();
         packer.append(&PLAIN_HEAD)?;
@@ -107,11 +107,11 @@ pub(crate) fn pack(
     packer.finish(Table { expanded, record, start, tail, length: 0, points: Vec::new() })
 }
 
-/// Compresses a body from its file. What it ended with, if not with all of it.
+/// Compresses a body from its file. Returns the result if it stopped early.
 fn feed_file(
     packer: &mut Packer<'_>,
     body: &BodyFile,
-    (most, bounds): (u64, &Bounds<'_>),
+    (most, bounds): (u64, &RewriteBounds<'_>),
 ) -> Result<Option<PackOutcome>> {
     let (mut verifier, mut at) = (body.verifier(), 0);
     let block = block_len(body.len());
@@ -143,7 +143,8 @@ fn beginning_of(body: &BodyFile) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether bytes become smaller by a tenth. Of nothing, what is before and behind it may.
+/// Whether compression saves a tenth. An empty body counts as compressible: the records around it
+/// may be.
 fn shrinks(bytes: &[u8]) -> bool {
     let mut out = Vec::with_capacity(bytes.len() + 64);
     let mut compress = Compress::new(Compression::fast(), false);
@@ -157,19 +158,19 @@ struct Packer<'a> {
     path: &'a Path,
     file: &'a dyn DiskFile,
     compress: Compress,
-    /// What is compressed and not written yet, and where it goes.
+    /// Compressed bytes that are not written yet.
     buffer: Vec<u8>,
     written: u64,
     points: Vec<u64>,
-    /// Of the member that is being written.
+    /// Checksum and length of the current member.
     sum: crc32fast::Hasher,
     len: u64,
-    /// Of all that was fed.
+    /// The digest of all input.
     digest: Sha256,
 }
 
 impl<'a> Packer<'a> {
-    /// One that writes from `offset` on: before that comes the header.
+    /// A packer that writes from `offset` on, behind the header.
     fn new((path, file): (&'a Path, &'a dyn DiskFile), offset: u64) -> Packer<'a> {
         Packer {
             path,
@@ -184,7 +185,7 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// Where what comes next goes.
+    /// The offset of the next compressed byte.
     fn at(&self) -> u64 {
         self.written + wide(self.buffer.len())
     }
@@ -199,16 +200,16 @@ impl<'a> Packer<'a> {
         Ok(())
     }
 
-    /// A body in memory, of a file that is divided or not.
+    /// Compresses a body in memory.
     fn feed_body(&mut self, body: &[u8], is_divided: bool) -> Result<()> {
         self.feed(body)?;
         if is_divided && !body.is_empty() { self.divide() } else { Ok(()) }
     }
 
-    /// From here on what comes can be expanded without what was before.
+    /// Begins a stretch that can be expanded without the one before.
     fn divide(&mut self) -> Result<()> {
         self.deflate(&[], FlushCompress::Sync)?;
-        // It knows nothing of what it was fed before.
+        // Clears the dictionary.
         self.compress.reset();
         self.points.push(self.at());
         Ok(())
@@ -261,7 +262,7 @@ impl<'a> Packer<'a> {
         Error::disk("write", self.path, error)
     }
 
-    /// Writes what is left, and the header: before that the file is none.
+    /// Writes the rest, then the header. Without the header the file is invalid.
     fn finish(mut self, mut table: Table) -> Result<PackOutcome> {
         let length = self.at();
         self.write()?;

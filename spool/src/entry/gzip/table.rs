@@ -1,5 +1,5 @@
-//! The table of a compressed file: in an extra field of its first gzip header (RFC 1952 §2.3.1.1), where
-//! other programs pass over it.
+//! The table of a compressed file, in an extra field of its first gzip header (RFC 1952 §2.3.1.1)
+//! that other programs skip.
 //!
 //! ```text
 //! version    1 byte, 1
@@ -13,74 +13,75 @@
 //! check      4: CRC-32 of all before it
 //! ```
 //!
-//! Numbers are little-endian, as gzip has them. At each point the compressor began anew, so what follows can
-//! be expanded without what is before it. A file that is read at once is not divided.
+//! Numbers are little-endian, as in gzip. The compressor restarts at each point, so the bytes from
+//! there can be expanded without the ones before. A file that is read at once is not divided.
 
 use crate::entry::blocks::{BLOCK, MAX_BLOCKS};
 use crate::entry::layout::{FIRST_READ, MAX_TAIL};
 use crate::entry::warc::{BLOCK_END, Reason};
 use crate::fs::size::wide;
 
-/// What a gzip member begins with.
+/// The first bytes of a gzip member.
 pub(super) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The header of a first member, up to the length of its extra field: deflate, an extra field, no time, no
-/// system.
+/// The header of the first member, up to the length of its extra field: deflate, an extra field, no
+/// time, no operating system.
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255];
 
-/// The name of our part of the extra field.
+/// The name of our subfield of the extra field.
 const NAME: [u8; 2] = *b"WO";
 
 const VERSION: u8 = 1;
 
-/// What lies before the table: the header, the length of the extra field, the name and the length of our part.
+/// The bytes before the table: header, length of the extra field, name and length of our subfield.
 const BEFORE: usize = HEAD.len() + 2 + NAME.len() + 2;
 
-/// The table without its points.
+/// The length of the table without its points.
 const FIXED: usize = 1 + 6 * 8 + 4;
 
 /// The longest header of a first member, in bytes.
 pub(super) const MAX_HEADER: usize = BEFORE + FIXED + 8 * (MAX_BLOCKS + 1);
 
-/// What follows the compressed bytes of a member: a CRC-32 and a length.
+/// The length of a member's trailer: a CRC-32 and a length.
 pub(super) const TRAILER: u64 = 8;
 
-/// No compressed byte stands for more (a match of 258 bytes takes two bits).
+/// The largest compression ratio of deflate (a match of 258 bytes takes two bits).
 const MOST_FOR_A_BYTE: u64 = 1_032;
 
-/// The end of a record, a block by itself: it is read with the tail, and not with the last block of the body.
+/// The length of the end of a record. It is a stretch of its own, because it is read with the tail
+/// and not with the last block of the body.
 pub(super) const END: u64 = 4;
 const _: () = assert!(BLOCK_END.len() == 4);
 
-/// Where what is in a compressed file. Its lengths and offsets agree with one another.
+/// The offsets in a compressed file. All lengths and offsets are consistent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
-    /// The length of the file that it stands for.
+    /// The length of the uncompressed file.
     pub(super) expanded: u64,
-    /// Of that, the length of the first record.
+    /// The length of its first record.
     pub(super) record: u64,
-    /// Where the body begins; 0: the record is not divided.
+    /// Where the body begins. 0: the record is not divided.
     pub(super) start: u64,
     /// Where member 2 begins in the compressed file.
     pub(super) tail: u64,
     /// The length of the compressed file.
     pub(super) length: u64,
-    /// Where the blocks after the first begin in the compressed file.
+    /// Where the blocks after the first begin in the compressed file, and the end of record 1.
     pub(super) points: Vec<u64>,
 }
 
-/// A stretch that can be expanded by itself.
+/// A range that can be expanded without other ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// Where it begins and ends in the expanded file.
+    /// Begin and end in the uncompressed file.
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The same in the compressed one.
+    /// Begin and end in the compressed file.
     pub(super) packed_from: u64,
     pub(super) packed_to: u64,
 }
 
-/// The length of the blocks a body of this length is divided in: as those of its checksums.
+/// The block length for a body, the same as for its checksums.
 pub(super) fn block_len(body_len: u64) -> u64 {
     let mut len = BLOCK;
     while body_len.div_ceil(len) > wide(MAX_BLOCKS) {
@@ -89,13 +90,13 @@ pub(super) fn block_len(body_len: u64) -> u64 {
     len
 }
 
-/// How many points a record with such a body has: one for each block, and one for its end.
+/// The number of points for a body: one for each block, and one for the end.
 pub(super) fn count_points(body_len: u64) -> usize {
     let blocks = body_len.div_ceil(block_len(body_len));
     usize::try_from(blocks).unwrap_or(usize::MAX).saturating_add(1)
 }
 
-/// The length of the header with a table of so many points.
+/// The length of a header whose table has this many points.
 pub(super) fn header_len(points: usize) -> usize {
     BEFORE + FIXED + 8 * points
 }
@@ -106,7 +107,7 @@ impl Table {
         self.start > 0
     }
 
-    /// The length of the body, of a record that is divided.
+    /// The length of the body, if the record is divided.
     fn body_len(&self) -> u64 {
         self.record.saturating_sub(END).saturating_sub(self.start)
     }
@@ -120,7 +121,7 @@ impl Table {
         wide(header_len(self.points.len()))
     }
 
-    /// The stretch of the first record in which `offset` is.
+    /// The stretch of the first record that contains `offset`.
     pub(super) fn stretch_at(&self, offset: u64) -> Option<Stretch> {
         if offset >= self.record {
             return None;
@@ -153,7 +154,7 @@ impl Table {
         Some(Stretch { from: self.begins(index)?, to, packed_from, packed_to })
     }
 
-    /// Where a stretch begins in the expanded file.
+    /// Where a stretch begins in the uncompressed file.
     fn begins(&self, index: usize) -> Option<u64> {
         let Some(blocks) = index.checked_sub(1) else { return Some(0) };
         if index == self.points.len() {
@@ -162,7 +163,7 @@ impl Table {
         self.start.checked_add(self.block_len().checked_mul(wide(blocks))?)
     }
 
-    /// The header of the first member, with the table in it.
+    /// The header of the first member, with the table.
     pub(super) fn header(&self) -> Vec<u8> {
         let len = header_len(self.points.len());
         let mut header = Vec::with_capacity(len);
@@ -182,7 +183,7 @@ impl Table {
         header
     }
 
-    /// How long a header is of which this is the beginning; `None` if it is none of ours.
+    /// The length of the header that begins with these bytes; `None` if it is not ours.
     pub(super) fn header_len_of(beginning: &[u8]) -> Option<usize> {
         let rest = beginning.strip_prefix(&HEAD)?;
         let (extra, rest) = rest.split_first_chunk()?;
@@ -193,7 +194,7 @@ impl Table {
         (extra.checked_sub(4) == Some(part) && len <= MAX_HEADER).then_some(len)
     }
 
-    /// Reads a header, all of it, of a file of `file_len` bytes.
+    /// Parses a complete header, of a file of `file_len` bytes.
     pub(super) fn parse(header: &[u8], file_len: u64) -> Result<Table, Reason> {
         let wrong = "the table in its gzip header is none";
         let len = Table::header_len_of(header).ok_or(wrong)?;
@@ -221,8 +222,8 @@ impl Table {
         Ok(table)
     }
 
-    /// Whether all of it agrees with itself, so that no offset leads out of the file, and no stretch is longer
-    /// than so many compressed bytes could be.
+    /// Whether all numbers are consistent: no offset is outside the file, and no stretch is longer
+    /// than its compressed bytes allow.
     fn agrees(&self) -> bool {
         let is_small = self.expanded <= wide(FIRST_READ);
         let after_record = self.expanded.checked_sub(self.record);
@@ -251,7 +252,7 @@ impl Table {
     }
 }
 
-/// Far more than the records behind the first can take when they are compressed.
+/// An upper bound for the compressed records after the first.
 fn max_packed_tail() -> u64 {
     2 * wide(MAX_TAIL)
 }
@@ -260,7 +261,7 @@ fn fits(expanded: u64, packed: u64) -> bool {
     expanded <= packed.saturating_mul(MOST_FOR_A_BYTE)
 }
 
-/// The first bytes of a file, if they are those of a gzip member.
+/// Whether a file begins as a gzip member.
 pub(super) fn is_gzip(beginning: &[u8]) -> bool {
     beginning.starts_with(&MAGIC)
 }

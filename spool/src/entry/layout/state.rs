@@ -1,28 +1,28 @@
-//! What became of an entry since its request was sent, as it stands in the header of its first record.
+//! What happened to an entry since its request was sent, as fields of its first record.
 
 use jiff::Timestamp;
 
 use crate::entry::warc::{Header, Reason, time_text};
 
-/// The fields of times, and of what became of an entry since it was stored.
+/// The fields of the times, and of later changes.
 pub(crate) const ASKED: &str = "Wwwoffle-Asked";
 const RESPONDED: &str = "Wwwoffle-Responded";
 const UPDATED: &str = "Wwwoffle-Updated";
 const INVALID: &str = "Wwwoffle-Invalid";
 
-/// When the origin was asked, when it answered last, and what became of the entry since it was stored.
+/// When the request was sent, when the origin last answered, and later changes of the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EntryState {
     pub(crate) asked: Timestamp,
-    /// `None`: when the entry's own response came.
+    /// `None`: the time of the entry's own response.
     pub(crate) responded: Option<Timestamp>,
-    /// Of two states of one entry the later is the newer; `None` is older than any.
+    /// Orders two states of one entry; `None` is the oldest.
     pub(crate) updated: Option<Timestamp>,
     pub(crate) invalid: Option<Timestamp>,
 }
 
 impl EntryState {
-    /// That of an entry that was stored and not updated.
+    /// The state of an entry that was stored and not updated.
     pub(crate) fn new(asked: Timestamp) -> EntryState {
         EntryState { asked, responded: None, updated: None, invalid: None }
     }
@@ -37,7 +37,8 @@ impl EntryState {
         }
     }
 
-    /// `when` is when the response came: an entry made before it was recorded was asked for then.
+    /// `when` is the time of the response. It replaces a missing time of the request in old
+    /// entries.
     pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<EntryState, Reason> {
         let time = |name| header.get(name).map(|_| header.time(name)).transpose();
         Ok(EntryState {

@@ -1,8 +1,8 @@
-//! Gathering candidates, and who needs what, for a plan.
+//! Gathering the candidates of a plan, and their needs.
 //!
-//! Who needs what is told from its two ends: an entry by its number, which is how many were weighed before it;
-//! what it needs by its name, under which there may be several. For each entry of the spool that is some forty
-//! bytes, and none for what needs it: only the one counts that stays longest.
+//! A need has two ends: an entry is identified by its number, which counts the candidates before
+//! it; the resources it needs by names, which may be ambiguous. Each entry takes about forty bytes.
+//! Needs take none: only the longest-lived entry that needs a name is recorded.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -12,20 +12,20 @@ use jiff::Timestamp;
 use super::scale::scaled;
 use super::shared::SharedUses;
 use super::way::{Expiry, ExpiryMark, as_long_as, way};
-use super::{Candidate, Fate, Limits, NeedMark, Plan, Role, Site, Sum, life};
+use super::{Candidate, EntryRole, Fate, Limits, NeedMark, Plan, Site, Sum, life};
 
-/// Gathers candidates for a plan.
+/// Gathers the candidates of a plan.
 #[derive(Debug)]
 pub struct Planner {
     limits: Limits,
     now: Timestamp,
     weighed: Vec<WeighedEntry>,
-    /// The numbers of sites.
+    /// The number of each site.
     sites: HashMap<String, u32>,
     ways: Vec<Site>,
-    /// Of all sites together.
+    /// All sites together.
     overall: Site,
-    /// The bodies that are shared.
+    /// The shared bodies.
     shared: SharedUses,
 }
 
@@ -35,28 +35,28 @@ struct WeighedEntry {
     size: u64,
     name: u64,
     own: ExpiryMark,
-    /// The way of what needs it and stays longest.
+    /// The expiry of the longest-lived entry that needs it.
     need: ExpiryMark,
     site: u32,
     is_part: bool,
-    /// It may need what nobody knows.
+    /// Its references are not all known.
     is_open: bool,
-    /// It needs something.
+    /// It needs other entries.
     has_parts: bool,
-    /// A page is known to need it, itself or through other parts.
+    /// A page is known to need it, directly or through other sub-resources.
     is_known: bool,
 }
 
-/// Gathers who needs what, when everything is weighed.
+/// Gathers needs, after all candidates.
 #[derive(Debug)]
 pub struct Needs {
     planner: Planner,
-    /// The first half of each name, with the number of the entry, in order.
+    /// The first half of each name, with the number of the entry, sorted.
     names: Vec<(u32, u32)>,
 }
 
 impl Planner {
-    /// Begins a plan for `now`.
+    /// Begins a plan for the time `now`.
     #[must_use]
     pub fn new(limits: Limits, now: Timestamp) -> Planner {
         let (weighed, sites, ways) = (Vec::new(), HashMap::new(), Vec::new());
@@ -64,11 +64,11 @@ impl Planner {
         Planner { limits, now, weighed, sites, ways, overall, shared }
     }
 
-    /// Weighs an entry.
+    /// Adds a candidate.
     pub fn add(&mut self, candidate: &Candidate) {
         let own = ExpiryMark::from(way(candidate, &self.limits, self.now));
         let site = self.site(&candidate.site);
-        let is_part = candidate.role == Role::Part;
+        let is_part = candidate.role == EntryRole::Part;
         if !is_part {
             self.overall.youngest = self.overall.youngest.min(own);
             if let Some(site) = usize::try_from(site).ok().and_then(|at| self.ways.get_mut(at)) {
@@ -99,7 +99,7 @@ impl Planner {
         next
     }
 
-    /// Goes on with who needs what.
+    /// Continues with the needs.
     #[must_use]
     pub fn needs(self) -> Needs {
         let entries = (0_u32..).zip(&self.weighed);
@@ -109,7 +109,7 @@ impl Planner {
         Needs { planner: self, names }
     }
 
-    /// Makes the plan, where nobody knows who needs what.
+    /// Makes the plan without needs.
     #[must_use]
     pub fn plan(self) -> Plan {
         self.made()
@@ -151,7 +151,7 @@ impl Planner {
         }
         plan.fates = fates.into_iter().collect();
         plan.fates.sort_unstable_by_key(|(fate, _)| *fate);
-        // In the place of what was weighed, of which there may be much.
+        // Reuses the memory of the candidates, which may be large.
         let weighed = std::mem::take(&mut self.weighed).into_iter();
         plan.needs = weighed
             .filter(|one| one.need != ExpiryMark::NONE || one.is_known)
@@ -168,12 +168,12 @@ impl Planner {
 }
 
 impl Needs {
-    /// Tells that an entry, by its number, needs what has these names.
+    /// Records that an entry, by its number, needs these names.
     pub fn tell(&mut self, entry: usize, parts: impl IntoIterator<Item = u64>) {
         let Some(one) = self.planner.weighed.get_mut(entry) else { return };
         one.has_parts = true;
         if one.is_part {
-            // Whether it counts itself follows from who needs it.
+            // Whether a sub-resource counts depends on the entries that need it.
             return;
         }
         let (own, name) = (one.own, one.name);
@@ -182,7 +182,7 @@ impl Needs {
         }
     }
 
-    /// What has this name is needed so long; `told` is told what changes by it.
+    /// Records that a name is needed until `way`; `told` receives each entry that this changes.
     fn need(
         &mut self,
         name: u64,
@@ -199,7 +199,7 @@ impl Needs {
             let at = usize::try_from(*number).ok();
             let Some(one) = at.and_then(|at| self.planner.weighed.get_mut(at)) else { break };
             let is_new = way < one.need || (is_known && !one.is_known);
-            // How long pages stay is known by then: others go by it.
+            // The expiries of pages are known by then, and others depend on them.
             let is_meant = is_known || one.is_part;
             if one.name == name && is_new && is_meant {
                 one.need = one.need.or_longer(way);
@@ -209,27 +209,27 @@ impl Needs {
         }
     }
 
-    /// Follows what was told: what needs something lives itself as long as others need it, and so does what it
-    /// needs. `parts_of` is asked again for what some of them need.
+    /// Propagates the needs: an entry lives as long as the entries that need it, and so do the
+    /// entries it needs itself. `parts_of` is called again for some entries.
     ///
     /// # Errors
     ///
-    /// When `parts_of` fails.
+    /// If `parts_of` fails.
     pub fn follow<E>(
         &mut self,
         mut parts_of: impl FnMut(usize) -> Result<Vec<u64>, E>,
     ) -> Result<(), E> {
-        // From pages through parts: what is reached so is known to be needed.
+        // From pages through sub-resources: whatever is reached is known to be needed.
         let begin =
             |one: &WeighedEntry| if one.is_part { one.is_known } else { one.need < one.own };
         self.spread(begin, true, &mut parts_of)?;
         self.note_sites();
-        // From parts that may be needed by what nobody knows: what they need is no better known for it.
+        // From sub-resources that pages may need: whatever they need is not better known.
         self.spread(|one| one.is_part, false, &mut parts_of)
     }
 
-    /// Has what `begins`, and all that it reaches, live as long as what needs it: the longest first, so that each is
-    /// come by once.
+    /// Extends the lives of the entries reached from those that `begins` selects, the longest-lived
+    /// first, so that each is visited once.
     fn spread<E>(
         &mut self,
         begins: impl Fn(&WeighedEntry) -> bool,
@@ -246,7 +246,7 @@ impl Needs {
             let Ok(at) = usize::try_from(number) else { continue };
             let Some(one) = self.planner.weighed.get(at) else { continue };
             if self.lasts(one, is_known) != way {
-                // It was come by with the one that counts.
+                // It was visited with its final expiry.
                 continue;
             }
             let name = one.name;
@@ -268,7 +268,7 @@ impl Needs {
         Ok(())
     }
 
-    /// How long an entry lasts: by who is known to need it, or also by who may.
+    /// The expiry of an entry, with respect to known needs only, or also to possible ones.
     fn lasts(&self, one: &WeighedEntry, is_known: bool) -> ExpiryMark {
         if !is_known {
             return self.planner.life(one).0.into();
@@ -277,7 +277,7 @@ impl Needs {
         own.map_or(one.own, |own| as_long_as(own, one.need).into())
     }
 
-    /// Notes how long pages stay, of each site, and what may need what nobody knows.
+    /// Records the longest expiries for each site.
     fn note_sites(&mut self) {
         for at in 0..self.planner.weighed.len() {
             let Some(one) = self.planner.weighed.get(at) else { continue };
@@ -296,7 +296,7 @@ impl Needs {
         }
     }
 
-    /// Makes the plan of what was weighed and told.
+    /// Makes the plan.
     #[must_use]
     pub fn plan(self) -> Plan {
         let Needs { planner, names } = self;

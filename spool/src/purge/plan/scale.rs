@@ -1,21 +1,21 @@
-//! By how much ages are scaled.
+//! The scale of age limits.
 
 use super::way::Expiry;
 use super::{Limits, ONE};
 
-/// Shares are told apart by their upper half first, and then by the lower one: so it takes few sums.
+/// Shares are sorted by their upper half first, then by the lower half, which needs few sums.
 const HALF: u32 = 10;
 
-/// What follows from how many bytes there are, and how many there may be.
+/// The result for the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scaling {
-    /// From this share on entries go.
+    /// From this share on entries are purged.
     pub(super) share: u32,
-    /// How many bytes are missing then.
+    /// How many bytes are still missing then.
     pub(super) missing: u64,
 }
 
-/// The share at which entries go; `ways` has each with its bytes.
+/// Finds the share for the limits; `ways` has the expiry and size of each entry.
 pub(super) fn scaled(
     ways: &(impl Iterator<Item = (Expiry, u64)> + Clone),
     limits: &Limits,
@@ -32,7 +32,7 @@ pub(super) fn scaled(
     let (for_size, _) = scale(above);
     let for_room = match scale(below) {
         (share, 0) => share,
-        // Whatever went, it would not be enough.
+        // Even purging everything would not free enough.
         _ => ONE,
     };
     let share = for_size.min(for_room);
@@ -50,8 +50,8 @@ fn goes_by_itself(way: Expiry) -> bool {
     }
 }
 
-/// The largest share, at most one, at which so many bytes go, and how many are missing at any. `going` go in any
-/// case.
+/// The largest share, at most 1, that frees `to_free` bytes, and how many bytes are missing at any
+/// share. `going` bytes are freed in any case.
 fn scale(
     ways: impl Iterator<Item = (Expiry, u64)> + Clone,
     going: u64,
@@ -73,8 +73,8 @@ fn scale(
     ((half << HALF) + rest.unwrap_or_default(), 0)
 }
 
-/// From the last of so many down: at which so many bytes have gone, and how many had before it; or none, and
-/// all that go.
+/// Counts down from the last bucket: the bucket that reaches `to_free`, and the bytes before it; or
+/// `None`, and the bytes of all.
 fn down(
     sizes: impl Iterator<Item = (u32, u64)>,
     count: u32,

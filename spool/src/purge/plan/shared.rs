@@ -1,21 +1,21 @@
-//! Bodies that several entries share: each is free when the last of them has gone.
+//! Shared bodies: each is freed when the last entry that shares it is purged.
 
 use std::collections::HashMap;
 
 use super::way::Expiry;
-use crate::entry::holder::Held;
+use crate::entry::holder::SharedBody;
 
 /// The bodies, with the number of each entry that shares one.
 #[derive(Debug, Default)]
-pub(super) struct SharedUses(Vec<(usize, Held)>);
+pub(super) struct SharedUses(Vec<(usize, SharedBody)>);
 
 impl SharedUses {
-    pub(super) fn add(&mut self, number: usize, bodies: &[Held]) {
+    pub(super) fn add(&mut self, number: usize, bodies: &[SharedBody]) {
         self.0.extend(bodies.iter().map(|held| (number, *held)));
     }
 
-    /// The way of each, as that of the entry which stays longest of those that share it, and its size; `way_of`
-    /// tells those of the entries, by their numbers.
+    /// The expiry of each body, that of its longest-lived entry, and its size; `way_of` returns the
+    /// expiry of an entry by its number.
     pub(super) fn ways(&self, way_of: impl Fn(usize) -> Option<Expiry>) -> Vec<(Expiry, u64)> {
         let mut shared: HashMap<u64, (Expiry, u64)> = HashMap::new();
         for (number, held) in &self.0 {
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn a_body_goes_with_the_last_that_shares_it() {
         let mut shared = SharedUses::default();
-        let held = |name| Held { name, size: 500 };
+        let held = |name| SharedBody { name, size: 500 };
         let ways = [Expiry::Share(9), Expiry::Share(4), Expiry::Share(7)];
         shared.add(0, &[held(1)]);
         shared.add(1, &[held(1), held(2)]);

@@ -1,4 +1,4 @@
-//! The rules as a table, and what holds whatever is kept.
+//! The rules as a table, and properties of any plan.
 
 use std::convert::Infallible;
 
@@ -18,7 +18,7 @@ fn ago(time: Duration) -> Timestamp {
     now() - time
 }
 
-fn candidate(site: &str, role: Role, age: Duration) -> Candidate {
+fn candidate(site: &str, role: EntryRole, age: Duration) -> Candidate {
     Candidate {
         name: 0,
         site: site.to_owned(),
@@ -28,12 +28,12 @@ fn candidate(site: &str, role: Role, age: Duration) -> Candidate {
         limit: Limit::At(days(28)),
         is_pinned: false,
         role,
-        is_open: role == Role::Page,
+        is_open: role == EntryRole::Page,
         bodies: Vec::new(),
     }
 }
 
-/// A candidate, its number, and those of what needs it.
+/// A candidate, its number, and the numbers of the entries that need it.
 #[derive(Debug, Clone)]
 struct Row {
     candidate: Candidate,
@@ -51,19 +51,19 @@ fn parse(text: &str) -> Row {
         if unit == "d" { days(number) } else { Duration::from_secs(number * 60) }
     };
     let age = time(words.next().unwrap());
-    let role = if kind == "page" { Role::Page } else { Role::Part };
+    let role = if kind == "page" { EntryRole::Page } else { EntryRole::Part };
     let (mut one, mut number, mut of) = (candidate(site, role, age), None, Vec::new());
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
             ("limit", "never") => one.limit = Limit::Never,
-            ("limit", "dont-get") => one.limit = Limit::Excluded(Excluded::NeverGot),
-            ("limit", "dont-cache") => one.limit = Limit::Excluded(Excluded::NeverKept),
+            ("limit", "dont-get") => one.limit = Limit::Excluded(Exclusion::NeverGot),
+            ("limit", "dont-cache") => one.limit = Limit::Excluded(Exclusion::NeverKept),
             ("limit", age) => one.limit = Limit::At(time(age)),
             ("stored", age) => one.stored = ago(time(age)),
             ("size", bytes) => one.size = bytes.parse().unwrap(),
             ("pinned", _) => one.is_pinned = true,
             ("body", name) => {
-                one.bodies.push(Held { name: name.parse().unwrap(), size: 1_000 });
+                one.bodies.push(SharedBody { name: name.parse().unwrap(), size: 1_000 });
             }
             ("of", by) => of = by.split(',').map(|one| one.parse().unwrap()).collect(),
             (word, _) => (number, one.is_open) = (Some(word[1..].parse().unwrap()), false),
@@ -88,7 +88,7 @@ fn limits(text: &str) -> Limits {
     limits
 }
 
-/// Makes a plan, each candidate named by its row.
+/// Makes a plan with one candidate for each row.
 fn plan(rows: &mut [Row], limits: Limits) -> Plan {
     let mut planner = Planner::new(limits, now());
     for (at, row) in rows.iter_mut().enumerate() {
@@ -123,7 +123,7 @@ fn the_table_holds() {
         } else if let Some((given, want)) = row.split_once("->") {
             held.push((number, given, parse(given), want.trim()));
         } else {
-            // A blank line ends what is kept.
+            // A blank line ends the list of entries that stay.
             let mut all: Vec<Row> = held.iter().map(|(.., one, _)| Row::clone(one)).collect();
             let plan = plan(&mut all, limits(options));
             for ((number, given, _, want), one) in held.drain(..).zip(all) {
@@ -152,24 +152,24 @@ fn sums_tell_what_the_fates_are() {
     assert_eq!(plan.staying(), Sum { count: 3, bytes: 108 });
     assert_eq!((plan.scale(), plan.missing), (1_000, 0));
     let of = |fate| plan.fates.iter().find(|(one, _)| *one == fate).map(|(_, sum)| sum.count);
-    assert_eq!(of(Fate::Stays(Because::PerhapsNeeded)), Some(1));
+    assert_eq!(of(Fate::Stays(KeepReason::PerhapsNeeded)), Some(1));
     let tight = super::tests::plan(&mut all, limits("max-size=4"));
-    // The pinned one alone is more than may be kept.
+    // The pinned entry alone exceeds the limit.
     assert_eq!((tight.staying().bytes, tight.missing), (103, 99));
 }
 
 fn any_limit() -> impl Strategy<Value = Limit> {
     prop_oneof![
         1 => Just(Limit::Never),
-        1 => Just(Limit::Excluded(Excluded::NeverGot)),
-        1 => Just(Limit::Excluded(Excluded::NeverKept)),
+        1 => Just(Limit::Excluded(Exclusion::NeverGot)),
+        1 => Just(Limit::Excluded(Exclusion::NeverKept)),
         12 => (0_u64..60).prop_map(|count| Limit::At(days(count))),
     ]
 }
 
-/// Some have numbers, and some are needed by such; a number may be that of several or of none.
+/// Some rows have numbers, and some are needed by such; a number may be shared or unused.
 fn any_row() -> impl Strategy<Value = Row> {
-    let role = prop_oneof![Just(Role::Page), Just(Role::Part)];
+    let role = prop_oneof![Just(EntryRole::Page), Just(EntryRole::Part)];
     let number = proptest::option::of(0_usize..12);
     let of = proptest::collection::vec(0_usize..16, 0..4);
     let times = (0_u64..80 * 24 * 60, 0_u64..80 * 24 * 60);
@@ -221,9 +221,9 @@ proptest! {
                 continue;
             }
             let is_its = |other: &&Row| other.number.is_some_and(|number| row.of.contains(&number));
-            // A part that nobody is known to need keeps no pages.
+            // A sub-resource that no known page needs keeps no pages.
             let counts = |other: &&Row| {
-                one.role == Role::Part || other.candidate.role == Role::Page
+                one.role == EntryRole::Part || other.candidate.role == EntryRole::Page
             };
             for other in all.iter().filter(is_its).filter(counts) {
                 let is_itself = other.candidate.name == one.name;
@@ -232,9 +232,9 @@ proptest! {
             let is_known = all.iter().filter(is_its).any(|other| other.candidate.name != one.name);
             let may_need = |page: &&Row| {
                 let page = &page.candidate;
-                page.role == Role::Page && page.site == one.site && (page.is_open || !is_known)
+                page.role == EntryRole::Page && page.site == one.site && (page.is_open || !is_known)
             };
-            if one.role == Role::Part {
+            if one.role == EntryRole::Part {
                 prop_assert!(all.iter().filter(may_need).all(goes), "{row:?}");
             }
             let since = if limits.by_stored { one.stored } else { one.stored.max(one.used) };
@@ -258,14 +258,14 @@ proptest! {
         let below = limits.min_free.map_or(0, |(least, free)| least.saturating_sub(free));
         let gone = plan.going().bytes;
         prop_assert_eq!(plan.missing, above.max(below).saturating_sub(gone));
-        let left = plan.fates.iter().any(|(fate, _)| *fate == Fate::Stays(Because::Young));
+        let left = plan.fates.iter().any(|(fate, _)| *fate == Fate::Stays(KeepReason::Young));
         prop_assert!(gone >= above || !left, "something could still go");
         let alone = super::tests::plan(&mut all, Limits { max_size: None, ..limits });
-        // What is not enough in any case is not begun with.
+        // If purging everything is not enough, nothing is purged for it.
         prop_assert!(alone.missing == 0 || alone.share == ONE);
         let wanted = if alone.missing == 0 { above.max(below) } else { above };
         if plan.share < ONE {
-            // One step less, and it is not enough.
+            // One step less would not be enough.
             let less = Plan { share: plan.share + 1, ..plan.clone() };
             let gone: u64 = all
                 .iter()

@@ -1,37 +1,37 @@
-//! How far an entry is on its way out: by itself, and for the sake of others.
+//! The expiry of an entry: its own, and with respect to entries that need it.
 
 use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Because, Candidate, Excluded, GRACE, Limit, Limits, ONE, Why};
+use super::{Candidate, Exclusion, GRACE, KeepReason, Limit, Limits, ONE, PurgeReason};
 
-/// A clock that says an earlier time had not been set (that of a machine without a battery begins in 1970 or
-/// 1980): 1990-01-01.
+/// 1990-01-01. A clock before that was not set: without a battery, machines start in 1970 or 1980.
 const CLOCK_IS_SET: Timestamp = Timestamp::constant(631_152_000, 0);
 
-/// How far an entry is on its way. The smaller stays longer.
+/// How close an entry is to being purged. The smaller stays longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Expiry {
-    /// It never goes.
-    Never(Because),
-    /// At a share.
+    /// It is never purged.
+    Never(KeepReason),
+    /// It is purged at this share.
     Share(u32),
-    /// It goes in any case.
-    Now(Why),
+    /// It is purged in any case.
+    Now(PurgeReason),
 }
 
-/// Reasons that never go, by their place in a [`ExpiryMark`], in the order of [`Because`].
-const NEVER: [Because; 3] = [Because::Recent, Because::NoAge, Because::Pinned];
+/// Reasons to stay for ever, by their position in an [`ExpiryMark`], in the order of
+/// [`KeepReason`].
+const NEVER: [KeepReason; 3] = [KeepReason::Recent, KeepReason::NoAge, KeepReason::Pinned];
 
-/// As many marks are before that of the smallest share.
+/// The number of marks before the smallest share.
 const BEFORE: u32 = 3;
 
-/// The same of those that go in any case, from the last mark that is one backwards.
-const NOW: [Why; 2] = [Why::NeverKept, Why::NeverGot];
+/// Reasons to go in any case, from the last mark backwards.
+const NOW: [PurgeReason; 2] = [PurgeReason::NeverKept, PurgeReason::NeverGot];
 
-/// A way, or none, in four bytes and the same order; none is last.
+/// An expiry, or none, in four bytes and the same order; none is last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ExpiryMark(u32);
 
@@ -59,7 +59,7 @@ impl ExpiryMark {
         now.or(never).or_else(|| Some(Expiry::Share(self.0.saturating_sub(BEFORE))))
     }
 
-    /// The one of both that is there, or stays longer.
+    /// The mark that exists, or stays longer.
     pub(super) fn or_longer(self, other: ExpiryMark) -> ExpiryMark {
         self.min(other)
     }
@@ -73,21 +73,22 @@ impl From<Expiry> for ExpiryMark {
     fn from(way: Expiry) -> ExpiryMark {
         match way {
             Expiry::Never(because) => {
-                // What stays for the sake of others is no way of its own.
+                // Staying for other entries is not an expiry of its own.
                 let at = NEVER.iter().position(|one| *one == because).unwrap_or_default();
                 ExpiryMark(u32::try_from(at).unwrap_or_default())
             }
             Expiry::Share(share) => ExpiryMark(share.min(MAX_SHARE) + BEFORE),
-            Expiry::Now(Why::NeverGot) => ExpiryMark(u32::MAX - 2),
+            Expiry::Now(PurgeReason::NeverGot) => ExpiryMark(u32::MAX - 2),
             Expiry::Now(_) => ExpiryMark(u32::MAX - 1),
         }
     }
 }
 
-/// The largest share that is told from others: that of what is four thousand times as old as it may be.
+/// The largest share: an entry four thousand times as old as it may be.
 const MAX_SHARE: u32 = u32::MAX - 8;
 
-/// The way of what lives as long as others do. What is never got or kept is of no use to them either.
+/// The expiry of an entry that lives as long as others. An entry that would never be fetched or
+/// stored is useless to them too.
 pub(super) fn as_long_as(own: Expiry, others: ExpiryMark) -> Expiry {
     match (own, others.way()) {
         (Expiry::Share(_), Some(others)) => own.min(others),
@@ -95,28 +96,28 @@ pub(super) fn as_long_as(own: Expiry, others: ExpiryMark) -> Expiry {
     }
 }
 
-/// How old an entry is, by its last use or by when it was stored.
+/// The age of an entry since its last use, or since it was stored.
 #[must_use]
 pub fn age(candidate: &Candidate, by_stored: bool, now: Timestamp) -> Duration {
     let stored = candidate.stored;
     let since = if by_stored { stored } else { stored.max(candidate.used) };
-    // What is from the future is new, and so is what a clock dated that had not been set.
+    // A time in the future counts as now, as does a time from a clock that was not set.
     let is_dated = (if by_stored { stored } else { candidate.used }) >= CLOCK_IS_SET;
     let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     if is_dated { age } else { Duration::ZERO }
 }
 
-/// The way of an entry by itself.
+/// The own expiry of an entry.
 pub(super) fn way(candidate: &Candidate, limits: &Limits, now: Timestamp) -> Expiry {
     if candidate.is_pinned {
-        return Expiry::Never(Because::Pinned);
+        return Expiry::Never(KeepReason::Pinned);
     }
     let age = age(candidate, limits.by_stored, now);
     match candidate.limit {
-        Limit::Excluded(Excluded::NeverGot) => Expiry::Now(Why::NeverGot),
-        Limit::Excluded(Excluded::NeverKept) => Expiry::Now(Why::NeverKept),
-        Limit::Never => Expiry::Never(Because::NoAge),
-        Limit::At(_) if age < GRACE => Expiry::Never(Because::Recent),
+        Limit::Excluded(Exclusion::NeverGot) => Expiry::Now(PurgeReason::NeverGot),
+        Limit::Excluded(Exclusion::NeverKept) => Expiry::Now(PurgeReason::NeverKept),
+        Limit::Never => Expiry::Never(KeepReason::NoAge),
+        Limit::At(_) if age < GRACE => Expiry::Never(KeepReason::Recent),
         Limit::At(limit) => {
             let (age, limit) = (u128::from(age.as_secs()), u128::from(limit.as_secs().max(1)));
             let share = u32::try_from(age * u128::from(ONE) / limit).unwrap_or(MAX_SHARE);
@@ -132,14 +133,14 @@ mod tests {
     #[test]
     fn a_mark_is_a_way_in_the_same_order() {
         let ways = [
-            Expiry::Never(Because::Recent),
-            Expiry::Never(Because::NoAge),
-            Expiry::Never(Because::Pinned),
+            Expiry::Never(KeepReason::Recent),
+            Expiry::Never(KeepReason::NoAge),
+            Expiry::Never(KeepReason::Pinned),
             Expiry::Share(0),
             Expiry::Share(ONE),
             Expiry::Share(MAX_SHARE),
-            Expiry::Now(Why::NeverGot),
-            Expiry::Now(Why::NeverKept),
+            Expiry::Now(PurgeReason::NeverGot),
+            Expiry::Now(PurgeReason::NeverKept),
         ];
         assert!(ways.is_sorted());
         let marks = ways.map(ExpiryMark::from);

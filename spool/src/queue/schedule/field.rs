@@ -1,6 +1,6 @@
 //! One field of a schedule: a set of numbers, and its text.
 
-use super::{BadSchedule, shortened};
+use super::{ParseScheduleError, shortened};
 
 /// What a field is about, and which numbers it may have.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ impl Field {
     }
 
     /// Reads `*`, `1,3,5-10`, `20-`, `*/15`, `mon-fri`.
-    pub(super) fn parse(&self, text: &str) -> Result<u64, BadSchedule> {
+    pub(super) fn parse(&self, text: &str) -> Result<u64, ParseScheduleError> {
         let mut set = 0;
         for part in text.split(',') {
             set |= self.part(part.trim()).ok_or_else(|| self.bad(text))?;
@@ -87,13 +87,13 @@ impl Field {
         self.what == WEEKDAYS.what
     }
 
-    fn bad(&self, text: &str) -> BadSchedule {
+    fn bad(&self, text: &str) -> ParseScheduleError {
         let Field { what, first, last, .. } = self;
         let names = match self.names {
             [first, .., last] => format!(" or {first} to {last}"),
             _ => String::new(),
         };
-        BadSchedule(format!(
+        ParseScheduleError(format!(
             "{what} are * or a list such as 1,3,5-10 of numbers from {first} to {last}{names}, \
              not {:?}",
             shortened(text)

@@ -1,8 +1,8 @@
-//! Having back what was removed.
+//! Undoing a removal.
 //!
-//! What has come to its place meanwhile stays there; what comes back is then an older version of it. Where that came
-//! back too, and was stored earlier, it is the older version: the answer that came last is the entry, in whatever order
-//! what was removed comes back.
+//! An entry that has come to the place in the meantime stays, and the old one becomes its older
+//! version. If the present entry was itself brought back and is older, it becomes the version. So
+//! the newest response is the entry, in whatever order removals are undone.
 
 use std::path::{Path, PathBuf};
 
@@ -19,38 +19,37 @@ use crate::tree::shelf::MAX_VARIANTS;
 use crate::tree::versions::version_path;
 use crate::tree::{Tree, shelf};
 
-/// What came back.
+/// The result of undoing a removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BroughtBack {
-    /// Entries.
+pub struct BringBackReport {
+    /// The entries brought back.
     pub entries: u64,
-    /// Entries that are older versions now, of what has come meanwhile.
+    /// The entries brought back as older versions of newer ones.
     pub overtaken: u64,
-    /// Entries that are there already, with the same head and the same body.
+    /// The entries whose place already has one with the same head and body.
     pub there: u64,
-    /// Files that stay aside: they cannot be read, or there is no room for them among those of their URL that vary.
+    /// The files that stay removed: unreadable, or without room among the variants of their URL.
     pub left: u64,
 }
 
-/// Where something goes.
+/// Where a file goes.
 enum BackTarget {
-    /// There.
+    /// To this path.
     Path(PathBuf),
-    /// It is there already.
+    /// Its place already has it.
     There,
-    /// Nowhere.
+    /// It cannot be brought back.
     Nowhere,
 }
 
 impl Tree {
-    /// Brings back what was removed together. Where another answer has come meanwhile, that stays the entry, and
-    /// what comes back is an older version of it. `came` is told the place of each. `None`: there is no such thing,
-    /// or no longer.
+    /// Undoes a removal. A newer entry stays, and the old one becomes its older version. `came`
+    /// receives the place of each file. `None` if there is no such removal any more.
     pub(crate) fn bring_back(
         &self,
         removal: &Removal,
         came: &mut dyn FnMut(&Place),
-    ) -> Result<Option<BroughtBack>> {
+    ) -> Result<Option<BringBackReport>> {
         if removal.is_over(self.root.disk.now()) {
             return Ok(None);
         }
@@ -58,9 +57,9 @@ impl Tree {
         let base = self.root.join(removal.directory());
         let below = self.files_below(&base)?;
         let _moving = self.moving();
-        let mut done = BroughtBack::default();
+        let mut done = BringBackReport::default();
         let mut is_any = false;
-        // Entries before versions: at each moment it is the newest that is found.
+        // Entries before versions, so that the newest is found at each moment.
         for wanted in [RemovedKind::Entry, RemovedKind::Version] {
             for path in below.files.iter().filter(|path| named(path) == Some(wanted)) {
                 is_any = true;
@@ -70,7 +69,7 @@ impl Tree {
             }
         }
         for overlay in below.files.iter().filter(|path| named(path) == Some(RemovedKind::Overlay)) {
-            // Left by a call that did not come to its end.
+            // Left by an interrupted call.
             if !self.root.is_file(&entry_path(overlay))? {
                 self.root.remove_file(overlay)?;
             }
@@ -79,8 +78,14 @@ impl Tree {
         Ok(is_any.then_some(done))
     }
 
-    /// Brings back an entry or a version with what was learnt of it, and tells its place. `None`: it stays aside.
-    fn bring_one(&self, base: &Path, path: &Path, done: &mut BroughtBack) -> Result<Option<Place>> {
+    /// Brings back an entry or version with its update file, and returns its place. `None` if it
+    /// stays removed.
+    fn bring_one(
+        &self,
+        base: &Path,
+        path: &Path,
+        done: &mut BringBackReport,
+    ) -> Result<Option<Place>> {
         let overlay = overlay_path(path);
         let entry = match read::read(&*self.root.disk, &self.root.path, path, None)? {
             Content::Whole(entry) => entry,
@@ -123,40 +128,42 @@ impl Tree {
         Ok(Some(place.clone()))
     }
 
-    /// Gives what rests at `path` its name, after what was learnt of it. `commit` is held, over syncs.
+    /// Renames a removed file to `to`, after its update file. The caller holds `commit`, over
+    /// syncs.
     fn put_back(&self, path: &Path, entry: &Entry, to: &Path) -> Result<()> {
         let (aside, beside) = (overlay_path(path), overlay_path(to));
         if self.root.is_file(&aside)? {
             self.root.link_into_place(&aside, &beside)?;
             if self.root.durability != Durability::None {
-                // The entry must never be there without it.
+                // The entry must never exist without it.
                 self.root.sync_names(&[parent(to)])?;
             }
         }
-        // Where a file has one name only it goes last, and is whole.
+        // If the file system allows one name only, the entry is moved last, and complete.
         self.root.link_into_place(path, to)?;
         self.root.leaves_tmp();
         if matches!(
             overlay::read(&*self.root.disk, &beside, entry)?,
             overlay::OverlayLookup::Nothing
         ) {
-            // Of what lay there before, if there is anything.
+            // It belongs to the previous entry, if there is one.
             self.drop_overlay(to)?;
         }
         Ok(())
     }
 
-    /// Where something goes that lies at `path`; everything else is out of its way there. `commit` is held.
+    /// Decides where the file at `path` goes, and makes room for it. The caller holds `commit`.
     fn place_for(&self, base: &Path, path: &Path, entry: &Entry) -> Result<BackTarget> {
         let (place, below) = (entry.place(), path.strip_prefix(base).unwrap_or(path));
         let version = version_path(place, entry.stored());
         let is_entry = [place.single_path(), place.variant_path()].iter().any(|home| below == home);
         if !is_entry && below != version {
-            // Nobody would find it where it says that it was.
+            // No lookup would find it at its previous path.
             return Ok(BackTarget::Nowhere);
         }
         if is_entry {
-            // What waits for its batch has to be on the medium before anything goes for it.
+            // An entry in the current batch must be on the medium before anything is replaced for
+            // it.
             self.settle_waiting(place)?;
             let Some((at, there)) = self.settled(place)? else { return self.free_name(place) };
             if is_same(&there, entry) {
@@ -170,12 +177,12 @@ impl Tree {
             }
         }
         let version = self.root.join(version);
-        // A name tells all of it: what has it is this one.
+        // A version name identifies its content.
         Ok(if self.root.is_file(&version)? { BackTarget::There } else { BackTarget::Path(version) })
     }
 
-    /// Makes the entry of a place an older version, if what lies at `path` was stored later; where that goes then.
-    /// `commit` is held, over syncs.
+    /// Makes the present entry a version if the file at `path` is newer, and returns the path for
+    /// that file. The caller holds `commit`, over syncs.
     fn overtake(&self, path: &Path, newer: &Entry, there: &Entry) -> Result<Option<PathBuf>> {
         if there.order() >= newer.order() {
             return Ok(None);
@@ -187,8 +194,8 @@ impl Tree {
         };
         self.link_version(&older, &to)?;
         if self.root.is_file(&overlay_path(path))? {
-            // What was learnt of both cannot lie there at once, and neither may be there without it: so for a moment
-            // there is neither, and what comes back can still be had.
+            // The two update files need the same path, and neither entry may exist without its own.
+            // So for a moment there is no entry; the removed one can still be brought back.
             self.root.remove_file(&to)?;
             if self.root.durability != Durability::None {
                 self.root.sync_names(&[parent(&to)])?;
@@ -197,7 +204,7 @@ impl Tree {
         Ok(Some(to))
     }
 
-    /// The name for the entry of a place that has none, unless another would have to go for it.
+    /// The path for an entry of an empty place, unless another variant would have to be removed.
     fn free_name(&self, place: &Place) -> Result<BackTarget> {
         let directory = self.root.join(place.variants_path());
         let others = shelf::names(&*self.root.disk, &directory)?;
@@ -208,7 +215,8 @@ impl Tree {
     }
 }
 
-/// Whether one of them is enough. The body alone does not tell: most redirects have none, and most errors one for all.
+/// Whether both are the same response. Equal bodies are not enough: most redirects have none, and
+/// many errors share one.
 fn is_same(there: &Entry, entry: &Entry) -> bool {
     let is_alike = there.digest() == entry.digest() && there.head() == entry.head();
     there.id() == entry.id() || is_alike

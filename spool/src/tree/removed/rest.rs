@@ -1,4 +1,4 @@
-//! Removing what is kept so that it can be had back.
+//! Removing entries so that the removal can be undone.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +12,21 @@ use crate::tree::Tree;
 use crate::tree::walk::texts;
 
 impl Tree {
-    /// Removes all that is kept under the key of a place, as [`Spool::remove`] does, and lays it aside under `removal`:
-    /// [`Spool::bring_back`] brings it back. Parts of a download that broke off are not. False when there was
-    /// nothing.
+    /// Removes every entry of a key, as [`Tree::remove`] does, but keeps the files under `removal`
+    /// for [`Tree::bring_back`]. Segments are not kept. False if there was nothing.
     pub(crate) fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
         let _moving = self.moving();
         self.remove_after(place, || self.rest(place, removal))
     }
 
-    /// Gives all files of a key a second name where they rest, on the medium. `commit` is held, over syncs. True when
-    /// there were any.
+    /// Gives every file of a key a second name under `removal`, on the medium. The caller holds
+    /// `commit`, over syncs. Returns whether there was a file.
     fn rest(&self, place: &Place, removal: &Removal) -> Result<bool> {
-        // What waits for its batch has no name yet that it could come back to.
+        // An entry in the current batch has no path to come back to.
         self.settle_waiting(place)?;
         let (files, overlays) = self.files_of(place)?;
         let base = self.root.join(removal.directory());
-        // An entry must not be there without what was learnt of it.
+        // An entry must not exist without its update file.
         let mut late = Vec::new();
         for file in &overlays {
             let (from, to) = (self.root.join(file), base.join(file));
@@ -36,7 +35,7 @@ impl Tree {
                     self.root.rename_into_place(&aside, &to)?;
                     let _ = self.root.disk.remove_file(&aside);
                 }
-                // It can have one name only, and has to be beside its entry.
+                // The file can have one name only, and must stay beside its entry.
                 None => late.push((from, to)),
             }
         }
@@ -48,13 +47,14 @@ impl Tree {
             self.root.rename_into_place(&from, &to)?;
         }
         self.sync_resting(&base, &files)?;
-        // A name of it that came back in `tmp/` would bring it back once it is gone from the tree.
+        // A name that came back in `tmp/` would restore the entry after its removal.
         self.root.leaves_tmp();
         self.root.sync_tmp()?;
         Ok(!files.is_empty())
     }
 
-    /// Gives everything of a key that waits for its batch its name, on the medium. `commit` is held, over syncs.
+    /// Renames every waiting file of a key into place, on the medium. The caller holds `commit`,
+    /// over syncs.
     pub(super) fn settle_waiting(&self, place: &Place) -> Result<()> {
         for finished in self.pending.variants(place.key()) {
             self.settle_now(&finished)?;
@@ -71,7 +71,7 @@ impl Tree {
         self.root.sync_names(&directories.iter().map(PathBuf::as_path).collect::<Vec<_>>())
     }
 
-    /// The files of a key below the root: entries and versions, and what was learnt of them.
+    /// The files of a key below the root: entries and versions, and their update files.
     fn files_of(&self, place: &Place) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let single = place.single_path();
         let (beside, among) = (parent(&single), place.variants_path());
@@ -85,7 +85,7 @@ impl Tree {
         for name in texts(&*self.root.disk, &self.root.join(&among))? {
             files.push(among.join(name));
         }
-        // What is none of ours stays, as it does when a key is removed.
+        // Foreign files stay, as in any removal.
         let is_entry =
             |file: &PathBuf| matches!(named(file), Some(RemovedKind::Entry | RemovedKind::Version));
         files.retain(is_entry);

@@ -1,19 +1,19 @@
-//! The calls of a spool about what is kept in part.
+//! Resuming a download from its segments.
 
 use super::Partial;
 use crate::error::Result;
 use crate::tree::writer::Writer;
 
 impl Writer {
-    /// Adds what is kept of the body from its first byte on, so that the rest can follow: a download that
-    /// broke off and is taken up again. Gives how many bytes that is.
+    /// Adds the leading bytes of the body from segments, to resume a download that broke off.
+    /// Returns their number.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_invalid`] when it is of another place or body than this one, which was begun with
-    /// [`Spool::begin_resumable`], or something was written already; then nothing was added.
-    /// [`crate::Error::is_damaged`] when what is kept is not what was stored; those of [`Writer::write`].
-    /// In either case the entry should be begun anew.
+    /// [`crate::Error::is_invalid`] if the segments are of another place or body than this entry,
+    /// which must be begun with [`crate::Spool::begin_resumable`], or if bytes were written
+    /// already; nothing is then added. [`crate::Error::is_damaged`] if a segment is damaged; those
+    /// of [`Writer::write`]. In both cases begin the entry again.
     pub fn write_prefix(&mut self, partial: &Partial) -> Result<u64> {
         let is_its = self.part().is_some_and(|part| part.whole.agrees(&partial.whole));
         if !is_its || self.place() != partial.place() || self.written() > 0 {

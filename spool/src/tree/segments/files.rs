@@ -1,6 +1,7 @@
-//! The segments on the disk: finding those of a key, adding one, taking them away.
+//! The segments on disk: look up, store, remove.
 //!
-//! `Store::parts` is held while names below `partial/` change, never over a sync and never over a copy.
+//! [`SegmentLocks::lock_names`](super::SegmentLocks::lock_names) is held while names below
+//! `partial/` change, never over a sync or a copy.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -20,36 +21,36 @@ use crate::error::{Damage, Error, Result, is_missing};
 use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, salvage};
 
-/// The most segments kept of one key. When there are more, two neighbours are made one, or the oldest
-/// goes.
+/// The largest number of segments of one key. Above it, two neighbours are joined, or the oldest is
+/// removed.
 pub const MAX_SEGMENTS: usize = 32;
 
-/// The most variants of a key of which segments are kept.
+/// The largest number of variants of a key with segments.
 const MAX_VARIANTS: usize = 8;
 
-/// So many names are looked at in a directory of segments: those of others may lie there too.
+/// The largest number of names read in a directory of segments, which may hold foreign files.
 const MAX_NAMES: usize = 16 * MAX_SEGMENTS;
 
-/// How often segments are looked at again that vanish while they are opened.
+/// How often a lookup is repeated if segments vanish while they are opened.
 const TRIES: usize = 4;
 
-/// The digits of a name: those of any `u64`.
+/// The digits of a name, enough for any `u64`.
 const DIGITS: usize = 20;
 
-/// What a directory of segments holds.
+/// The content of a directory of segments.
 #[derive(Debug, Default)]
 pub(super) struct SegmentSet {
-    /// Those that are parts of one body, the newest the last.
+    /// The segments of the newest body, the newest last.
     pub(super) segments: Vec<Entry>,
-    /// Those of an older body.
+    /// The segments of an older body.
     superseded: Vec<Entry>,
-    /// What is none.
+    /// The invalid files.
     bad: Vec<(PathBuf, Reason)>,
-    /// A name was gone when it was opened.
+    /// A file was gone when it was opened.
     vanished: bool,
 }
 
-/// The segments of a place. What is none is set aside, what is overtaken removed.
+/// Reads the segments of a place. Invalid files are set aside, outdated ones removed.
 pub(crate) fn read(tree: &Tree, place: &Place) -> Result<Option<Partial>> {
     let mut found = look(&*tree.root.disk, &tree.root.path, place)?;
     for _ in 1..TRIES {
@@ -59,7 +60,8 @@ pub(crate) fn read(tree: &Tree, place: &Place) -> Result<Option<Partial>> {
         found = look(&*tree.root.disk, &tree.root.path, place)?;
     }
     if !found.bad.is_empty() || !found.superseded.is_empty() {
-        // It may have been replaced meanwhile; it is judged again while names stand still.
+        // A file may have been replaced in the meantime. It is read again while names cannot
+        // change.
         let _parts = tree.segments.lock_names();
         found = look(&*tree.root.disk, &tree.root.path, place)?;
         for (path, reason) in &found.bad {
@@ -72,21 +74,21 @@ pub(crate) fn read(tree: &Tree, place: &Place) -> Result<Option<Partial>> {
     Ok(Partial::new(place, found.segments))
 }
 
-/// The names of what a crash left of a place.
+/// The names of interrupted downloads of a place.
 pub(super) fn left(tree: &Tree, place: &Place) -> Result<Vec<OsString>> {
     let mut names = names(&*tree.root.disk, &directory(&tree.root.path, place))?;
     names.retain(|name| salvage::is_left(name));
     Ok(names)
 }
 
-/// The same as [`read`] without changing anything.
+/// Reads the segments of a place without changing anything.
 pub(crate) fn read_only(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Option<Partial>> {
     Ok(Partial::new(place, look(disk, root, place)?.segments))
 }
 
-/// Makes a finished file under `tmp/` a segment of its place. What it makes useless goes. With `instead`
-/// it takes the place of segments finished at these times, and is nothing if they are not there any more.
-/// Gives where it is now; `None` when it was of no use, and is gone.
+/// Makes a finished file under `tmp/` a segment of its place, and removes the segments it makes
+/// useless. With `instead`, it replaces the segments finished at these times, and is discarded if
+/// they are gone. Returns its path; `None` if it was useless and discarded.
 pub(crate) fn admit(
     tree: &Tree,
     finished: &FinishedFile,
@@ -128,8 +130,8 @@ pub(crate) fn admit(
     Ok(Some(to))
 }
 
-/// Removes the segments of a place, or those that were finished before a time, and the directory if
-/// nothing is left in it. False: there were none.
+/// Removes the segments of a place, or those finished before a time, and the empty directory. False
+/// if there were none.
 pub(crate) fn remove(tree: &Tree, place: &Place, before: Option<Timestamp>) -> Result<bool> {
     remove_in(tree, &directory(&tree.root.path, place), place, before)
 }
@@ -158,7 +160,7 @@ fn remove_in(
             }
         }
         if removed {
-            // Not if something else is in it.
+            // Fails if foreign files are in it.
             let _ = tree.root.disk.remove_dir(directory);
         }
     }
@@ -170,7 +172,8 @@ fn remove_in(
     Ok(removed)
 }
 
-/// Whether what is at a path is a segment that was finished at a time or later, or was left since.
+/// Whether the file at a path was finished at `time` or later, or is an interrupted download since
+/// then.
 fn is_newer(tree: &Tree, path: &Path, place: &Place, time: Option<Timestamp>) -> Result<bool> {
     let Some(time) = time else { return Ok(false) };
     if path.file_name().is_some_and(salvage::is_left) {
@@ -180,7 +183,7 @@ fn is_newer(tree: &Tree, path: &Path, place: &Place, time: Option<Timestamp>) ->
     Ok(matches!(found, Content::Whole(segment) if segment.stored() >= time))
 }
 
-/// Removes one segment, if it is still there.
+/// Removes one segment, if it still exists.
 pub(super) fn remove_one(tree: &Tree, segment: &Entry) -> Result<()> {
     let _parts = tree.segments.lock_names();
     let path = path_of(&tree.root.path, segment);
@@ -192,7 +195,7 @@ pub(super) fn remove_one(tree: &Tree, segment: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Reads all segments of a place to their ends, and sets aside those that are not what was stored.
+/// Reads every segment of a place completely, and sets damaged ones aside.
 pub(crate) fn mend(tree: &Tree, place: &Place) -> Result<Vec<Damage>> {
     let mut damages = Vec::new();
     for segment in look(&*tree.root.disk, &tree.root.path, place)?.segments {
@@ -210,7 +213,7 @@ pub(crate) fn mend(tree: &Tree, place: &Place) -> Result<Vec<Damage>> {
     Ok(damages)
 }
 
-/// Whether both are parts of one body.
+/// Whether both are segments of one body.
 fn agree(one: &Entry, other: &Entry) -> bool {
     let (Some(part), Some(second)) = (one.part(), other.part()) else { return false };
     part.whole.agrees(&second.whole)
@@ -218,7 +221,7 @@ fn agree(one: &Entry, other: &Entry) -> bool {
         && second.whole.reaches(span(one))
 }
 
-/// Whether all of `inner` is in `outer` too.
+/// Whether `outer` contains all bytes of `inner`.
 fn covers(outer: &Entry, inner: &Entry) -> bool {
     match (span(outer), span(inner)) {
         (Some(outer), Some(inner)) => outer.0 <= inner.0 && inner.1 <= outer.1,
@@ -226,7 +229,7 @@ fn covers(outer: &Entry, inner: &Entry) -> bool {
     }
 }
 
-/// Reads what lies in the directory of a key.
+/// Reads the directory of a place.
 fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
     let directory = directory(root, place);
     let (mut found, mut all) = (SegmentSet::default(), Vec::new());
@@ -261,8 +264,8 @@ fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
     Ok(found)
 }
 
-/// Whether a segment is of the body that newer ones are of, with what is known of it and where the last
-/// of them ends.
+/// Whether a segment belongs to the body of the newer ones. `body` is that body, and where the last
+/// of its segments ends.
 fn joins(body: &mut Option<(WholeBody, u64)>, segment: &Entry) -> bool {
     let (Some(part), Some((_, end))) = (segment.part(), span(segment)) else { return false };
     let Some((whole, reached)) = body else {
@@ -282,7 +285,7 @@ fn read_file(disk: &dyn Disk, path: &Path, place: &Place) -> Result<Content> {
     read_part(disk, path, Some(place))
 }
 
-/// The names in a directory, as many as are looked at.
+/// The names in a directory, up to the bound.
 pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
     let fail = |error| Error::disk("read", directory, error);
     match disk.read_dir(directory) {
@@ -292,20 +295,20 @@ pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> 
     }
 }
 
-/// Where the segments of a place lie.
+/// The directory for the segments of a place.
 pub(crate) fn directory(root: &Path, place: &Place) -> PathBuf {
     let (group, key) = group_and_key(root, place);
     let is_varied = !place.variant_text().is_empty();
     group.join(if is_varied { format!("{key}.{}", place.variant_name()) } else { key })
 }
 
-/// Where the directories of all variants of a key lie, and what their names begin with.
+/// The directory with the directories of all variants of a key, and the prefix of their names.
 fn group_and_key(root: &Path, place: &Place) -> (PathBuf, String) {
     let key = place.key().to_string();
     (root.join(PARTIAL).join(key.get(..2).unwrap_or_default()), key)
 }
 
-/// The directories of all variants of a key that there are.
+/// The existing directories of all variants of a key.
 fn directories(tree: &Tree, place: &Place) -> Result<Vec<PathBuf>> {
     let (group, key) = group_and_key(&tree.root.path, place);
     let is_ours = |name: &OsString| {
@@ -326,7 +329,7 @@ fn directories(tree: &Tree, place: &Place) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The places under the key of one of which segments are kept, with the time the newest was finished.
+/// The places with segments that have the key of `place`.
 pub(super) fn places(tree: &Tree, place: &Place) -> Result<Vec<Place>> {
     let found = places_and_times(tree, place)?;
     Ok(found.into_iter().map(|(place, _)| place).collect())
@@ -342,8 +345,8 @@ fn places_and_times(tree: &Tree, place: &Place) -> Result<Vec<(Place, Timestamp)
     Ok(found)
 }
 
-/// Sees to it that a key has parts of no more than [`MAX_VARIANTS`]: the one goes that was added to the
-/// longest ago.
+/// Limits the variants of a key with segments to [`MAX_VARIANTS`]. The one without additions for
+/// the longest time is removed.
 pub(super) fn reduce_variants(tree: &Tree, place: &Place) -> Result<()> {
     if place.variant_text().is_empty() || directories(tree, place)?.len() <= MAX_VARIANTS {
         return Ok(());
@@ -357,7 +360,7 @@ pub(super) fn reduce_variants(tree: &Tree, place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Removes the segments of a key, whatever their variant. False: there were none.
+/// Removes the segments of a key, whatever their variant. False if there were none.
 pub(crate) fn remove_all(tree: &Tree, place: &Place) -> Result<bool> {
     let mut removed = false;
     for directory in directories(tree, place)? {
@@ -366,13 +369,13 @@ pub(crate) fn remove_all(tree: &Tree, place: &Place) -> Result<bool> {
     Ok(removed)
 }
 
-/// Where a segment lies.
+/// The path of a segment.
 pub(crate) fn path_of(root: &Path, segment: &Entry) -> PathBuf {
     let start = segment.part().map_or(0, |part| part.start);
     directory(root, segment.place()).join(format!("{start:0DIGITS$}{EXTENSION}"))
 }
 
-/// Where the segment of a name begins. `None`: the name is none of a segment.
+/// The start of the segment with this name. `None`: not the name of a segment.
 pub(crate) fn start_of(name: &OsStr) -> Option<u64> {
     let digits = name.to_str()?.strip_suffix(EXTENSION)?;
     let is_ours = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! A list of what is kept in part, for whoever removes what is old or large.
+//! A list of places with segments, to remove old or large ones.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,29 +11,29 @@ use crate::durability::PARTIAL;
 use crate::entry::place::Place;
 use crate::entry::read::{Content, read_part};
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{Disk, Opened};
+use crate::fs::{Disk, OpenedFile};
 use crate::tree::salvage;
 
-/// What is kept of one answer that is not whole. Its bytes have not been looked at.
+/// The segments of one place. Their bytes were not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartialSummary {
-    /// Where it belongs: what [`crate::Spool::partial`] and [`crate::Spool::remove_partial`] take.
+    /// The place, for [`crate::Spool::partial`] and [`crate::Spool::remove_partial`].
     pub place: Place,
-    /// How many segments there are.
+    /// The number of segments.
     pub segments: usize,
-    /// The length of all their files, in bytes.
+    /// The bytes of all their files.
     pub file_len: u64,
-    /// When the newest came.
+    /// When the newest was received.
     pub when: Timestamp,
     /// When the newest was finished.
     pub stored: Timestamp,
 }
 
-/// The answers that are kept in part, in no order.
+/// The places with segments, in no order.
 pub struct PartialList {
     disk: Arc<dyn Disk>,
     directory: PathBuf,
-    /// The directories below, each of the keys that begin with two digits.
+    /// Directories still to be read, each for keys with the same two digits.
     groups: Vec<OsString>,
     keys: Vec<PathBuf>,
 }
@@ -72,7 +72,7 @@ impl std::fmt::Debug for PartialList {
     }
 }
 
-/// All names in a directory; none when it is missing or is no directory.
+/// Every name in a directory; none if it is missing or not a directory.
 fn read_dir(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
     let fail = |error| Error::disk("read", directory, error);
     match disk.read_dir(directory) {
@@ -82,16 +82,16 @@ fn read_dir(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
     }
 }
 
-/// What lies in the directory of a place. `None`: nothing of ours.
+/// Summarises the directory of a place. `None` if it has no segment.
 pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<PartialSummary>> {
     let mut summary: Option<PartialSummary> = None;
-    // The unfinished files, whose checkpoints tell the rest.
+    // The bytes of unfinished files. Their checkpoints give the place and time.
     let mut left = 0_u64;
     for name in files::names(disk, directory)? {
         let path = directory.join(name);
         let len = match disk.open(&path) {
-            Ok(Opened::File(_, len)) => len,
-            Ok(Opened::NotAFile) => continue,
+            Ok(OpenedFile::File(_, len)) => len,
+            Ok(OpenedFile::NotAFile) => continue,
             Err(error) if is_missing(&error) => continue,
             Err(error) => return Err(Error::disk("open", &path, error)),
         };
@@ -112,7 +112,7 @@ pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<Partia
     Ok(summary)
 }
 
-/// Where a file belongs, when it came and when it was finished.
+/// The place of a file, when it was received, and when it was finished.
 fn about(disk: &dyn Disk, path: &Path) -> Result<Option<(Place, Timestamp, Timestamp)>> {
     if salvage::is_checkpoint(path) {
         let read = salvage::CheckpointFile::from(disk, path)?;

@@ -1,7 +1,7 @@
-//! Keeping the number of segments small: of two that touch, one is made.
+//! Limiting the number of segments: two that touch are joined.
 //!
-//! It is always the two that are shortest together, so that each byte is copied a few times at most,
-//! however many segments come.
+//! The pair with the shortest total length is joined, so each byte is copied only a few times,
+//! whatever the number of segments.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::entry::verified::span;
 use crate::error::Result;
 use crate::tree::session::Session;
 
-/// Sees to it that a place has no more than [`MAX_SEGMENTS`], and its key no more variants than are kept.
+/// Limits the segments of a place to [`MAX_SEGMENTS`], and the variants of its key.
 pub(crate) fn reduce(session: &Arc<Session>, place: &Place) -> Result<()> {
     files::reduce_variants(&session.tree, place)?;
     for _ in 0..MAX_SEGMENTS {
@@ -32,7 +32,7 @@ pub(crate) fn reduce(session: &Arc<Session>, place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// The two that touch or overlap and are shortest together, the one that begins first being the first.
+/// The pair that touches or overlaps and has the shortest total length, in order of their starts.
 fn neighbours(segments: &[Entry]) -> Option<[&Entry; 2]> {
     let mut ordered: Vec<&Entry> = segments.iter().collect();
     ordered.sort_by_key(|segment| span(segment));

@@ -12,30 +12,30 @@ use crate::error::Result;
 use crate::tree::session::Session;
 use crate::tree::writer::{BodyEnd, NewEntry, Tail, Writer};
 
-/// What of a segment is known before its body.
+/// What is known of a segment before its body.
 #[derive(Debug, Clone)]
 pub struct NewSegment {
-    /// As [`NewEntry::asked`].
+    /// See [`NewEntry::asked`].
     pub asked: Timestamp,
     /// When the response came.
     pub when: Timestamp,
-    /// The head of the response, as [`NewEntry::head`]: of a 206 with one range, its `Content-Range`
-    /// among the fields. Best with all fields that are known of the whole answer: of the segments of a
-    /// key the head of the newest is the one that stays for certain.
+    /// The head of the response, as [`NewEntry::head`]; for a 206 with one range, including
+    /// `Content-Range`. It should have every known field of the complete response, because only the
+    /// head of the newest segment is sure to stay.
     pub head: Vec<u8>,
     /// The request, as [`NewEntry::request`].
     pub request: Vec<u8>,
-    /// As [`NewEntry::connection`].
+    /// See [`NewEntry::connection`].
     pub connection: Option<Vec<u8>>,
-    /// The strong validator: entity tag, or a `Last-Modified` that is strong (RFC 9110 §8.8.2.2).
+    /// The strong validator: an entity tag, or a strong `Last-Modified` (RFC 9110 §8.8.2.2).
     pub validator: Vec<u8>,
-    /// The length of the whole body in bytes, if it was told.
+    /// The length of the complete body in bytes, if known.
     pub complete_length: Option<u64>,
-    /// Where in the whole body the segment begins.
+    /// Where the segment begins in the complete body.
     pub start: u64,
 }
 
-/// A segment that is not finished. Dropping it discards it: what was there before stays.
+/// A segment being written. Dropping it discards it; existing segments stay.
 #[derive(Debug)]
 pub struct SegmentWriter {
     writer: Writer,
@@ -43,7 +43,7 @@ pub struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// For what is on the disk already: a crash loses nothing that would need checkpoints.
+    /// Begins a segment without checkpoints, because its bytes are on the disk already.
     pub(crate) fn begin_copy(
         session: &Arc<Session>,
         place: &Place,
@@ -63,16 +63,16 @@ impl SegmentWriter {
         Ok(SegmentWriter { writer, start })
     }
 
-    /// Adds to the body.
+    /// Adds bytes to the segment.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full. Then the segment cannot be finished any more.
+    /// If the disk fails or is full. The segment can then not be finished.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.writer.write(bytes)
     }
 
-    /// Where in the whole body it begins.
+    /// Where it begins in the complete body.
     #[must_use]
     pub fn start(&self) -> u64 {
         self.start
@@ -84,27 +84,27 @@ impl SegmentWriter {
         self.writer.written()
     }
 
-    /// A second hand on the file, which reads the segment while it is written. Its offsets begin with the
-    /// segment, not with the whole body.
+    /// A reader for the segment while it is written. Offset 0 is the beginning of the segment, not
+    /// of the body.
     ///
     /// # Errors
     ///
-    /// As those of [`SegmentWriter::write`].
+    /// Those of [`SegmentWriter::write`].
     pub fn tail(&mut self) -> Result<Tail> {
         self.writer.tail()
     }
 
-    /// Completes the segment: it is found from now on. One without a byte is nothing, and passed over.
+    /// Finishes the segment: it is found from now on. An empty segment is ignored.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_invalid`] when it has more bytes than there are in the whole body; when the
-    /// disk fails or is full, now or in an earlier [`SegmentWriter::write`]. Then nothing was kept.
+    /// [`crate::Error::is_invalid`] if it ends behind the complete length; or if the disk fails or
+    /// is full, now or in an earlier [`SegmentWriter::write`]. Nothing is then stored.
     pub fn finish(self) -> Result<()> {
         self.end(false)
     }
 
-    /// The same for what came of a transfer that broke off.
+    /// Finishes a segment whose transfer broke off.
     ///
     /// # Errors
     ///
@@ -113,10 +113,10 @@ impl SegmentWriter {
         self.end(true)
     }
 
-    /// Gives the segment up.
+    /// Discards the segment.
     pub fn discard(self) {}
 
-    /// Completes it in place of others, which were finished at these times.
+    /// Finishes it in place of the segments that were finished at these times.
     pub(super) fn finish_instead(self, instead: &[Timestamp]) -> Result<()> {
         self.admit(false, instead)
     }
@@ -127,7 +127,7 @@ impl SegmentWriter {
         }
         let (session, place) = (Arc::clone(self.writer.session()), self.writer.place().clone());
         self.admit(cut, &[])?;
-        // It is kept. That there are too many is no failure of this one.
+        // The segment is stored, even if surplus ones cannot be joined.
         let _ = super::reduce(&session, &place);
         Ok(())
     }

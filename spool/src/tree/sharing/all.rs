@@ -1,43 +1,43 @@
-//! The bodies that several entries share, all at once.
+//! The index of all shared bodies.
 
 use crate::durability::Root;
 use std::collections::HashMap;
 
-use crate::entry::holder::{BODIES, Held, name_of, short};
+use crate::entry::holder::{BODIES, SharedBody, name_of, short};
 use crate::entry::place::EXTENSION;
 use crate::error::{Error, Result};
 use crate::tree::walk::texts;
 use wwwoffle_url::Key;
 
-/// The bodies that there are files of.
+/// The shared bodies, with their sizes.
 #[derive(Debug, Default)]
-pub struct Bodies(HashMap<u64, u64>);
+pub struct SharedBodies(HashMap<u64, u64>);
 
-impl Bodies {
-    /// How many there are.
+impl SharedBodies {
+    /// The number of shared bodies.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether no body is shared.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// That with this SHA-256, of what is everyone's; `None` where no such body is shared. An entry with that digest
-    /// may still have its body in its own file.
+    /// The shared body with this SHA-256, for entries without owner. `None` if it is not shared. An
+    /// entry with this digest may still have a body of its own.
     #[must_use]
-    pub fn of(&self, digest: [u8; 32]) -> Option<Held> {
+    pub fn of(&self, digest: [u8; 32]) -> Option<SharedBody> {
         let name = short(name_of(digest, None));
-        self.0.get(&name).map(|size| Held { name, size: *size })
+        self.0.get(&name).map(|size| SharedBody { name, size: *size })
     }
 
     /// Reads the directory of holders.
-    pub(crate) fn read(root: &Root) -> Result<Bodies> {
+    pub(crate) fn read(root: &Root) -> Result<SharedBodies> {
         let (disk, directory) = (&*root.disk, root.join(BODIES));
-        let mut bodies = Bodies::default();
+        let mut bodies = SharedBodies::default();
         for group in texts(disk, &directory)? {
             let directory = directory.join(group);
             for file in texts(disk, &directory)? {

@@ -1,21 +1,21 @@
-//! Every file that an entry or an older version may lie in, a directory of keys at a time.
+//! Every file that may be an entry or an older version, one directory of keys at a time.
 
 use std::path::{Path, PathBuf};
 
 use crate::entry::place;
 use crate::entry::place::EXTENSION;
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{Disk, Kind};
+use crate::fs::{Disk, FileKind};
 
-/// The depth of directories of keys; what lies deeper belongs to them.
+/// The depth of directories of keys.
 const KEYS: usize = 3;
 
-/// So deep directories are followed that should not be there.
+/// How deep unexpected directories are followed.
 const MAX_DEPTH: usize = 8;
 
-/// The directories of keys, read as the iterator is asked: of all directories below those of schemes, whatever
-/// their names are. A directory that has a name and cannot be read is an error, also a link to one that is
-/// not there: what it holds is not known.
+/// The directories of keys, read as the iterator advances: every directory below those of schemes,
+/// whatever its name. A directory that exists and cannot be read, or a dangling link, is an error,
+/// because its references are unknown.
 pub(super) struct Directories<'a> {
     disk: &'a dyn Disk,
     ahead: Vec<(PathBuf, usize)>,
@@ -52,7 +52,7 @@ impl Iterator for Directories<'_> {
     }
 }
 
-/// The files in a directory of keys, and in the directories in it.
+/// The files in a directory of keys, and in the directories below it.
 pub(super) fn files(disk: &dyn Disk, directory: &Path) -> Result<Vec<PathBuf>> {
     let (mut files, mut ahead) = (Vec::new(), vec![(directory.to_owned(), KEYS)]);
     while let Some((path, depth)) = ahead.pop() {
@@ -68,14 +68,14 @@ pub(super) fn files(disk: &dyn Disk, directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The names in a directory that are text; none where it is a file, or gone.
+/// The names in a directory that are UTF-8; none if it is a file, or gone.
 pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
     let fail = |error| Error::disk("read", directory, error);
     let names = match disk.read_dir(directory) {
         Ok(names) => names,
         Err(error) if is_missing(&error) => {
             let about = disk.about(directory).map_err(fail)?;
-            let is_link = about.is_some_and(|about| about.kind == Kind::Link);
+            let is_link = about.is_some_and(|about| about.kind == FileKind::Link);
             return if is_link { Err(fail(error)) } else { Ok(Vec::new()) };
         }
         Err(error) => return Err(fail(error)),

@@ -1,5 +1,5 @@
-//! Two bodies compared, a holder made, and an entry's file replaced by one that refers to it: each step on the medium
-//! before the next.
+//! Comparing two bodies, making a holder, and replacing an entry's file by a reference: each step
+//! is on the medium before the next.
 
 use std::path::Path;
 
@@ -11,21 +11,21 @@ use crate::entry::{Body, BodyFile, Entry, Verifier, read};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::size::wide;
-use crate::fs::{Opened, parent};
+use crate::fs::{OpenedFile, parent};
 use crate::tree::{Tree, UPDATES};
 
-/// What is read, compared and copied at once, in bytes.
+/// The number of bytes read, compared and copied at once.
 const PIECE: usize = 128 << 10;
 
 impl Tree {
-    /// What is at `path`, where an entry or a version of this place belongs.
+    /// Reads the entry or version of a place at `path`.
     pub(super) fn read_at(&self, path: &Path, place: &Place) -> Result<Content> {
         let expected = ExpectedEntry { place, name: place.variant_name() };
         read::read_updated(&*self.root.disk, &self.root.path, path, expected)
     }
 
-    /// Whether what is at `path` is the same entry in the same state, and nothing newer waits for that name.
-    /// `commit` is held.
+    /// Whether `path` has the same entry in the same state, and no newer one waits for its name.
+    /// The caller holds `commit`.
     fn is_still(&self, path: &Path, entry: &Entry) -> Result<bool> {
         let place = entry.place();
         if self.pending.path(place).is_some() {
@@ -43,7 +43,7 @@ impl Tree {
         Ok(is_same_file && now.id() == entry.id() && about(&now) == about(entry))
     }
 
-    /// Makes a holder of the file of an entry, on the medium. False when that is another by now.
+    /// Makes a holder from the file of an entry, on the medium. False if the entry has changed.
     pub(super) fn hold(&self, path: &Path, entry: &Entry, to: &Path) -> Result<bool> {
         let linked = {
             let _commit = lock(&self.commit);
@@ -62,21 +62,21 @@ impl Tree {
         if !linked && !self.copy_file(path, entry, to)? {
             return Ok(false);
         }
-        if let Opened::File(file, _) = self.open_file(to)? {
+        if let OpenedFile::File(file, _) = self.open_file(to)? {
             file.sync().map_err(|error| Error::disk("write", to, error))?;
         }
         self.root.sync_names(&[parent(to)])?;
         Ok(true)
     }
 
-    fn open_file(&self, path: &Path) -> Result<Opened> {
+    fn open_file(&self, path: &Path) -> Result<OpenedFile> {
         self.root.disk.open(path).map_err(|error| Error::disk("open", path, error))
     }
 
-    /// Copies the file of an entry as it is, where that cannot have a second name. False when it is another by
-    /// now.
+    /// Copies the file of an entry, if it cannot have a second name. False if the entry has
+    /// changed.
     fn copy_file(&self, from: &Path, entry: &Entry, to: &Path) -> Result<bool> {
-        let Opened::File(source, len) = self.open_file(from)? else { return Ok(false) };
+        let OpenedFile::File(source, len) = self.open_file(from)? else { return Ok(false) };
         let (aside, file) = self.root.create_rewrite()?;
         let copied = (|| {
             let (mut piece, mut offset) = (vec![0; PIECE], 0);
@@ -106,8 +106,8 @@ impl Tree {
         copied
     }
 
-    /// Puts the file of an entry that refers to a holder in the place of that with the body. False when that
-    /// is another by now.
+    /// Replaces the file of an entry by one that refers to the holder. False if the entry has
+    /// changed.
     pub(super) fn replace_by_reference(
         &self,
         path: &Path,
@@ -125,7 +125,7 @@ impl Tree {
         self.root.sync_names(&[parent(path)])?;
         let overlay = overlay_path(path);
         if self.root.is_file(&overlay)? {
-            // Head and state are in the file itself now, on the medium.
+            // Head and state are now in the file itself, on the medium.
             let _commit = lock(&self.commit);
             if matches!(self.read_at(path, entry.place())?, Content::Whole(now) if now.shares_body())
             {
@@ -138,7 +138,7 @@ impl Tree {
     fn replace_if_still(&self, path: &Path, entry: &Entry, aside: &Path) -> Result<bool> {
         let [first, ..] = *entry.place().key().as_bytes();
         let turn = self.updates.get(usize::from(first) % UPDATES);
-        // No update is based on what this replaces.
+        // No update may be based on the replaced file.
         let _one = turn.map(lock);
         let _told = self.changing(entry.place());
         let _commit = lock(&self.commit);
@@ -151,7 +151,7 @@ impl Tree {
     }
 }
 
-/// Whether two bodies have the same bytes, and those of their digest.
+/// Whether two bodies have the same bytes, and match their digest.
 pub(super) fn is_same(one: &Entry, other: &Entry) -> Result<bool> {
     if one.digest() != other.digest() || one.body_len() != other.body_len() {
         return Ok(false);
@@ -173,7 +173,7 @@ pub(super) fn is_same(one: &Entry, other: &Entry) -> Result<bool> {
     Ok(verifier.is_none_or(Verifier::finish))
 }
 
-/// Reads as much as fits, or as there is.
+/// Fills the buffer, or reads to the end.
 fn read_full(body: &Body, offset: u64, buffer: &mut [u8]) -> Result<usize> {
     let mut read = 0;
     while let Some(rest) = buffer.get_mut(read..).filter(|rest| !rest.is_empty()) {

@@ -1,4 +1,4 @@
-//! Bodies that are found more than once are kept once, and holders go that nobody needs.
+//! Storing equal bodies once, and removing unneeded holders.
 
 use std::collections::HashSet;
 use std::io;
@@ -23,35 +23,36 @@ use crate::tree::versions::version_path;
 use crate::tree::{Sum, Tree};
 use wwwoffle_url::Key;
 
-/// Bodies of fewer bytes are never shared: a file of its own for each costs as much.
+/// The smallest shared body in bytes. For smaller ones the reference takes as much space.
 pub const MIN_SHARED: u64 = 16 << 10;
 
-/// What came of [`Spool::share`], and what there is then.
+/// The result of [`crate::Spool::share`].
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Sharing {
-    /// Entries and older versions that share their body since, and by how many bytes bodies take less.
+pub struct SharingReport {
+    /// Entries and older versions that now share their body, and the bytes saved by that.
     pub made: Sum,
-    /// Files of bodies that nothing needed any more.
+    /// Holders removed because nothing refers to them.
     pub removed: Sum,
-    /// Files of bodies that there are.
+    /// The holders that remain.
     pub bodies: Sum,
-    /// Entries and older versions that share one, and how many bytes their bodies would take besides.
+    /// Entries and older versions that share a body, and the bytes that their own bodies would
+    /// take.
     pub saved: Sum,
-    /// Why it did not come to its end, if the disk failed; what was done stays.
+    /// The failure that stopped it early. Earlier work stays done.
     pub failure: Option<Error>,
 }
 
 impl Tree {
     /// Stores each body of at least `above` bytes once, and removes holders that no file refers to.
-    pub(crate) fn share(&self, above: Option<u64>, go_on: &dyn Fn() -> bool) -> Sharing {
+    pub(crate) fn share(&self, above: Option<u64>, go_on: &dyn Fn() -> bool) -> SharingReport {
         let tree = self;
         let _one = lock(&tree.sharing);
         let mut work = SharingWork {
             tree,
             above: above.map(|above| above.max(MIN_SHARED)),
             go_on,
-            sharing: Sharing::default(),
+            sharing: SharingReport::default(),
             needed: HashSet::new(),
             found: Vec::new(),
             is_blind: false,
@@ -67,20 +68,20 @@ struct SharingWork<'a> {
     tree: &'a Tree,
     above: Option<u64>,
     go_on: &'a dyn Fn() -> bool,
-    sharing: Sharing,
-    /// The holders that something refers to.
+    sharing: SharingReport,
+    /// The holders with a reference.
     needed: HashSet<u64>,
     /// Bodies that may be shared and are not yet.
     found: Vec<u64>,
-    /// Something could not be read, and nobody knows what it refers to.
+    /// A file could not be read, so some references are unknown.
     is_blind: bool,
-    /// When it began to look.
+    /// When the walk began.
     began: Timestamp,
-    /// What had moved by then.
+    /// The count of moves at that time.
     moves: MoveCount,
 }
 
-/// What is told of a file.
+/// What a file contributes.
 enum BodyMark {
     Refers(u64, u64),
     Own(u64),
@@ -107,7 +108,7 @@ impl SharingWork<'_> {
         self.share_all()
     }
 
-    /// What rests may come back, and needs its bodies then; it is not shared itself.
+    /// A removed entry may be brought back, so its references count. Its own body is not shared.
     fn look_at_removed(&mut self) -> Result<()> {
         let tree = self.tree;
         for root in tree.resting_roots()? {
@@ -121,7 +122,7 @@ impl SharingWork<'_> {
                 }
             }
         }
-        // What went from one place to the other may have been in neither when that was looked at.
+        // A file that moved in the meantime may have been missed in both places.
         self.is_blind |= !lock(&tree.removals.moves).none_since(self.moves);
         Ok(())
     }
@@ -138,8 +139,8 @@ impl SharingWork<'_> {
         }
     }
 
-    /// What the files of a directory of keys refer to, and those of them that could share a body: as they were
-    /// at one moment.
+    /// The references of a directory of keys, and the bodies in it that could be shared, at one
+    /// moment.
     fn marks(&mut self, directory: &Path) -> Result<Vec<BodyMark>> {
         let disk = &*self.tree.root.disk;
         let recorder = RecordingDisk::new(disk);
@@ -147,7 +148,7 @@ impl SharingWork<'_> {
         if recorder.seen(disk.now()).is_some_and(|seen| seen.holds(disk)) {
             return Ok(marks);
         }
-        // Something changes there, or it cannot be told.
+        // The directory is changing, or has no stamp.
         let _commit = lock(&self.tree.commit);
         self.read_marks(disk, directory)
     }
@@ -170,7 +171,7 @@ impl SharingWork<'_> {
         !first.is_part && self.above.is_some_and(|above| first.body_len >= above)
     }
 
-    /// Removes the holders that no file refers to.
+    /// Removes the holders without a reference.
     fn remove_unneeded(&mut self) -> Result<()> {
         let tree = self.tree;
         let disk = &*tree.root.disk;
@@ -192,20 +193,20 @@ impl SharingWork<'_> {
         if unneeded.is_empty() || self.is_blind {
             return Ok(());
         }
-        // Of what was removed no name must come back that needs it, whatever the setting promises.
+        // Under every setting: no removed name that refers to the holder may come back.
         match disk.sync_all(&tree.root.path) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(()),
             synced => synced.map_err(|error| Error::disk("write", &tree.root.path, error))?,
         }
         for (path, len) in unneeded {
-            // One that got its name while files were looked through may be needed by what came after it.
+            // A holder made during the walk may have references in files written after it.
             let stamp = disk.stamp(&path).ok().flatten();
             if stamp.is_some_and(|stamp| stamp.changed() >= self.began) {
                 continue;
             }
             if tree.root.remove_file(&path)? {
                 self.sharing.removed.add(len);
-                // Fails as long as there are others.
+                // Fails while other holders are in it.
                 let _ = disk.remove_dir(parent(&path));
             }
         }
@@ -233,7 +234,7 @@ impl SharingWork<'_> {
         Ok(())
     }
 
-    /// The bodies that there are several of, or a holder already.
+    /// The bodies that occur several times, or have a holder already.
     fn more_than_once(&mut self) -> HashSet<u64> {
         let mut found = std::mem::take(&mut self.found);
         found.sort_unstable();
@@ -245,12 +246,12 @@ impl SharingWork<'_> {
         several.chain(held).collect()
     }
 
-    /// Has the entry or version at `path` share its body.
+    /// Makes the entry or version at `path` share its body.
     fn share_one(&mut self, path: &Path, first: &EntryStart) -> Result<()> {
         let (tree, place) = (self.tree, &first.place);
         let homes = [place.single_path(), place.variant_path(), version_path(place, first.stored)];
         if !homes.iter().any(|home| tree.root.join(home) == path) {
-            // Whoever gives it its right name comes first.
+            // A misplaced file is shared only after it was moved to its right name.
             return Ok(());
         }
         let Content::Whole(entry) = tree.read_at(path, place)? else { return Ok(()) };

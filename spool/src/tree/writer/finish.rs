@@ -1,11 +1,11 @@
-//! How the writing of an entry ends: as the answer of its place, as an older version of it, or as a part.
+//! Finishing an entry: as the entry of its place, as an older version, or as a segment.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use sha2::Digest as _;
 
-use super::{BodyEnd, Stored, WriteState, Writer};
+use super::{BodyEnd, StoredEntry, WriteState, Writer};
 use crate::durability::Durability;
 use crate::entry::blocks::BlockSummer;
 use crate::entry::layout::{FinalFields, TailContent};
@@ -16,45 +16,44 @@ use crate::fs::size::wide;
 use crate::tree;
 use crate::tree::{FinishedFile, segments};
 
-/// What came of [`Writer::finish_over`].
+/// The result of [`Writer::finish_over`].
 #[derive(Debug)]
-pub enum Over {
-    /// It is the entry.
-    Stored(Stored),
-    /// Something else has come to its place.
+pub enum ReplaceOutcome {
+    /// It is now the entry of its place.
+    Stored(StoredEntry),
+    /// The place has another entry now.
     Overtaken(Box<Writer>),
 }
 
 impl Writer {
-    /// Completes the entry and puts it in its place, with its trailer section, if there was one, as
-    /// lines `Name: value` that each end with CR LF.
+    /// Finishes the entry and puts it in its place, with its trailer section, if any, as lines
+    /// `Name: value` that each end with CR LF.
     ///
-    /// It is found from now on. What a crash may take back is told by [`crate::Durability`].
+    /// It is found from now on. [`crate::Durability`] says what a crash may take back.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full, now or in an earlier [`Writer::write`]; when the trailers are
-    /// too long. Then nothing was stored, unless it was the last sync that failed.
-    pub fn finish(mut self, trailers: Option<&[u8]>) -> Result<Stored> {
+    /// If the disk fails or is full, now or in an earlier [`Writer::write`]; or if the trailers are
+    /// too long. Nothing is then stored, unless only the last sync failed.
+    pub fn finish(mut self, trailers: Option<&[u8]>) -> Result<StoredEntry> {
         let (finished, stored) = self.complete(trailers, BodyEnd::Whole)?;
         self.tree().admit(finished)?;
         self.state = WriteState::Finished;
         Ok(stored)
     }
 
-    /// Completes the entry and puts it in its place, if what is there is still what was `found` there before,
-    /// and nothing has been learnt of that since. Else the writer comes back as it was: it may be that what
-    /// has come meanwhile is the better one.
+    /// Finishes the entry, if the entry of its place is still `found`, without an update since.
+    /// Otherwise returns the writer unchanged: the new entry may be the better one.
     ///
     /// # Errors
     ///
     /// Those of [`Writer::finish`].
-    pub fn finish_over(mut self, found: Option<&Entry>) -> Result<Over> {
+    pub fn finish_over(mut self, found: Option<&Entry>) -> Result<ReplaceOutcome> {
         let session = Arc::clone(&self.session);
         let place = self.place.clone();
         let is_synced = session.tree.root.durability == Durability::Each;
         if is_synced {
-            // All but the end, so that others wait for little.
+            // Everything but the end, so that other threads wait less.
             self.flush()?;
             self.output
                 .file
@@ -74,20 +73,20 @@ impl Writer {
         match stored.filter(|_| is_there) {
             Some(stored) => {
                 self.state = WriteState::Finished;
-                Ok(Over::Stored(stored))
+                Ok(ReplaceOutcome::Stored(stored))
             }
-            None => Ok(Over::Overtaken(Box::new(self))),
+            None => Ok(ReplaceOutcome::Overtaken(Box::new(self))),
         }
     }
 
-    /// Completes the entry as an older version of the one at its place, which counts as finished at
-    /// `stored`, or the next moment that no version has. `None`, and nothing is stored, where no versions
-    /// are kept, where it would be the first to go, or where what is at its place is not newer.
+    /// Finishes the entry as an older version of the present one, with the time `stored` or the
+    /// next free time. `None`, and nothing is stored, if versions are not kept, it would be removed
+    /// first, or the present entry is not newer.
     ///
     /// # Errors
     ///
     /// Those of [`Writer::finish`].
-    pub fn finish_older(mut self, stored: Timestamp) -> Result<Option<Stored>> {
+    pub fn finish_older(mut self, stored: Timestamp) -> Result<Option<StoredEntry>> {
         let session = Arc::clone(&self.session);
         let tree = &session.tree;
         let place = self.place.clone();
@@ -101,23 +100,23 @@ impl Writer {
         Ok(Some(stored))
     }
 
-    /// The same as [`Writer::complete`] of what counts as finished at `stored`.
+    /// Completes an entry that counts as finished at `stored`.
     pub(crate) fn complete_as_of(
         &mut self,
         stored: Timestamp,
         trailers: Option<&[u8]>,
-    ) -> Result<(FinishedFile, Stored)> {
+    ) -> Result<(FinishedFile, StoredEntry)> {
         self.stored = Some(stored);
         self.complete(trailers, BodyEnd::Whole)
     }
 
-    /// Keeps what came of a transfer that broke off as a segment, which [`crate::Spool::partial`] finds;
-    /// nothing of it is copied. False when there is nothing to keep: the entry was not begun with
-    /// [`crate::Spool::begin_resumable`], or no byte of its body came.
+    /// Keeps the received part of an interrupted transfer as a segment for
+    /// [`crate::Spool::partial`], without copying it. False if there is nothing to keep: the entry
+    /// was not begun with [`crate::Spool::begin_resumable`], or has no byte.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full, now or in an earlier [`Writer::write`]. Then nothing was kept.
+    /// If the disk fails or is full, now or in an earlier [`Writer::write`]. Nothing is then kept.
     pub fn finish_short(mut self) -> Result<bool> {
         if self.part.is_none() || self.body.len == 0 {
             return Ok(false);
@@ -125,17 +124,17 @@ impl Writer {
         let (finished, _) = self.complete(None, BodyEnd::Part { cut: true })?;
         segments::files::admit(self.tree(), &finished, &[])?;
         self.state = WriteState::Finished;
-        // It is kept. That there are too many is no failure of this one.
+        // The segment is stored, even if surplus ones cannot be joined.
         let _ = segments::reduce(&self.session, &self.place);
         Ok(true)
     }
 
-    /// Writes what follows the body, and makes the file a whole one. It is under `tmp/` still.
+    /// Writes the tail and the fixed fields. The complete file is still under `tmp/`.
     pub(crate) fn complete(
         &mut self,
         trailers: Option<&[u8]>,
         ended: BodyEnd,
-    ) -> Result<(FinishedFile, Stored)> {
+    ) -> Result<(FinishedFile, StoredEntry)> {
         let connection = self.exchange.connection.as_deref();
         let part = self.part.as_ref().filter(|_| ended != BodyEnd::Whole);
         if part.is_some_and(|part| !part.has_room_for(self.body.len)) {
@@ -161,7 +160,7 @@ impl Writer {
         };
         let fixed = self.start.fixed(&finish);
         if self.output.flushed == 0 {
-            // Nothing is on disk: one write does it all.
+            // The file is empty, so one write is enough.
             let beginning = self.output.buffer.get_mut(..fixed.len());
             beginning.unwrap_or_default().copy_from_slice(&fixed);
             self.output.buffer.extend_from_slice(&tail);
@@ -181,6 +180,6 @@ impl Writer {
         };
         let (key, body_len, digest) = (self.place.key(), finish.body_len, finish.digest);
         let file_len = body_end + finish.tail_len;
-        Ok((finished, Stored { key, body_len, digest, file_len }))
+        Ok((finished, StoredEntry { key, body_len, digest, file_len }))
     }
 }

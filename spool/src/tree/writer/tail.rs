@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 
-/// Reads the body of an entry that is being written, as far as it is. It stays readable when the
-/// writer has finished or discarded it.
+/// Reads the body of an entry as far as it is written. It stays readable after the writer has
+/// finished or discarded the entry.
 #[derive(Debug, Clone)]
 pub struct Tail {
     pub(super) file: Arc<dyn DiskFile>,
@@ -18,18 +18,18 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// How much of the body can be read now, in bytes.
+    /// How many bytes of the body can be read now.
     #[must_use]
     pub fn available(&self) -> u64 {
         self.visible.load(Ordering::Acquire)
     }
 
-    /// Reads what there is at `offset` of the body, at most the length of `buffer`; 0 when the writer
-    /// has not come so far.
+    /// Reads at `offset` of the body, at most the length of `buffer`. Returns 0 where nothing is
+    /// written yet.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let left = self.available().saturating_sub(offset);
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());

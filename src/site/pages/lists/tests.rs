@@ -112,7 +112,7 @@ fn what_was_deleted_can_be_had_back() {
         page.body
     };
     let removal = "1700000000000000-00112233445566778899aabbccddeeff";
-    let resting = Resting { removal: removal.parse().unwrap(), entries: 3, bytes: 10 };
+    let resting = RemovalSummary { removal: removal.parse().unwrap(), entries: 3, bytes: 10 };
     let body = told(Told::Removed(resting));
     for want in [
         "3 entries were deleted",
@@ -140,7 +140,7 @@ fn what_was_deleted_can_be_had_back() {
         assert!(told == want && !body.contains("are here again"), "{body}");
     }
     // As many as help, and those that were last.
-    let many: Vec<_> = (0..12).map(|entries| Resting { entries, ..resting }).collect();
+    let many: Vec<_> = (0..12).map(|entries| RemovalSummary { entries, ..resting }).collect();
     let last = root(&templates(), &shell(), (&[], &many), "f00").body;
     assert_eq!(last.matches(">Undo</button>").count(), 10);
     assert!(last.contains(">9 entries") && !last.contains(">10 entries"), "{last}");
