@@ -95,6 +95,22 @@ fn connect_goes_only_to_the_ports_that_are_allowed() {
 }
 
 #[test]
+fn connect_goes_to_a_port_of_another_protocol_only_if_it_is_named() {
+    let chat = "CONNECT 127.0.0.1:6667 HTTP/1.1\r\nHost: 127.0.0.1:6667\r\n\r\n";
+    for (config, is_open) in [
+        ("", false),
+        ("[tunnel]\nports = [\"1-65535\"]\n", false),
+        ("[tunnel]\nports = [\"443\", \"6667\"]\n", true),
+        ("[dont-get]\nallowed-ports = [\"6667\"]\n", true),
+    ] {
+        let daemon = Daemon::configured(config);
+        let mut client = daemon.client();
+        client.send(chat);
+        assert_eq!(client.receive("GET").status != 403, is_open, "{config}");
+    }
+}
+
+#[test]
 fn an_upgrade_passes_and_both_sides_speak_freely() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/chat", |exchange| {

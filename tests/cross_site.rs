@@ -107,6 +107,30 @@ fn a_login_is_asked_for_with_the_same_fields() {
 }
 
 #[test]
+fn the_gateway_keeps_its_pages_and_messages_from_other_sites() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let (there, cross_site) = (origin.addr, FROM_ANOTHER_SITE[4].0);
+    origin.say("/i.png", Answer::new(200, "image/png", "x"));
+    for (path, policy) in [
+        (format!("/http/{there}/page/1.html"), "same-origin"),
+        (format!("/http/{there}/none"), "same-origin"),
+        (format!("/http/{there}/i.png"), "cross-origin"),
+        ("/http/never.test:25/".to_owned(), "same-origin"),
+        ("/http/localhost:1/".to_owned(), "same-origin"),
+        ("/http/".to_owned(), "same-origin"),
+        ("/gateway/send".to_owned(), "same-origin"),
+    ] {
+        for fields in ["", cross_site] {
+            let response = ask(&daemon, "GET", &path, fields);
+            let told = ["Resource", "Opener"]
+                .map(|what| response.field(&format!("Cross-Origin-{what}-Policy")).to_owned());
+            let policy = if fields.is_empty() { policy } else { "same-origin" };
+            assert_eq!(told, [policy, "same-origin"], "{path} {fields}");
+        }
+    }
+}
+
+#[test]
 fn responses_of_origins_keep_their_own_policy() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/open", Answer::html("x").field("Cross-Origin-Resource-Policy", "cross-origin"));

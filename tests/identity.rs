@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 use crate::harness::{Daemon, Origin, cannot_run, daemon, files};
 
 /// A user and a group that are nobody's on this machine, named by their numbers.
-const NOBODY: (u32, u32) = (65_431, 65_432);
+pub(crate) const NOBODY: (u32, u32) = (65_431, 65_432);
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     if !is_root {
         cannot_run("only root may become somebody else");
@@ -22,7 +22,7 @@ fn is_root() -> bool {
 }
 
 /// A daemon with a directory that others may enter.
-fn prepare(config: &str) -> Daemon {
+pub(crate) fn prepare(config: &str) -> Daemon {
     let daemon = Daemon::prepare(Some(config));
     std::fs::set_permissions(daemon.home(), std::fs::Permissions::from_mode(0o755)).unwrap();
     daemon

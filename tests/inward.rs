@@ -17,7 +17,10 @@ use crate::owners;
 pub(crate) const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
 /// What adds it, before the program that is given.
-const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && ip addr add 192.0.2.8/32 dev lo && exec \"$0\" \"$@\"";
+const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && ip addr add 192.0.2.8/32 dev lo \
+    && ip addr add 2001:db8::7/128 dev lo nodad && ip addr add 2001:db8::8/128 dev lo nodad \
+    && ip addr add 2001:db8:1::7/128 dev lo nodad && ip route add local 198.51.100.0/24 dev lo \
+    && exec \"$0\" \"$@\"";
 
 /// Runs an ignored test, by its full name, in a namespace.
 pub(crate) fn in_a_namespace(name: &str) {
@@ -87,6 +90,11 @@ fn a_client_of_elsewhere_has_a_share_of_the_queue() {
 }
 
 #[test]
+fn the_addresses_of_one_machine_have_one_share_of_the_queue() {
+    in_a_namespace("inward::one_network_has_one_share_of_the_queue");
+}
+
+#[test]
 fn from_elsewhere_no_port_of_this_machine_is_reached() {
     in_a_namespace("inward::own_addresses_stay_shut");
 }
@@ -106,6 +114,12 @@ fn own_addresses_stay_shut() {
         assert_eq!(refused.status, 403, "{host}");
         assert!(!connect(far(&daemon), &format!("{host}:{port}"), "SSH-2.0-x\r\n").1, "{host}");
     }
+    // No interface has this address, but a route leads it here.
+    let everywhere = Origin::start_at("0.0.0.0");
+    everywhere.say("/", Answer::html("service"));
+    let routed = format!("http://198.51.100.5:{}/", everywhere.addr.port());
+    assert_eq!(far(&daemon).get(&routed).status, 403, "a network that is this machine");
+    assert_eq!(near(&daemon).get(&routed).status, 200);
     let own = format!("http://192.0.2.7:{}/other", daemon.addr().port());
     assert_eq!(far(&daemon).get(&own).status, 403, "our own port");
     let mut gateway = far(&daemon);
@@ -256,4 +270,22 @@ fn each_has_a_share_of_the_queue() {
     daemon.ok(&["queue", "--remove", first["url"].as_str().unwrap()]);
     daemon.ok(&["config", "set", "startup.queue-share", "3"]);
     assert_eq!(ask(guest(7), "3").status, 504, "there is room again");
+}
+
+#[test]
+#[ignore = "runs in a namespace, by the test before it"]
+fn one_network_has_one_share_of_the_queue() {
+    let text = "[startup]\nshare-without-password = true\nqueue-share = 2\n\
+                [allowed-connect-hosts]\nhosts = [\"2001:db8::/32\"]\n";
+    let mut daemon = Daemon::prepare(Some(text));
+    daemon.up_at("[::]:0");
+    daemon.ok(&["offline"]);
+    for (number, (from, status)) in
+        [("::7", 504), ("::8", 504), ("::7", 507), ("::8", 507), (":1::7", 504)].iter().enumerate()
+    {
+        let from: IpAddr = format!("2001:db8{from}").parse().unwrap();
+        let mut client = Client::connect_from(from, SocketAddr::new(from, daemon.addr().port()));
+        client.ask(&format!("http://wanted.test/{number}"), AS_PERSON);
+        assert_eq!(client.try_receive("GET").unwrap().status, *status, "{number}: {from}");
+    }
 }

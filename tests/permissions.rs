@@ -4,14 +4,18 @@
 //! options are those of the schema, with a value of each from the tests of the configuration. Another
 //! machine is an address of a network namespace, as in `inward`.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::access::{control, login, users};
 use crate::harness::client::Response;
-use crate::harness::{Client, Daemon};
+use crate::harness::{Client, Daemon, daemon};
+use crate::identity::{NOBODY, is_root, prepare};
 use crate::inward::{ELSEWHERE, in_a_namespace};
 
 /// A certificate that the configuration allows.
@@ -133,7 +137,7 @@ fn with_callers(check: impl Fn(&Caller<'_>)) {
     let none = String::new;
     let callers = [
         caller("Unix socket", &open, None, none(), Permission::Administer),
-        // Over TCP another account of the machine is the same.
+        // Over TCP another account of the machine is the same: see `another_account`.
         caller("this machine", &open, here, none(), Permission::Change),
         caller("another machine", &open, Some(ELSEWHERE), none(), Permission::Request),
         caller("user here", &named, here, ada(), Permission::Change),
@@ -193,7 +197,20 @@ fn each_route_is_for_whom_it_is() {
                 response.text()
             );
         }
+        begins_by_a_link(caller);
     });
+}
+
+/// A link begins a fetch along links only where the caller may send its form.
+fn begins_by_a_link(caller: &Caller<'_>) {
+    let Some(address) = caller.address else { return };
+    let referer = SocketAddr::new(address, caller.daemon.addr().port());
+    let path = "/refresh-recurse/?url=http://wanted.test/;depth=1";
+    let referer = format!("Referer: http://{referer}/\r\n");
+    let response = caller.send("GET", path, "text/plain", &referer, "");
+    // A link does not ask for the control password: the form that it shows does.
+    let begun = caller.may >= Permission::Request && !caller.name.contains("password");
+    assert_eq!(response.status == 303, begun, "{} {}", caller.name, response.text());
 }
 
 #[test]
@@ -207,6 +224,7 @@ fn each_option_is_for_whom_it_is() {
         let token = caller.token();
         let schema = caller.daemon.api("GET", "/api/config/schema", "");
         let schema: Value = serde_json::from_slice(&schema.body).unwrap();
+        assert_eq!(names_in(&schema), options().iter().map(|row| (row.0, row.1)).collect());
         for (section, key, value) in options() {
             let kind = &schema["properties"][section]["properties"][key]["x-protection"];
             let needed = match kind.as_str().unwrap() {
@@ -238,6 +256,9 @@ fn each_option_is_for_whom_it_is() {
             let set = json!({"set": {"section": section, "key": key, "value": value}});
             let response = caller.call(&token, "/api/config", &set.to_string());
             let may = caller.may >= needed;
+            if !may {
+                stays(caller, &token, &set, (section, key));
+            }
             assert_eq!(
                 Caller::is_refused(&response),
                 !may,
@@ -253,4 +274,98 @@ fn each_option_is_for_whom_it_is() {
             }
         }
     });
+}
+
+/// The options of a schema.
+fn names_in(schema: &Value) -> BTreeSet<(&str, &str)> {
+    let sections = schema["properties"].as_object().unwrap().iter();
+    let all = sections.flat_map(|(section, schema)| {
+        let keys = schema["properties"].as_object().unwrap().keys();
+        // Rules and other files, which are no options.
+        keys.filter(|key| !["for", "include"].contains(&key.as_str()))
+            .map(move |key| (section.as_str(), key.as_str()))
+    });
+    all.collect()
+}
+
+/// Neither a rule nor removing an option changes one that the caller may not set.
+fn stays(caller: &Caller<'_>, token: &str, set: &Value, (section, key): (&str, &str)) {
+    let rule = json!({"add_rule": {"section": section, "url": ["*://a.test/*"],
+        "options": [[key, set["set"]["value"]]]}});
+    let response = caller.call(token, "/api/config", &rule.to_string());
+    // Some options have no rules, whoever asks.
+    assert!(response.status >= 400, "{} {rule}: {}", caller.name, response.text());
+    // The first two would let the caller in, or lock it out. Removing the third changes nothing,
+    // because it has its default here. The file of the last does not exist.
+    if caller.may < Permission::Change
+        || ["allowed-connect-hosts", "allowed-connect-users"].contains(&section)
+        || ["share-without-password", "extra-ca"].contains(&key)
+    {
+        return;
+    }
+    let made = caller.daemon.api("POST", "/api/config", &set.to_string());
+    assert_eq!(made.status, 200, "{set}: {}", made.text());
+    let unset = json!({"unset": {"section": section, "key": key}});
+    let response = caller.call(token, "/api/config", &unset.to_string());
+    assert!(Caller::is_refused(&response), "{} {unset}: {}", caller.name, response.text());
+    let response = caller.call(token, "/api/config/undo", "{}");
+    assert!(Caller::is_refused(&response), "{} undo {unset}: {}", caller.name, response.text());
+    let undone = caller.daemon.api("POST", "/api/config/undo", "{}");
+    assert_eq!(undone.status, 200, "{set}: {}", undone.text());
+}
+
+/// What another account of this machine gets with `curl`.
+fn as_another_account(arguments: &[&str]) -> (i32, String) {
+    let mut command = Command::new("setpriv");
+    let (user, group) = NOBODY;
+    command.args([&format!("--reuid={user}"), &format!("--regid={group}"), "--clear-groups"]);
+    command.args(["curl", "--silent", "--noproxy", "*"]).args(arguments);
+    let ran = daemon::output(command, None, Duration::from_secs(60));
+    (ran.status.code().unwrap(), String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
+#[test]
+fn another_account() {
+    if !is_root() {
+        return;
+    }
+    let mut daemon = prepare("");
+    daemon.up_at("127.0.0.1:0");
+    let socket = daemon.spool().join("control");
+    let status = ["--unix-socket", socket.to_str().unwrap(), "http://localhost/api/status"];
+    assert_eq!(as_another_account(&status).0, 7, "the directory is shut");
+    for (path, mode) in [(daemon.spool(), 0o755), (&socket, 0o777)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let (code, answer) = as_another_account(&status);
+    assert!(code != 0 && answer.is_empty(), "the kernel says who it is: {code} {answer}");
+    assert_eq!(daemon.api("GET", "/api/status", "").status, 200);
+
+    let page = as_another_account(&[&daemon.own("/control/")]).1;
+    let (_, token) = page.split_once("name=\"token\" value=\"").expect("a form with a token");
+    let token = format!("X-Wwwoffle-Token: {}", token.split('"').next().unwrap());
+    let post = |path: &str, body: &str| {
+        let json = "Content-Type: application/json";
+        let code = ["--output", "/dev/null", "--write-out", "%{http_code}"];
+        let sent = ["--header", &token, "--header", json, "--data", body, &daemon.own(path)];
+        as_another_account(&[&code[..], &sent[..]].concat()).1
+    };
+    for (key, value, want) in [
+        ("options.log-level", "\"debug\"", "200"),
+        ("fetch-options.browser", "\"/bin/sh\"", "403"),
+        ("options.run-online", "\"/bin/sh\"", "403"),
+        ("startup.spool-dir", "\"/tmp\"", "403"),
+        ("startup.log-to", "\"syslog\"", "403"),
+        ("startup.file-perm", "\"0777\"", "403"),
+        ("allowed-connect-hosts.inside", "[\"localhost\"]", "403"),
+        ("https.extra-ca", "[\"/tmp/ca.pem\"]", "403"),
+        ("proxy.proxy", "\"evil.test:3128\"", "403"),
+    ] {
+        let (section, key) = key.split_once('.').unwrap();
+        let set = json!({"set": {"section": section, "key": key, "value": value}});
+        assert_eq!(post("/api/config", &set.to_string()), want, "{set}");
+    }
+    assert_eq!(post("/api/entries/write?url=http://bank.test/", "HTTP/1.1 200 OK\r\n\r\n"), "403");
+    assert_eq!(post("/api/import", "{\"path\":\"/tmp/a.warc\"}"), "403");
+    assert_eq!(post("/api/mode", "{\"mode\":\"offline\"}"), "200");
 }

@@ -50,11 +50,16 @@ pub fn strip_one_hop(fields: &mut HeaderMap) {
 
 /// Prefixes of field names that tell an origin behind a reverse proxy about the client and the
 /// original address.
-const OF_REVERSE_PROXIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
+const OF_REVERSE_PROXIES: [&str; 4] =
+    ["x-envoy-original-", "x-forwarded-", "x-original-", "x-rewrite-"];
 
 /// Further fields with which some origins override the host, the URL or the method.
-const OVERRIDES: [&str; 12] = [
+const OVERRIDES: [&str; 18] = [
+    "base-url",
     "forwarded",
+    "proxy-host",
+    "request-uri",
+    "x-backend-host",
     "x-forwarded",
     "x-host",
     "x-http-host-override",
@@ -63,6 +68,8 @@ const OVERRIDES: [&str; 12] = [
     "x-http-method-override",
     "x-method-override",
     "x-override-url",
+    "x-proxy-url",
+    "x-request-uri",
     "x-url-scheme",
     "x-real-ip",
     "front-end-https",
@@ -71,14 +78,21 @@ const OVERRIDES: [&str; 12] = [
 /// Removes the fields that make some origins treat the request as one for another URL or method.
 /// `Vary` does not mention them, so the response would be stored under the wrong URL.
 pub fn strip_overrides(fields: &mut HeaderMap) {
-    let overrides = |name: &&HeaderName| {
-        OVERRIDES.contains(&name.as_str())
-            || OF_REVERSE_PROXIES.iter().any(|begin| name.as_str().starts_with(begin))
-    };
-    let named: Vec<HeaderName> = fields.keys().filter(overrides).cloned().collect();
+    let named: Vec<HeaderName> =
+        fields.keys().filter(|name| overrides(name.as_str())).cloned().collect();
     for name in named {
         fields.remove(name);
     }
+}
+
+/// Whether a field may override the method or the URL. CGI and its successors do not distinguish
+/// `_` and `-` (RFC 3875 §4.1.18).
+fn overrides(name: &str) -> bool {
+    let same = |(found, known)| found == known || (found, known) == (b'_', b'-');
+    let begins =
+        |begin: &str| begin.len() <= name.len() && name.bytes().zip(begin.bytes()).all(same);
+    OVERRIDES.iter().any(|known| known.len() == name.len() && begins(known))
+        || OF_REVERSE_PROXIES.iter().any(|begin| begins(begin))
 }
 
 /// The members of a comma-separated field over all its lines, trimmed and without empty ones.
@@ -166,7 +180,9 @@ mod tests {
             "X-Forwarded-Host: a\nX-Forwarded-Host: b\nX-Forwarded-For: 1\nX-Forwarded-Proto: https\n\
              Forwarded: host=a\nX-Original-URL: /a\nX-Original-Host: a\nX-Rewrite-URL: /a\n\
              X-HTTP-Method-Override: PUT\nX-Method-Override: PUT\nX-Host: a\nX-Real-IP: ::1\n\
-             X-Forward: 1\nX-Requested-With: x\nAccept: a/b\nVia: 1.1 a",
+             X_Forwarded_Host: a\nX-Forwarded_Host: a\nX_Original_URL: /a\nX-Envoy-Original-Path: /a\n\
+             X-Proxy-URL: /a\nX-Request-URI: /a\nRequest-URI: /a\nBase-URL: a\nProxy-Host: a\n\
+             X-Backend-Host: a\nX-Forward: 1\nX-Requested-With: x\nAccept: a/b\nVia: 1.1 a",
         );
         strip_overrides(&mut given);
         let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();

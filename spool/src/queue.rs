@@ -9,6 +9,7 @@ pub(crate) mod outgoing;
 pub(crate) mod runs;
 pub(crate) mod schedule;
 pub(crate) mod seal;
+mod share;
 pub(crate) mod wish;
 
 use crate::durability::outbox::request_path;
@@ -21,6 +22,7 @@ use std::sync::{Arc, Mutex};
 
 use wwwoffle_url::Key;
 
+use self::share::Shares;
 use crate::durability::{Durability, OUTGOING};
 use crate::entry::place::EXTENSION;
 use crate::entry::warc::Reason;
@@ -60,8 +62,7 @@ struct Index {
     requests: HashMap<Key, OutgoingSummary>,
     /// How many are parts of the page with this URL.
     parts: HashMap<String, usize>,
-    /// How many are of the owner with this name.
-    owned: HashMap<String, usize>,
+    shares: Shares,
     observer: Option<Observer>,
 }
 
@@ -186,8 +187,11 @@ impl Queue {
     fn check_share(&self, owner: Option<&str>) -> Result<()> {
         let Some(owner) = owner else { return Ok(()) };
         let share = self.share.load(Ordering::Relaxed);
-        let used = lock(&self.index).owned.get(owner).copied().unwrap_or_default();
-        if used < share { Ok(()) } else { Err(Error::share_used_up(share)) }
+        if lock(&self.index).shares.of(owner) < share {
+            Ok(())
+        } else {
+            Err(Error::share_used_up(share))
+        }
     }
 
     /// Something waits for the next batch, which is written now where `is_time`. `changing` is free.
@@ -414,7 +418,7 @@ impl Index {
             observer(Change::Is(&request));
         }
         add_to(&mut self.parts, request.page.as_deref());
-        add_to(&mut self.owned, request.place.owner());
+        self.shares.add(request.place.owner());
         if let Some(former) = self.requests.insert(key, request) {
             self.uncount(&former);
         }
@@ -431,7 +435,7 @@ impl Index {
 
     fn uncount(&mut self, request: &OutgoingSummary) {
         take_from(&mut self.parts, request.page.as_deref());
-        take_from(&mut self.owned, request.place.owner());
+        self.shares.remove(request.place.owner());
     }
 }
 

@@ -259,6 +259,7 @@ impl GatewayClient {
             return reply::plain(502, "the answer cannot be shown here");
         }
         let (mut head, body) = response.into_parts();
+        fields::isolate(&mut head.headers, false);
         if let Ok(policy) = HeaderValue::from_str(&self.shell.policy("")) {
             head.headers.insert(CONTENT_SECURITY_POLICY, policy);
         }

@@ -10,11 +10,13 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tracing::debug;
+use wwwoffle_config::{Config, UrlParts};
 
 use super::Client;
 use super::body::{self, Body};
 use super::intercept::Intercepted;
 use super::metered::Metered;
+use super::protocols::allows_port;
 use super::reply;
 use super::rules::parent;
 use super::site::{ConnectionPlan, HttpsSite, TunnelReason, plan};
@@ -39,10 +41,11 @@ pub(super) async fn open(
     let host_port = origin.to_string();
     let reader = PageReader::of(mode, request.headers());
     let config = context.base.config();
-    let is_open = config.tunnel.ports.contains(origin.port);
     let blocked =
         || reply::message(context, &reader, &Message::PortBlocked { host_port: &host_port });
-    let site = match HttpsSite::of(&origin.host, origin.port, &context.base.local) {
+    let site = HttpsSite::of(&origin.host, origin.port, &context.base.local);
+    let is_open = is_open(&config, origin.port, site.as_ref().ok());
+    let site = match site {
         Ok(site) => site,
         Err(_) if !is_open => return blocked(),
         Err(error) => {
@@ -103,6 +106,13 @@ pub(super) async fn open(
         drop(visitor);
     });
     Response::new(body::empty())
+}
+
+/// Whether a tunnel may go to `port`. A range does not include the ports of other protocols.
+fn is_open(config: &Config, port: u16, site: Option<&HttpsSite>) -> bool {
+    let (ports, url) = (&config.tunnel.ports, site.map(HttpsSite::url));
+    let is_of_the_web = || url.is_some_and(|url| allows_port(config, url, &UrlParts::of(url)));
+    ports.name(port) || ports.contains(port) && is_of_the_web()
 }
 
 /// Why we cannot intercept connections of a client to `site`, if there is a reason.

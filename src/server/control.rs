@@ -1,4 +1,7 @@
-//! The control socket `<spool>/control`: the API for the owner of the spool.
+//! The control socket `<spool>/control`: the API for the account of the daemon, and for root.
+//!
+//! The mode of the socket keeps other accounts out. The peer credentials do too, in case the mode
+//! was changed or is not enforced.
 
 use std::convert::Infallible;
 use std::io;
@@ -86,6 +89,9 @@ pub async fn accept(context: Arc<ServerContext>, socket: ControlSocket, most: us
             () = context.base.tasks.stopping() => return,
         };
         match accepted {
+            Ok((stream, _)) if !is_trusted(&stream) => {
+                warn!("another account connected to the control socket and was refused");
+            }
             Ok((stream, _)) => {
                 let place = tokio::select! {
                     place = place(&places, &wanted) => place,
@@ -104,6 +110,12 @@ pub async fn accept(context: Arc<ServerContext>, socket: ControlSocket, most: us
             }
         }
     }
+}
+
+/// Whether the other end runs as root or as the account of the daemon.
+fn is_trusted(stream: &UnixStream) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == 0 || peer.uid() == own)
 }
 
 /// Waits for a place for one more program. Until there is one, `wanted` tells idle programs to

@@ -204,9 +204,14 @@ impl Caller {
         self.asked_from == RequesterLocation::Here
     }
 
+    /// Whether they may do what needs `needed`.
+    pub(super) fn may(&self, needed: Permission) -> bool {
+        self.permission >= needed
+    }
+
     /// Why they may not do what needs `needed`, if they may not.
     fn lacks(&self, needed: Permission) -> Option<GuardRefusal> {
-        if self.permission >= needed {
+        if self.may(needed) {
             None
         } else if self.context.base.config().startup.password.hash().is_some() {
             Some(GuardRefusal::NoPassword)

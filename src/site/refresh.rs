@@ -8,6 +8,7 @@ use wwwoffle_url::{split_form_args, url_decode_form_args};
 
 use super::api::runs::{all, stop_for};
 use super::caller::Caller;
+use super::forms::Act;
 use super::status;
 use crate::api::aim::{Aim, Asked, BadAim, Limits, MAX_DEPTH, PartClass};
 use crate::api::plan::RunPlan;
@@ -107,12 +108,15 @@ pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
-/// `/refresh-recurse/?url=…;depth=…`: as 2.9 writes down what its form says.
+/// `/refresh-recurse/?url=…;depth=…`: the form of 2.9 as a link. It only shows the form if the caller
+/// may not send it, or if another site made the request.
 pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let pairs = pairs(arguments.unwrap_or_default());
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let done = match Asked::read(pairs.iter().copied()) {
-        Ok(asked) if caller.is_sent_by_another_site() => return show(caller, &asked, None),
+        Ok(asked) if caller.is_sent_by_another_site() || !caller.may(Act::Confirm.needs()) => {
+            return show(caller, &asked, None);
+        }
         Ok(asked) => start(caller, &asked).await,
         Err(error) => Err(error.into()),
     };

@@ -11,7 +11,7 @@ use crate::{
 section! {
     /// Connections that a browser opens through the proxy with CONNECT.
     "tunnel" => Tunnel {
-        /// The ports that may be connected to; a request for any other is refused.
+        /// The ports that may be connected to; a request for any other is refused. Ports of other protocols, such as mail or chat, must be listed one by one: no range includes them. Browsers do not connect to these ports either.
         "ports" => ports: PortRanges = r#"["443", "1024-65535"]"#, Live, Access;
     }
 }

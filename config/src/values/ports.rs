@@ -59,6 +59,18 @@ impl PortRanges {
         self.0.iter().any(|range| range.contains(port))
     }
 
+    /// Whether `port` is listed as a single port, not only in a range.
+    ///
+    /// ```
+    /// let config = wwwoffle_config::Config::default();
+    /// assert!(config.tunnel.ports.name(443));
+    /// assert!(!config.tunnel.ports.name(6667));
+    /// ```
+    #[must_use]
+    pub fn name(&self, port: u16) -> bool {
+        self.0.contains(&PortRange(port..=port))
+    }
+
     /// As given.
     #[must_use]
     pub fn as_slice(&self) -> &[PortRange] {

@@ -1,0 +1,74 @@
+//! Counts the queued requests of each client and user, so that none can fill the queue for all.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The number of requests of each owner.
+#[derive(Debug, Default)]
+pub(super) struct Shares(HashMap<String, usize>);
+
+impl Shares {
+    /// The number of requests that count for `owner`.
+    pub(super) fn of(&self, owner: &str) -> usize {
+        self.0.get(&holder(owner)).copied().unwrap_or_default()
+    }
+
+    /// Counts a request.
+    pub(super) fn add(&mut self, owner: Option<&str>) {
+        if let Some(owner) = owner {
+            *self.0.entry(holder(owner)).or_default() += 1;
+        }
+    }
+
+    /// Stops counting a request.
+    pub(super) fn remove(&mut self, owner: Option<&str>) {
+        let Some(holder) = owner.map(holder) else { return };
+        if let Some(count) = self.0.get_mut(&holder) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.0.remove(&holder);
+            }
+        }
+    }
+}
+
+/// The holder of the share that an owner uses. A machine may choose any address of its IPv6 /64
+/// (RFC 8981), so these addresses have one share.
+fn holder(owner: &str) -> String {
+    let address = owner.strip_prefix("client:").and_then(|address| address.parse().ok());
+    match address {
+        Some(IpAddr::V6(address)) => {
+            format!("client:{}/64", Ipv6Addr::from(u128::from(address) >> 64 << 64))
+        }
+        Some(IpAddr::V4(_)) | None => owner.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shares;
+
+    #[test]
+    fn addresses_that_one_machine_can_choose_have_one_share() {
+        let mut shares = Shares::default();
+        for owner in
+            ["client:2001:db8::1", "client:2001:db8::2", "client:192.0.2.1", "user:client:::1"]
+        {
+            shares.add(Some(owner));
+        }
+        for (owner, count) in [
+            ("client:2001:db8::3", 2),
+            ("client:2001:db8:0:1::1", 0),
+            ("client:192.0.2.1", 1),
+            ("client:192.0.2.2", 0),
+            ("user:client:::1", 1),
+            ("user:client:::2", 0),
+        ] {
+            assert_eq!(shares.of(owner), count, "{owner}");
+        }
+        shares.remove(Some("client:2001:db8::1"));
+        assert_eq!(shares.of("client:2001:db8::1"), 1);
+        shares.remove(Some("client:2001:db8::2"));
+        assert_eq!(shares.0.len(), 2, "what counts nothing is not remembered");
+    }
+}
