@@ -286,7 +286,7 @@ impl Script {
                     gather.add(&name, Class::Script);
                 }
                 (Confirmation::Argument, Token::Punctuation(')' | ',')) => {
-                    self.module(&name, gather)
+                    self.module(&name, gather);
                 }
                 (Confirmation::Url { comma: false }, Token::Punctuation(',')) => {
                     self.pending = Some((name, Confirmation::Url { comma: true }));

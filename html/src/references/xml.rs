@@ -125,7 +125,7 @@ impl Vocabulary {
             Event::Text(text) => self.text(&text),
             Event::CData(text) => self.text(&text),
             Event::GeneralRef(name) => {
-                self.text(&decode(&format!("&{};", &*name), TextPosition::Text))
+                self.text(&decode(&format!("&{};", &*name), TextPosition::Text));
             }
             Event::PI(instruction) if instruction.target() == "xml-stylesheet" => {
                 let mut attributes = instruction.attributes();
