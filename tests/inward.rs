@@ -20,7 +20,7 @@ pub(crate) const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && ip addr add 192.0.2.8/32 dev lo \
     && ip addr add 2001:db8::7/128 dev lo nodad && ip addr add 2001:db8::8/128 dev lo nodad \
     && ip addr add 2001:db8:1::7/128 dev lo nodad && ip route add local 198.51.100.0/24 dev lo \
-    && exec \"$0\" \"$@\"";
+    && ip route add local 2001:db8:2::/64 dev lo && exec \"$0\" \"$@\"";
 
 /// Runs an ignored test, by its full name, in a namespace.
 pub(crate) fn in_a_namespace(name: &str) {
@@ -114,12 +114,14 @@ fn own_addresses_stay_shut() {
         assert_eq!(refused.status, 403, "{host}");
         assert!(!connect(far(&daemon), &format!("{host}:{port}"), "SSH-2.0-x\r\n").1, "{host}");
     }
-    // No interface has this address, but a route leads it here.
-    let everywhere = Origin::start_at("0.0.0.0");
-    everywhere.say("/", Answer::html("service"));
-    let routed = format!("http://198.51.100.5:{}/", everywhere.addr.port());
-    assert_eq!(far(&daemon).get(&routed).status, 403, "a network that is this machine");
-    assert_eq!(near(&daemon).get(&routed).status, 200);
+    // No interface has these addresses, but a route leads them here.
+    for (everywhere, routed) in [("0.0.0.0", "198.51.100.5"), ("::", "[2001:db8:2::9]")] {
+        let everywhere = Origin::start_at(everywhere);
+        everywhere.say("/", Answer::html("service"));
+        let routed = format!("http://{routed}:{}/", everywhere.addr.port());
+        assert_eq!(far(&daemon).get(&routed).status, 403, "{routed} is this machine");
+        assert_eq!(near(&daemon).get(&routed).status, 200);
+    }
     let own = format!("http://192.0.2.7:{}/other", daemon.addr().port());
     assert_eq!(far(&daemon).get(&own).status, 403, "our own port");
     let mut gateway = far(&daemon);

@@ -293,7 +293,7 @@ fn stays(caller: &Caller<'_>, token: &str, set: &Value, (section, key): (&str, &
     let rule = json!({"add_rule": {"section": section, "url": ["*://a.test/*"],
         "options": [[key, set["set"]["value"]]]}});
     let response = caller.call(token, "/api/config", &rule.to_string());
-    // Some options have no rules, whoever asks.
+    // Some options have no rules.
     assert!(response.status >= 400, "{} {rule}: {}", caller.name, response.text());
     // The first two would let the caller in, or lock it out. Removing the third changes nothing,
     // because it has its default here. The file of the last does not exist.

@@ -4,7 +4,9 @@
 //! An address is judged after the name lookup, so no name can hide one. An IPv6 address that
 //! carries an IPv4 address is judged by both, because unknown translators may convert it.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+mod route;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -14,10 +16,8 @@ use wwwoffle_config::Config;
 use wwwoffle_spool::RequesterLocation;
 use wwwoffle_url::canonicalise_host;
 
+use self::route::leads_here;
 use super::{Failure, Origin};
-
-/// Any port, for a socket that sends nothing (RFC 863).
-const DISCARD: u16 = 9;
 
 /// The addresses that the requests of a client may reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -161,26 +161,11 @@ fn carried(address: Ipv6Addr) -> [Option<u32>; 4] {
 }
 
 /// Whether `address` belongs to this machine now: an interface has it, or a local route leads to
-/// it. If the interfaces cannot be read, every address counts as ours.
+/// it. If the kernel cannot be asked, every address counts as ours.
 fn is_ours(address: IpAddr) -> bool {
     let Ok(interfaces) = getifaddrs() else { return true };
     let ours: Vec<_> = interfaces.filter_map(|interface| ip(&interface.address?)).collect();
-    forms(address).any(|form| ours.contains(&form) || is_routed_here(form))
-}
-
-/// Whether packets for `address` are routed to this machine, as `ip route add local` does for whole
-/// networks. The kernel then chooses the address itself as their source. Connecting a UDP socket
-/// sends nothing.
-fn is_routed_here(address: IpAddr) -> bool {
-    let any: IpAddr = match address {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
-        socket.connect((address, DISCARD))?;
-        socket.local_addr()
-    });
-    source.is_ok_and(|source| source.ip() == address)
+    forms(address).any(|form| ours.contains(&form) || leads_here(form).unwrap_or(true))
 }
 
 fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
