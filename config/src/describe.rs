@@ -34,14 +34,14 @@ url = ["*://*.example.org/*", "!*://news.example.org/*"]
 confirm-requests = false
 ```
 
-`include = "more.toml"` in a section, or an array of such names, takes further options and rules of that section
-from files, which hold them as the section would, without its header. What the section itself sets comes
-first, and so do its rules. A file is found from the directory of the one that names it, and can include more.
+`include = "more.toml"` in a section, or an array of such names, adds options and rules from other files.
+They are written as in the section, without its header. Options and rules of the section itself come first.
+A path is relative to the directory of the including file. Included files can include more.
 
-The daemon reads the file when it starts, and again when it or a file that it names has changed, on
-SIGHUP, and when it is told to. It uses a file only when nothing in it is wrong. Otherwise every fault
-is told, each with its line: at the start the daemon ends with exit status 64, later the configuration
-before stays in force. What is read only when the daemon starts says so below.
+The daemon reads the file when it starts, when it or an included file has changed, on SIGHUP, and on request.
+It uses a file only if it has no errors. Otherwise it reports every error with its line. At the start the
+daemon then exits with status 64; later the previous configuration stays in force. Options that are read only
+at the start are marked below.
 
 ## Protected options
 

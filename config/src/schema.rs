@@ -171,53 +171,53 @@ macro_rules! config {
 }
 
 config! {
-    /// How the daemon starts.
+    /// The start of the daemon.
     startup: Startup,
-    /// What holds for every request.
+    /// Options for every request.
     options: Options,
-    /// The names of this proxy itself.
+    /// The names of this proxy.
     local_host: LocalNames,
-    /// The pages of this proxy itself.
+    /// The local pages.
     pages: OwnPages,
     /// The machines nearby.
     local_net: LocalNet,
-    /// Which machines may use this proxy.
+    /// The machines that may use this proxy.
     allowed_hosts: AllowedHosts,
-    /// Who may use this proxy.
+    /// The users who may use this proxy.
     allowed_users: AllowedUsers,
-    /// Whether there is a link.
+    /// Detection of the link.
     link: Link,
     /// Connections opened with CONNECT.
     tunnel: Tunnel,
-    /// What is read and kept of HTTPS.
+    /// Interception of HTTPS.
     https: Https,
-    /// What happens to requests while online.
+    /// Requests while online.
     online_options: OnlineOptions,
-    /// What happens to requests while offline.
+    /// Requests while offline.
     offline_options: OfflineOptions,
-    /// What is used again while online.
+    /// Reuse of stored responses while online.
     caching: Caching,
-    /// What is fetched, and how.
+    /// Fetching the queue.
     fetch_options: FetchOptions,
-    /// What is never got.
+    /// Blocked URLs.
     dont_get: DontGet,
-    /// What is never kept.
+    /// URLs that are never stored.
     dont_cache: DontCache,
-    /// What is compressed already.
+    /// Files that are compressed already.
     dont_compress: DontCompress,
-    /// What is removed or replaced in requests and answers.
+    /// Header fields that are removed or replaced.
     censor_header: CensorHeader,
-    /// The proxy behind this one.
+    /// The parent proxy.
     proxy: Proxy,
-    /// URLs that have become others.
+    /// URLs that have moved.
     alias: Alias,
-    /// What is listed.
+    /// The lists.
     index_options: IndexOptions,
-    /// What is changed in pages.
+    /// Changes to pages.
     modify_html: ModifyHtml,
     /// The types of files.
     mime_types: MimeTypes,
-    /// How long what is kept stays.
+    /// Purging.
     purge: Purge,
 }
 

@@ -1,4 +1,4 @@
-//! Which answers are used again while online.
+//! Reuse of stored responses while online.
 
 use crate::{
     source::rule::UrlRules,
@@ -10,19 +10,19 @@ use crate::{
 use std::time::Duration;
 
 section! {
-    /// What is used again while online, without asking its origin or when that cannot be asked. Offline, all that is kept is served.
+    /// When a stored response is used again while online: without asking its origin, or when the origin cannot be reached. Offline, every stored response is served.
     "caching" => Caching {
-        /// Whether it behaves as a cache that many people share (RFC 9111): s-maxage and proxy-revalidate are obeyed, and what is private is not used again.
+        /// Whether the proxy behaves as a shared cache (RFC 9111): it obeys s-maxage and proxy-revalidate, and does not reuse private responses.
         "shared" => shared: bool = "false", Live, Ordinary;
-        /// For how long a page is fresh that does not say so itself but when it was last modified: this share of the time between that and its coming. 0% for not at all.
+        /// How long a page without a lifetime is fresh, if it says when it was last modified: this share of the time between the modification and the download. 0% means never.
         "heuristics" => heuristics: UrlRules<Percent> = r#""10%""#, Live, Ordinary;
         /// The longest time that such a page is fresh.
         "heuristics-limit" => heuristics_limit: UrlRules<Duration> = r#""1d""#, Live, Ordinary;
-        /// What becomes of a page that must not be stored (Cache-Control: no-store).
+        /// What happens to a response that must not be stored (Cache-Control: no-store).
         "no-store" => no_store: UrlRules<NoStore> = r#""keep""#, Live, Ordinary;
-        /// Whether a kept page is served when its origin cannot be reached, though the page forbids that (no-cache, must-revalidate).
+        /// Whether a stored page is served when its origin cannot be reached, although the page forbids that (no-cache, must-revalidate).
         "serve-unreachable" => serve_unreachable: UrlRules<bool> = "false", Live, Ordinary;
-        /// How many older versions of a page are kept when another one has come. A monitored page keeps as many as its form says, if those are more.
+        /// How many older versions of a page are stored when a new one arrives. For a monitored page, the number in its form counts if it is higher.
         "keep-versions" => keep_versions: UrlRules<VersionCount> = "0", Live, Ordinary;
     }
 }

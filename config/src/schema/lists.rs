@@ -1,4 +1,4 @@
-//! What is not got, not kept or not sent.
+//! URLs that are blocked, not stored or redirected; header fields; parent proxies.
 
 use crate::{
     blocklist::BlockList,
@@ -16,25 +16,25 @@ use crate::{
 };
 
 section! {
-    /// URLs that are never got.
+    /// URLs that are blocked.
     "dont-get" => DontGet {
-        /// The URLs.
+        /// The blocked URLs.
         "urls" => urls: BlockList = "[]", Live, Ordinary;
-        /// What is served in their place.
+        /// The URL that is served instead.
         "replacement" => replacement: UrlRules<Replacement> = r#""""#, Live, Trust;
-        /// Whether pages here may be got because other pages refer to them; false leaves them to browsers alone.
+        /// Whether these pages may be fetched because other pages refer to them; false leaves them to browsers only.
         "get-recursive" => get_recursive: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether a redirection to a URL that is not got is answered as a page that is not there.
+        /// Whether a redirect to a blocked URL is answered as a missing page.
         "location-error" => location_error: UrlRules<bool> = "false", Live, Ordinary;
-        /// Ports of other protocols, such as mail, that requests may go to nevertheless. Otherwise the ports are refused to which browsers do not connect (the bad ports of the Fetch standard).
+        /// Ports of other protocols, such as mail, to which requests are allowed nevertheless. All other ports that browsers do not connect to are refused (the bad ports of the Fetch standard).
         "allowed-ports" => allowed_ports: UrlRules<PortRanges> = "[]", Live, Access;
-        /// Methods that are not registered with IANA and that requests may have nevertheless.
+        /// Methods that are not registered with IANA and are allowed nevertheless.
         "allowed-methods" => allowed_methods: UrlRules<Methods> = "[]", Live, Access;
     }
 }
 
 section! {
-    /// URLs that are passed through and never kept.
+    /// URLs whose responses are passed through and never stored.
     "dont-cache" => DontCache {
         /// The URLs.
         "urls" => urls: UrlSpecSet = "[]", Live, Ordinary;
@@ -42,25 +42,25 @@ section! {
 }
 
 section! {
-    /// What is compressed already, and is not compressed again.
+    /// Files that are compressed already, and are not compressed again.
     "dont-compress" => DontCompress {
-        /// Bodies of these types are not compressed when they have reached `compress-age`.
+        /// Bodies of these types are not compressed when they reach `compress-age`.
         "mime-type" => mime_type: MediaTypes = r#"["image/*", "video/*", "audio/*", "font/woff", "font/woff2", "application/pdf", "application/zip", "application/gzip", "application/zstd"]"#, Live, Ordinary;
-        /// Of paths that end so, origins are not asked for compressed bodies.
+        /// For paths that end with these extensions, origins are not asked for compressed bodies.
         "file-ext" => file_ext: Extensions = r#"[".gz", ".bz2", ".xz", ".zst", ".tgz", ".zip", ".7z"]"#, Live, Ordinary;
     }
 }
 
 section! {
-    /// What is removed from requests and answers, or replaced in them.
+    /// Header fields that are removed from requests and responses, or replaced in them.
     "censor-header" => CensorHeader {
-        /// The fields of requests and answers that are removed or replaced.
+        /// The fields of requests and responses that are removed or replaced.
         "headers" => headers: CensoredFields = "{}", Live, Trust;
-        /// Whether the Referer of a request is the URL that is asked for.
+        /// Whether the Referer of a request is its own URL.
         "referer-self" => referer_self: UrlRules<bool> = "false", Live, Ordinary;
-        /// Whether the Referer of a request is the directory of the URL that is asked for.
+        /// Whether the Referer of a request is the directory of its own URL.
         "referer-self-dir" => referer_self_dir: UrlRules<bool> = "false", Live, Ordinary;
-        /// Whether requests that a page here refers to go without Referer; the rule is found by the URL of that page.
+        /// Whether requests that such a page refers to are sent without Referer; the rule is found by the URL of that page.
         "referer-from" => referer_from: UrlRules<bool> = "false", Live, Ordinary;
         /// Whether a request without User-Agent gets that of wwwoffle.
         "force-user-agent" => force_user_agent: UrlRules<bool> = "false", Live, Ordinary;
@@ -68,13 +68,13 @@ section! {
 }
 
 section! {
-    /// A proxy between this one and the origins.
+    /// A parent proxy between this one and the origins.
     "proxy" => Proxy {
-        /// The proxy that requests over HTTP go through.
+        /// The parent proxy for requests over HTTP.
         "proxy" => proxy: UrlRules<ParentProxy> = r#""""#, Live, Trust;
-        /// The proxy that opens the connections for HTTPS (CONNECT).
+        /// The parent proxy that opens the connections for HTTPS (CONNECT).
         "ssl" => ssl: UrlRules<ParentProxy> = r#""""#, Live, Trust;
-        /// The user that this proxy is to the other; the rule is found by the URL that is asked for.
+        /// The user name at the parent proxy; the rule is found by the requested URL.
         "auth-username" => auth_username: UrlRules<UserName> = r#""""#, Live, Trust;
         /// The password of that user.
         "auth-password" => auth_password: UrlRules<Secret> = r#""""#, Live, Trust;
@@ -82,9 +82,9 @@ section! {
 }
 
 section! {
-    /// URLs that have become others.
+    /// URLs that have moved.
     "alias" => Alias {
-        /// The URLs and what they have become; browsers are sent there.
+        /// The old URLs and their new ones; browsers are redirected there.
         "urls" => urls: Aliases = "[]", Live, Trust;
     }
 }

@@ -1,4 +1,4 @@
-//! What happens to requests, online and offline.
+//! Handling of requests, online and offline.
 
 use crate::{
     pattern::set::UrlSpecSet,
@@ -10,39 +10,39 @@ use crate::{
 };
 
 section! {
-    /// What happens to requests while online. By default all is as HTTP's own rules (RFC 9111) have it; what is set here differs from them on purpose.
+    /// Handling of requests while online. The defaults follow HTTP's own rules (RFC 9111); an option here overrides them.
     "online-options" => OnlineOptions {
-        /// Whether Pragma: no-cache in a request is heeded.
+        /// Whether Pragma: no-cache in a request is obeyed.
         "pragma-no-cache" => pragma_no_cache: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether Cache-Control: no-cache in a request is heeded.
+        /// Whether Cache-Control: no-cache in a request is obeyed.
         "cache-control-no-cache" => cache_control_no_cache: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether Cache-Control: max-age=0 in a request is heeded.
+        /// Whether Cache-Control: max-age=0 in a request is obeyed.
         "cache-control-max-age-0" => cache_control_max_age_0: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether a request with a cookie is always sent on.
+        /// Whether a request with a cookie is always sent to the origin.
         "cookies-force-refresh" => cookies_force_refresh: UrlRules<bool> = "false", Live, Ordinary;
-        /// At which age a kept page is asked for again; with an age or never, a page that says itself when it expires, or that it is to be asked for, is asked for then too, unless request-expired or request-no-cache is false. An error is asked for as usual, and so is a redirection that is not permanent unless request-redirection is false.
+        /// The age at which a stored page is revalidated. With an age or never, a page is also revalidated at its own expiry time, and if it says no-cache, unless request-expired or request-no-cache is false. An error is requested again as usual, and so is a temporary redirect unless request-redirection is false.
         "request-changed" => request_changed: UrlRules<RevalidationAge> = r#""standard""#, Live, Ordinary;
-        /// Whether a kept page is asked for again at most once while online, with the exceptions of request-changed.
+        /// Whether a stored page is revalidated at most once in an online session, with the exceptions of request-changed.
         "request-changed-once" => request_changed_once: UrlRules<bool> = "false", Live, Ordinary;
-        /// Whether a kept page is asked for again when its own dates say that it has expired.
+        /// Whether a stored page is revalidated when its own expiry time has passed.
         "request-expired" => request_expired: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether a kept page that says no-cache is asked for again.
+        /// Whether a stored page with no-cache is revalidated.
         "request-no-cache" => request_no_cache: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether a kept redirection that is not permanent is asked for again; by default when HTTP's own rules say so.
+        /// Whether a stored temporary redirect is requested again; by default when HTTP's own rules say so.
         "request-redirection" => request_redirection: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether an origin is asked only for what has changed (If-Modified-Since, If-None-Match).
+        /// Whether requests to an origin are conditional, so that it sends only changed pages (If-Modified-Since, If-None-Match).
         "request-conditional" => request_conditional: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether that goes by the tag (`ETag`) of the kept page too.
+        /// Whether such a request also contains the tag (`ETag`) of the stored page.
         "validate-with-etag" => validate_with_etag: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether what came of a page before its browser left is kept aside, where downloads end with their browsers (finish-downloads); the next request for the page begins with it.
+        /// Whether the received part of a page is saved when its browser leaves and downloads end with their browsers (finish-downloads). The next request for the page resumes it.
         "intr-download-keep" => intr_download_keep: UrlRules<bool> = "false", Live, Ordinary;
-        /// With intr-download-keep: a page that is smaller than this is fetched to its end when its browser leaves.
+        /// With intr-download-keep: a page smaller than this is downloaded to its end when its browser leaves.
         "intr-download-size" => intr_download_size: UrlRules<Size> = r#""1 kB""#, Live, Ordinary;
-        /// With intr-download-keep: a page of which more than this is there is fetched to its end when its browser leaves.
+        /// With intr-download-keep: a page of which more than this share has arrived is downloaded to its end when its browser leaves.
         "intr-download-percent" => intr_download_percent: UrlRules<Percent> = r#""80%""#, Live, Ordinary;
-        /// Whether what came of a page before its origin or the line failed is kept aside; the next request for the page begins with it.
+        /// Whether the received part of a page is saved when its origin or the link fails. The next request for the page resumes it.
         "timeout-download-keep" => timeout_download_keep: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether a kept page stays when its origin now answers with a redirection. When it answers with an error it stays in any case.
+        /// Whether a stored page stays when its origin now answers with a redirect. When the origin answers with an error, the page stays in any case.
         "keep-cache-if-not-found" => keep_cache_if_not_found: UrlRules<bool> = "false", Live, Ordinary;
         /// Whether origins may send compressed bodies.
         "request-compressed-data" => request_compressed_data: UrlRules<bool> = "true", Live, Ordinary;
@@ -50,25 +50,25 @@ section! {
 }
 
 section! {
-    /// What happens to requests while offline.
+    /// Handling of requests while offline.
     "offline-options" => OfflineOptions {
-        /// URLs that browsers ask for of their own accord, added to the shipped list: neither queued nor listed, and with ! excepted from it.
+        /// URLs that browsers request on their own, in addition to the shipped list: they are neither queued nor listed. A pattern with ! makes an exception from the shipped list.
         "noise" => noise: UrlSpecSet = "[]", Live, Ordinary;
         /// Whether the shipped list of such URLs is used.
         "shipped-noise" => shipped_noise: bool = "true", Live, Ordinary;
-        /// Whether a request with Pragma: no-cache for a page that is kept is queued.
+        /// Whether a request with Pragma: no-cache for a stored page is queued.
         "pragma-no-cache" => pragma_no_cache: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether a request with Cache-Control: no-cache for a page that is kept is queued.
+        /// Whether a request with Cache-Control: no-cache for a stored page is queued.
         "cache-control-no-cache" => cache_control_no_cache: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether a request with Cache-Control: max-age=0 for a page that is kept is queued.
+        /// Whether a request with Cache-Control: max-age=0 for a stored page is queued.
         "cache-control-max-age-0" => cache_control_max_age_0: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether a page asks before a request is queued.
+        /// Whether a page asks for confirmation before a request is queued.
         "confirm-requests" => confirm_requests: UrlRules<bool> = "false", Live, Ordinary;
-        /// Whether requests for what is not kept are refused and not queued.
+        /// Whether requests for missing pages are refused instead of queued.
         "dont-request" => dont_request: UrlRules<bool> = "false", Live, Ordinary;
-        /// Whether a page that is not kept is answered by one that is kept under a URL that names the same: without marks of campaigns and clicks, or with http for https and back.
+        /// Whether a missing page is answered with a page stored under a URL that names the same page: without campaign and click identifiers, or with http in place of https or the reverse.
         "near-answers" => near_answers: UrlRules<bool> = "true", Live, Ordinary;
-        /// Names of arguments that select no content, added to the shipped list of such marks.
+        /// Names of arguments that do not select content, in addition to the shipped list of such identifiers.
         "near-arguments" => near_arguments: UrlRules<ArgumentNames> = "[]", Live, Ordinary;
     }
 }
