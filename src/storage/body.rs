@@ -29,10 +29,10 @@ pub enum BodyError {
     /// The origin's body broke off.
     #[error("the answer broke off")]
     Broken(#[source] Arc<Failure>),
-    /// What was written cannot be read back.
+    /// Written bytes cannot be read back.
     #[error("the spool cannot be read")]
     Disk(#[source] Arc<std::io::Error>),
-    /// What is kept is not what was written.
+    /// The stored bytes differ from the written ones.
     #[error("the kept body is damaged")]
     Damaged,
 }
@@ -96,8 +96,8 @@ pub enum RangeOf {
     Partial(Arc<Partial>),
 }
 
-/// A range of a kept body, or of what is kept of one. Every byte was verified before it is sent; what
-/// turns out to be damaged breaks the body off and is set aside.
+/// A range of a stored body or segment. Every byte is verified before it is sent. Damage ends the
+/// body, and the file is set aside.
 #[must_use]
 pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
     if let RangeOf::Kept(kept) = &of
@@ -127,7 +127,7 @@ struct RangeReading {
     store: Store,
     of: RangeOf,
     from: VerifiedReader,
-    /// What is left of it.
+    /// The remaining range.
     range: Range<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Buffers that are used again when what is in them has been sent.
+//! Buffers that are reused after their content was sent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,7 +29,7 @@ impl Buffers {
         Self { size, free: Arc::default() }
     }
 
-    /// One that nobody uses.
+    /// Returns a free buffer.
     pub(super) fn take(&self) -> Buffer {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let bytes = free.unwrap_or_else(|| vec![0; self.size].into_boxed_slice());
@@ -43,7 +43,7 @@ impl Buffer {
         &mut self.bytes
     }
 
-    /// The first `len` bytes, for as long as somebody has them.
+    /// The first `len` bytes. The buffer is free again when they are dropped.
     pub(super) fn filled(mut self, len: usize) -> Bytes {
         self.len = len.min(self.bytes.len());
         Bytes::from_owner(self)

@@ -48,7 +48,7 @@ struct Decoding {
     delivery: Delivery,
     /// How much of the coded body was used, in bytes.
     used: Arc<AtomicU64>,
-    /// What came and was not taken yet.
+    /// Received input that is not decoded yet.
     input: Bytes,
     has_ended: bool,
     trailers: Option<HeaderMap>,

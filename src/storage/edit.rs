@@ -1,5 +1,5 @@
-//! What a person changes of what is kept by hand, in the daemon or while there is none: other URLs, answers
-//! that come from no origin, and whether it is compressed.
+//! Changes of the spool by hand, in the daemon or without one: other URLs, written responses, and
+//! compression.
 //!
 //! Everything here blocks.
 

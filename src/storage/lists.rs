@@ -20,19 +20,19 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::Owner;
 use crate::storage::context::StorageContext;
 
-/// So many ask the index at one time: as many as it answers at once.
+/// The largest number of simultaneous readers of the index: as many as it serves.
 pub const READERS: usize = 4;
 
 /// How often it is looked whether the index has failed.
 const LOOK_FOR_FAULTS: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// How long an answer waits for the index to have what was just done.
+/// The time for which a response waits until the index has the latest changes.
 const LEVEL_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// How long it may take to write what is noted when the daemon stops.
+/// The time that the index gets for writing when the daemon stops.
 const STOP_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// What an owner may be shown; `None` is whoever commands the spool.
+/// The view of an owner; `None` for the operator of the spool.
 #[must_use]
 pub fn viewer(owner: Option<&Owner>) -> Viewer {
     owner.map_or(Viewer::Operator, |owner| Viewer::Person(owner.to_string()))
@@ -57,12 +57,12 @@ pub async fn ask<T: Send + 'static>(
     }
 }
 
-/// Has the index made anew, or what others have changed looked for. It may take minutes, and keeps nobody from
-/// asking meanwhile.
+/// Rebuilds the index, or searches for changes by other programs. This may take minutes, during
+/// which the index still answers.
 ///
 /// # Errors
 ///
-/// When it cannot be done.
+/// If it fails.
 pub async fn remake(context: &StorageContext, what: ReindexScope) -> Result<(), Error> {
     let index = context.index.clone();
     match tokio::task::spawn_blocking(move || index.reindex(what)).await {
@@ -71,16 +71,15 @@ pub async fn remake(context: &StorageContext, what: ReindexScope) -> Result<(), 
     }
 }
 
-/// Waits, but not for long, until what was changed until now is in lists. Where it is not by then, or the index is being
-/// made, a list shows what there is.
+/// Waits for a short time until lists have all changes so far. After that, or while the index is
+/// being rebuilt, a list shows its last state.
 pub async fn level(context: &StorageContext) {
     let index = context.index.clone();
     let wait = move || index.is_level_within(LEVEL_WITHIN);
     let _level_or_not = tokio::task::spawn_blocking(wait).await;
 }
 
-/// Has the index write what it knows, and waits for that, but not for long: what is not written is found
-/// at the next start.
+/// Makes the index write its state and waits for a short time. The next start finds the rest.
 pub async fn stop(context: &StorageContext) {
     let index = context.index.clone();
     let stopped = tokio::task::spawn_blocking(move || index.stop());

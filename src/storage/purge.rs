@@ -1,10 +1,10 @@
-//! Purging: a plan of what goes by its age, carried out by the command line, on a page, or by the daemon
-//! itself.
+//! Purging: a plan of the entries to remove, carried out by the command line, on a page, or by the
+//! daemon automatically.
 //!
-//! What goes is decided in the spool ([`wwwoffle_spool::purge`]), from what the configuration says of each URL
-//! ([`policy`]) and what the index knows of who needs what (`indexed`). Here the plan is made from the index or, where
-//! that does not know enough, by walking the files; and they are walked to carry it out, a step at a time, on a
-//! thread that may block, while requests are served. One purge is under way at a time.
+//! The spool decides ([`wwwoffle_spool::purge`]) from the configuration for each URL ([`policy`])
+//! and the references in the index (`indexed`). The plan is made from the index, or from the files
+//! if the index is incomplete. The files are walked to carry it out, step by step, on a blocking
+//! thread, while requests are served. Only one purge runs at a time.
 
 mod alone;
 pub mod compress;

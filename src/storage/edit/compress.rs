@@ -1,4 +1,4 @@
-//! Compressing what is kept, and expanding it again: some URLs, those of a host, or all.
+//! Compresses and expands entries: of some URLs, of a host, or all.
 
 use std::collections::HashSet;
 
@@ -9,15 +9,15 @@ use crate::api::CompressedUrls;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 
-/// The file system gives files so many bytes at once, or a multiple of it.
+/// The block size of the file system, in bytes, or a divisor of it.
 const BLOCK: u64 = 4_096;
 
-/// What is to be rewritten.
+/// The entries to rewrite.
 #[derive(Clone, Debug)]
 pub enum Which {
-    /// What is kept of these URLs.
+    /// The entries of these URLs.
     Urls(Vec<Places>),
-    /// What is kept of a host, with its port, under all schemes; of all hosts if none is given.
+    /// The entries of a host with its port, under all schemes; `None` for all hosts.
     Hosts(Option<String>),
 }
 
@@ -30,13 +30,13 @@ pub enum Form {
     Plain,
 }
 
-/// Rewrites entries and their older versions, each by itself: whenever it ends, each is there whole. As much as
-/// `spare` is left free of the disk, in bytes. `go_on` is asked before each and within large ones; `None`: it
-/// said no. One that cannot be rewritten is told, and the others are.
+/// Rewrites entries and their older versions one by one, so that each is always complete. At least
+/// `spare` bytes of the disk stay free. `go_on` is called before each and within large ones; `None`
+/// if it returned false. An entry that cannot be rewritten is reported, and the others continue.
 ///
 /// # Errors
 ///
-/// When the disk is full, or what is kept cannot be listed. What was rewritten before stays so.
+/// If the disk is full, or the entries cannot be listed. Entries rewritten before stay rewritten.
 pub fn carry_out(
     spool: &Spool,
     which: &Which,
@@ -138,7 +138,7 @@ fn note(rewritten: RewriteOutcome, done: &mut CompressedUrls) {
         }
         RewriteOutcome::Already => done.already += 1,
         RewriteOutcome::NotWorth => done.not_worth += 1,
-        // What has come instead is new, or nothing.
+        // A newer entry has replaced it, or it was removed.
         RewriteOutcome::Overtaken
         | RewriteOutcome::Missing
         | RewriteOutcome::NoRoom

@@ -1,4 +1,4 @@
-//! Other URLs for what is kept.
+//! Moves entries to other URLs.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use crate::api::{EntriesToMove, MovedUrl, MovedUrls, NotMoved};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places};
 
-/// So many URLs are moved at once; of more, the next call moves the next.
+/// The largest number of URLs moved by one call. The next call continues.
 const AT_ONCE: usize = 1_000;
 
-/// What is to be moved, read.
+/// A parsed request to move entries.
 #[derive(Clone, Debug)]
 pub struct Rename {
     what: What,
@@ -34,7 +34,7 @@ pub enum BadRename {
     /// One of both is no URL.
     #[error("{0:?}")]
     Url(String, #[source] ParseError),
-    /// What is moved would come by again.
+    /// The moved entries would be moved again.
     #[error("{0:?} lies below {1:?}, so it cannot be moved there")]
     IntoItself(String, String),
     /// A login is in one of the URLs.
@@ -43,11 +43,11 @@ pub enum BadRename {
 }
 
 impl Rename {
-    /// Reads what is wanted of what belongs to `owner` and to everyone.
+    /// Parses a request for the entries of `owner` and of everyone.
     ///
     /// # Errors
     ///
-    /// [`BadRename`] for what cannot be moved, whatever is kept.
+    /// [`BadRename`] if the request is invalid for any spool.
     pub fn read(
         wanted: &EntriesToMove,
         owner: &Owner,
@@ -80,11 +80,11 @@ impl Rename {
         Ok(Self { what: What::Below { from, to, owner: owner.clone() }, is_forced })
     }
 
-    /// Moves it, or a good many of it.
+    /// Moves the entries, or a bounded number of them.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full. What is not moved then has its old URL.
+    /// If the disk fails or is full. Entries that were not moved have their old URL.
     pub fn carry_out(&self, spool: &Spool, local: &LocalHost) -> Result<MovedUrls, Error> {
         let mut done = MovedUrls::default();
         match &self.what {

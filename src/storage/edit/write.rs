@@ -9,7 +9,7 @@ use wwwoffle_http::head::read_response;
 pub struct Intake {
     place: Place,
     now: Timestamp,
-    /// Before there is a writer: what came of the head.
+    /// The received part of the head, before there is a writer.
     head: Vec<u8>,
     writer: Option<Writer>,
     /// The length of the body, if the head tells it.
@@ -30,7 +30,7 @@ pub enum Refused {
     OtherLength {
         /// What the head tells.
         told: u64,
-        /// What came.
+        /// The received length.
         found: u64,
     },
     /// The spool does not take it.
@@ -179,7 +179,7 @@ mod tests {
     use wwwoffle_spool::{Body, Options};
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-    /// Keeps what comes in pieces of `piece` bytes; gives head and body as they are kept.
+    /// Stores input in pieces of `piece` bytes. Returns the stored head and body.
     fn kept(bytes: &[u8], piece: usize) -> Result<(String, Vec<u8>), Refused> {
         let root = tempfile::tempdir().unwrap();
         let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use wwwoffle_spool::Removal;
 
-/// How long it is waited for one that was told to end.
+/// The time within which a deletion must end after it was stopped.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether it has.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What is being deleted.
+/// The running deletion, if any.
 #[derive(Debug, Default)]
 pub struct Deletions(Arc<Mutex<Option<Running>>>);
 

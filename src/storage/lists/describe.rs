@@ -1,11 +1,10 @@
-//! What a kept page says, read for the index: its title, its text and to what it refers.
+//! Describes stored pages for the index: title, text and references.
 //!
-//! Bounded whatever is kept: `MAX_BODY` bytes of a body are read, a text and a parser have the bounds of
-//! [`crate::storage::versions::text`] and [`wwwoffle_html::references`].
+//! Everything is bounded: `MAX_BODY` bytes of a body are read, and text and parser have the bounds
+//! of [`crate::storage::versions::text`] and [`wwwoffle_html::references`].
 //!
-//! PDF is not read: a small file can have the crates that get text out of it take all the memory there is,
-//! which no thread of its own bounds. `docs/guide/search.md` has what was measured; a PDF is found by its
-//! URL.
+//! PDF is not read. A small file can make the available crates use all memory, which a thread of
+//! its own would not bound. `docs/guide/search.md` has the measurements. A PDF is found by its URL.
 
 use hyper::header::{CONTENT_LANGUAGE, CONTENT_TYPE, LOCATION};
 use hyper::{HeaderMap, StatusCode};
@@ -51,7 +50,7 @@ impl Describe for Pages {
             Class::of(&essence(content_type.map(str::as_bytes))),
             Class::Style | Class::Script
         ) {
-            // Nobody reads it.
+            // Its text is not shown to readers.
             return Some(told);
         }
         let text = text::extract(content_type, entry.url(), &body)?;
@@ -66,7 +65,7 @@ impl Describe for Pages {
 }
 
 impl Pages {
-    /// What says where to ask is shown with what is there.
+    /// The target of a redirect is shown with its entry.
     fn redirect(&self, url: &str, status: StatusCode, fields: &HeaderMap, told: &mut Description) {
         let location = fields.get(LOCATION).filter(|_| status.is_redirection());
         let Some(location) = location.and_then(|value| value.to_str().ok()) else { return };
@@ -94,7 +93,7 @@ impl Pages {
         links.retain(|link| link.left_out.is_none() || link.class.is_part());
         let parts = links.iter().filter(|link| link.left_out.is_none() && link.class.is_part());
         told.is_cut |= parts.count() > MAX_REFERENCES - told.references.len();
-        // The index takes only so many, and a page without its parts is no page.
+        // The index takes a bounded number, and a page needs its sub-resources most.
         links.sort_by_key(|link| (!link.class.is_part(), link.left_out.is_some()));
         let reference = |link: &wwwoffle_html::references::Link| {
             let url = CanonicalUrl::parse(&link.url, &self.local).ok()?.without_credentials();
@@ -154,7 +153,7 @@ fn decoded(entry: &Entry, status: StatusCode, fields: &HeaderMap) -> Option<Deco
     Some(Decoded { body: out.body, is_whole }).filter(|out| !out.body.is_empty())
 }
 
-/// What comes out of a decoder.
+/// The output of a decoder.
 struct Out {
     decoder: Decoder,
     made: Vec<u8>,
@@ -169,7 +168,7 @@ impl Out {
         Self { decoder, made, body: Vec::new(), is_done: false, is_damaged: false }
     }
 
-    /// Takes a piece; whether more is wanted. What is damaged ends there.
+    /// Takes a piece. Returns whether more is wanted. Damaged input ends the text.
     fn take(&mut self, mut piece: &[u8], is_last: bool) -> bool {
         while !self.is_done {
             match self.decoder.decode(&mut piece, is_last, &mut self.made) {
@@ -202,7 +201,7 @@ fn language(fields: &HeaderMap, body: &[u8]) -> Option<String> {
     });
     let of_origin = || {
         let field = fields.get(CONTENT_LANGUAGE)?.to_str().ok()?;
-        // Of several nobody knows which counts.
+        // Several languages are ambiguous.
         Some(field.trim().to_owned()).filter(|field| !field.contains(','))
     };
     of_page.filter(|language| !language.is_empty()).or_else(of_origin)

@@ -33,7 +33,7 @@ pub struct Source<'a> {
     pub config: &'a Config,
     /// When the last sessions began.
     pub sessions: &'a Sessions,
-    /// Who asks.
+    /// The viewer of the list.
     pub viewer: &'a Viewer,
     /// When.
     pub now: Timestamp,
@@ -44,13 +44,13 @@ pub struct Source<'a> {
 pub(crate) enum Kind {
     /// One of entries, whatever they have in common.
     Any,
-    /// What is kept of a host.
+    /// The entries of a host.
     Host,
     /// The last times online.
     Latest,
     /// The queue.
     Outgoing,
-    /// What is looked at on a schedule.
+    /// Monitored pages.
     Monitored,
 }
 
@@ -94,7 +94,7 @@ pub fn list(source: &Source<'_>, wanted: &Wanted) -> Result<IndexPage, Error> {
     source.list(wanted)
 }
 
-/// The best pages for what is looked for, and what of the queue has it in its URL.
+/// The best pages for a search, and the queued requests whose URLs match.
 ///
 /// # Errors
 ///
@@ -149,7 +149,7 @@ impl Source<'_> {
         })
     }
 
-    /// Some of what was on the queue when a session began, in the order that it had then.
+    /// Some requests that were queued when a session began, in their order of that time.
     fn asked(&self, back: usize, wanted: &Wanted, limit: usize) -> Result<IndexPage, Error> {
         let Some((began, _)) = self.sessions.back(back) else {
             return Ok(IndexPage { listed: Listed::Asked(Vec::new()), next: None });
@@ -207,7 +207,7 @@ impl Source<'_> {
         Ok(IndexPage { listed: Listed::Entries(items), next: told(page.next) })
     }
 
-    /// What is pinned. That it cannot be told is no reason not to show a list.
+    /// Pinned URLs. If they cannot be read, the list is shown without them.
     pub(super) fn pins(&self) -> BTreeSet<String> {
         self.spool.pins().unwrap_or_default()
     }
@@ -225,8 +225,8 @@ impl Source<'_> {
         shown
     }
 
-    /// Whether they may be told of what is queued or monitored at a place: without an owner it is this
-    /// machine's.
+    /// Whether the viewer may see requests and schedules of a place. A place without an owner
+    /// belongs to this machine.
     fn may_see(&self, place: &Place) -> bool {
         self.viewer.may_see(Some(place.owner().unwrap_or("local")))
     }
@@ -259,7 +259,7 @@ impl Source<'_> {
         Ok(page.finish())
     }
 
-    /// Some of what is monitored, in the order it was set.
+    /// Some monitored pages, in the order in which they were added.
     fn monitored(&self, wanted: &Wanted, limit: usize) -> Result<IndexPage, Error> {
         let mut page = First::new(wanted.after.as_ref(), limit)?;
         self.spool.monitors().visit(|monitor| {
@@ -299,7 +299,8 @@ impl Source<'_> {
         })
     }
 
-    /// A hit with a piece of the page, which is read again: what is shown is what is kept.
+    /// A hit with a snippet of the page, which is read again, so that the snippet shows the stored
+    /// text.
     fn hit(&self, item: Item, query: &Query, pins: &BTreeSet<String>) -> SearchHit {
         let entries = self.spool.entries(&item.place).map(|entries| entries.found);
         let entry = entries
@@ -335,7 +336,7 @@ impl Source<'_> {
     }
 }
 
-/// Whether what is no entry yet is asked for.
+/// Whether the filter matches a URL without an entry.
 fn is_wanted(filter: &Filter, url: &str, time: Timestamp) -> bool {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.split(['/', '?']).next().unwrap_or_default();

@@ -9,17 +9,17 @@ use crate::api::What;
 use crate::base::shown;
 use crate::base::text::{Text, say};
 
-/// Entries on a page where nobody says how many.
+/// The default number of entries on a page.
 const USUAL: usize = 100;
 
-/// What is to be listed.
+/// The listed items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Entries.
     Entries,
-    /// What was stored in the session so many back; 0 is this one, or the last.
+    /// Entries stored in this session, counted backwards; 0 is the current or last one.
     Session(usize),
-    /// What was on the queue when the session so many back began.
+    /// Requests that were queued when this session began, counted backwards.
     Asked(usize),
     /// Hosts, of a scheme or all.
     Hosts(Option<String>),
@@ -29,16 +29,16 @@ pub enum Subject {
     Outgoing,
     /// What failed on it.
     Failed,
-    /// What is looked at on a schedule.
+    /// Monitored pages.
     Monitored,
 }
 
 /// A list that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// What is listed.
+    /// The listed items.
     pub subject: Subject,
-    /// Which of it; who asks is not known yet.
+    /// The filter, without the viewer.
     pub filter: Filter,
     /// In what order.
     pub sort: Sort,
@@ -48,16 +48,16 @@ pub struct Wanted {
     pub limit: usize,
     /// Also what the configuration keeps out of lists.
     pub all: bool,
-    /// What is looked for, in a search.
+    /// The words of a search.
     pub words: String,
 }
 
 impl Wanted {
-    /// Reads the arguments of a list, as `value` has them by name.
+    /// Parses the arguments of a list; `value` returns them by name.
     ///
     /// # Errors
     ///
-    /// What is wrong with one of them, in words.
+    /// The description of an invalid argument.
     pub fn parse<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Self, Text> {
         let value = |name: &str| value(name).map(str::trim).filter(|value| !value.is_empty());
         let text = |name: &str| value(name).map(str::to_owned);
@@ -91,7 +91,7 @@ impl Wanted {
         })
     }
 
-    /// What is looked for.
+    /// The parsed words of the search.
     #[must_use]
     pub fn query(&self) -> Query {
         Query::parse(&self.words)
@@ -109,7 +109,7 @@ fn is_set(value: Option<&str>) -> bool {
     value.is_some_and(|value| !matches!(value, "0" | "no" | "false"))
 }
 
-/// What was expected, in place of what was found.
+/// The expected value and the actual one.
 fn not(expected: Text, found: &str) -> Text {
     expected.with("found", format!("{:?}", shown::text(found)))
 }
@@ -165,7 +165,7 @@ const KNOWN: &str = "http, https, ftp, finger, SCHEME/HOST, hosts, hosts/SCHEME,
                      monitored, session/N, asked/N, or as in WWWOFFLE 2.9 lasttime, prevtimeN, lastout, \
                      prevoutN or monitor";
 
-/// Reads what is to be listed: as `ls` has it, or as the pages of 2.9 were called.
+/// Parses the subject of a list: as `ls` spells it, or as the pages of 2.9 were named.
 fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
     let (word, rest) =
         text.trim_end_matches('/').split_once('/').unwrap_or((text.trim_end_matches('/'), ""));

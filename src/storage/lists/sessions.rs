@@ -17,14 +17,14 @@ use crate::storage::store::timestamp;
 /// The key of the state that has them.
 pub(crate) const KEY: &str = "online-sessions";
 
-/// What is known of the times online.
+/// The known sessions online.
 #[derive(Debug, Default)]
 pub struct Online {
     /// As the state has it, once it was read.
     pub sessions: Option<Sessions>,
     /// Whether there was a way out when it was last looked.
     had_way_out: bool,
-    /// What was on the queue when the mode changed last, if that opened the way out.
+    /// The queue at the last change of the mode, if that allowed connections.
     asked: Option<Vec<SessionRequest>>,
     /// Told when the mode changes.
     told: Arc<Notify>,
@@ -37,7 +37,7 @@ impl Online {
         self.told.notify_one();
     }
 
-    /// What is told when the mode changes.
+    /// Notified when the mode changes.
     pub(crate) fn told(&self) -> Arc<Notify> {
         Arc::clone(&self.told)
     }
@@ -53,8 +53,8 @@ fn begins(was_online: bool, by_day: bool, last: Option<Timestamp>, now: Timestam
     }
 }
 
-/// When a session began that is noticed now: with the way out, since what was fetched before it was noticed
-/// belongs to it.
+/// The begin of a session that is noticed now. It begins with the first possible connection,
+/// because entries fetched before it was noticed belong to it.
 fn began(was_online: bool, dials_since: Timestamp, now: Timestamp) -> Timestamp {
     if was_online { now } else { dials_since.min(now) }
 }
@@ -96,7 +96,7 @@ pub async fn sessions(context: &StorageContext) -> Sessions {
         warn!(error = error_chain(&error), "when the last sessions began is not known");
         None
     });
-    // A line that is none is begun anew.
+    // An invalid line starts again without sessions.
     let sessions: Sessions = text.and_then(|text| text.parse().ok()).unwrap_or_default();
     context.lock_online().sessions.get_or_insert(sessions).clone()
 }
@@ -107,7 +107,7 @@ pub(crate) fn on_queue(spool: &Spool) -> Vec<SessionRequest> {
     spool.queue().visit(|request| {
         asked.push(SessionRequest {
             url: request.place.url().to_owned(),
-            // On the queue what has no owner is this machine's.
+            // In the queue, a request without an owner belongs to this machine.
             owner: request.place.owner().unwrap_or("local").to_owned(),
             queued: request.queued,
         });
@@ -143,7 +143,7 @@ mod tests {
             (false, 100, 103, 100),
             // With the first of a day.
             (true, 100, 90_000, 90_000),
-            // The clock was put back meanwhile.
+            // The clock was set back.
             (false, 100, 50, 50),
         ] {
             let began = began(was_online, time(dials_since), time(now));

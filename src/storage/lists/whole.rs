@@ -8,19 +8,19 @@ use wwwoffle_spool::{Key, Place};
 use super::found::Source;
 use super::query::{Subject, Wanted};
 
-/// So many entries are deleted with a list at once.
+/// The largest number of entries deleted with a list.
 pub const MOST: usize = 10_000;
 
-/// So many entries are exported with a list at once, without their sub-resources.
+/// The largest number of entries exported with a list, without their sub-resources.
 pub const MOST_EXPORTED: usize = 100_000;
 
-/// So many of them are named before.
+/// The number of entries named in the question.
 pub const NAMED: usize = 10;
 
-/// What was gathered of a list until now.
+/// The gathered entries of a list.
 #[derive(Debug, Default)]
 pub struct Gathered {
-    /// The places of what is kept for everyone or for the person who asks, once each key.
+    /// The places of entries that are everyone's or the viewer's, each key once.
     pub places: Vec<Place>,
     /// The lengths of the files of the newest of each, together, in bytes.
     pub bytes: u64,
@@ -37,13 +37,13 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Nothing yet, of which at most so many places are gathered.
+    /// Nothing yet. At most `most` places will be gathered.
     #[must_use]
     pub fn up_to(most: usize) -> Self {
         Self { most: Some(most), ..Self::default() }
     }
 
-    /// Gathers some more; true when there is no more. `owner` is who asks.
+    /// Gathers more entries. Returns true at the end of the list. `owner` is the viewer.
     ///
     /// # Errors
     ///

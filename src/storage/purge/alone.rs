@@ -1,7 +1,7 @@
-//! Purging by itself: when it is time, and when too little is free.
+//! Automatic purges: on schedule, and when disk space is low.
 //!
-//! Nobody is there who would see that something is wrong. So nothing is removed while the clock may be, nor once
-//! more for room where removing does not make any.
+//! No person would notice an error here. So nothing is removed while the clock may be wrong, and a
+//! purge for space is not repeated if removing does not free space.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub const REST: Duration = Duration::from_secs(15 * 60);
 /// How often it is looked whether it is time, or too little is free.
 const LOOK: Duration = Duration::from_secs(20);
 
-/// How long it rests after a purge for room: some file systems free what is removed only later.
+/// The pause after a purge for space, because some file systems free space later.
 const AFTER_ROOM: Duration = Duration::from_secs(5 * 60);
 
 /// How long it rests after a purge that could not free enough, or could not be.
@@ -35,7 +35,7 @@ const AFTER_TOO_LITTLE: Duration = Duration::from_secs(15 * 60);
 /// By how much the clock may go another way than time does, and how long nothing is removed after it has.
 const CLOCK_ASTRAY: Duration = Duration::from_secs(60 * 60);
 
-/// Under which key of the state the last purge by itself is remembered.
+/// The key of the last automatic purge in the state.
 const LAST: &str = "purged";
 
 /// Purges when it is time, and when too little is free, until the daemon stops; not in the first `rest`. One
@@ -110,12 +110,12 @@ impl Room {
     /// Whether something is to be removed for room; `free` and `least` are bytes.
     fn is_to_be_made(&mut self, free: Option<u64>, least: Option<u64>) -> bool {
         let is_short = free.zip(least).is_some_and(|(free, least)| free < least);
-        // What is not told says nothing.
+        // Unknown free space is no evidence.
         self.is_held &= is_short || free.is_none();
         is_short && !self.is_held
     }
 
-    /// Notes what came of removing so many bytes; false where less than half of them were free then.
+    /// Records the effect of removing these bytes. False if less than half of them became free.
     fn was_made(&mut self, before: Option<u64>, after: Option<u64>, removed: u64) -> bool {
         let gained = before.zip(after).map(|(before, after)| after.saturating_sub(before));
         self.is_held = gained.is_some_and(|gained| gained < removed / 2);
@@ -137,8 +137,8 @@ impl Clock {
         Clock { began, said, trusted_from: began + rest }
     }
 
-    /// Whether what it says now may be believed. Once it has gone astray it is not, for as long as it takes to
-    /// set it anew; a machine that has slept is one of those cases.
+    /// Whether the clock may be trusted. After a jump it is not, until it has had time to be set. A
+    /// machine that was asleep is such a case.
     fn may_be_trusted(&mut self, now: Instant, says: Timestamp) -> bool {
         let passed = SignedDuration::try_from(now.saturating_duration_since(self.began));
         let apart =
@@ -158,7 +158,7 @@ enum Due {
     Later,
     /// There was no last time: it counts from now.
     FromNow,
-    /// It is said to have been in the future: the clock is wrong, or was then.
+    /// The last purge is in the future: the clock is wrong, or was wrong then.
     Unknown,
 }
 
@@ -172,7 +172,7 @@ fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> Due {
     }
 }
 
-/// Whether it has been as long as the configuration says since the last purge by itself.
+/// Whether the configured time has passed since the last automatic purge.
 async fn is_time(context: &StorageContext) -> bool {
     let AgeLimit::At(every) = context.base.config().purge.every else { return false };
     // What cannot be read is not written over.
@@ -233,7 +233,7 @@ mod tests {
         let minutes = |count: u64| Duration::from_secs(60 * count);
         let mut clock = Clock::new(began, said, REST);
         let mut wrong = Vec::new();
-        // So many minutes after the start it says so many: whether it is trusted.
+        // Minutes after the start, minutes on the clock, and whether it is trusted.
         for (passed, says, want) in [
             (0, 0, false),
             (14, 14, false),

@@ -1,11 +1,11 @@
-//! What a purge compresses: what has reached `compress-age`, after all that goes is gone.
+//! Compression during a purge: of entries that have reached `compress-age`, after the removals.
 //!
-//! What did not become smaller once is not tried at each purge again. For that it is remembered when the last
-//! one was that came to its end, and by which rules: what was of its age then, and has not been written since,
-//! has been tried. By other rules everything is tried once more.
+//! An entry that did not become smaller is not tried again in each purge. For this, the time and
+//! rules of the last complete compression are stored: entries that were old enough then, and were
+//! not written since, have been tried. Other rules try everything again.
 //!
-//! For room nothing is compressed: that has to be quick. And what fills the disk does not wait: it ends when less
-//! is free than there is to be, and after an hour; the next purge goes on.
+//! A purge for space does not compress, because it must be fast. Compression ends when free space
+//! falls below the limit, and after an hour. The next purge continues.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -25,16 +25,16 @@ use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 use crate::storage::purge::room::min_free_at;
 
-/// Under which key of the state it is remembered what was tried.
+/// The key of the last compression in the state.
 const TRIED: &str = "compressed";
 
-/// A file that takes no more of the disk, in bytes, takes less by nothing.
+/// The smallest file, in bytes, that can become smaller on the disk.
 const LEAST: u64 = 4_096;
 
-/// How long one purge compresses: no other begins meanwhile.
+/// The time limit of compression in one purge, during which no other purge starts.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
-/// What is to be compressed, as one purge sees it.
+/// The entries to compress in one purge.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     now: Timestamp,
@@ -43,7 +43,7 @@ pub(super) struct Wanted {
     rules: String,
     /// When the last one by the same rules was.
     last: Option<Timestamp>,
-    /// What was counted.
+    /// The counted entries.
     sum: Sum,
 }
 
@@ -88,13 +88,13 @@ impl Wanted {
         }
     }
 
-    /// What was counted, for the report.
+    /// The count for the report.
     pub(super) fn told(&self) -> PurgeSum {
         PurgeSum { why: "compress".to_owned(), entries: self.sum.count, bytes: self.sum.bytes }
     }
 
-    /// Compresses it. That it fails is told in what comes of it: what was removed stays so. `go_on` is asked
-    /// within large files, too.
+    /// Compresses the entries. A failure becomes part of the result, because removals stay. `go_on`
+    /// is called within large files too.
     pub(super) fn carry_out(
         &self,
         spool: &Spool,
@@ -126,7 +126,7 @@ impl Wanted {
         if let Some(failure) = &first_failure {
             warn!(failed, failure, "not all that has reached its age could be compressed");
         }
-        // What failed is tried no more until it is written anew, or by other rules.
+        // Failed entries are tried again only after they were written, or with other rules.
         let tried = failure.is_none().then(|| format!("{} {}", self.now, self.rules));
         Ok(PurgeCompressed { entries, before, after, failed, first_failure, failure, tried })
     }
@@ -186,7 +186,7 @@ fn tried(report: &PurgeReport) -> Option<String> {
     report.compressed.as_ref()?.tried.clone()
 }
 
-/// Remembers in the daemon what was tried.
+/// Stores in the daemon's state what was tried.
 pub(super) async fn remember(context: &StorageContext, report: &PurgeReport) {
     let Some(tried) = tried(report) else { return };
     if let Err(failure) = context.store.remember(TRIED, tried).await {

@@ -1,8 +1,9 @@
-//! A plan made from the index, which knows who needs what; and what has come since.
+//! Plans a purge from the index, which knows the references between entries, and takes in new
+//! entries.
 //!
-//! The index may be behind, being made, or not have read all pages yet. Then there is no plan from it, or one in which
-//! a part counts as that of any page of its site, as in one that is made by walking the files. The plan is carried out
-//! by the files in either case.
+//! The index may be behind or incomplete. Then there is no plan from it, or one in which a
+//! sub-resource counts as needed by any page of its site, as in a plan from the files. In both
+//! cases the files are walked to carry the plan out.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -19,26 +20,27 @@ use super::policy::Policy;
 use super::{AT_ONCE, NotPurged};
 use crate::base::error_chain::error_chain;
 
-/// How long it is waited for pages that nobody has read yet, twice at most.
+/// The time to wait for pages that are not indexed yet, at most twice.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 
 /// How long going through the index may take.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// How often it is looked what has come meanwhile, …
+/// The interval at which new entries are taken in.
 const NEWS_EVERY: Duration = Duration::from_millis(500);
 
-/// … and how long it is waited for what is on its way into the index.
+/// The time to wait until the index has the latest entries.
 const NEWS_WITHIN: Duration = Duration::from_secs(2);
 
 /// How much earlier than the plan something may have come that was not in the index by then.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// Makes a plan from the index, if that knows all that there is. `go_on` is told how many entries were weighed.
+/// Makes a plan from the index, if the index is complete. `go_on` gets the number of weighed
+/// entries.
 ///
 /// # Errors
 ///
-/// When it is not to go on.
+/// If `go_on` returned false.
 pub(super) fn plan(
     (index, spool): (&Index, &Spool),
     policy: &Policy,
@@ -149,7 +151,7 @@ pub(super) struct News<'a> {
     index: Option<&'a Index>,
     since: Timestamp,
     looked: Option<Instant>,
-    /// It could not be found out what has come: then no part goes.
+    /// New entries could not be determined, so no sub-resource is removed.
     is_blind: bool,
 }
 
@@ -159,7 +161,7 @@ impl<'a> News<'a> {
         News { index, since: begun - SLACK, looked: None, is_blind: false }
     }
 
-    /// Has the parts stay of what has come.
+    /// Protects the sub-resources of new entries.
     pub(super) fn look(&mut self, plan: &mut Plan, policy: &Policy) {
         let Some(index) = self.index else { return };
         if self.looked.is_some_and(|looked| looked.elapsed() < NEWS_EVERY) {
@@ -170,8 +172,8 @@ impl<'a> News<'a> {
         self.looked = Some(Instant::now());
     }
 
-    /// Each time from the begin on: what was told before may have been read since, and what came late may lie
-    /// before it.
+    /// Always from the start: earlier entries may have been indexed since, and late ones may sort
+    /// before.
     fn keep(&self, index: &Index, plan: &mut Plan, policy: &Policy) -> Result<(), Error> {
         let mut since = self.since;
         loop {
@@ -195,13 +197,13 @@ impl<'a> News<'a> {
         }
     }
 
-    /// Has what a page needs stay that was pinned meanwhile.
+    /// Protects the sub-resources of a page that was pinned during the purge.
     pub(super) fn pinned(&self, url: &wwwoffle_url::CanonicalUrl, plan: &mut Plan) {
         let needs = self.index.and_then(|index| index.needs(&url.key()).ok());
         needs.into_iter().flatten().for_each(|part| plan.keep(part));
     }
 
-    /// Whether an entry goes, as it is now, and as far as it has not been used meanwhile.
+    /// Whether an entry is removed in its current state, unless it was used since the plan.
     pub(super) fn goes(&self, plan: &Plan, found: &SizedEntry, mut one: Candidate) -> bool {
         let goes = |one: &Candidate| matches!(plan.fate(one), Fate::Goes(_));
         if !goes(&one) || (self.is_blind && one.role == EntryRole::Part) {

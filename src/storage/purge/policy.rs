@@ -13,7 +13,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::room;
 use wwwoffle_http::registrable::site;
 
-/// The beginnings of types that pages are put together of. What has no type may be one too.
+/// The prefixes of types of sub-resources. An entry without a type may be one too.
 const PARTS: [&str; 9] = [
     "image/",
     "font/",
@@ -26,7 +26,7 @@ const PARTS: [&str; 9] = [
     "application/font",
 ];
 
-/// The configuration, and what is pinned, as one purge sees them.
+/// The configuration and the pins, as seen by one purge.
 #[derive(Clone, Debug)]
 pub struct Policy {
     config: Arc<Config>,
@@ -67,7 +67,7 @@ impl Policy {
         }
     }
 
-    /// Takes what is pinned by now, and tells what was not before.
+    /// Takes the current pins and returns the new ones.
     #[must_use]
     pub fn pin(&mut self, pins: BTreeSet<String>) -> Vec<CanonicalUrl> {
         let new = pins.difference(&self.pins);
@@ -76,7 +76,7 @@ impl Policy {
         urls
     }
 
-    /// An entry as it is weighed.
+    /// An entry as a candidate of the plan.
     #[must_use]
     pub fn candidate(&self, found: &SizedEntry) -> Candidate {
         let summary = &found.summary;
@@ -95,7 +95,7 @@ impl Policy {
         self.weighed(&found.url, (role, !found.is_told), found.size, times)
     }
 
-    /// When it was used last is as it is remembered, or when its origin was asked about it.
+    /// The last use is the recorded one, or the last revalidation.
     fn weighed(
         &self,
         url: &str,
@@ -296,7 +296,7 @@ mod tests {
             (200, "application/javascript", true),
             (200, "video/mp4", true),
             (200, "", true),
-            // What is missing is of use to no page.
+            // A missing file is useless to every page.
             (404, "image/png", false),
             (301, "", false),
         ] {

@@ -5,11 +5,11 @@ use std::path::Path;
 use wwwoffle_config::Config;
 use wwwoffle_spool::purge::{Space, space};
 
-/// With `max-size = "auto"` so many spools fill the disk.
+/// With `max-size = "auto"`, this many spools would fill the disk.
 const LARGEST: u64 = 2;
 
-/// With `min-free = "auto"` this part of the disk is free, but at most so many bytes: half of what the home
-/// page warns of.
+/// With `min-free = "auto"`, this fraction of the disk stays free, but at most this number of
+/// bytes: half of the amount below which the home page warns.
 const FREE: (u64, u64) = (40, 500_000_000);
 
 /// How many bytes may be kept: `max-size`; `None` without a limit.

@@ -14,7 +14,7 @@ pub(super) fn log(report: &PurgeReport) {
     }
 }
 
-/// Does it, and tells what came of it. A failure is a part of that: what was removed before stays so.
+/// Shares bodies and reports the result. A failure is part of it: removals stay.
 pub(super) fn carry_out(spool: &Spool, policy: &Policy, go_on: &dyn Fn() -> bool) -> PurgeShared {
     let done = spool.share(policy.share_above(), go_on);
     PurgeShared {
