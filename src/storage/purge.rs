@@ -42,7 +42,7 @@ const USES_WAIT: Duration = Duration::from_secs(10);
 /// Entries after which it is looked whether to go on.
 const AT_ONCE: usize = 512;
 
-/// What is to be done.
+/// The task of a purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The plan alone.
@@ -51,12 +51,12 @@ pub enum What {
     Purge,
     /// The same by the daemon itself, for what there is to be room for.
     ForRoom,
-    /// The same with nothing gone for the sake of what is free.
+    /// Purges by age, without removing anything for disk space.
     ByAge,
 }
 
 impl What {
-    /// Nobody has asked for it just now.
+    /// Whether it runs automatically, without a request.
     fn is_by_itself(self) -> bool {
         matches!(self, Self::ForRoom | Self::ByAge)
     }
@@ -70,7 +70,7 @@ pub enum NotPurged {
         "a purge is under way: its end is told by `wwwoffle purge --dry-run` and on the page /purge/"
     )]
     Busy,
-    /// It is not known what was used last.
+    /// The last uses are not known yet.
     #[error("it is not known yet what was used within the last hour")]
     Uses,
     /// The program ends.
@@ -96,7 +96,7 @@ struct Last {
     failure: Option<String>,
 }
 
-/// The turn to purge, which nobody else has as long as this lives.
+/// The exclusive right to purge, until it is dropped.
 #[derive(Debug)]
 pub struct Turn(Arc<AtomicBool>);
 
@@ -107,11 +107,11 @@ impl Drop for Turn {
 }
 
 impl Purging {
-    /// Takes the turn.
+    /// Takes the right to purge.
     ///
     /// # Errors
     ///
-    /// [`NotPurged::Busy`] where somebody has it.
+    /// [`NotPurged::Busy`] if a purge is running.
     pub fn turn(&self) -> Result<Turn, NotPurged> {
         if self.running.swap(true, Ordering::AcqRel) {
             return Err(NotPurged::Busy);
@@ -120,7 +120,7 @@ impl Purging {
         Ok(Turn(Arc::clone(&self.running)))
     }
 
-    /// What is under way and what was.
+    /// The running purge and the last one.
     #[must_use]
     pub fn told(&self) -> Told {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,12 +136,13 @@ impl Purging {
     }
 }
 
-/// Makes a plan of a spool, and carries it out if that is asked for. `go_on` is told how many entries were
-/// looked at, and says whether to go on. It blocks, for as long as the spool is large.
+/// Makes a plan for a spool, and carries it out if requested. `go_on` gets the number of examined
+/// entries, and decides whether to continue. Blocks for a time that depends on the size of the
+/// spool.
 ///
 /// # Errors
 ///
-/// When the disk fails, or it is not to go on. What was removed before stays so.
+/// If the disk fails, or `go_on` returned false. Earlier removals stay.
 pub fn purge(
     (spool, index): (&Spool, Option<&Index>),
     (config, local): (Arc<Config>, LocalHost),
@@ -151,7 +152,7 @@ pub fn purge(
 ) -> Result<PurgeReport, NotPurged> {
     let room = || space(spool.root()).ok();
     if what == What::ForRoom {
-        // What nobody wants any more goes before what is kept.
+        // Deleted entries are removed before stored ones.
         spool.forget_removed(0)?;
     }
     let mut policy = Policy::new(config, spool.pins()?, Uses::default(), local);
@@ -239,7 +240,7 @@ fn carry_out(
         return Ok(removed);
     }
     loop {
-        // What has been pinned or has come meanwhile keeps its parts, too.
+        // Entries pinned or added during the purge protect their sub-resources too.
         for url in policy.pin(spool.pins()?) {
             plan.keep_site(site(url.host()), true);
             news.pinned(&url, plan);
@@ -305,11 +306,12 @@ fn name_of_stay(because: KeepReason) -> &'static str {
     }
 }
 
-/// Does it in the daemon, and remembers what came of it. Dropping this ends nothing that has begun.
+/// Purges in the daemon and remembers the result. Dropping the future does not stop a running
+/// purge.
 ///
 /// # Errors
 ///
-/// [`NotPurged`] says why not.
+/// [`NotPurged`] if there was no purge.
 pub async fn run(context: &StorageContext, what: What) -> Result<PurgeReport, NotPurged> {
     run_in(context, context.purging.turn()?, what).await
 }
@@ -347,7 +349,7 @@ pub async fn run_in(
             Err(_) => {}
         }
         last.failure = done.as_ref().err().map(|error| error_chain(error));
-        // Whoever sees what came of it can have the next turn.
+        // A caller that sees the result can start the next purge.
         drop(turn);
         drop(last);
         Ok(done)
@@ -365,11 +367,11 @@ pub async fn run_in(
     done
 }
 
-/// A URL as it is pinned: canonical, and without credentials, for all that is kept of it.
+/// A URL in the form of a pin: canonical and without credentials, for all its entries.
 ///
 /// # Errors
 ///
-/// When it is no URL.
+/// If it is not a URL.
 pub fn pinned_url(text: &str, local: &LocalHost) -> Result<String, wwwoffle_url::ParseError> {
     let url = wwwoffle_url::CanonicalUrl::parse(text, local)?;
     Ok(url.without_credentials().as_str().to_owned())

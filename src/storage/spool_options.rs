@@ -1,4 +1,4 @@
-//! How the spool is opened, as the configuration says: by the daemon, and by verbs while there is none.
+//! The options of the spool from the configuration, for the daemon and for verbs without one.
 
 use wwwoffle_config::{Config, Durability, Startup, UrlParts};
 use wwwoffle_spool::Options;
@@ -6,7 +6,7 @@ use wwwoffle_spool::fs::SharedDisk;
 use wwwoffle_spool::{Durability as Promise, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// What is said of the spool as a whole, and of versions by a rule.
+/// The options of the whole spool, and the rules for versions.
 #[must_use]
 pub fn of(startup: &Startup, versions: Versions) -> Options {
     let durability = match startup.durability {
@@ -17,7 +17,7 @@ pub fn of(startup: &Startup, versions: Versions) -> Options {
     Options { durability, shared: shared(startup), versions, ..Options::default() }
 }
 
-/// Who besides its owner may read the spool; `None`: nobody.
+/// The users that may read the spool besides its owner, if any.
 #[must_use]
 pub fn shared(startup: &Startup) -> Option<SharedDisk> {
     // No stored response is a program, whatever the configuration says.
@@ -29,7 +29,7 @@ pub fn shared(startup: &Startup) -> Option<SharedDisk> {
 /// How many older versions a configuration says of a URL.
 #[must_use]
 pub fn versions_of(config: &Config, url: &str) -> usize {
-    // What is no URL, or has its own rules as one of ours, has no versions.
+    // An invalid URL has no versions, and neither has one of our own pages.
     let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return 0 };
     config.caching.keep_versions.of(&UrlParts::of(&url)).number()
 }

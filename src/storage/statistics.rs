@@ -1,4 +1,4 @@
-//! What was counted outlives the program: it is read when that starts, and written now and then.
+//! The statistics outlive the program: they are read at its start and written regularly.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 
-/// How often what was counted is booked: no count is on the day before or after its own by more.
+/// The interval of booking, and so the largest error of the day of a count.
 const BOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// It is written once in so many times. What was counted since is lost with a program that is killed.
+/// The number of bookings between two writes. Later counts are lost if the program is killed.
 const WRITE_ONCE_IN: u32 = 5;
 
 /// How long it may take to write when the daemon stops.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
-/// Reads what was counted before, and has what is counted booked and written until the daemon stops.
+/// Reads the stored statistics, then books and writes them until the daemon stops.
 pub async fn begin(context: &Arc<StorageContext>) {
     match context.store.run(wwwoffle_spool::Spool::statistics).await {
         Ok((kept, damage)) => {
@@ -57,7 +57,7 @@ async fn work(context: Arc<StorageContext>) {
     }
 }
 
-/// Writes what was counted until the daemon's last request.
+/// Writes all counts up to the daemon's last request.
 pub async fn stop(context: &StorageContext) {
     let _written_or_late = tokio::time::timeout(STOP_WITHIN, write(context)).await;
 }

@@ -1,4 +1,4 @@
-//! The one bridge from async code to the spool, whose every call blocks; and what is in memory of it.
+//! The only bridge from async code to the spool, whose calls block, and its hot set.
 
 mod calls;
 mod hot;
@@ -28,7 +28,7 @@ pub use self::kept::{Identity, Kept, KeptPart};
 /// How much of a body is copied at once, in bytes.
 const COPIED_AT_ONCE: usize = 128 * 1024;
 
-/// How much of the spool is held in memory, in bytes, where nothing else is said.
+/// The default size of the hot set, in bytes.
 const HELD: usize = 64 * 1024 * 1024;
 
 /// A request that cannot be put on the queue, whatever is tried.
@@ -36,7 +36,7 @@ const HELD: usize = 64 * 1024 * 1024;
 pub struct Unqueued {
     /// Which.
     pub request: Outgoing,
-    /// Why: it is too long, or it is none.
+    /// The reason: it is too long or invalid.
     pub error: Error,
 }
 
@@ -44,7 +44,7 @@ pub struct Unqueued {
 #[derive(Clone, Debug)]
 pub struct Store {
     spool: Spool,
-    /// Held by whoever reads the state to change it.
+    /// Held while the state is read and changed.
     changing_state: Arc<Mutex<()>>,
     hot: Arc<HotSet>,
     /// From when its time counts.
@@ -54,13 +54,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// Wraps an open spool; what is held of it in memory is at first as much as by default.
+    /// Wraps an open spool, with a hot set of the default size.
     #[must_use]
     pub fn new(spool: Spool) -> Self {
         let set = Arc::new(HotSet::new(HELD));
         let watcher: Arc<dyn Watcher> = set.clone();
         if !spool.watch(watcher) {
-            // Somebody else is told of changes, so nothing can be held.
+            // Another watcher gets the changes, so the hot set cannot be used.
             set.resize(0);
         }
         Self {
@@ -89,21 +89,21 @@ impl Store {
         &self.spool
     }
 
-    /// The newest of what is kept under the key of `place`: see [`entries`](Self::entries).
+    /// The newest entry under the key of `place`: see [`entries`](Self::entries).
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
         Ok(self.entries(place).await?.into_iter().next())
     }
 
-    /// All that is kept under the key of `place`, whatever it varies with, the one stored last first.
-    /// What is damaged is set aside, told in the log, and counts as missing.
+    /// All entries under the key of `place`, of every variant, the last stored first. A damaged one
+    /// is set aside, logged, and counts as missing.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn entries(&self, place: &Place) -> Result<Vec<Kept>, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         let entries = blocking(move || spool.entries(&place)).await?;
@@ -113,13 +113,13 @@ impl Store {
         Ok(entries.found.into_iter().filter_map(Kept::read).collect())
     }
 
-    /// Writes down what became of `kept`, and gives it back as it is then; `None` when it is no longer
-    /// the one that is kept, and then nothing is done. Nor is it of what is not whole: parts are an aid, and
-    /// asked about each time once they are stale.
+    /// Stores an update of `kept` and returns the new state. `None` if another entry has replaced
+    /// it; then nothing happens. Incomplete entries are not updated: they are revalidated each time
+    /// once they are stale.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full, or the new head cannot be stored; then it is as it was.
+    /// If the disk fails or is full, or the new head cannot be stored. The entry is then unchanged.
     pub async fn update(&self, kept: Arc<Kept>, update: Update) -> Result<Option<Kept>, Error> {
         if kept.part.is_some() {
             return Ok(None);
@@ -239,12 +239,12 @@ impl Store {
         blocking(move || writer.finish(trailers.as_deref()).map(drop)).await
     }
 
-    /// Keeps what came of an answer that broke off, for [`Store::partial`]; `false` when nothing of it is
-    /// of use.
+    /// Stores the beginning of an interrupted response for [`Store::partial`]. False if it is
+    /// useless.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full.
+    /// If the disk fails or is full.
     pub async fn finish_short(&self, writer: Writer) -> Result<bool, Error> {
         blocking(move || writer.finish_short()).await
     }
@@ -258,11 +258,11 @@ impl Store {
         blocking(move || if cut { writer.finish_short() } else { writer.finish() }).await
     }
 
-    /// Keeps what is kept at `from` at `to` too. What is damaged is not copied.
+    /// Copies the entries at `from` to `to`. Damaged ones are not copied.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full.
+    /// If the disk fails or is full.
     pub async fn copy(&self, from: &Place, to: &Place) -> Result<(), Error> {
         let (spool, from, to) = (self.spool.clone(), from.clone(), to.clone());
         blocking(move || {
@@ -304,11 +304,11 @@ impl Store {
         .await
     }
 
-    /// Removes what is kept at `place`; `false` when there was nothing.
+    /// Removes the entries at `place`. False if there were none.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn remove(&self, place: &Place) -> Result<bool, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || spool.remove(&place)).await
@@ -324,11 +324,11 @@ impl Store {
         blocking(move || spool.remove_for_now(&place, &removal)).await
     }
 
-    /// Removes those of what is kept under the key of `place` that `is_meant` says, whatever their variant.
+    /// Removes the entries under the key of `place` that `is_meant` selects, of every variant.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn remove_if(
         &self,
         place: &Place,
@@ -377,7 +377,7 @@ impl WriteBody for SegmentWriter {
     }
 }
 
-/// Reads back what was written, from anywhere.
+/// Reads written bytes back, at any offset.
 pub trait ReadAt: Send + Sync + 'static {
     /// Fills `buffer` with the bytes from `offset` on, as many as there are; returns how many.
     ///
@@ -403,7 +403,7 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-/// `time` as the spool has it; what is beyond its range is the epoch.
+/// Converts `time` for the spool. A time outside its range becomes the epoch.
 #[must_use]
 pub fn timestamp(time: SystemTime) -> Timestamp {
     Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! Older versions of pages: which there are, what they say, and what has changed.
+//! Older versions of pages: lists, contents and differences.
 
 pub mod at;
 pub mod diff;
@@ -91,17 +91,17 @@ pub struct Compared {
     pub diff: Diff,
 }
 
-/// What is kept at one of these places, a person's own before everyone's, with its older versions.
+/// The entry at one of these places with its older versions. A personal entry comes first.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<Versions>, Error> {
     let found = look_up(&context.store, places).await?.choose(Mode::Offline);
     let Some(current) = found.map(Arc::new) else { return left_over(context, places).await };
     let place = current.entry.place().clone();
     let mut older = context.store.run(move |spool| spool.versions(&place)).await?;
-    // A crash while it was to be replaced leaves it the name of a version besides.
+    // A crash during the replacement gives the current entry the name of a version too.
     older.retain(|version| version.stored != current.entry.stored());
     Ok(Some(Versions { current, older, left_over: None }))
 }

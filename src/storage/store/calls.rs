@@ -1,4 +1,4 @@
-//! Looking up what is kept: from memory, if it is known.
+//! Lookups of stored copies, from memory if possible.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl Store {
         known.counts(self.since.elapsed())
     }
 
-    /// Holds at most so many bytes in memory from now on.
+    /// Sets the size of the hot set, in bytes.
     pub fn hold(&self, bytes: usize) {
         self.hot.resize(bytes);
     }

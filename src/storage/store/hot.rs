@@ -1,14 +1,14 @@
-//! The hot set: what lies under the keys that were asked for lately, in memory.
+//! The hot set: the entries of recently requested keys, in memory.
 //!
-//! It is never the truth, which is on the disk. A [`Shelf`] is what one lookup found, with all that it
-//! looked at ([`LookupTrace`]). It counts for [`LOOK_AGAIN`]; then its names are looked at again, and it counts on
-//! if they are what they were. What this daemon changes itself makes it gone at once: the spool says so
-//! ([`Watcher`]) before the call returns that changed it. That nothing lies under a key is
-//! remembered like anything else.
+//! The disk stays authoritative. A [`Shelf`] is the result of one lookup, with every name that it
+//! examined ([`LookupTrace`]). It is valid for [`LOOK_AGAIN`]. Then its names are examined again,
+//! and it stays valid if they are unchanged. A change by this daemon invalidates it at once: the
+//! spool reports the change ([`Watcher`]) before the changing call returns. A lookup without
+//! entries is remembered too.
 //!
-//! What is held is bounded in bytes. Shelves lie in two halves, the younger and the older; one that is
-//! asked for moves into the younger, and when that is full the older is dropped and the younger
-//! takes its place. So what is asked for often stays, and one long list of others drives out half at most.
+//! The set is bounded in bytes. Shelves are in a younger and an older half. A requested shelf moves
+//! into the younger half. When that is full, the older half is dropped and the younger takes its
+//! place. So frequently requested shelves stay, and a long list of others displaces at most half.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -21,18 +21,18 @@ use wwwoffle_url::Key;
 
 use super::Kept;
 
-/// How long what was looked at is believed to be still so. Others may write in the spool, and are noticed
-/// within a second.
+/// The time for which a lookup is valid without another check. Other programs may write in the
+/// spool, and this is noticed within a second.
 const LOOK_AGAIN: Duration = Duration::from_millis(750);
 
-/// So many parts have a lock of their own.
+/// The number of parts, each with its own lock.
 const PARTS: usize = 16;
 
 /// What an entry counts for whose body is on disk and which holds its file open: descriptors are
 /// fewer than bytes.
 pub const OPEN_FILE: usize = 256 * 1024;
 
-/// What a field of a head takes in memory besides its bytes, about.
+/// The approximate memory of a header field, in bytes, without its text.
 const FIELD: usize = 128;
 
 /// All that is kept under one key, as a lookup found it.
@@ -59,7 +59,7 @@ impl Shelf {
         &self.all
     }
 
-    /// What was looked at, as long as nothing has changed that we know of.
+    /// The examined names, unless a change is known.
     pub(super) fn seen(&self) -> Option<&LookupTrace> {
         self.seen.as_ref().filter(|_| !self.gone.load(Ordering::Acquire))
     }
@@ -135,7 +135,7 @@ impl Half {
     }
 }
 
-/// What was known before a lookup began: what it finds is held only if nothing has changed since.
+/// The state before a lookup. Its result is only stored if nothing has changed since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     changes: u64,
@@ -154,7 +154,7 @@ impl HotSet {
         set
     }
 
-    /// Holds at most so many bytes from now on, and begins anew.
+    /// Sets the size in bytes and empties the set.
     pub(super) fn resize(&self, bytes: usize) {
         self.half.store(bytes / (2 * PARTS), Ordering::Release);
         self.clear();
@@ -229,8 +229,8 @@ impl HotSet {
         found
     }
 
-    /// Puts a shelf into the younger half, and gives back what has to go for it, to be dropped by who
-    /// has no lock.
+    /// Puts a shelf into the younger half. Returns the half that it displaces, to be dropped
+    /// without a lock.
     fn add(&self, part: &mut Part, key: Key, found: &Arc<Shelf>) -> Option<Half> {
         let most = self.half.load(Ordering::Acquire);
         if found.held() > most {
@@ -283,7 +283,7 @@ fn lock(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
 mod tests {
     use super::*;
 
-    /// Room for so many empty shelves in each half of each part.
+    /// The number of empty shelves that fit into each half of each part.
     const ROOM: usize = 4;
 
     fn set() -> HotSet {
@@ -343,7 +343,7 @@ mod tests {
         let before = set.before(key, at(0));
         set.forget(key);
         assert!(!set.again(key, &found, before));
-        // Nor is what nobody can look at again.
+        // A lookup that cannot be checked again is not stored either.
         let before = set.before(key, at(0));
         let found = set.found(key, Vec::new(), None, before);
         assert!(set.find(key).is_none() && !found.counts(at(0)));
@@ -362,7 +362,7 @@ mod tests {
         assert!(favourite.counts(at(0)) && held(&set) > set.most() / 4);
         let there = (1..10_000).filter(|number| set.find(key(*number)).is_some()).count();
         assert!(there > 0 && there < 2 * PARTS * ROOM);
-        // Of what was dropped nobody would be told.
+        // A dropped shelf would not be notified of changes.
         let counting = shelves.iter().filter(|found| found.counts(at(0))).count();
         assert!(counting <= 2 * PARTS * ROOM);
         set.resize(0);

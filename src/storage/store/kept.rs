@@ -23,7 +23,8 @@ pub struct Kept {
     pub fields: HeaderMap,
     /// The fields of the request it answered, less the secret ones.
     pub request: HeaderMap,
-    /// Where it is not whole: the parts that have what is asked for. Then the entry is the newest of them.
+    /// The segments with the requested bytes, if the entry is incomplete. The entry is then the
+    /// newest one.
     pub part: Option<KeptPart>,
 }
 
@@ -35,12 +36,12 @@ pub struct KeptPart {
     pub(crate) satisfied: RangeSelection,
 }
 
-/// Which entry something is said of: its key, and when it was finished, which is unique.
+/// The identity of an entry: its key and its unique time of storing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity(Key, Timestamp);
 
 impl Kept {
-    /// Reads the head of an entry. One that cannot be read is told in the log, and counts as missing.
+    /// Reads the head of an entry. An unreadable one is logged and counts as missing.
     pub(crate) fn read(entry: Entry) -> Option<Self> {
         let Ok((status, fields)) = head::read_response(entry.head()) else {
             warn!(url = entry.url(), "a kept page has a head that cannot be read");

@@ -1,4 +1,4 @@
-//! What is kept in part.
+//! Incomplete entries.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use wwwoffle_spool::{Error, Partial, Place};
 use super::{Store, blocking};
 
 impl Store {
-    /// What is kept in part at `place`.
+    /// The segments at `place`.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn partial(&self, place: &Place) -> Result<Option<Arc<Partial>>, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         Ok(blocking(move || spool.partial(&place)).await?.map(Arc::new))
@@ -29,28 +29,28 @@ impl Store {
         Ok(found.into_iter().map(Arc::new).collect())
     }
 
-    /// Makes an entry of what is kept in part, with the `head` of a whole answer that was made for it;
-    /// `false` when not all of it is there, or it is another body by now.
+    /// Turns segments into an entry, with the `head` of a complete response. False if bytes are
+    /// missing or the body has changed.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full.
+    /// If the disk fails or is full.
     pub async fn complete(&self, partial: &Arc<Partial>, head: Vec<u8>) -> Result<bool, Error> {
         let (spool, partial) = (self.spool.clone(), Arc::clone(partial));
         Ok(blocking(move || spool.complete(&partial, head)).await?.is_some())
     }
 
-    /// Removes what is kept in part at `place`; `false` when there was nothing.
+    /// Removes the segments at `place`. False if there were none.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn remove_partial(&self, place: &Place) -> Result<bool, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || spool.remove_partial(&place)).await
     }
 
-    /// Sets aside what of the parts kept at `place` is damaged, after reading them told of it.
+    /// Sets aside damaged segments at `place`, after a reader has reported damage.
     pub async fn mend_partial(&self, place: &Place) {
         let (spool, place) = (self.spool.clone(), place.clone());
         match blocking(move || spool.mend_partial(&place)).await {

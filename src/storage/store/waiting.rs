@@ -69,11 +69,11 @@ impl Store {
         blocking(move || spool.queue().get(&key)).await
     }
 
-    /// Writes a queued request anew; `false` when it has been taken off the queue meanwhile.
+    /// Rewrites a queued request. False if it has left the queue.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full; the old record stays.
+    /// If the disk fails or is full. The old record then stays.
     pub async fn requeue(&self, outgoing: Outgoing) -> Result<bool, Error> {
         let spool = self.spool.clone();
         blocking(move || spool.queue().update(&outgoing)).await
@@ -127,7 +127,7 @@ impl Store {
     /// Sets the text of a recursive fetch aside.
     pub async fn set_run_aside(&self, id: RunId, reason: String) {
         let spool = self.spool.clone();
-        // Where it cannot be moved it stays; its caller has told of it.
+        // A run that cannot be moved stays; the caller has logged it.
         let _told = blocking(move || Ok(spool.set_run_aside(id, &reason))).await;
     }
 
@@ -141,14 +141,14 @@ impl Store {
         blocking(move || spool.queue().forget_run(id)).await
     }
 
-    /// Remembers for the next start what is chosen.
+    /// Stores the chosen mode for the next start.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full; then the next start has the mode of before.
+    /// If the disk fails or is full. The next start then has the previous mode.
     pub async fn save_mode(&self, mode: &ModeSwitch) -> Result<(), Error> {
         let mode = mode.clone();
-        // Whoever writes last has to write the last choice, whatever was chosen when it was asked for.
+        // The last writer must write the last choice, whatever was chosen when it was called.
         match self.change_state(move |state| state.set_mode(mode.chosen().as_str())).await {
             // The next start is offline, whatever is chosen.
             Err(error) if error.is_read_only() => Ok(()),
@@ -156,11 +156,11 @@ impl Store {
         }
     }
 
-    /// What is remembered under a key of the state.
+    /// The value of a key in the state.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn remembered(&self, key: &'static str) -> Result<Option<String>, Error> {
         let spool = self.spool.clone();
         blocking(move || Ok(spool.state()?.0.value(key).map(str::to_owned))).await

@@ -15,8 +15,8 @@ pub struct At(pub Timestamp);
 #[error("expected a time, as 2026-11-20, 2026-11-20 14:25 or 2026-11-20T14:25:15Z")]
 pub struct NoTime;
 
-/// Reads an instant (RFC 3339, or as HTTP writes it), or a date with or without a time of day as the clocks
-/// of this machine show it. A date alone is the end of that day: what was there on it, was there then.
+/// Parses an instant (RFC 3339 or an HTTP date), or a local date with or without a time. A date
+/// alone means the end of that day, so it includes the versions of the day.
 impl FromStr for At {
     type Err = NoTime;
 
@@ -28,7 +28,7 @@ impl FromStr for At {
         if let Ok(http) = httpdate::parse_http_date(text) {
             return Timestamp::try_from(http).map(Self).map_err(|_| NoTime);
         }
-        // A date with a time is read as a date too, so by its length it is told which was meant.
+        // A date with a time also parses as a date, so the length decides.
         let civil = if text.len() <= "2026-11-20".len() {
             let date: Date = text.parse().map_err(|_| NoTime)?;
             let next = date.checked_add(1.day()).map_err(|_| NoTime)?;
@@ -42,14 +42,14 @@ impl FromStr for At {
     }
 }
 
-/// The order in which versions that came at these times are to be tried for a moment: the last before it
-/// first, then those still earlier, then the first after it (RFC 7089 §4.5.3), each by its number. Seconds
-/// count, for no more is told of them.
+/// The order in which versions are tried for a moment, by their numbers: the last one before it,
+/// then earlier ones, then the first one after it (RFC 7089 §4.5.3). Only seconds count, because
+/// Memento has no finer times.
 #[must_use]
 pub fn nearest(came: &[Timestamp], at: Timestamp) -> Vec<usize> {
     let at = at.as_second();
     let mut order: Vec<usize> = (0..came.len()).collect();
-    // Of two that came in one second the one that is told first.
+    // Of two versions in one second, the first one listed.
     order.sort_by_key(|number| {
         let second = came.get(*number).map_or(i64::MAX, |came| came.as_second());
         if second <= at { (false, at.saturating_sub(second)) } else { (true, second) }
@@ -104,7 +104,7 @@ mod tests {
             (&[30, 20, 10], 30, &[0, 1, 2]),
             (&[30, 20, 10], 99, &[0, 1, 2]),
             (&[30, 20, 10], 5, &[2, 1, 0]),
-            // What was restored is older than what was there before.
+            // A restored version is older than its predecessor.
             (&[10, 30, 20], 25, &[2, 0, 1]),
             (&[20, 20], 20, &[0, 1]),
         ] {

@@ -10,7 +10,7 @@ use super::text::Text;
 /// Lines that are the same, told before and after those that differ.
 const AROUND: usize = 2;
 
-/// Lines that are told of one difference.
+/// The largest number of lines of a difference.
 pub const MAX_TOLD: usize = 2_000;
 
 /// How long the best difference is looked for; after that, a good one.
@@ -47,7 +47,7 @@ pub struct Diff {
     pub added: usize,
     /// Lines that only the older one has.
     pub removed: usize,
-    /// One of the texts, or the difference, is longer than what is told.
+    /// Whether a text or the difference was truncated.
     pub is_cut: bool,
 }
 

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::shown;
 
-/// As many changes are told.
+/// The largest number of changes in the feed.
 pub const MAX_ENTRIES: usize = 50;
 
 /// A change of a page.

@@ -1,7 +1,6 @@
-//! The text of a page as a reader sees it, line by line: without marks, scripts and styles.
+//! The text of a page as a reader sees it, line by line, without markup, scripts and styles.
 //!
-//! Pure and bounded: what is longer than `MAX_TEXT` or has more than `MAX_LINES` lines is cut, and
-//! says so.
+//! Pure and bounded: a text longer than `MAX_TEXT` or `MAX_LINES` is truncated and marked as such.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -44,8 +43,7 @@ pub struct Text {
     pub is_cut: bool,
 }
 
-/// The text of a body without content coding. `None` when it is none that a person reads: an image, for
-/// example.
+/// The text of a decoded body. `None` if it is not readable text, such as an image.
 #[must_use]
 pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Text> {
     let head = body.get(..HEAD).unwrap_or(body);
@@ -58,7 +56,7 @@ pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Tex
     Some(if is_html { of_html(&decoded) } else { of_lines(&decoded) })
 }
 
-/// A body without content coding as text, with its marks. `None` when it is none that a person reads.
+/// A decoded body as text with its markup. `None` if it is not readable text.
 #[must_use]
 pub fn source(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<String> {
     let head = body.get(..HEAD).unwrap_or(body);
@@ -129,13 +127,13 @@ fn of_html(html: &str) -> Text {
     gather.finish()
 }
 
-/// Where a text can be cut that at most so many bytes are before it.
+/// The last position, at most `most`, at which a text can be cut.
 fn boundary(text: &str, most: usize) -> usize {
     let most = most.min(text.len());
     (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default()
 }
 
-/// What was found so far.
+/// The text gathered so far.
 #[derive(Debug, Default)]
 struct Gather {
     title: String,
