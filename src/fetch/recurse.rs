@@ -1,13 +1,13 @@
-//! Fetching a page with its parts, and the pages it links to, to a depth.
+//! Fetches a page with its sub-resources, and the pages it links to, to a given depth.
 //!
 //! ```text
-//! an answer is kept ─ read ─ links ─ choose ─┬─ a part: fetched with the page
-//!                                            ├─ a link: scope, traps, limits, robots ─ run
-//!                                            └─ left out, with its reason
+//! stored response ─ read ─ references ─ choose ─┬─ a sub-resource: fetched with the page
+//!                                               ├─ a link: scope, traps, limits, robots ─ run
+//!                                               └─ left out, with its reason
 //! ```
 //!
-//! What is still to do is on the outgoing queue, where each request names the [runs](run) that want it;
-//! what was brought is in the spool. So a daemon that is killed goes on where it was.
+//! The remaining requests are in the queue, where each names the [runs](run) that want it. The
+//! results are in the spool. So a killed daemon continues after its start.
 
 pub(super) mod ask_robots;
 mod begin;

@@ -9,8 +9,8 @@ use crate::net::upstream::{Origin, Scheme};
 /// How many redirects in a row are followed; browsers stop at twenty.
 pub(super) const MAX_HOPS: u8 = 20;
 
-/// Makes the request for the place a redirect leads to out of the one that was redirected: the
-/// method changes as it does in browsers, and what is secret goes to nobody else.
+/// Turns the redirected request into one for the target: the method changes as in browsers, and
+/// secrets go to no other origin.
 ///
 /// `from` and `to` are the origins before and after.
 pub(super) fn redirected(

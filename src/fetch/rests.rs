@@ -10,7 +10,7 @@ use wwwoffle_http::retry_after::MAX_RETRY_AFTER;
 /// The key in the state of the spool.
 pub(super) const STATE: &str = "left-alone";
 
-/// So many are written down: those that want it the longest.
+/// The largest number of hosts written: those with the longest pause.
 const MAX_HOSTS: usize = 100;
 
 /// The longest text, in bytes: there is more in the state.
@@ -30,8 +30,8 @@ pub(super) fn to_text(mut rests: Vec<(Arc<str>, Timestamp)>) -> String {
     text
 }
 
-/// Reads what [`to_text`] wrote; what cannot be read is passed over, and nobody is left alone for longer
-/// than an origin could have asked for.
+/// Parses the text of [`to_text`]. Invalid parts are skipped, and no pause is longer than an origin
+/// can ask for.
 pub(super) fn of_text(text: &str, now: Timestamp) -> Vec<(Arc<str>, Timestamp)> {
     let longest = after(now, MAX_RETRY_AFTER);
     let words: Vec<&str> = text.split(' ').collect();

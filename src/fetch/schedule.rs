@@ -1,8 +1,8 @@
-//! Which request goes next. Pure: whoever asks tells the time.
+//! Chooses the next request. Pure: the caller passes the time.
 //!
-//! Requests stand in a line for each host, the one that goes first in front; the first of each host that
-//! may be asked now stand in one line for all. So to choose one, and to take one away, costs the same
-//! however many wait.
+//! Each host has a line of requests, in their order. The first request of each host that may be
+//! asked now is in one common line. So choosing and removing a request costs the same for any
+//! number of requests.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(super) struct Schedule {
 pub(super) struct Rests {
     /// Its origin wants to be left alone until then.
     pub(super) closed: Option<Timestamp>,
-    /// A request like this one, for which nobody waits, keeps a distance until then.
+    /// The end of the delay for requests without a waiting client.
     pub(super) polite: Option<Timestamp>,
 }
 
@@ -60,20 +60,20 @@ struct Request {
     /// It is on the queue, and waits there.
     waits: bool,
     active: bool,
-    /// Its origin has answered; what it is on its way for still takes nobody's place.
+    /// Its origin has answered, and the rest of its work needs no place.
     aside: bool,
 }
 
 #[derive(Debug, Default)]
 struct Host {
-    /// Requests that somebody waits for, and those that nobody does.
+    /// Requests with a waiting client, and requests without one.
     due: BTreeSet<QueuePosition>,
     polite: BTreeSet<QueuePosition>,
     later: BTreeSet<(Timestamp, Key)>,
     active: usize,
     /// Its origin wants to be left alone until then.
     closed_until: Option<Timestamp>,
-    /// The next request that nobody waits for goes then.
+    /// The time of the next request without a waiting client.
     polite_from: Option<Timestamp>,
     /// Such requests keep at least this distance, whatever the configuration says.
     distance: Duration,
@@ -132,7 +132,7 @@ impl Schedule {
         Some(key)
     }
 
-    /// A request that was chosen has begun: others to its host that nobody waits for keep the distance.
+    /// A chosen request starts: others to its host without a waiting client are delayed.
     pub(super) fn begins(&mut self, key: &Key, distance: Duration, now: Timestamp) {
         let Some(request) = self.requests.get(key).filter(|request| is_polite(request.turn)) else {
             return;
@@ -179,7 +179,7 @@ impl Schedule {
         }
     }
 
-    /// What was put off is judged anew.
+    /// Judges postponed requests again.
     pub(super) fn let_in(&mut self) {
         for key in std::mem::take(&mut self.put_off) {
             if let Some(request) = self.take_out(&key) {
@@ -235,8 +235,8 @@ impl Schedule {
         self.refresh(&name);
     }
 
-    /// Requests to this host (with its port, as in a canonical URL) that nobody waits for keep at least
-    /// this distance, for as long as there are any.
+    /// Sets the minimum delay between requests to this host without a waiting client, while there
+    /// are any. The host has its port, as in a canonical URL.
     pub(super) fn keep_distance(&mut self, host: &str, distance: Duration, now: Timestamp) {
         let Some((name, known)) = self.hosts.get_key_value(host) else { return };
         if known.distance >= distance {
@@ -250,8 +250,8 @@ impl Schedule {
         self.refresh(&name);
     }
 
-    /// Until when a host (with its port, as in a canonical URL) wants to be left alone, and the distance
-    /// that it wants between requests that nobody waits for.
+    /// The time until which a host asked to wait, and the delay it wants between requests without a
+    /// waiting client. The host has its port, as in a canonical URL.
     pub(super) fn manners(&self, host: &str) -> (Option<Timestamp>, Duration) {
         let known = self.hosts.get(host);
         known.map_or_else(Default::default, |host| (host.closed_until, host.distance))
@@ -272,7 +272,7 @@ impl Schedule {
         self.active
     }
 
-    /// Lets in what has become due.
+    /// Admits requests that have become due.
     fn wake(&mut self, now: Timestamp) {
         while let Some((time, name)) = self.alarms.first().cloned() {
             if time > now {
@@ -377,7 +377,7 @@ impl Host {
     }
 }
 
-/// Whether nobody waits for it, whatever its priority is: it is the host that it is polite to.
+/// Whether no client waits for it, whatever its priority: the delay protects the host.
 fn is_polite(turn: QueuePosition) -> bool {
     turn.rank >= RequestKind::Recursive.rank()
 }

@@ -42,11 +42,11 @@ pub(super) async fn redirect(
     of(context, outgoing, request, status, target, forbidden).await
 }
 
-/// What comes after a request; what is `forbidden` as one that has failed for that reason.
+/// The successor of a request. A `forbidden` one counts as failed for that reason.
 ///
 /// # Errors
 ///
-/// Why that cannot be told, in words for a person.
+/// The reason for people.
 pub(super) async fn of(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,

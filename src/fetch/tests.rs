@@ -12,7 +12,7 @@ use super::*;
 use crate::base::mode::Mode;
 use crate::daemon::testing::TestDaemon;
 
-/// The mode is online, though nobody works the queue off.
+/// The mode is online, but no task fetches the queue.
 fn context(root: &tempfile::TempDir) -> Arc<FetchContext> {
     let context = TestDaemon::new(root, Config::default(), Mode::Online).fetch();
     context.fetcher.watch(context.storage.store.spool().queue());
@@ -26,7 +26,7 @@ fn form(not_before: Option<Timestamp>) -> Outgoing {
     Outgoing { not_before, ..form }
 }
 
-/// The worker takes what goes next.
+/// The worker takes the next request.
 fn next(context: &FetchContext) -> Option<Key> {
     let limits = Limits { per_host: 1, at_once: 1 };
     lock(&context.fetcher.schedule).next(limits, timestamp(clock::now()))
@@ -43,7 +43,7 @@ fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
             (context.storage.store.spool().queue(), form(Some(Timestamp::UNIX_EPOCH)));
         let key = form.place.key();
         queue.add(&form).unwrap();
-        // Nothing touches the spool meanwhile.
+        // No other task uses the spool.
         let (free, freed) = sync_channel::<()>(1);
         let held = tokio::task::spawn_blocking(move || freed.recv());
         let mut retrying = Box::pin(retry(&context, None, |_| true));

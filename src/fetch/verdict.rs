@@ -12,12 +12,12 @@ use crate::proxy::keep::NotKept;
 /// The longest time between two attempts.
 const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 
-/// What is to become of a request after an attempt.
+/// The result of an attempt.
 #[derive(Debug)]
 pub(super) enum Verdict {
     /// Its answer is kept, and how that came to be; it leaves the queue.
     Done { status: StatusCode, bytes: u64, led: Following, how: Outcome },
-    /// Nobody wants it any more: its site asks programs to leave it alone.
+    /// No run wants it: the site forbids it to programs.
     LeftAlone,
     /// It may pass: it waits for another attempt. `acted` says that the origin may have done what
     /// the request asks, `wait` for how long the origin wants to be left alone.

@@ -45,7 +45,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// longer one it uses the common temporary directory.
 const MAX_TMPDIR: usize = 60;
 
-/// The arguments of every browser besides the proxy: no window, and no requests of its own.
+/// The arguments of every browser apart from the proxy: no window, and no requests of its own.
 const UNSEEN: [&str; 18] = [
     "--headless",
     "--remote-debugging-pipe",

@@ -15,7 +15,7 @@ fn number(next: &Next, method: &str) -> Value {
     sent.unwrap_or_else(|| panic!("{method} in {next:?}"))["id"].clone()
 }
 
-/// A visit to a page that was told to open.
+/// A visit whose page was opened.
 fn opened(now: Instant) -> (Visit, Next) {
     let (mut visit, mut next) = prepared(Vec::new(), now);
     for message in std::mem::take(&mut next.send) {

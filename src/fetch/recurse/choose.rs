@@ -38,12 +38,12 @@ pub struct Chosen<'a> {
     pub what: What,
 }
 
-/// What is done about a reference.
+/// The action for a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// It is a part of the page, to be fetched with it.
     Part,
-    /// The page goes there by itself, so it is fetched in its place.
+    /// The page redirects there, so the target is fetched in its place.
     Onward,
     /// A link leads there.
     Page,
@@ -135,8 +135,8 @@ pub fn part(class: Class) -> Option<PartClass> {
     })
 }
 
-/// What each reference of the document at `document` comes to, each URL once: as a part, if it is one
-/// in any way. What is no URL of the web is not among them, nor is the document itself.
+/// The action for each reference of the document at `document`, each URL once: as a sub-resource if
+/// any reference is one. Invalid URLs and the document itself are left out.
 #[must_use]
 pub fn choose<'a>(
     found: &'a References,

@@ -1,9 +1,9 @@
-//! Whether a kept page is complete: which of its parts are kept, and what became of the others.
+//! Checks whether a stored page is complete: which of its sub-resources are stored, and the state
+//! of the others.
 //!
-//! The page is read again for what it refers to, and so are its style sheets, scripts and frames as far as
-//! they are kept, with the choices that a fetch of it would make now. Nothing is asked of anybody and
-//! nothing is changed. It is plain code that blocks, for the daemon and the command line alike: whoever
-//! has a runtime calls it off its threads.
+//! The page is parsed again for references, and so are its stored style sheets, scripts and frames,
+//! with the choices that a fetch would make now. Nothing is requested or changed. The code blocks,
+//! for the daemon and the command line alike; async callers run it on a blocking thread.
 
 mod document;
 mod rule;
@@ -40,7 +40,7 @@ const MAX_READ: u64 = 64 << 20;
 /// How long one page is looked at.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// How many parts are told one by one.
+/// The largest number of sub-resources in the result.
 const MAX_TOLD: usize = 1_000;
 
 /// How many pages are looked at at one time.
@@ -49,13 +49,13 @@ const AT_ONCE: usize = 2;
 /// How long the others wait for that.
 const MAX_WAIT: Duration = Duration::from_secs(15);
 
-/// Where it is looked up what is kept and what waits. Calls block.
+/// Looks up entries and queued requests. Calls block.
 pub(crate) trait Source {
-    /// The newest of what is kept at a place.
+    /// The newest entry of a place.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     fn newest(&self, place: &Place) -> Result<Option<Entry>, Error>;
 
     /// How the request of this key stands on the outgoing queue, if it is there.
@@ -111,7 +111,7 @@ impl Source for OfReader<'_> {
 pub(crate) struct Page<'a> {
     /// Its URL, with its credentials if it has any.
     pub(crate) url: &'a CanonicalUrl,
-    /// What is kept of it.
+    /// Its stored copy.
     pub(crate) entry: &'a Entry,
     /// Whose parts are looked for.
     pub(crate) owner: &'a Owner,
@@ -141,11 +141,11 @@ impl Bounds {
     }
 }
 
-/// Looks at the parts of a page; `None` for what is none and has none, such as an image.
+/// Examines the sub-resources of a page. `None` for an entry without any, such as an image.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub(crate) fn look(source: &impl Source, page: &Page<'_>) -> Result<Option<Parts>, Error> {
     look_within(source, page, Bounds::from_now())
 }
@@ -177,12 +177,12 @@ impl Default for Turns {
     }
 }
 
-/// Looks at the parts of a page that a daemon has kept. Dropping it lets what was begun come to its end
-/// unheard.
+/// Examines the sub-resources of a page in the daemon. Dropping the future lets a started check
+/// finish in the background.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub(crate) async fn look_at(
     context: &FetchContext,
     url: CanonicalUrl,

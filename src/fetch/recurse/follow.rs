@@ -1,6 +1,7 @@
-//! What a kept answer leads to: its parts, and for a recursive fetch the pages that it links to.
+//! The requests that follow from a stored response: its sub-resources, and for a recursive fetch
+//! the pages it links to.
 //!
-//! Here it is decided what is fetched; how that is asked for is in [`super::sub`].
+//! This module decides which URLs are fetched; [`super::sub`] makes the requests.
 
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ pub(super) struct Document<'a> {
     pub(super) config: Arc<Config>,
     /// Those who want it, how many links they follow from it, and whether these ask to be heeded.
     wishes: Vec<Wanting>,
-    /// What was checked since then need not be asked about again.
+    /// Entries checked since then need no revalidation.
     since: Timestamp,
     now: Timestamp,
 }
@@ -135,8 +136,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// What it refers to, if it is of a kind that does. It is kept whatever can be read of it; but what
-    /// cannot is told.
+    /// Its references, if its type has any. It stays stored even if it cannot be read, which is
+    /// reported.
     async fn read(&self, kept: &Arc<Kept>) -> Option<References> {
         let (url, store) = (self.url.as_str(), &self.context.storage.store);
         let (found, why) = match read(store, kept, &browser(&self.config)).await {
@@ -170,7 +171,7 @@ impl<'a> Document<'a> {
     ) -> Result<Option<Outgoing>, String> {
         match chosen.what {
             What::LeftOut(why) => self.leave_out(why, &chosen.url),
-            // What a document itself says of a reference is told by looking at the page.
+            // The page about the URL shows references that are left out by their kind.
             What::ByKind(_) => {}
             What::Part if self.nesting() > MAX_NESTING => {
                 self.leave_out(LeftOut::Depth, &chosen.url);
@@ -226,7 +227,7 @@ impl<'a> Document<'a> {
         Ok(Some(next))
     }
 
-    /// Where a page goes by itself: it is fetched in place of the page, as after a redirect.
+    /// The target of a redirecting page: it is fetched in place of the page, as after a redirect.
     async fn onward(&self, chosen: &Chosen<'_>) -> Result<Option<Outgoing>, String> {
         let hops = self.outgoing.hops.saturating_add(1);
         if hops > crate::fetch::redirect::MAX_HOPS {
@@ -253,8 +254,8 @@ impl<'a> Document<'a> {
         Ok(Some(next))
     }
 
-    /// Where a link leads. A page may have very many, to pages that are known: so all that can be said
-    /// without making a request is said first.
+    /// The target of a link. A page may link to very many known pages, so every check that needs no
+    /// request comes first.
     fn page(&self, found: &References, chosen: &Chosen<'_>) -> Option<Outgoing> {
         let url = &chosen.url;
         if self.wishes.is_empty() || chosen.link.class == Class::Refresh {
@@ -303,7 +304,7 @@ impl<'a> Document<'a> {
         sub
     }
 
-    /// What a request for it is known by: where nobody's secrets go along, by its URL.
+    /// The key of a request for it: by its URL if no secrets are sent.
     fn key(&self, chosen: &Chosen<'_>) -> Option<Key> {
         let is_plain =
             self.is_plain && chosen.url.user().is_none() && chosen.url.password().is_none();
@@ -340,7 +341,7 @@ impl<'a> Document<'a> {
         request
     }
 
-    /// What is kept of it.
+    /// Its stored copy.
     async fn kept(&self, sub: &Sub) -> Result<Option<Kept>, String> {
         let found = look_up(&self.context.storage.store, &sub.places).await;
         Ok(found.map_err(|error| error_chain(&error))?.choose(Mode::Offline))

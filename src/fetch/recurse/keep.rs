@@ -14,10 +14,10 @@ use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
-/// How long what has changed may wait to be written.
+/// The delay before a change is written.
 const WRITTEN_AFTER: Duration = Duration::from_secs(2);
 
-/// Reads the runs of before. A text that is none is set aside, and its requests go on without it.
+/// Reads the stored runs. An invalid text is set aside, and its requests continue without it.
 pub(in crate::fetch) async fn load(context: &FetchContext) {
     let texts = match context.storage.store.runs().await {
         Ok(texts) => texts,
@@ -82,7 +82,7 @@ async fn write(context: &FetchContext) {
             None => context.storage.store.remove_run(id).await.map(drop),
         };
         if let Err(error) = written {
-            // It is tried again with the next change; what is not written is found in the spool.
+            // The next change tries again. Unwritten results are found in the spool.
             warn!(%id, error = error_chain(&error), "the state of a fetch cannot be written");
         }
     }

@@ -1,4 +1,4 @@
-//! What came of requests, recorded for the runs that want them.
+//! Records the results of requests for the runs that want them.
 
 use tracing::info;
 use wwwoffle_spool::{Error, Outgoing, RunId};
@@ -10,7 +10,7 @@ use crate::base::clock;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
-/// Records what came of a request for all who want it, and ends those that have nothing left.
+/// Records the result of a request for all its runs, and ends those that have no requests left.
 pub(in crate::fetch) fn came(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -21,7 +21,7 @@ pub(in crate::fetch) fn came(
     ended(context, outgoing);
 }
 
-/// The same for what was not to be had.
+/// The same for a failed request.
 pub(in crate::fetch) fn failed(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -54,8 +54,8 @@ pub(in crate::fetch) fn untake(context: &FetchContext, taken: Vec<(RunId, Key)>)
     }
 }
 
-/// Where a redirect leads belongs to those who want what was redirected, as far as it is within what they
-/// asked for. `false` when nobody is left who wants it.
+/// Passes the target of a redirect to the runs that wanted its source, as far as it is within their
+/// limits. False if no run wants it.
 pub(in crate::fetch) fn redirected(
     context: &FetchContext,
     runs: &Runs,

@@ -14,7 +14,7 @@ use wwwoffle_html::references::{Finder, HEAD, Kind, References, Viewport};
 /// Why a kept answer cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
-    /// Its URL is none that browsers know.
+    /// Its URL is invalid for browsers.
     #[error("its URL cannot be read")]
     Url(#[from] BrowserError),
     /// It is damaged, or in a coding that it only claims to have.
@@ -22,7 +22,7 @@ pub(crate) enum Unread {
     Body(#[source] BoxError),
 }
 
-/// What was read of a kept answer.
+/// The references of a stored response.
 #[derive(Debug)]
 pub(crate) struct Contents {
     /// What it refers to.
@@ -31,13 +31,13 @@ pub(crate) struct Contents {
     pub(crate) broken_off: Option<Unread>,
 }
 
-/// What a kept answer refers to, as far as it is of a kind that refers to anything.
+/// The references of a stored response, if its type has any.
 ///
-/// The body is read once, a piece at a time; dropping this ends the reading.
+/// The body is read once, piece by piece. Dropping the future stops this.
 ///
 /// # Errors
 ///
-/// [`Unread`] when nothing of it can be read.
+/// [`Unread`] if nothing can be read.
 pub(crate) async fn read(
     store: &Store,
     kept: &Arc<Kept>,
@@ -88,7 +88,7 @@ impl<'a> Reading<'a> {
     ///
     /// # Errors
     ///
-    /// When the URL is none that browsers know.
+    /// If the URL is invalid for browsers.
     pub(super) fn write(&mut self, piece: &[u8]) -> Result<(), BrowserError> {
         match &mut self.stage {
             Stage::Beginning(head) => {
@@ -133,11 +133,11 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What was found; `None` in what refers to nothing.
+    /// The references; `None` if the type has none.
     ///
     /// # Errors
     ///
-    /// When the URL is none that browsers know.
+    /// If the URL is invalid for browsers.
     pub(super) fn finish(mut self) -> Result<Option<References>, BrowserError> {
         self.begin()?;
         Ok(match self.stage {

@@ -1,7 +1,7 @@
-//! What a site asks programs to leave alone: `robots.txt`, as RFC 9309 reads it.
+//! The rules of a site for programs: `robots.txt` (RFC 9309).
 //!
-//! Pure: whoever fetches the file gives its text, and asks about one URL after the other. Of what is
-//! not in the RFC, `Crawl-delay` and `Sitemap` are read, for they are common and cost nothing.
+//! Pure: the caller fetches the file, passes its text, and asks for one URL after the other.
+//! `Crawl-delay` and `Sitemap` are read too. They are not in the RFC, but common.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use wwwoffle_url::CanonicalUrl;
 
 use crate::api::aim::Aim;
 
-/// How much of a `robots.txt` is read, in bytes; what is beyond has no effect. At least 500 KiB are
-/// asked for (RFC 9309 §2.5).
+/// The largest part of a `robots.txt` that is read, in bytes. RFC 9309 §2.5 requires at least 500
+/// KiB.
 pub const MAX_ROBOTS: usize = 512 * 1024;
 
 /// The most rules that are heeded.
 const MAX_RULES: usize = 10_000;
 
-/// The most lists of pages that are told.
+/// The largest number of site maps.
 const MAX_SITEMAPS: usize = 64;
 
 /// How much of a path is compared, in bytes.
@@ -172,7 +172,7 @@ impl Group {
     }
 
     fn rule(&mut self, allows: bool, value: &[u8], named: &mut Chosen, anyone: &mut Chosen) {
-        // What stands before the first group is nobody's.
+        // Rules before the first group are ignored.
         self.has_rules = true;
         // An empty rule matches nothing (§5.1, `Disallow:`).
         if value.is_empty() {
@@ -216,9 +216,9 @@ fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((key.trim_ascii(), value.get(1..)?.trim_ascii()))
 }
 
-/// The one spelling that two paths are compared in (§2.2.2): `%` and two digits for what is not
-/// unreserved (RFC 3986 §2.3) and was written so, and for what is not ASCII. In what `is_path`, `*`
-/// and `$` are themselves, so they are escaped: in a pattern they are not.
+/// The normal form in which paths are compared (§2.2.2): percent-encoding for non-ASCII bytes, and
+/// for encoded bytes that are not unreserved (RFC 3986 §2.3). In a path (`is_path`), `*` and `$`
+/// are literal and therefore encoded; in a pattern they are not.
 fn normal(text: &[u8], is_path: bool) -> Vec<u8> {
     let mut normal = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The cases of `robots.txt`-files beside this one: a file, then who asks for what.
+    /// The cases of the table beside this file: a `robots.txt`, then products and URLs.
     #[test]
     fn rules_are_those_of_the_table() {
         let (mut file, mut wrong, mut rows) = (String::new(), Vec::new(), 0);

@@ -1,10 +1,10 @@
-//! A recursive fetch under way: what it was asked to bring, what it has seen, what came of it.
+//! A running recursive fetch: its aim, the URLs it has seen, and its results.
 //!
-//! What there is still to do is not here but on the outgoing queue, where each request names its run;
-//! what was brought is in the spool. This is the memory of which pages were considered, so that each is
-//! taken once, and the report. It is pure: time comes as an argument, and whoever has it decides when
-//! its text is written. A text that is some seconds old is good enough: what was brought since is found
-//! in the spool, and counted when it is met again.
+//! Its remaining requests are in the queue, where each names its run, and its results are in the
+//! spool. A run remembers which pages were considered, so that each is taken once, and has the
+//! report. It is pure: time is an argument, and the caller decides when to write its text. A text
+//! may be some seconds old: later results are found in the spool and counted when they are met
+//! again.
 
 #[cfg(test)]
 mod tests;
@@ -33,11 +33,11 @@ pub enum Outcome {
     Waits,
     /// It was brought.
     Fetched,
-    /// The origin said that what is kept is as it was.
+    /// The origin confirmed the stored copy.
     Unchanged,
-    /// It was kept, and so good that nobody was asked.
+    /// The stored copy was fresh and needed no request.
     Kept,
-    /// It was not to be had, or not to be kept.
+    /// It could not be fetched or stored.
     Failed,
     /// Its site asks programs to leave it alone. It is no page that was taken.
     LeftAlone,
@@ -52,7 +52,7 @@ impl Outcome {
     }
 }
 
-/// What is known of one URL.
+/// The state of one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     /// How many links may be followed from it; `None` for a part of a page. A frame has those of its page.
@@ -60,13 +60,13 @@ struct Seen {
     outcome: Outcome,
 }
 
-/// How many links may be followed from what is wanted with this `depth`. Of the parts of a page only
-/// frames have a depth above 0.
+/// The number of links that may be followed from a URL wanted with this `depth`. Of sub-resources,
+/// only frames have a depth above 0.
 pub(super) fn links_left(is_part: bool, depth: u16) -> Option<u16> {
     (!is_part || depth > 0).then_some(depth)
 }
 
-/// What is to be done about a page that a link leads to.
+/// The action for the target of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It is fetched.
@@ -88,7 +88,7 @@ pub struct Run {
     starts: Vec<CanonicalUrl>,
     /// What it is to bring.
     pub aim: Aim,
-    /// When it began: what was checked since then need not be asked about again.
+    /// Its start. Entries checked since then need no revalidation.
     pub begun: Timestamp,
     /// When nothing of it was left to do.
     pub ended: Option<Timestamp>,
@@ -245,8 +245,7 @@ impl Run {
         self.report.leave_out(LeftOut::Url, count, page);
     }
 
-    /// Records what came of a URL, and how many bytes of body it brought. What was recorded before
-    /// counts no more.
+    /// Records the result for a URL and its bytes. It replaces an earlier result.
     pub fn came(&mut self, key: &Key, outcome: Outcome, bytes: u64) {
         let left = self.left(key);
         match self.seen.insert(*key, Seen { left, outcome }).map(|before| before.outcome) {
@@ -264,7 +263,7 @@ impl Run {
         self.report.counts.bytes = self.report.counts.bytes.saturating_add(bytes);
     }
 
-    /// Records that a URL was not to be had.
+    /// Records that a URL could not be fetched.
     pub fn failed(&mut self, key: &Key, failed: Failed) {
         self.came(key, Outcome::Failed, 0);
         self.report.tell(failed);
@@ -290,7 +289,7 @@ impl Run {
         seen.is_some_and(|seen| seen.left >= left && seen.outcome.is_taken())
     }
 
-    /// What was recorded of a URL.
+    /// The recorded result for a URL.
     #[must_use]
     pub fn outcome(&self, key: &Key) -> Option<Outcome> {
         self.seen.get(key).map(|seen| seen.outcome)
@@ -315,16 +314,15 @@ impl Run {
         self.starts.contains(url)
     }
 
-    /// Records that there is nothing left to do. What was seen is forgotten, the report stays.
+    /// Records that no requests are left. The seen URLs are forgotten, the report stays.
     pub fn end(&mut self, now: Timestamp) {
         self.ended = Some(now);
         (self.seen, self.waiting, self.traps) = (HashMap::new(), 0, Traps::default());
     }
 
-    /// What is `queued` waits, with how many links may be followed from it, and nothing else does. The
-    /// rest of what waited has left the queue: it was brought, or somebody has taken it off, or it never
-    /// got there. It is forgotten; met again, it is considered anew, and what was brought is found to be
-    /// there.
+    /// Sets the waiting URLs to those in `queued`, each with the number of links that may be
+    /// followed. Other waiting URLs have left the queue: they were fetched or removed, or were
+    /// never queued. They are forgotten and considered again when they are met.
     pub fn waits_for(&mut self, queued: HashMap<Key, Option<u16>>) {
         let gone = |(key, seen): (&Key, &Seen)| {
             (seen.outcome == Outcome::Waits && !queued.contains_key(key)).then_some(*key)

@@ -1,6 +1,6 @@
-//! The recursive fetches under way, and those that have lately ended.
+//! The running recursive fetches, and those that ended recently.
 //!
-//! They are read and written by `keep`; what comes of requests is recorded by `outcome`.
+//! `keep` reads and writes them, `outcome` records the results of requests.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -29,7 +29,7 @@ pub struct Runs {
     news: Notify,
 }
 
-/// What is told of a run.
+/// The public description of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// What it is known by.
@@ -129,7 +129,7 @@ impl Runs {
         was_known
     }
 
-    /// Takes in those of before; returns which. What has begun meanwhile is as it is.
+    /// Adds stored runs and returns their identifiers. Runs that have started since stay unchanged.
     pub(super) fn take_in(&self, runs: Vec<Run>) -> Vec<RunId> {
         let mut known = self.lock();
         let mut taken = Vec::new();
@@ -163,7 +163,7 @@ impl Runs {
         }
     }
 
-    /// Records what came of a request for all who want it.
+    /// Records the result of a request for all its runs.
     pub(in crate::fetch) fn came(&self, outgoing: &Outgoing, outcome: Outcome, bytes: u64) {
         let key = outgoing.place.key();
         for wish in &outgoing.wishes {
@@ -171,7 +171,7 @@ impl Runs {
         }
     }
 
-    /// Records that what was asked for is not to be had.
+    /// Records that a request failed.
     pub(in crate::fetch) fn failed(&self, outgoing: &Outgoing, reason: &str, dead: bool) {
         let key = outgoing.place.key();
         for wish in &outgoing.wishes {
@@ -193,8 +193,8 @@ impl Runs {
         }
     }
 
-    /// Where a redirect leads, from `old` to `new`, belongs to those who want what was redirected, as far
-    /// as it is within what they asked for. `false` when nobody is left who wants it.
+    /// Passes the target `new` of a redirect from `old` to the runs that wanted `old`, as far as it
+    /// is within their limits. False if no run wants it.
     pub(super) fn redirected(
         &self,
         from: &Outgoing,
@@ -234,7 +234,7 @@ impl Runs {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind it is whole after any panic: each change is one call, or only counts.
+    // A panic leaves valid data: each change is one call, or only counts.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -97,8 +97,8 @@ fn secrets(document: &Document<'_>, to: &Origin) -> HeaderMap {
     secrets
 }
 
-/// Why that is asked for to which a request of this kind leads: nobody waits for where a link leads, nor
-/// for what belongs to such a page.
+/// The kind of a request that follows from one of this kind. No client waits for the target of a
+/// link, or for the sub-resources of such a page.
 fn kind(of: RequestKind, class: Class) -> RequestKind {
     let is_followed = part(class).is_none() && class != Class::Refresh;
     match of {

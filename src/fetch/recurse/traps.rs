@@ -1,7 +1,7 @@
-//! Sites without an end: calendars, arguments in any combination, paths that grow with every step.
+//! Endless sites: calendars, arguments in every combination, paths that grow with each step.
 //!
-//! A page is judged by its URL and by how many alike were taken before, so that a trap costs a bounded
-//! number of requests and what was left out is told with its reason. Pure.
+//! A page is judged by its URL and by the number of similar pages taken before. So a trap costs a
+//! bounded number of requests, and pages left out are reported with the reason. Pure.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -79,7 +79,7 @@ impl fmt::Display for Trap {
     }
 }
 
-/// What was taken so far.
+/// The counts of pages taken so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traps {
@@ -152,8 +152,8 @@ fn most_frequent<'a>(parts: impl Iterator<Item = &'a str>) -> usize {
     counts.into_values().max().unwrap_or_default()
 }
 
-/// The years of what looks like a day or a month: `/2031/07`, `/2031-07-02`, `year=2031&month=7`,
-/// `date=2031-07`. A number alone is none: it may be anything.
+/// The years in a URL that looks like a day or month: `/2031/07`, `/2031-07-02`,
+/// `year=2031&month=7`, `date=2031-07`. A single number is not enough.
 fn dates(segments: &[&str], arguments: &str) -> [Option<i16>; 3] {
     let in_path = segments.windows(2).find_map(|pair| match pair {
         [year, month] => self::year(year).filter(|_| is_month(month)),
@@ -212,7 +212,7 @@ fn shape(path: &str) -> String {
     shape
 }
 
-/// Two that have the same one share a count: that is no more than a bound reached sooner.
+/// A collision shares a count, so a bound is only reached sooner.
 fn hash(parts: &[&str]) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

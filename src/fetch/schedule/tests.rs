@@ -64,7 +64,7 @@ fn what_a_person_has_said_counts_before_all_else() {
     ] {
         schedule.is(&request);
     }
-    // What was said later holds from then on.
+    // A later priority applies from then on.
     schedule.is(&said("http://c/1", Post, 1, Priority::Last));
     let order = ["http://b/1", "http://a/3", "http://a/1", "http://a/2", "http://c/1"];
     assert_eq!(started(&mut schedule, WIDE, 100), keys(&order));
@@ -100,7 +100,7 @@ fn no_host_gets_more_than_its_share_and_others_go_on() {
     assert_eq!(started(&mut schedule, limits, 100), first);
     assert_eq!(schedule.active(), 4);
     schedule.ends(&key("http://busy/2"));
-    // It waits still, as nobody has taken it off the queue.
+    // It still waits, because it was not removed from the queue.
     assert_eq!(started(&mut schedule, limits, 100), keys(&["http://busy/2"]));
     schedule.gone(&key("http://busy/2"));
     assert!(schedule.is_active(&key("http://busy/2")), "until it is over");

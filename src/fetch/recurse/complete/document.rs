@@ -73,7 +73,7 @@ const DAMAGED: Text = say("its body cannot be decoded");
 const TOO_LONG: Text = say("there is more than is read for this");
 const LATE: Text = say("reading it took too long");
 
-/// Undoes the codings of a body, and reads what comes out.
+/// Decodes a body and collects its references.
 struct Sink<'a, 'b> {
     reading: Reading<'a>,
     decoder: Decoder,
@@ -114,7 +114,7 @@ impl Sink<'_, '_> {
         self.take(&[], true).map(drop)
     }
 
-    /// Takes a piece of the body as it is kept; whether the rest makes no difference any more.
+    /// Takes a piece of the stored body. Returns whether the rest is irrelevant.
     fn take(&mut self, mut piece: &[u8], is_last: bool) -> Result<bool, Stop> {
         loop {
             let made = match self.decoder.decode(&mut piece, is_last, &mut self.made) {

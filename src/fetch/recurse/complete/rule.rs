@@ -22,7 +22,7 @@ pub(super) enum Rule {
     LeftOut(Text),
 }
 
-/// What is said of `url`, to which the document at `document` refers.
+/// The rule for `url`, which the document at `document` refers to.
 pub(super) fn rule(
     config: &Config,
     local: &LocalHost,

@@ -172,7 +172,7 @@ fn a_page_is_complete_when_nothing_is_missing() {
     assert!(!site.look("/").complete);
     site.keep("/a.png", "image/png", "x");
     assert!(site.look("/").complete, "what is left out by rule is not missing");
-    // What was fetched all the same is there.
+    // A sub-resource that is left out counts as stored if it is stored.
     site.keep("/f.mp4", "video/mp4", "x");
     assert_eq!(site.look("/").counts.kept, 3);
     assert!(site.look_within("/a.png", Bounds::from_now()).is_none(), "an image has no parts");

@@ -23,7 +23,7 @@ use wwwoffle_html::references::{Class, Omission, References, Truncation, Viewpor
 use wwwoffle_http::head::read_response;
 use wwwoffle_http::redirect::location;
 
-/// What was found on the way.
+/// The result of the walk.
 #[derive(Debug, Default)]
 pub(super) struct Way {
     /// The parts, each once, in the order in which they were met.
@@ -47,7 +47,7 @@ pub(super) struct Walk<'a, S> {
     is_full: bool,
 }
 
-/// What is kept, and is to be read.
+/// A stored document to read.
 struct Document {
     place: Place,
     url: CanonicalUrl,
@@ -74,7 +74,7 @@ impl Answer {
         Some(Self { entry, status, fields })
     }
 
-    /// Whether it can lead to anything: what is an image or a film by its type is not read again.
+    /// Whether it may have references. An image or video, judged by its type, is not read again.
     fn may_refer(&self) -> bool {
         let kind = self.fields.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default().trim_start().to_ascii_lowercase();
@@ -154,7 +154,7 @@ impl<'a, S: Source> Walk<'a, S> {
     }
 
     fn found(&mut self, document: &Document, found: &References) -> Result<(), Error> {
-        // What is malformed a browser reads no further, either.
+        // Browsers stop at malformed input too.
         if let Some(cut) = found.cut.filter(|cut| *cut != Truncation::Malformed) {
             self.cut(not_read(document, of_cut(cut)));
         }
@@ -198,7 +198,7 @@ impl<'a, S: Source> Walk<'a, S> {
         }
     }
 
-    /// Goes to where a document leads by itself: its parts are those of what is there.
+    /// Follows a redirect of a document: its sub-resources are those of the target.
     fn moved(&mut self, document: &Document, target: &str, class: Class) -> Result<(), Error> {
         let Ok(url) = CanonicalUrl::parse(target, self.page.local) else { return Ok(()) };
         let url = url.without_credentials();
@@ -290,7 +290,7 @@ impl<'a, S: Source> Walk<'a, S> {
         }
     }
 
-    /// The person's own, else everyone's, as what is shown offline.
+    /// The personal entry, else everyone's, as served offline.
     fn newest(&self, places: &Places) -> Result<Option<Answer>, Error> {
         let own = self.source.newest(&places.own)?.and_then(Answer::read);
         if own.is_some() {
@@ -300,8 +300,7 @@ impl<'a, S: Source> Walk<'a, S> {
         Ok(public.filter(|answer| places.takes_public(&answer.fields, false)))
     }
 
-    /// Where the answer for a part may lie: what is of the page's origin is asked for with its
-    /// credentials.
+    /// The places of a sub-resource. The page's credentials are used for its own origin.
     fn places(&self, url: &CanonicalUrl) -> Places {
         let page = self.page.url;
         let is_same = url.protocol() == page.protocol() && url.host_port() == page.host_port();
@@ -379,7 +378,7 @@ fn not_read(document: &Document, why: Text) -> Text {
     text.with("url", shown::text(document.url.as_str())).with("why", why)
 }
 
-/// What the queue has noted of a failure, as it is told in all languages.
+/// The recorded reason of a failure, the same in all languages.
 fn told(why: &str) -> Text {
     say("{fact}").with("fact", shown::text(why))
 }

@@ -25,28 +25,28 @@ pub const MAX_RUN_TEXT: usize = 64 << 20;
 /// The version of the form above.
 const VERSION: u32 = 1;
 
-/// The last line, so that what was cut off is noticed.
+/// The last line, so that truncation is detected.
 const END: &str = "end";
 
 /// Why a text is no run.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRun {
-    /// Its first line is none.
+    /// Its first line is invalid.
     #[error("its first line cannot be read")]
     Head(#[source] serde_json::Error),
     /// It was written by another program.
     #[error("it is of version {0}, and this program knows version {VERSION}")]
     Version(u32),
-    /// It is known by what is no name of a run.
+    /// Its identifier is invalid.
     #[error("{0:?} names no run")]
     Id(String),
     /// It began nowhere.
     #[error("it does not say where the fetch began")]
     NoStart,
-    /// A URL of its beginning is none.
+    /// A start URL is invalid.
     #[error("it began at what is no URL")]
     Start(#[source] wwwoffle_url::ParseError),
-    /// A line is none.
+    /// A line is invalid.
     #[error("line {0} cannot be read")]
     Line(usize),
     /// It was cut off.
@@ -108,11 +108,11 @@ impl Run {
         text
     }
 
-    /// Reads the text of a run.
+    /// Parses the text of a run.
     ///
     /// # Errors
     ///
-    /// [`BadRun`] says what is wrong with it.
+    /// [`BadRun`] if the text is invalid.
     pub fn parse(text: &str, local: &LocalHost) -> Result<Self, BadRun> {
         let (first, rest) = text.split_once('\n').ok_or(BadRun::Cut)?;
         let head: Head = serde_json::from_str(first).map_err(BadRun::Head)?;
