@@ -5,7 +5,7 @@
 //! becomes of a time that the clock skips or shows twice).
 //!
 //! ```
-//! # fn main() -> Result<(), wwwoffle_spool::BadSchedule> {
+//! # fn main() -> Result<(), wwwoffle_spool::ParseScheduleError> {
 //! use wwwoffle_spool::{Schedule, Timestamp};
 //! let workdays: Schedule = "30 6 * * mon-fri".parse()?;
 //! assert_eq!(workdays.to_string(), "30 6 * * 1-5");
