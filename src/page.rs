@@ -17,6 +17,7 @@ pub mod fault;
 pub mod form;
 pub mod gateway;
 pub mod guard;
+pub mod isolation;
 pub mod links;
 pub mod message;
 pub mod origin;

@@ -46,6 +46,7 @@ use crate::base::mode::Mode;
 use crate::page::context::PageReader;
 use crate::page::gateway as pages;
 use crate::page::guard::GuardRefusal;
+use crate::page::isolation::isolate;
 use crate::page::message::{Denied, Message};
 use crate::page::{LocalOrigin, Shell};
 use crate::proxy::context::ProxyContext;
@@ -259,7 +260,7 @@ impl GatewayClient {
             return reply::plain(502, "the answer cannot be shown here");
         }
         let (mut head, body) = response.into_parts();
-        fields::isolate(&mut head.headers, false);
+        isolate(&mut head.headers, false);
         if let Ok(policy) = HeaderValue::from_str(&self.shell.policy("")) {
             head.headers.insert(CONTENT_SECURITY_POLICY, policy);
         }

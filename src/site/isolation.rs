@@ -5,15 +5,14 @@
 //! plain address of a proxy in the network the response alone keeps other sites out.
 
 use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::HeaderName;
 
 use super::{api, entry, local};
 use crate::page::guard::OtherSites;
+use crate::page::isolation;
 use crate::proxy::intent::SEC_FETCH_DEST;
 
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
-const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 /// Whether a page of any site may load what is at `path`. The user's own files are sandboxed, so to a
 /// browser each of them is another site.
@@ -32,7 +31,5 @@ pub(super) fn other_sites(path: &str, fields: &HeaderMap) -> OtherSites {
 /// Adds the fields that keep a response for `path` from other sites: from the page that would load it, and
 /// from the one that opened its window.
 pub(super) fn isolate(fields: &mut HeaderMap, path: &str) {
-    let whose = if is_public(path) { "cross-origin" } else { "same-origin" };
-    fields.insert(RESOURCE_POLICY, HeaderValue::from_static(whose));
-    fields.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
+    isolation::isolate(fields, is_public(path));
 }

@@ -17,11 +17,9 @@ use hyper::header::{
 };
 
 use crate::page::LocalOrigin;
+use crate::page::isolation::isolate;
 use crate::proxy::intent::SEC_FETCH_DEST;
 use wwwoffle_http::fields::{CACHE_STATUS, list};
-
-const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 /// Fields of a request that the origin gets.
 const ASKED: [HeaderName; 14] = [
@@ -258,20 +256,13 @@ pub(in crate::proxy) fn answered(
     fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     fields.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     fields.insert(X_DNS_PREFETCH_CONTROL, HeaderValue::from_static("off"));
+    // A page here has an opaque origin, so its sub-resources are open to all.
     isolate(&mut fields, shape != Shape::Page);
     if shape == Shape::Font {
         // A page here has an opaque origin, which cannot be named; a font is not secret.
         fields.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     }
     fields
-}
-
-/// Isolates a response from other sites, like those of our own pages. A page here has an opaque
-/// origin, so its sub-resources are open to all.
-pub(super) fn isolate(fields: &mut HeaderMap, is_part: bool) {
-    let policy = if is_part { "cross-origin" } else { "same-origin" };
-    fields.insert(RESOURCE_POLICY, HeaderValue::from_static(policy));
-    fields.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
 }
 
 /// The policy of a page: it may be shown with the resources of the gateway, and link to them. It
@@ -393,7 +384,8 @@ mod tests {
             (Shape::Sheet, "cross-origin"),
             (Shape::Font, "cross-origin"),
         ] {
-            assert_eq!(answered(&theirs, shape, &origin)[RESOURCE_POLICY], whose, "{shape:?}");
+            let passed = answered(&theirs, shape, &origin);
+            assert_eq!(passed["cross-origin-resource-policy"], whose, "{shape:?}");
         }
         let theirs = fields(&[("content-disposition", "attachment; filename=a")]);
         let saved = answered(&theirs, Shape::Page, &origin);

@@ -1,0 +1,15 @@
+//! The fields that isolate a response from other sites.
+
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+
+/// Keeps a response from the page that opened its window, and from pages of other sites that would
+/// load it, unless it `is_public` (Fetch §3.7, HTML §7.1.3).
+pub fn isolate(fields: &mut HeaderMap, is_public: bool) {
+    let policy = if is_public { "cross-origin" } else { "same-origin" };
+    fields.insert(RESOURCE_POLICY, HeaderValue::from_static(policy));
+    fields.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
+}
