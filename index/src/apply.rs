@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::facts::Facts;
 use crate::fold;
 use crate::item::WordState;
+use crate::lookup::owner_id;
 use crate::name::{HostName, split};
 
 /// How many media types are distinguished; further ones count as unknown.
@@ -378,8 +379,7 @@ pub(crate) fn host_number(connection: &Connection, scheme: &str, name: &str) -> 
 }
 
 fn owner_number(connection: &Connection, name: &str) -> Result<i64> {
-    let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
-    if let Some(id) = find.query_row([name], |row| row.get(0)).optional()? {
+    if let Some(id) = owner_id(connection, name)? {
         return Ok(id);
     }
     let mut add = connection.prepare_cached("INSERT INTO owners (name) VALUES (?1)")?;

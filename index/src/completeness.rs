@@ -16,6 +16,7 @@ use crate::class::Class;
 use crate::error::Result;
 use crate::filter::Viewer;
 use crate::item::Item;
+use crate::lookup::{key_range, owner_id};
 
 /// How many sub-resources are looked up for all pages of a call together: about three microseconds
 /// each.
@@ -94,8 +95,7 @@ enum PersonalScope {
 }
 
 fn person(connection: &Connection, name: &str) -> Result<PersonalScope> {
-    let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
-    let number = find.query_row([name], |row| row.get(0)).optional()?;
+    let number = owner_id(connection, name)?;
     Ok(number.map_or(PersonalScope::Nobody, PersonalScope::Person))
 }
 
@@ -170,13 +170,11 @@ fn own(connection: &Connection, target: i64, who: PersonalScope) -> Result<Perso
 
 /// The shared entry with this key prefix, if there is one.
 fn at(connection: &Connection, target: i64) -> Result<Option<i64>> {
-    let first = target.to_be_bytes();
-    let mut last = first.to_vec();
-    last.extend([0xff; 24]);
+    let (first, last) = key_range(target);
     let mut find = connection.prepare_cached(
         "SELECT id FROM entries INDEXED BY entries_by_key WHERE key >= ?1 AND key <= ?2 LIMIT 1",
     )?;
-    Ok(find.query_row((first.as_slice(), last), |row| row.get(0)).optional()?)
+    Ok(find.query_row((first, last), |row| row.get(0)).optional()?)
 }
 
 /// The needs of an entry; `None` if unknown.

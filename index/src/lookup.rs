@@ -1,6 +1,6 @@
 //! Lookups of single entries and references.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use wwwoffle_spool::{Key, Place};
 
 use crate::apply::{first_of, narrow};
@@ -43,12 +43,10 @@ pub(crate) fn references(
     for target in targets.as_chunks().0.iter().take(MAX_FOUND) {
         // The key of a shared entry is that of its URL; keys of personal entries cannot be derived
         // from it.
-        let first = i64::from_le_bytes(*target).to_be_bytes();
-        let mut last = first.to_vec();
-        last.extend([0xff; 24]);
+        let (first, last) = key_range(i64::from_le_bytes(*target));
         let mut find = connection
             .prepare_cached("SELECT id FROM entries WHERE key >= ?1 AND key <= ?2 LIMIT 1")?;
-        let found = find.query_map((first.as_slice(), last), |row| row.get(0))?;
+        let found = find.query_map((first, last), |row| row.get(0))?;
         items.extend(some(connection, viewer, found)?);
     }
     Ok(items)
@@ -71,10 +69,28 @@ pub(crate) fn with_body(
 
 /// The item of exactly this place.
 pub(crate) fn at(connection: &Connection, place: &Place) -> Result<Option<Item>> {
+    let id = id_of(connection, place)?.map(Ok);
+    Ok(some(connection, &Viewer::Operator, id.into_iter())?.pop())
+}
+
+/// The number of the entry of exactly this place.
+pub(crate) fn id_of(connection: &Connection, place: &Place) -> Result<Option<i64>> {
     let mut find =
         connection.prepare_cached("SELECT id FROM entries WHERE key = ?1 AND vary = ?2")?;
-    let found = find.query_map((place.key().as_bytes(), place.variant_text()), |row| row.get(0))?;
-    Ok(some(connection, &Viewer::Operator, found)?.pop())
+    let id = find.query_row((place.key().as_bytes(), place.variant_text()), |row| row.get(0));
+    Ok(id.optional()?)
+}
+
+/// The first and the last of the keys that begin with `target`.
+pub(crate) fn key_range(target: i64) -> (Vec<u8>, Vec<u8>) {
+    let key = |rest: u8| [target.to_be_bytes().as_slice(), &[rest; 24]].concat();
+    (key(0), key(0xff))
+}
+
+/// The number of the owner with this name.
+pub(crate) fn owner_id(connection: &Connection, name: &str) -> Result<Option<i64>> {
+    let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
+    Ok(find.query_row([name], |row| row.get(0)).optional()?)
 }
 
 fn some(

@@ -8,6 +8,7 @@ use wwwoffle_spool::Place;
 use crate::error::Result;
 use crate::item::Item;
 use crate::list::item;
+use crate::lookup::{id_of, key_range, owner_id};
 
 /// At most this many sub-resources are gathered.
 pub const MAX_SUB_RESOURCES: usize = 100_000;
@@ -40,7 +41,7 @@ impl SubResources {
     /// Gathers the sub-resources of some more entries. Entries given here are not gathered later.
     pub(crate) fn gather(&mut self, connection: &Connection, places: &[Place]) -> Result<()> {
         let owner = match &self.owner {
-            Some(name) => number_of(connection, name)?,
+            Some(name) => owner_id(connection, name)?,
             None => None,
         };
         let mut ahead = Vec::new();
@@ -76,18 +77,6 @@ impl SubResources {
     }
 }
 
-fn number_of(connection: &Connection, owner: &str) -> Result<Option<i64>> {
-    let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
-    Ok(find.query_row([owner], |row| row.get(0)).optional()?)
-}
-
-fn id_of(connection: &Connection, place: &Place) -> Result<Option<i64>> {
-    let mut find =
-        connection.prepare_cached("SELECT id FROM entries WHERE key = ?1 AND vary = ?2")?;
-    let id = find.query_row((place.key().as_bytes(), place.variant_text()), |row| row.get(0));
-    Ok(id.optional()?)
-}
-
 /// The beginnings of the keys of the sub-resources of an entry, which come first of all that it refers to.
 fn targets(connection: &Connection, id: i64) -> Result<Vec<i64>> {
     let mut find =
@@ -102,13 +91,11 @@ fn targets(connection: &Connection, id: i64) -> Result<Vec<i64>> {
 
 /// The entries of a URL with their owners: variants for everyone, then those of each person.
 fn entries_at(connection: &Connection, target: i64) -> Result<Vec<(i64, Option<i64>)>> {
-    let first = target.to_be_bytes();
-    let mut last = first.to_vec();
-    last.extend([0xff; 24]);
+    let (first, last) = key_range(target);
     let mut find = connection.prepare_cached(
         "SELECT id FROM entries INDEXED BY entries_by_key WHERE key >= ?1 AND key <= ?2",
     )?;
-    let public = find.query_map((first.as_slice(), last), |row| Ok((row.get(0)?, None)))?;
+    let public = find.query_map((first, last), |row| Ok((row.get(0)?, None)))?;
     let mut entries = public.collect::<rusqlite::Result<Vec<_>>>()?;
     let mut find = connection
         .prepare_cached("SELECT id, owner FROM entries INDEXED BY entries_own WHERE own = ?1")?;
