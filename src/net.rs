@@ -4,4 +4,5 @@ pub mod certificates;
 pub mod connection;
 pub mod context;
 pub mod link;
+mod netlink;
 pub mod upstream;

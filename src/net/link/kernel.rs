@@ -87,20 +87,15 @@ pub(super) async fn ask() -> io::Result<Standing> {
 mod inner {
     use std::io;
     use std::os::fd::OwnedFd;
-    use std::time::Duration;
 
     use rustix::io::Errno;
-    use rustix::net::netlink::SocketAddrNetlink;
-    use rustix::net::sockopt::{Timeout, set_socket_timeout};
-    use rustix::net::{
-        AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto,
-        socket_with,
-    };
+    use rustix::net::{RecvFlags, SocketFlags, recv};
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
     use super::Standing;
     use crate::net::link::routes::{Rest, Table, What, request};
+    use crate::net::netlink::{open, send};
 
     /// Changes of interfaces, of addresses and of routes (`RTMGRP_LINK`, `RTMGRP_IPV4_IFADDR`,
     /// `RTMGRP_IPV4_ROUTE`, `RTMGRP_IPV6_IFADDR`, `RTMGRP_IPV6_ROUTE`).
@@ -115,9 +110,6 @@ mod inner {
 
     /// The largest number of changes taken together.
     const MAX_CHANGES: usize = 256;
-
-    /// The timeout for an answer of the kernel.
-    const PATIENCE: Duration = Duration::from_secs(2);
 
     #[derive(Debug)]
     pub(super) struct Changes(AsyncFd<OwnedFd>);
@@ -150,11 +142,9 @@ mod inner {
 
     pub(super) fn standing() -> io::Result<Standing> {
         let socket = open(SocketFlags::empty(), 0)?;
-        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
         let mut table = Table::default();
         for (what, sequence) in [(What::Interfaces, 1), (What::Routes, 2)] {
-            let kernel = SocketAddrNetlink::new(0, 0);
-            sendto(&socket, &request(what, sequence), SendFlags::empty(), &kernel)?;
+            send(&socket, &request(what, sequence))?;
             read_all(&socket, &mut table, sequence)?;
         }
         Ok(table.standing())
@@ -172,14 +162,6 @@ mod inner {
         }
         // The answers read so far are enough.
         Ok(())
-    }
-
-    fn open(flags: SocketFlags, groups: u32) -> io::Result<OwnedFd> {
-        let flags = flags | SocketFlags::CLOEXEC;
-        // The default protocol of netlink is that of routes.
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
-        bind(&socket, &SocketAddrNetlink::new(0, groups))?;
-        Ok(socket)
     }
 }
 

@@ -4,25 +4,18 @@
 use std::collections::HashMap;
 
 use super::kernel::{Gap, Standing};
-
-/// The length of a message header, in bytes.
-const HEAD: usize = 16;
-
-/// The length of an attribute header, in bytes, and the alignment of attributes.
-const ATTRIBUTE_HEAD: usize = 4;
+use crate::net::netlink::{
+    NLM_F_DUMP, NLM_F_REQUEST, RTM_GETROUTE, RTM_NEWROUTE, aligned, attributes, framed, message,
+    u16_at, u32_at,
+};
 
 /// The largest number of interfaces and of default routes read.
 const MAX_SEEN: usize = 4_096;
-
-/// Requests all objects: `NLM_F_REQUEST | NLM_F_DUMP`.
-const REQUEST_ALL: u16 = 0x1 | 0x300;
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
-const RTM_NEWROUTE: u16 = 24;
-const RTM_GETROUTE: u16 = 26;
 
 const IFF_UP: u32 = 0x1;
 const IFF_LOOPBACK: u32 = 0x8;
@@ -50,14 +43,7 @@ pub(super) fn request(what: What, sequence: u32) -> Vec<u8> {
         What::Interfaces => (RTM_GETLINK, &[0; 16]),
         What::Routes => (RTM_GETROUTE, &[0; 12]),
     };
-    let length = u32::try_from(HEAD + body.len()).unwrap_or(u32::MAX);
-    let mut message = length.to_ne_bytes().to_vec();
-    message.extend(kind.to_ne_bytes());
-    message.extend(REQUEST_ALL.to_ne_bytes());
-    message.extend(sequence.to_ne_bytes());
-    message.extend([0; 4]);
-    message.extend(body);
-    message
+    framed(kind, NLM_F_REQUEST | NLM_F_DUMP, sequence, body)
 }
 
 /// The state of an answer after a datagram.
@@ -173,26 +159,6 @@ impl Table {
     }
 }
 
-/// The first message: kind, sequence number, body, and the remaining bytes.
-fn message(bytes: &[u8]) -> Option<(u16, u32, &[u8], &[u8])> {
-    let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
-    let body = bytes.get(HEAD..length)?;
-    let rest = bytes.get(aligned(length)..).unwrap_or_default();
-    Some((u16_at(bytes, 4)?, u32_at(bytes, 8)?, body, rest))
-}
-
-/// Kind and value of each attribute, up to the first malformed one.
-fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let length = usize::from(u16_at(bytes, 0)?);
-        let value = bytes.get(ATTRIBUTE_HEAD..length)?;
-        // The two highest bits do not belong to the kind.
-        let kind = u16_at(bytes, 2)? & 0x3fff;
-        bytes = bytes.get(aligned(length)..).unwrap_or_default();
-        Some((kind, value))
-    })
-}
-
 /// The interfaces of a multipath route (`struct rtnexthop`).
 fn hops(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
@@ -203,21 +169,10 @@ fn hops(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
     })
 }
 
-fn aligned(length: usize) -> usize {
-    length.saturating_add(ATTRIBUTE_HEAD - 1) & !(ATTRIBUTE_HEAD - 1)
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::netlink::attribute;
     use proptest::prelude::*;
 
     const UP: u32 = IFF_UP | IFF_RUNNING;
@@ -225,18 +180,9 @@ mod tests {
     fn told(kind: u16, head: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
         let mut body = head.to_vec();
         for (kind, value) in attributes {
-            body.extend(u16::try_from(value.len() + 4).unwrap().to_ne_bytes());
-            body.extend(kind.to_ne_bytes());
-            body.extend(value);
-            body.resize(aligned(body.len()), 0);
+            body.extend(attribute(*kind, value));
         }
-        let mut message = u32::try_from(HEAD + body.len()).unwrap().to_ne_bytes().to_vec();
-        message.extend(kind.to_ne_bytes());
-        message.extend([0; 2]);
-        message.extend(7_u32.to_ne_bytes());
-        message.extend([0; 4]);
-        message.extend(body);
-        message
+        framed(kind, 0, 7, &body)
     }
 
     fn interface(index: u32, name: &str, flags: u32) -> Vec<u8> {
