@@ -1,13 +1,13 @@
-//! Checking a spool, and mending it: names against URLs, lengths, checks and digests, the grammar of every
-//! record, what belongs together, and who may use it.
+//! Checking and repairing a spool: names against URLs, lengths, checks and digests, the syntax of
+//! every record, files that belong together, and permissions.
 //!
-//! Looking changes nothing and needs no lock, so it can be done beside a running program: what it finds it
-//! looks at twice. Mending has the spool for itself. What is whole gets its right name, but never one that
-//! something newer has; what is beyond repair goes to `damaged/`, with its reason; nothing is deleted but what
-//! is of no use by the format.
+//! A check changes nothing and needs no lock, so it can run beside the program; every fault is
+//! confirmed by a second look. A repair needs the spool for itself. A valid file gets its right
+//! name, unless a newer file has it. An irreparable file goes to `damaged/` with its reason. Only
+//! files that the format declares useless are deleted.
 //!
-//! It holds the findings of one directory in memory at most, of a body one block, and eight bytes for each body
-//! that several entries have.
+//! The memory holds the findings of one directory, one block of a body, and eight bytes for each
+//! shared body.
 
 mod bodies;
 mod finding;
@@ -35,26 +35,26 @@ use crate::tree::recover::Recovery;
 
 pub use self::finding::{CheckTotals, Finding, Verdict};
 
-/// How a spool is checked.
+/// The options of a check.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CheckOptions {
-    /// Each body is read to its end, and compared with its digest.
+    /// Read every body completely, and compare it with its digest.
     pub is_deep: bool,
-    /// Things are told too that are none of the spool's: [`Verdict::Foreign`]. They are counted anyway.
+    /// Report foreign files too: [`Verdict::Foreign`]. They are always counted.
     pub tells_foreign: bool,
-    /// What names in the root begin with that another part of the program keeps there.
+    /// Prefixes of names in the root that belong to other parts of the program.
     pub known: Vec<String>,
 }
 
 impl CheckOptions {
-    /// A check that also reads each body, or not.
+    /// A check that reads every body if `is_deep`.
     #[must_use]
     pub fn new(is_deep: bool) -> CheckOptions {
         CheckOptions { is_deep, tells_foreign: true, known: Vec::new() }
     }
 
-    /// The same, where another part of the program keeps what has a name in the root that begins so.
+    /// Adds a prefix of names in the root that belong to another part of the program.
     #[must_use]
     pub fn with_known(mut self, prefix: &str) -> CheckOptions {
         self.known.push(prefix.to_owned());
@@ -74,20 +74,20 @@ pub(crate) fn repair(
     how: &CheckOptions,
     tell: &mut dyn FnMut(&Finding),
 ) -> Result<CheckTotals> {
-    // An opening makes what is not there.
+    // Opening a spool would create a missing one.
     open::check_root(&*disk, root)?;
     let _lock = open::lock_root(&*disk, root)?;
-    // Whatever is promised otherwise: what was mended stays so.
+    // Under every setting, repairs must be durable.
     let disk_root = Root::new(disk, root.to_owned(), Durability::Each);
     open::prepare(&disk_root)?;
     let tree = Arc::new(Tree::new(disk_root, versions));
     let mut sums = walk(&*tree.root.disk, root, how, Some(&tree), tell)?;
     let mut recovery = Recovery::default();
-    // First: what is monitored keeps versions, also of what a crash left.
+    // First: monitored pages keep versions, also those that a crash left.
     Monitors::open(Arc::clone(&tree), &mut recovery)?;
     recover::recover(&tree, &mut recovery)?;
     if how.is_deep {
-        // What came last has been looked at, like everything.
+        // The recent entries have been checked with all others.
         tree.root.remove_file(&root.join(recent::FILE))?;
     }
     (sums.admitted, sums.unfinished) = (recovery.admitted + recovery.set_apart, 0);
@@ -116,7 +116,7 @@ pub(crate) fn walk(
     Ok(walk.sums)
 }
 
-/// What emptying `tmp/` has found.
+/// The findings of emptying `tmp/`.
 fn told(recovery: &Recovery, root: &Path) -> Vec<Finding> {
     let below = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
     let damage = |damage: &Damage| {

@@ -1,38 +1,40 @@
-//! The spool: every page kept on disk, and the requests waiting for the line to come up.
+//! The spool: stored pages on disk, and the requests that wait for a connection.
 //!
-//! This crate knows files, not HTTP. It stores what it is given at a [`Place`], finds it again, and
-//! forgets it when told to; whether an entry is fresh is for its caller to judge.
+//! This crate handles files, not HTTP. It stores, finds and removes entries by their [`Place`]. The
+//! caller decides whether an entry is fresh.
 //!
 //! # On disk
 //!
 //! ```text
 //! <root>/http/www.example.org/9f/9f86d081….warc  a response record and its request record
-//!                   …/9f86d081….update.warc      what was learnt of it since, if it is large
+//!                   …/9f86d081….update.warc      its later head and state, if it is large
 //!                   …/9f86d081….2026….warc       an older version of it
 //!                   …/9f86d081….variants/…       the entries of one key, if some of them vary
-//! <root>/bodies/6a/6ae8a755….warc                a body that several entries have, kept once
-//! <root>/partial/9f/9f86d081…/000….warc          parts of an answer that is not whole
-//! <root>/imports/9f86d081…                       how far the import of an archive is
+//! <root>/bodies/6a/6ae8a755….warc                a body that several entries share
+//! <root>/partial/9f/9f86d081…/000….warc          a segment of an incomplete body
+//! <root>/imports/9f86d081…                       the progress of an import
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
-//! <root>/monitor/9f86d081….warc                  the same with a schedule, to be sent again and again
+//! <root>/monitor/9f86d081….warc                  a monitored page: a request and its schedule
 //! <root>/reserve/                                room for small files on a full disk
 //! <root>/tmp/                                    entries being written; emptied on opening
-//! <root>/damaged/                                what was found damaged, with the reason beside it
+//! <root>/damaged/                                damaged files, each with a note beside it
 //! <root>/version lock state secret               format; who uses it; mode; key of stored secrets
-//! <root>/recent                                  what came last; not there while the spool is closed
-//! <root>/statistics                              what was done in the last days, counted
+//! <root>/recent                                  the entries stored last; missing while the spool is closed
+//! <root>/statistics                              the counts of the last days
 //! ```
 //!
-//! A name is the SHA-256 of the canonical URL, in hex ([`Place`]). The URL is also the record's target:
-//! the spool can be indexed from its files alone. `docs/spool-format.md` tells every field.
+//! A file name is the SHA-256 of the canonical URL in hex ([`Place`]). The WARC record also holds
+//! the URL, so the spool can be indexed from its files alone. `docs/spool-format.md` describes
+//! every field.
 //!
-//! # What always holds
+//! # Invariants
 //!
-//! 1. No file is changed in place: it is written under `tmp/`, or on a full disk in `reserve/`, synced, then
-//!    renamed.
-//! 2. So a reader has a whole entry, old or new, and a crash leaves rubbish only in `tmp/`.
-//! 3. A missing entry is an answer, [`Lookup::Missing`]; only the disk can fail.
-//! 4. A file that is short, damaged or foreign is an answer too, [`Lookup::SetAside`]; it is never served.
+//! 1. A file is never changed in place. It is written under `tmp/`, or on a full disk in
+//!    `reserve/`, synced, then renamed.
+//! 2. So a reader sees a complete entry, old or new. A crash leaves partial files only in `tmp/`.
+//! 3. A missing entry is a result, [`Lookup::Missing`]. Only the disk can fail.
+//! 4. A truncated, damaged or foreign file is a result too, [`Lookup::SetAside`]. It is never
+//!    served.
 //!
 //! # Modules
 //!
@@ -51,7 +53,7 @@
 //! | `fs` | the disk, behind one small trait |
 //! | `error` | what can fail |
 //!
-//! Sizes are in bytes. Every call blocks.
+//! Sizes are in bytes. All functions block.
 
 mod durability;
 mod entry;

@@ -1,6 +1,6 @@
 //! The outgoing queue: `outgoing/<key>.warc`, one request each.
 //!
-//! What is in the directory is the queue; what is in memory is what a list needs of it, read once.
+//! The directory is the queue. The memory holds what a list needs of each request, read once.
 
 mod meant;
 pub(crate) mod monitor;
@@ -37,71 +37,70 @@ use crate::tree::recover::Recovery;
 
 pub use order::{ParsePriorityError, Priority, QueuePosition};
 
-/// As many requests may wait or have failed.
+/// The largest number of requests, waiting or failed.
 pub const MAX_QUEUE: usize = 120_000;
 
-/// So many of them are only for what people ask for: recursive fetches and schedules leave them free.
+/// The number of them reserved for requests of people; runs and monitors leave them free.
 pub const RESERVED: usize = 20_000;
 
 /// The outgoing queue of a spool.
 ///
-/// A request that [`Queue::add`] has taken is on the medium, unless the spool was opened with
+/// A request that [`Queue::add`] has accepted is on the medium, unless the spool was opened with
 /// [`Durability::None`]: a crash loses none.
 #[derive(Debug)]
 pub struct Queue {
     tree: Arc<Tree>,
     pub(crate) vault: Vault,
     index: Mutex<Index>,
-    /// As many may wait for one owner of requests.
+    /// The number of requests that one owner may have.
     share: AtomicUsize,
 }
 
-/// What is in memory of the queue.
+/// The queue in memory.
 #[derive(Default)]
 struct Index {
     requests: HashMap<Key, OutgoingSummary>,
-    /// How many are parts of the page with this URL.
+    /// The number of sub-resources, by the URL of their page.
     parts: HashMap<String, usize>,
     shares: Shares,
     observer: Option<Observer>,
 }
 
-/// Who is told of each change of the queue, in the order in which they happen. It must not call the
-/// queue.
+/// Receives every change of the queue in order. It must not call the queue.
 pub type Observer = Box<dyn Fn(Change<'_>) + Send + Sync>;
 
 /// A change of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// This request is on it, new or changed.
+    /// This request is in the queue, new or changed.
     Is(&'a OutgoingSummary),
-    /// This one is no longer.
+    /// This request has left the queue.
     Gone(&'a Key),
 }
 
-/// What became of a request.
+/// The result of adding a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddOutcome {
-    /// It waits now.
+    /// The request waits now.
     New,
-    /// One with its key waits already, or has failed; that one is as it was.
+    /// A request with its key waits already, or has failed. It is unchanged.
     Already,
-    /// One with its key waits already, or has failed; it has the stronger wish of both now.
+    /// A request with its key waits already, or has failed. It was combined with the new one.
     Stronger,
 }
 
-/// What became of a request that is answered.
+/// The result of finishing a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
 pub enum FinishOutcome {
-    /// It is off the queue.
+    /// It has left the queue.
     Gone,
-    /// Somebody has asked for more meanwhile: so it is now, and stays on the queue.
+    /// More was requested in the meantime. It stays in the queue in this form.
     Wanted(Outgoing),
 }
 
 impl Queue {
-    /// Reads what waits. What is no request is set aside.
+    /// Reads the queue. Invalid files are set aside.
     pub(crate) fn open(tree: Arc<Tree>, recovery: &mut Recovery) -> Result<Queue> {
         let vault = Vault::open(&tree.root, &mut recovery.damaged)?;
         let mut index = Index::default();
@@ -120,31 +119,31 @@ impl Queue {
         Ok(Queue { tree, vault, index: Mutex::new(index), share: AtomicUsize::new(MAX_QUEUE) })
     }
 
-    /// Tells `observer` of all that is on the queue, and from then on of each change. Whom it told
-    /// before is told no more.
+    /// Passes every request of the queue, and from then on every change, to `observer`. It replaces
+    /// the previous observer.
     pub fn observe(&self, observer: Observer) {
         let mut index = lock(&self.index);
         index.requests.values().for_each(|request| observer(Change::Is(request)));
         index.observer = Some(observer);
     }
 
-    /// Sets how many requests may wait for one owner. Those that nobody owns do not count.
+    /// Sets how many requests one owner may have. Requests without owner do not count.
     pub fn set_share(&self, share: usize) {
         self.share.store(share, Ordering::Relaxed);
     }
 
-    /// Adds a request, durably. One with its key that waits already gets what this one wants beyond it.
+    /// Adds a request, durably. If one with its key waits already, the two are combined.
     ///
     /// # Errors
     ///
     /// [`Error::is_queue_full`], [`Error::is_share_used_up`], [`Error::is_too_large`] and
-    /// [`Error::is_invalid`] for what cannot be added; or when the disk fails or is full.
+    /// [`Error::is_invalid`] for a request that cannot be added; or if the disk fails or is full.
     pub fn add(&self, request: &Outgoing) -> Result<AddOutcome> {
         self.put(request, Durability::Each)
     }
 
-    /// The same for what a request that is on the queue has led to. Under [`Durability::Batch`] it is on
-    /// the medium before that request has left it for good, and not sooner: see [`Queue::finish`].
+    /// Adds a request that follows from one in the queue. Under [`Durability::Batch`] it reaches
+    /// the medium before the other has left it, and not sooner; see [`Queue::finish`].
     ///
     /// # Errors
     ///
@@ -183,7 +182,7 @@ impl Queue {
         Ok(AddOutcome::New)
     }
 
-    /// Refuses one more request of this owner whose share is used up.
+    /// Refuses a request of an owner whose share is used up.
     fn check_share(&self, owner: Option<&str>) -> Result<()> {
         let Some(owner) = owner else { return Ok(()) };
         let share = self.share.load(Ordering::Relaxed);
@@ -194,7 +193,7 @@ impl Queue {
         }
     }
 
-    /// Something waits for the next batch, which is written now where `is_time`. `changing` is free.
+    /// Writes the batch if `is_time`, or else schedules it. The caller does not hold `changing`.
     fn batch(&self, is_time: bool) {
         if is_time {
             self.tree.write_batch();
@@ -203,14 +202,14 @@ impl Queue {
         }
     }
 
-    /// Gives the request with this key what `new` wants beyond it. `changing` is held.
+    /// Combines a known request with `new`. The caller holds `changing`.
     fn strengthen(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<AddOutcome> {
         let priority = order::raised(known.priority, new.priority);
         if !wish::wants_more(&new.summary(), known) && priority == known.priority {
             return Ok(AddOutcome::Already);
         }
         let RequestLookup::Request(mut known) = self.read(&new.place.key())? else {
-            // Whoever fetches it finds out, and sets it aside.
+            // The fetch finds the fault and sets the file aside.
             return Ok(AddOutcome::Already);
         };
         wish::merge(&mut known, new);
@@ -219,7 +218,7 @@ impl Queue {
         Ok(AddOutcome::Stronger)
     }
 
-    /// Writes a request that is there already, durably. `changing` is held.
+    /// Writes a changed request, durably. The caller holds `changing`.
     fn write(&self, request: &Outgoing) -> Result<()> {
         let key = request.place.key();
         let bytes = request.encode(&self.vault)?;
@@ -229,7 +228,7 @@ impl Queue {
         Ok(())
     }
 
-    /// All requests, the oldest first.
+    /// Every request, the oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<OutgoingSummary> {
         let mut list: Vec<_> = lock(&self.index).requests.values().cloned().collect();
@@ -237,31 +236,31 @@ impl Queue {
         list
     }
 
-    /// Shows each request to `look`, in no order, without copying them. `look` must not call the
+    /// Passes each request to `look`, in no order, without copying it. `look` must not call the
     /// queue.
     pub fn visit(&self, look: impl FnMut(&OutgoingSummary)) {
         lock(&self.index).requests.values().for_each(look);
     }
 
-    /// How many requests wait as parts of the page with this URL.
+    /// The number of waiting sub-resources of the page with this URL.
     #[must_use]
     pub fn parts_of(&self, page: &str) -> usize {
         lock(&self.index).parts.get(page).copied().unwrap_or_default()
     }
 
-    /// What a list shows of one request.
+    /// The summary of one request.
     #[must_use]
     pub fn summary(&self, key: &Key) -> Option<OutgoingSummary> {
         lock(&self.index).requests.get(key).cloned()
     }
 
-    /// How many requests there are.
+    /// The number of requests.
     #[must_use]
     pub fn len(&self) -> usize {
         lock(&self.index).requests.len()
     }
 
-    /// Whether there are none.
+    /// Whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -271,14 +270,14 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// If the disk fails. [`Error::is_damaged`]: its file was not what it should be, has been set
-    /// aside, and the request is gone.
+    /// If the disk fails. [`Error::is_damaged`]: its file was invalid, has been set aside, and the
+    /// request is gone.
     pub fn get(&self, key: &Key) -> Result<Option<Outgoing>> {
-        // One that is answered may have its file still.
+        // A finished request may still have its file.
         if !lock(&self.index).requests.contains_key(key) {
             return Ok(None);
         }
-        // A rename is one step, so a reader has the old or the new one without waiting for writers.
+        // A rename is atomic, so the file is the old or the new one, and reading needs no lock.
         match self.read(key)? {
             RequestLookup::Request(request) => return Ok(Some(request)),
             RequestLookup::Missing => return Ok(None),
@@ -292,8 +291,8 @@ impl Queue {
         }
     }
 
-    /// Writes a request that has changed. False when it is no longer there: then it is not added, as
-    /// somebody has deleted it. What was wished of it since it was read stays wished.
+    /// Writes a changed request. False if it has left the queue; it is then not added again. Wishes
+    /// added since it was read are kept.
     ///
     /// # Errors
     ///
@@ -314,9 +313,9 @@ impl Queue {
         Ok(true)
     }
 
-    /// Takes a request off the queue. False when it was not there.
+    /// Removes a request. False if it was not in the queue.
     ///
-    /// One that may not be sent twice is off the medium too when this returns.
+    /// A request that must not be sent twice is removed from the medium before this returns.
     ///
     /// # Errors
     ///
@@ -326,7 +325,7 @@ impl Queue {
         self.remove_file(key)
     }
 
-    /// Takes a request and its file away. `changing` is held.
+    /// Removes a request and its file. The caller holds `changing`.
     fn remove_file(&self, key: &Key) -> Result<bool> {
         let path = request_path(&self.tree.root.path, key);
         let removed = self.tree.root.remove_file(&path)?;
@@ -343,12 +342,12 @@ impl Queue {
         Ok(known.is_some())
     }
 
-    /// Takes a request off the queue that is answered, as it was `seen` by whoever saw to that; unless
-    /// somebody has asked for more meanwhile.
+    /// Removes a finished request, as it was `seen` when it was fetched, unless more was requested
+    /// in the meantime.
     ///
-    /// Under [`Durability::Batch`] its file goes when its answer, and what was
-    /// [added next](Queue::add_next), are on the medium: after a crash it may be there again, and
-    /// whoever works the queue off then looks whether its answer is.
+    /// Under [`Durability::Batch`] its file is removed when its response, and the requests [that
+    /// follow from it](Queue::add_next), are on the medium. After a crash the request may be back,
+    /// and the fetch then finds its response.
     ///
     /// # Errors
     ///
@@ -374,12 +373,12 @@ impl Queue {
         Ok(FinishOutcome::Gone)
     }
 
-    /// Forgets that a run wants anything. What only that run wanted is removed. Returns how many
-    /// requests that were.
+    /// Removes a run from every request. Requests that only this run wanted are removed. Returns
+    /// their number.
     ///
     /// # Errors
     ///
-    /// If the disk fails; those before it are done.
+    /// If the disk fails; earlier removals stay done.
     pub fn forget_run(&self, run: RunId) -> Result<u64> {
         let is_of = |request: &OutgoingSummary| request.wishes.iter().any(|wish| wish.run == run);
         let mut keys = Vec::new();
@@ -401,7 +400,7 @@ impl Queue {
     fn read(&self, key: &Key) -> Result<RequestLookup> {
         let (disk, vault) = (&*self.tree.root.disk, Some(&self.vault));
         let named = request_path(&self.tree.root.path, key);
-        // What waits for its name stands before what has it; it may have got it meanwhile.
+        // A waiting file goes before the named one. It may be renamed in the meantime.
         if let Some(waiting) = self.tree.outbox.path(key) {
             match read(disk, &waiting, key, vault)? {
                 RequestLookup::Missing => {}
@@ -466,7 +465,7 @@ fn is_repeatable(request: &OutgoingSummary) -> bool {
     matches!(&*request.method, "GET" | "HEAD")
 }
 
-/// All requests of a spool, read from their files, the oldest first.
+/// Reads every request of a spool from its file, the oldest first.
 pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>> {
     let mut list = Vec::new();
     for key in keys(disk, root)? {
@@ -479,7 +478,7 @@ pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>>
     Ok(list)
 }
 
-/// One of them, read from its file.
+/// Reads one request from its file.
 pub(crate) fn look(disk: &dyn Disk, root: &Path, key: &Key) -> Result<Option<Outgoing>> {
     Ok(match read(disk, &request_path(root, key), key, None)? {
         RequestLookup::Request(request) => Some(request),
@@ -498,7 +497,7 @@ enum RequestLookup {
     Bad(Reason),
 }
 
-/// The keys that files of the queue are named by; other files are nobody's.
+/// The keys in the names of files; other names are ignored.
 fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
     let directory = root.join(OUTGOING);
     let fail = |error| Error::disk("read", &directory, error);

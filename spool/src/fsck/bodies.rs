@@ -1,4 +1,4 @@
-//! Bodies that several entries have, and the entries that share them.
+//! Shared bodies, and the entries that share them.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -13,19 +13,19 @@ use crate::entry::{Entry, holder, read};
 use crate::error::Result;
 use wwwoffle_url::Key;
 
-/// What a check has come to know of them.
+/// What a check knows of shared bodies.
 #[derive(Debug, Default)]
 pub(super) struct BodyIndex {
-    /// The bodies that some entry needs.
+    /// The bodies that an entry refers to.
     needed: HashSet<u64>,
-    /// Those that were read to their end, with what is wrong with them.
+    /// The bodies that were read, with their faults.
     read: HashMap<u64, Option<Reason>>,
-    /// Something could not be looked at, which may need any of them.
+    /// A file could not be read, so some references are unknown.
     pub(super) is_blind: bool,
 }
 
 impl Judge<'_> {
-    /// An entry that shares its body: that is read once, whatever many share it.
+    /// Checks an entry that shares its body. Each body is read once.
     pub(super) fn shared(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         let name = holder::short(name_of(*entry.digest(), entry.place().owner()));
         self.bodies.borrow_mut().needed.insert(name);
@@ -44,7 +44,7 @@ impl Judge<'_> {
         Ok(reason)
     }
 
-    /// What is no entry any more may have needed a body: as long as it was not looked into, that stays.
+    /// Records the reference of a bad entry. If it cannot be read, every body is kept.
     pub(super) fn bad_entry(&self, path: &Path) -> Result<()> {
         let first = beginning(self.disk, path)?.map(|(first, _)| first);
         let mut bodies = self.bodies.borrow_mut();
@@ -59,7 +59,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// A file that should be of a body that several entries have.
+    /// Checks the file of a shared body.
     pub(super) fn holder(&self, path: &Path) -> Result<Option<Fault>> {
         let holder = match read::read_any(self.disk, None, path, None)? {
             Content::Missing | Content::Moved => return Ok(None),
@@ -81,7 +81,7 @@ impl Judge<'_> {
         Ok(Some(Fault::new("it has not the name of its body", remedy)))
     }
 
-    /// Whether nothing needs the body in a file, when all that could has been looked at.
+    /// Finds a shared body without a reference, after all entries were checked.
     pub(super) fn unneeded(&self, path: &Path) -> Result<Option<Fault>> {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let Ok(key) = stem.parse::<Key>() else { return Ok(None) };
@@ -89,12 +89,12 @@ impl Judge<'_> {
         if bodies.is_blind || bodies.needed.contains(&holder::short(key)) {
             return Ok(None);
         }
-        // Made while others were looked at, it is needed by those.
+        // A body made during the check may have references that the check missed.
         let stamp = self.disk.stamp(path).ok().flatten();
         if stamp.zip(self.began).is_some_and(|(stamp, began)| stamp.changed() >= began) {
             return Ok(None);
         }
-        // Of what is none, or has another's name, enough is said.
+        // An invalid or misnamed file has been reported already.
         let Content::Whole(holder) = read::read_any(self.disk, None, path, None)? else {
             return Ok(None);
         };

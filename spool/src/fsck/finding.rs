@@ -1,28 +1,28 @@
-//! What is said of a spool: of one file or directory, and in all.
+//! The findings of a check, one by one and in total.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What is said of one file or directory. Of what is sound nothing is said.
+/// The finding for one file or directory. Valid files have none.
 ///
-/// Another layer over the same spool, as an index, can say what it has found in the same words:
-/// [`CheckTotals::add`] counts that too.
+/// Another layer over the same spool, for example an index, can report its findings in the same
+/// form; [`CheckTotals::add`] counts them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// Where it is, below the root of the spool.
+    /// The path below the root of the spool.
     pub path: PathBuf,
-    /// What there is to do about it, or was done.
+    /// What can be done about it, or was done.
     pub verdict: Verdict,
-    /// What is wrong with it, in a few words.
+    /// The fault, in a few words.
     pub reason: String,
-    /// Where it is now, below the root, if it has another name.
+    /// The new path below the root, if it was renamed.
     pub moved_to: Option<PathBuf>,
 }
 
 impl Finding {
-    /// What is said of what lies at `path`.
+    /// A finding for the file at `path`.
     #[must_use]
     pub fn new(path: PathBuf, verdict: Verdict, reason: impl Into<String>) -> Finding {
         Finding { path, verdict, reason: reason.into(), moved_to: None }
@@ -40,27 +40,27 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What there is to do about something that is not as it should be, or was done.
+/// What can be done about a fault, or was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
-    /// A repair makes it as it should be, and nothing is lost.
+    /// A repair can restore it without loss.
     Mendable,
-    /// A repair has done so.
+    /// A repair has restored it.
     Repaired,
-    /// It cannot be made what it was. A repair puts it out of the way, where there is a way.
+    /// It cannot be restored. A repair sets it aside, if possible.
     BeyondRepair,
-    /// It could not, and is in `damaged/` now.
+    /// It could not be restored, and is now in `damaged/`.
     SetAside,
-    /// It does no harm, and is of no use: what a crash leaves, for example. A repair removes it.
+    /// It is harmless and useless, for example after a crash. A repair removes it.
     Leftover,
-    /// It was of no use, and is gone.
+    /// It was useless, and has been removed.
     Removed,
-    /// It is none of ours. It stays where it is.
+    /// It does not belong to the spool. It stays where it is.
     Foreign,
 }
 
 impl Verdict {
-    /// In words.
+    /// The verdict in words.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -81,11 +81,11 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// How many of each there are.
+/// The number of findings of each verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckTotals {
-    /// Files that are as they should be.
+    /// Valid files.
     pub sound: u64,
     /// [`Verdict::Mendable`].
     pub mendable: u64,
@@ -101,18 +101,18 @@ pub struct CheckTotals {
     pub removed: u64,
     /// [`Verdict::Foreign`].
     pub foreign: u64,
-    /// Files below `tmp/`: what is being written, or what a stop has left. An opening sees to them.
+    /// Files below `tmp/`: being written, or left by a crash. The next opening handles them.
     pub unfinished: u64,
-    /// Of those, what has got its name by a repair.
+    /// Files below `tmp/` that a repair has renamed into place.
     pub admitted: u64,
-    /// Files that were set aside at any time, without the notes that tell why.
+    /// Files in `damaged/`, without the notes.
     pub damaged: u64,
     /// Their length, in bytes.
     pub damaged_bytes: u64,
 }
 
 impl CheckTotals {
-    /// Counts what was said.
+    /// Counts a finding.
     pub fn add(&mut self, finding: &Finding) {
         *match finding.verdict {
             Verdict::Mendable => &mut self.mendable,
@@ -125,46 +125,46 @@ impl CheckTotals {
         } += 1;
     }
 
-    /// Whether all is as it should be now.
+    /// Whether the spool is now free of faults.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.mendable == 0 && self.beyond_repair == 0
     }
 
-    /// Whether it was not so before the repair.
+    /// Whether the repair has changed anything.
     #[must_use]
     pub fn was_mended(&self) -> bool {
         self.repaired > 0 || self.set_aside > 0
     }
 }
 
-/// What is wrong with something, and what is to be done about it.
+/// A fault, and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) reason: Cow<'static, str>,
     pub(super) remedy: Remedy,
 }
 
-/// What is to be done about a fault. Paths are below the root.
+/// The remedy for a fault. Paths are below the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// It is whole, and this is its name. What may have that is older.
+    /// Give the valid file this name, replacing an older file.
     Rename(PathBuf),
-    /// To `damaged/` with it.
+    /// Move it to `damaged/`.
     SetAside,
-    /// It hides the entries of its key that vary: it goes among them.
+    /// Move the entry among the variants of its key, which it hides.
     Unhide,
-    /// What was learnt of an entry is lost, so that may not be what its origin would answer.
+    /// Mark the entry as invalid, because its update is lost.
     Distrust,
-    /// More than are said may use it: these bits are left.
+    /// Reduce the permissions to these bits.
     Narrow(u32),
-    /// It is of no use.
+    /// Remove the useless file.
     Remove,
-    /// It is of no use; who asks for what is beside it, or an opening, sees to it.
+    /// Leave it to the next lookup beside it, or to the next opening.
     Wait,
-    /// There is nothing that could be done.
+    /// Nothing can be done.
     Nothing,
-    /// It is none of ours.
+    /// It does not belong to the spool.
     Foreign,
 }
 
@@ -177,7 +177,7 @@ impl Fault {
         Fault::new(reason, Remedy::SetAside)
     }
 
-    /// Before anything is done about it.
+    /// The verdict before a repair.
     pub(super) fn verdict(&self) -> Verdict {
         match self.remedy {
             Remedy::Rename(_) | Remedy::Unhide | Remedy::Distrust | Remedy::Narrow(_) => {

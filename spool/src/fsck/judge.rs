@@ -1,4 +1,4 @@
-//! What one file is: read, compared, and nothing changed.
+//! Judging one file: it is read and compared, and never changed.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -29,56 +29,56 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use wwwoffle_url::Key;
 
-/// What a file is to the spool, by where it lies.
+/// The role of a file, according to its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileRole {
-    /// An entry or an older version of one.
+    /// An entry or an older version.
     Entry,
-    /// One of both that was removed, and may come back.
+    /// An entry or version that was removed and can be brought back.
     Resting,
-    /// What was learnt of a large one.
+    /// The update file of a large entry.
     Overlay,
-    /// A body that several entries have.
+    /// A shared body.
     Holder,
-    /// The same when all entries have been looked at.
+    /// A shared body, after all entries were checked.
     HolderAtTheEnd,
-    /// A part of an answer.
+    /// A segment.
     Segment,
-    /// What a crash left of a download: its checkpoints, or the file they are for.
+    /// An interrupted download, or its checkpoints.
     Left,
-    /// A request that waits.
+    /// An outgoing request.
     Request,
-    /// A page that is looked at on a schedule.
+    /// A monitored page.
     Monitor,
-    /// The text of a recursive fetch.
+    /// The text of a run.
     Run,
-    /// What the program remembers.
+    /// The state of the program.
     State,
-    /// What it has counted.
+    /// The statistics.
     Statistics,
     /// The key of the secrets.
     Secret,
-    /// What is pinned.
+    /// The pins.
     Pins,
 }
 
-/// What files are looked at with.
+/// The context for judging files.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) root: &'a Path,
-    /// Every body is read.
+    /// Whether every body is read.
     pub(super) is_deep: bool,
-    /// The key of the secrets, if it is there.
+    /// The key of the secrets, if it exists.
     pub(super) vault: Option<Vault>,
-    /// What is known of bodies that several entries have.
+    /// What is known of shared bodies.
     pub(super) bodies: RefCell<BodyIndex>,
-    /// When the check began, if others may change something meanwhile.
+    /// When the check began, if others may change files at the same time.
     pub(super) began: Option<Timestamp>,
 }
 
 impl Judge<'_> {
-    /// What is wrong with a file; `None` also when it has gone meanwhile.
+    /// The fault of a file. `None` also if the file is gone.
     pub(super) fn fault(&self, role: FileRole, path: &Path) -> Option<Fault> {
         let judged = match role {
             FileRole::Entry => self.entry(path),
@@ -93,21 +93,22 @@ impl Judge<'_> {
             FileRole::State => self.text(path, state::MAX_STATE, state::reason),
             FileRole::Statistics => self.text(path, statistics::MAX_STATISTICS, statistics::reason),
             FileRole::Secret => self.text(path, seal::KEY_LEN, seal::reason),
-            // While it is there nothing is purged; without it everything could be.
+            // An unreadable file of pins stops every purge; without the file, everything could be
+            // purged.
             FileRole::Pins => self
                 .text(path, pins::MAX_FILE, pins::reason)
                 .map(|fault| fault.map(|fault| Fault { remedy: Remedy::Nothing, ..fault })),
         };
-        // That one file cannot be read is no reason not to look at the others.
+        // One unreadable file does not keep the others from being checked.
         judged.unwrap_or_else(|error| Some(unreadable(&error)))
     }
 
-    /// An entry by its content: sound, or what is wrong with it; `None` when it has gone.
+    /// Reads an entry: the entry, or its fault; `None` if it is gone.
     fn content(&self, path: &Path) -> Result<Option<Result<Entry, Fault>>> {
         let entry = match read::read(self.disk, self.root, path, None)? {
             Content::Missing | Content::Moved => return Ok(None),
             Content::Whole(entry) => entry,
-            // Somebody has put a file there that was never ours, under a name that nobody looks for.
+            // A foreign file under a name that no lookup uses.
             Content::Bad(reason) if named(path) == NameKind::AsEntry => {
                 return Ok(Some(Err(Fault::new(reason, Remedy::Foreign))));
             }
@@ -124,14 +125,14 @@ impl Judge<'_> {
         }))
     }
 
-    /// What rests lies under the path that it had.
+    /// A removed file keeps its path below the directory of the removal.
     fn resting(&self, path: &Path) -> Result<Option<Fault>> {
         let entry = match self.content(path)? {
             None => return Ok(None),
             Some(Err(fault)) => return Ok(Some(fault)),
             Some(Ok(entry)) => entry,
         };
-        // `removed/`, and what was removed together.
+        // Without `removed/` and the name of the removal.
         let below: PathBuf =
             path.strip_prefix(self.root).unwrap_or(path).components().skip(2).collect();
         let is_right = name::of_entry(&below, entry.place(), entry.stored()) == NameVerdict::Right;
@@ -152,7 +153,7 @@ impl Judge<'_> {
             name => {
                 let current = self.name_of_entry(place)?;
                 let to = match name {
-                    // An older version of what is not there is the newest there is.
+                    // Without a present entry, the version becomes the entry.
                     NameVerdict::Version(to) if self.is_there(&self.root.join(&current))? => to,
                     _ => current,
                 };
@@ -161,32 +162,31 @@ impl Judge<'_> {
         }
     }
 
-    /// Where the entry of a place would lie.
+    /// The path of the entry of a place.
     pub(super) fn name_of_entry(&self, place: &Place) -> Result<PathBuf> {
         let varies = !place.variant_text().is_empty() || !self.others(place)?.is_empty();
         Ok(if varies { place.variant_path() } else { place.single_path() })
     }
 
-    /// The entries of the key that lie in its directory of variants, without the one that varies with
-    /// nothing.
+    /// The entries in the directory of variants of a key, without the one that does not vary.
     fn others(&self, place: &Place) -> Result<Vec<Key>> {
         let mut names = shelf::names(self.disk, &self.root.join(place.variants_path()))?;
         names.retain(|name| *name != Place::SINGLE);
         Ok(names)
     }
 
-    /// Whether an entry that has the first name of its key hides others.
+    /// Whether a single entry hides variants of its key.
     fn hides(&self, place: &Place) -> Result<Option<Fault>> {
         let hidden = self.others(place)?;
         let why = "it hides the entries of its URL that vary";
         Ok((!hidden.is_empty()).then(|| Fault::new(why, Remedy::Unhide)))
     }
 
-    /// What is to be done with a whole file that should be at `to`.
+    /// Decides about a valid file that belongs at `to`.
     fn rename(&self, path: &Path, entry: &Entry, to: PathBuf) -> Result<Fault> {
         let there = self.root.join(&to);
         let place = entry.place();
-        // With what was learnt of each.
+        // With their update files.
         let updated = |path| {
             let expected = ExpectedEntry { place, name: place.variant_name() };
             let content = read::read_updated(self.disk, self.root, path, expected)?;
@@ -219,7 +219,7 @@ impl Judge<'_> {
         Ok(about.is_some())
     }
 
-    /// Reads a body that was not read yet to its end, if that is asked for.
+    /// Reads a body on disk, if every body is to be read.
     pub(super) fn body(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         if !self.is_deep {
             return Ok(None);
@@ -230,7 +230,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What is wrong with all of a file but its body.
+    /// The fault of a file outside its body.
     pub(super) fn records(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         match blocks_of_records(entry) {
             None if entry.is_compressed => gzip::fault(self.disk, path),
@@ -246,12 +246,12 @@ impl Judge<'_> {
         let of = name::entry_of(path);
         let entry = match read::read(self.disk, self.root, &of, None)? {
             Content::Whole(entry) => entry,
-            // It goes with its entry, of which enough is said.
+            // It belongs to its entry, which is reported.
             Content::Bad(_) | Content::Moved => return Ok(None),
             Content::Missing if named(&of) == NameKind::Entry => {
                 return leftover("what was learnt of an entry that is not there");
             }
-            // Nobody looks for one of this name.
+            // No lookup uses a file of this name.
             Content::Missing => {
                 return Ok(Some(Fault::new("it is not of the spool", Remedy::Foreign)));
             }
@@ -353,7 +353,7 @@ impl Judge<'_> {
         })
     }
 
-    /// A small file, read whole.
+    /// Checks a small file, read whole.
     fn text(
         &self,
         path: &Path,
@@ -391,7 +391,7 @@ enum FileBytes {
     Missing,
 }
 
-/// Something that the system does not let be looked at.
+/// The fault of a file that cannot be read.
 pub(super) fn unreadable(error: &Error) -> Fault {
     let source = std::error::Error::source(error).map(|source| format!(": {source}"));
     let why = format!("it cannot be looked at{}", source.unwrap_or_default());
@@ -402,7 +402,7 @@ fn named(path: &Path) -> NameKind {
     path.file_name().and_then(|name| name.to_str()).map_or(NameKind::Other, name::named)
 }
 
-/// Reads a body to its end, wherever it lies.
+/// Reads a body completely.
 pub(super) fn content(entry: &Entry) -> Result<Option<Reason>> {
     let Body::File(file) = entry.body() else { return Ok(None) };
     let (mut verifier, mut summing, mut start) = (file.verifier(), BlockSummer::new(), 0);
@@ -422,7 +422,8 @@ pub(super) fn content(entry: &Entry) -> Result<Option<Reason>> {
     Ok((!agrees).then_some("its body does not agree with its checksums"))
 }
 
-/// Compares the blocks of the records behind the body with their digests. Their checks agree already.
+/// Compares the blocks of the records behind the body with their digests. Their checks are verified
+/// already.
 pub(super) fn blocks_of_records(entry: &Entry) -> Option<Reason> {
     let mut rest = entry.tail().strip_prefix(b"\r\n\r\n").unwrap_or_default();
     while !rest.is_empty() {

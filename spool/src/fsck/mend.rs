@@ -1,6 +1,7 @@
-//! Mending: what was found is put right, so that a stop at any step leaves everything somewhere.
+//! Repairing faults, so that a crash at any step loses no file.
 //!
-//! Nobody else has the spool open. What gets another name has both until the new one is on the medium.
+//! No other process has the spool open. A renamed file has both names until the new one is on the
+//! medium.
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +16,10 @@ use crate::error::{Error, Result};
 use crate::fs::parent;
 use crate::tree::Tree;
 
-/// What goes with something that was set aside.
+/// The reason for an update file that is set aside with its entry.
 const OF_ASIDE: &str = "what was learnt of an entry that was set aside";
 
-/// Carries a remedy out. Gives what there is to say now, and where the thing is.
+/// Executes a remedy. Returns the verdict, and the new path.
 pub(super) fn mend(
     tree: &Tree,
     judge: &Judge<'_>,
@@ -35,7 +36,7 @@ pub(super) fn mend(
         Remedy::SetAside => {
             let to = set_aside(tree, path, &fault.reason)?;
             if matches!(role, Some(FileRole::Entry | FileRole::Resting)) {
-                // After its entry: that must never be there alone.
+                // After its entry: an entry must never exist without its update file.
                 let overlay = overlay_path(path);
                 if tree.root.is_file(&overlay)? {
                     set_aside(tree, &overlay, OF_ASIDE)?;
@@ -64,8 +65,8 @@ pub(super) fn mend(
     })
 }
 
-/// Gives a file its right name, with what was learnt of it; and then what had that name and should have
-/// another, if something had.
+/// Renames a file with its update file. If another misnamed file had that name, that file is
+/// renamed next.
 fn rename(
     tree: &Tree,
     judge: &Judge<'_>,
@@ -73,15 +74,15 @@ fn rename(
     to: &Path,
 ) -> Result<()> {
     let mut next = Some((from.to_owned(), to.to_owned()));
-    // Each turn brings one where it stays.
+    // Each round moves one file to its final name.
     while let Some((from, to)) = next {
         next = rename_one(tree, judge, (&from, role), &to)?;
     }
     Ok(())
 }
 
-/// The same for one file. What has the name is none, or older, or should have another name itself: then it is
-/// beside that now, which is given too.
+/// Renames one file. A file that has the name is invalid, older, or misnamed. A misnamed one is
+/// parked and returned, with its right name.
 fn rename_one(
     tree: &Tree,
     judge: &Judge<'_>,
@@ -92,10 +93,10 @@ fn rename_one(
     let is_entry = role == Some(FileRole::Entry);
     let mut parked = None;
     if about.is_some() {
-        // It has both names until the other takes its place.
+        // It has both names until the other file takes its place.
         match judge.fault(FileRole::Entry, to).filter(|_| is_entry).map(|fault| fault.remedy) {
             Some(Remedy::Rename(right)) => parked = Some(park(tree, to, &right)?),
-            // Nobody knows what it is.
+            // Its content is unknown.
             Some(Remedy::Nothing) => {
                 return Err(Error::disk("read", to, std::io::ErrorKind::InvalidData.into()));
             }
@@ -108,7 +109,7 @@ fn rename_one(
     let has_overlay = is_entry && tree.root.is_file(&overlay)?;
     if has_overlay {
         tree.root.link_into_place(&overlay, &overlay_to)?;
-        // The entry must never be there alone.
+        // The entry must never exist without its update file.
         tree.root.sync_names(&[parent(to)])?;
     }
     tree.root.link_into_place(from, to)?;
@@ -117,7 +118,7 @@ fn rename_one(
     tree.root.sync_dir(parent(from))?;
     if has_overlay {
         tree.root.remove_file(&overlay)?;
-        // Its directory may have been looked at already.
+        // Its directory may have been checked already.
         let fault = judge.fault(FileRole::Overlay, &overlay_to);
         if let Some(fault) = fault.filter(|fault| fault.remedy == Remedy::Distrust) {
             distrust(tree, &overlay_to, &fault.reason)?;
@@ -126,7 +127,7 @@ fn rename_one(
     Ok(parked)
 }
 
-/// Gives an entry a second name in the directory that its right one lies in, with what was learnt of it.
+/// Gives an entry a second name in the directory of its right one, with its update file.
 fn park(tree: &Tree, path: &Path, right: &Path) -> Result<(PathBuf, PathBuf)> {
     let right = tree.root.join(right);
     let beside = right.with_file_name(format!("{}.warc", tree.root.stamp().as_microsecond()));
@@ -139,16 +140,17 @@ fn park(tree: &Tree, path: &Path, right: &Path) -> Result<(PathBuf, PathBuf)> {
     Ok((beside, right))
 }
 
-/// Puts something out of the way, into `damaged/`, with a note that tells why.
+/// Moves a file to `damaged/`, with a note.
 fn set_aside(tree: &Tree, path: &Path, reason: &str) -> Result<PathBuf> {
     let to = link_aside(tree, path, reason)?;
-    // Where it could have one name only it has gone already.
+    // If it could have one name only, it is gone already.
     tree.root.remove_file(path)?;
     tree.root.sync_dir(parent(path))?;
     Ok(to)
 }
 
-/// Gives something a second name in `damaged/`, on the medium; where it can have one only, that one.
+/// Gives a file a second name in `damaged/`, on the medium, or moves it if it can have one name
+/// only.
 fn link_aside(tree: &Tree, path: &Path, reason: &str) -> Result<PathBuf> {
     let to = tree.root.name_aside(path);
     tree.root.link_into_place(path, &to)?;
@@ -162,7 +164,7 @@ enum UnhideOutcome {
     Aside(PathBuf),
 }
 
-/// Moves the entry that hides those of its key that vary in among them.
+/// Moves the entry that hides the variants of its key into their directory.
 fn unhide(tree: &Tree, judge: &Judge<'_>, path: &Path) -> Result<UnhideOutcome> {
     let entry = whole(tree, path)?;
     let place = entry.place();
@@ -178,8 +180,7 @@ fn unhide(tree: &Tree, judge: &Judge<'_>, path: &Path) -> Result<UnhideOutcome> 
     Ok(UnhideOutcome::Among(to))
 }
 
-/// Writes down that an entry may not be what its origin would answer, in place of what was learnt of it
-/// and cannot be read any more.
+/// Replaces an unreadable update file by one that marks the entry as invalid.
 fn distrust(tree: &Tree, path: &Path, reason: &str) -> Result<()> {
     let entry = whole(tree, &super::name::entry_of(path))?;
     link_aside(tree, path, reason)?;
@@ -192,7 +193,7 @@ fn distrust(tree: &Tree, path: &Path, reason: &str) -> Result<()> {
     tree.root.replace_file(path, &bytes)
 }
 
-/// The entry at a path, which was one a moment ago.
+/// Reads an entry that was valid a moment ago.
 fn whole(tree: &Tree, path: &Path) -> Result<Entry> {
     match read::read(&*tree.root.disk, &tree.root.path, path, None)? {
         Content::Whole(entry) => Ok(entry),

@@ -1,5 +1,4 @@
-//! Names: what a file of this name could be, and which name an entry should have. Nothing here looks at
-//! the disk.
+//! Names: the possible type of a file, and the right name of an entry. Nothing here reads the disk.
 
 use std::path::{Path, PathBuf};
 
@@ -10,23 +9,23 @@ use crate::entry::place;
 use crate::entry::place::{EXTENSION, Place, VARIANTS};
 use crate::tree::versions::version_path;
 
-/// What the names of files end with that tell what was learnt of an entry.
+/// The ending of update files.
 const OVERLAY: &str = ".update.warc";
 
-/// What a file could be by its name, in a directory of entries.
+/// The type of a file in a directory of entries, according to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
-    /// It has the form of a name of an entry, or of an older version.
+    /// The name of an entry or an older version.
     Entry,
-    /// It ends as one of what was learnt of an entry.
+    /// The name of an update file.
     Overlay,
-    /// It ends as one of an entry, and has no such form.
+    /// The ending of an entry, without a valid stem.
     AsEntry,
-    /// None of ours.
+    /// A foreign name.
     Other,
 }
 
-/// What a file of this name could be.
+/// The type of a file with this name.
 pub(super) fn named(name: &str) -> NameKind {
     if name.ends_with(OVERLAY) {
         return NameKind::Overlay;
@@ -38,25 +37,25 @@ pub(super) fn named(name: &str) -> NameKind {
     }
 }
 
-/// A key, perhaps with a time.
+/// Whether a stem is a key, perhaps with a time.
 fn is_stem(stem: &str) -> bool {
     let (key, time) = stem.split_once('.').unwrap_or((stem, ""));
     let is_time = |time: &str| time.len() == 22 && time.bytes().all(|b| b.is_ascii_alphanumeric());
     key.parse::<Key>().is_ok() && (!stem.contains('.') || is_time(time))
 }
 
-/// Whether the name has a time: that of an older version.
+/// Whether the name has a time, as those of older versions.
 fn is_version(path: &Path) -> bool {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     is_stem(stem) && stem.contains('.')
 }
 
-/// The entry whose file lies beside the one with what was learnt of it.
+/// The entry that an update file belongs to.
 pub(super) fn entry_of(overlay: &Path) -> PathBuf {
     crate::entry::overlay::entry_path(overlay)
 }
 
-/// Whether a directory of this name is ours; `depth` 1 lies in that of a scheme.
+/// Whether a directory of this name is ours; at depth 1 it is below a scheme.
 pub(super) fn is_directory(name: &str, depth: usize) -> bool {
     match depth {
         1 => name.starts_with('=') || place::host_of(name).is_some(),
@@ -66,23 +65,24 @@ pub(super) fn is_directory(name: &str, depth: usize) -> bool {
     }
 }
 
-/// Whether a directory of keys has this name: two hex digits.
+/// Whether a name has two hex digits, like a directory of keys.
 pub(super) fn is_group(name: &str) -> bool {
     name.len() == 2 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Where an entry should lie.
+/// Where an entry belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NameVerdict {
-    /// Where it does.
+    /// Where it is.
     Right,
-    /// There: it is an older version.
+    /// At this path: it is an older version.
     Version(PathBuf),
-    /// As the entry of its place: among those that vary, if its key has a directory of them.
+    /// At the path of the entry of its place, among the variants if its key has a directory of
+    /// them.
     Entry,
 }
 
-/// Where the entry should lie that is at `path`, both below the root.
+/// Decides where the entry at `path` belongs. Paths are below the root.
 pub(super) fn of_entry(path: &Path, place: &Place, stored: Timestamp) -> NameVerdict {
     let version = version_path(place, stored);
     let is_single = place.variant_text().is_empty() && path == place.single_path();

@@ -1,4 +1,4 @@
-//! The way through a spool: each name is looked at once, one directory after the other.
+//! The walk of a check: each name is visited once, one directory after the other.
 
 use std::path::{Path, PathBuf};
 
@@ -21,18 +21,18 @@ use crate::tree::segments::files;
 use crate::tree::{Tree, salvage};
 use wwwoffle_url::Key;
 
-/// So many findings are held before they are told and mended: what is mended changes the names that are
-/// just read, so that is done when a directory has been read.
+/// The number of faults held before they are reported and repaired. Repairs change names, so they
+/// wait until the directory has been read.
 const MAX_HELD: usize = 4_096;
 
-/// So deep directories are followed that should not be there.
+/// How deep unexpected directories are followed.
 const MAX_DEPTH: usize = 8;
 
-/// More names in the root are not looked at.
+/// The largest number of names in the root that are checked.
 const MAX_ROOT: usize = 65_536;
 
-/// What may lie in a root besides what is looked at: files of the spool without a content of their own,
-/// what other parts of the program keep there, and what a file system brings along.
+/// Names in the root that are not checked: spool files without content of their own, files of other
+/// parts of the program, and those of an empty file system.
 const KNOWN: [&str; 11] = [
     "version",
     "lock",
@@ -47,7 +47,7 @@ const KNOWN: [&str; 11] = [
     "lost+found",
 ];
 
-/// What was found, and is not told yet.
+/// A fault that is not reported yet.
 pub(super) struct PendingFault {
     path: PathBuf,
     role: Option<FileRole>,
@@ -58,7 +58,7 @@ pub(super) struct PendingFault {
 pub(super) struct CheckWalk<'a> {
     pub(super) judge: Judge<'a>,
     pub(super) how: &'a CheckOptions,
-    /// Who mends; `None`: nothing is changed, and others may change everything.
+    /// The tree to repair. `None`: nothing is changed, and other processes may change anything.
     pub(super) mender: Option<&'a Tree>,
     pub(super) sums: CheckTotals,
     pub(super) held: Vec<PendingFault>,
@@ -69,7 +69,7 @@ pub(super) struct CheckWalk<'a> {
 type Visit<'v, 'a> = &'v dyn Fn(&mut CheckWalk<'a>, &Path, &str, FileInfo);
 
 impl<'a> CheckWalk<'a> {
-    /// Looks at everything.
+    /// Checks everything.
     pub(super) fn run(&mut self) -> Result<()> {
         let root = self.judge.root;
         let fail = |error| Error::disk("read", root, error);
@@ -77,8 +77,8 @@ impl<'a> CheckWalk<'a> {
         for name in self.judge.disk.read_dir(root).map_err(fail)?.take(MAX_ROOT) {
             names.push(name.map_err(fail)?);
         }
-        // What is mended elsewhere comes to these two.
-        // Bodies come before the entries that have them.
+        // These two come last, because repairs move files to them. Bodies come before the entries
+        // that refer to them.
         names.sort_by_key(|name| (name == DAMAGED, name == TMP, name != BODIES, name.clone()));
         for name in names {
             let path = root.join(&name);
@@ -119,7 +119,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// The directories of a scheme and below; `depth` 1 holds those of hosts.
+    /// Checks the directories of a scheme; `depth` 1 holds those of hosts.
     fn tree(&mut self, path: &Path, depth: usize) {
         self.names(path, &|walk, path, name, about| match about.kind {
             FileKind::File => walk.in_tree(path, name, about),
@@ -128,7 +128,7 @@ impl<'a> CheckWalk<'a> {
             }
             FileKind::Directory | FileKind::Link => {
                 let is_ours = name::is_directory(name, depth);
-                // Only that of a host may be a link.
+                // Only the directory of a host may be a link.
                 let is_followed = about.kind == FileKind::Directory || (is_ours && depth == 1);
                 if is_ours && is_followed {
                     walk.permissions(path, about, false);
@@ -138,7 +138,7 @@ impl<'a> CheckWalk<'a> {
                 if is_followed && depth < MAX_DEPTH {
                     walk.tree(path, depth + 1);
                 } else {
-                    // Nobody knows what is there.
+                    // Its content is unknown.
                     walk.judge.bodies.borrow_mut().is_blind = true;
                 }
             }
@@ -154,7 +154,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// `partial/`, and what lies in it: groups of keys, keys, segments.
+    /// Checks `partial/`: groups of keys, keys, segments.
     fn partial(&mut self, path: &Path, depth: usize) {
         self.permissions_of(path);
         self.names(path, &|walk, path, name, about| {
@@ -179,7 +179,7 @@ impl<'a> CheckWalk<'a> {
         });
     }
 
-    /// `bodies/`, and the groups in it; at the end only whether what is there is needed.
+    /// Checks `bodies/` and its groups; at the end only for references.
     fn bodies(&mut self, path: &Path, role: FileRole) {
         let is_first = role == FileRole::Holder;
         if is_first {
@@ -231,7 +231,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// What was removed together.
+    /// Checks a removal.
     fn in_removed(&mut self, path: &Path, name: &str, about: FileInfo) {
         if about.kind == FileKind::Directory && name.parse::<Removal>().is_ok() {
             self.resting(path, 0);
@@ -240,7 +240,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// The directories of schemes, hosts and keys in it.
+    /// Checks the schemes, hosts and keys of a removal.
     fn resting(&mut self, path: &Path, depth: usize) {
         self.permissions_of(path);
         self.names(path, &|walk, path, name, about| {
@@ -265,7 +265,7 @@ impl<'a> CheckWalk<'a> {
         if about.kind == FileKind::File {
             self.sums.unfinished += 1;
         } else {
-            // An opening could not remove it.
+            // The next opening could not remove it.
             self.hold(path, None, Fault::set_aside("it is not a plain file"));
         }
     }
@@ -277,7 +277,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// A file of a directory that has no others.
+    /// Checks a plain file with a role.
     fn file(&mut self, path: &Path, role: FileRole, about: FileInfo) {
         if about.kind == FileKind::File {
             self.checked(path, role, about);
@@ -302,7 +302,7 @@ impl<'a> CheckWalk<'a> {
         self.hold(path, None, Fault::new("it is not of the spool", Remedy::Foreign));
     }
 
-    /// Whether more than the setting says may use it.
+    /// Reports permissions that exceed the setting.
     fn permissions(&mut self, path: &Path, about: FileInfo, is_private: bool) {
         let (directories, files) = self.judge.disk.modes();
         let allowed = match about.kind {
@@ -327,13 +327,13 @@ impl<'a> CheckWalk<'a> {
         self.names(path, visit);
     }
 
-    /// Shows each name of a directory, then tells and mends what was found there.
+    /// Visits each name of a directory, then reports and repairs its faults.
     fn names(&mut self, directory: &Path, visit: Visit<'_, 'a>) {
         let read = |walk: &mut Self| {
             for name in walk.judge.disk.read_dir(directory)? {
                 let path = directory.join(name?);
                 if let Some(about) = walk.about(&path) {
-                    // What is no UTF-8 is no name of ours.
+                    // Names that are not UTF-8 are foreign.
                     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("?");
                     visit(walk, &path, name, about);
                 }
@@ -343,12 +343,12 @@ impl<'a> CheckWalk<'a> {
         match read(self) {
             Ok(()) => {}
             Err(error) if is_missing(&error) => {
-                // Unless it has gone meanwhile: as a link to what is not there just now.
+                // The directory is gone, or it is a dangling link.
                 let is_gone = matches!(self.judge.disk.about(directory), Ok(None));
                 self.judge.bodies.borrow_mut().is_blind |= !is_gone;
             }
             Err(error) => {
-                // What it holds may need any body.
+                // Files in it may refer to any body.
                 self.judge.bodies.borrow_mut().is_blind = true;
                 self.hold(directory, None, unreadable(&Error::disk("read", directory, error)));
             }
@@ -374,10 +374,10 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Tells what was found, and mends it if that is meant.
+    /// Reports the faults, and repairs them if a tree was given.
     fn settle(&mut self) {
         for held in std::mem::take(&mut self.held) {
-            // Mending one thing may have changed another.
+            // A repair may have changed another file.
             let Some(fault) = self.still(&held) else { continue };
             let below = held.path.strip_prefix(self.judge.root).unwrap_or(&held.path).to_owned();
             let mut finding = Finding::new(below, fault.verdict(), fault.reason.clone());
@@ -398,8 +398,8 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// What another look finds: beside a running program a file may have been replaced, or may have got
-    /// another name, while it was looked at.
+    /// Looks again: beside a running program, a file may have been replaced or renamed during the
+    /// check.
     fn still(&self, held: &PendingFault) -> Option<Fault> {
         let is_there = || matches!(self.judge.disk.about(&held.path), Ok(Some(_)) | Err(_));
         match held.role {
@@ -410,7 +410,7 @@ impl<'a> CheckWalk<'a> {
 
     pub(super) fn say(&mut self, finding: &Finding) {
         self.sums.add(finding);
-        // What is foreign in a place that others may use is none of our affair.
+        // In shared places foreign files are not reported.
         if finding.verdict != Verdict::Foreign || self.how.tells_foreign {
             (self.tell)(finding);
         }

@@ -1,4 +1,4 @@
-//! Taking a request off the queue, or changing it, only where it is the one that is meant.
+//! Removing or changing a request only under a condition.
 
 use wwwoffle_url::Key;
 
@@ -10,9 +10,9 @@ use crate::fs::parallel::lock;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
 
 impl Queue {
-    /// Takes a request off the queue if that is what is meant, as it is now: one that has come, or was
-    /// asked for once more, since somebody looked stays. False when nothing was taken off. `is_meant`
-    /// must not call the queue.
+    /// Removes a request if `is_meant` is true for its present state. A request added or renewed
+    /// since the caller looked is thereby kept. False if nothing was removed. `is_meant` must not
+    /// call the queue.
     ///
     /// # Errors
     ///
@@ -29,8 +29,8 @@ impl Queue {
         self.remove_file(key)
     }
 
-    /// Changes a request as it is now, durably: `change` tells what it is from then on, or nothing where it is
-    /// not the one that is meant. False when nothing was changed. `change` must not call the queue.
+    /// Changes a request, durably: `change` returns its new form, or `None` to leave it. False if
+    /// nothing was changed. `change` must not call the queue.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Queue {
         change: impl FnOnce(Outgoing) -> Option<Outgoing>,
     ) -> Result<bool> {
         let _changing = lock(&self.tree.outbox.changing);
-        // One that is answered may have its file still.
+        // A finished request may still have its file.
         if self.summary(key).is_none() {
             return Ok(false);
         }
@@ -55,7 +55,8 @@ impl Queue {
         Ok(true)
     }
 
-    /// Sets the file of a request aside that is none, and forgets the request. `changing` is held.
+    /// Sets the invalid file of a request aside, and removes the request. The caller holds
+    /// `changing`.
     pub(super) fn set_aside(&self, key: &Key, reason: Reason) -> Error {
         self.tree.outbox.forget(&self.tree.root, key);
         lock(&self.index).remove(key);

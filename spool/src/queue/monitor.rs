@@ -1,7 +1,6 @@
-//! What is looked at on a schedule: `monitor/<key>.warc`, one request each.
+//! Monitored pages: `monitor/<key>.warc`, one request each.
 //!
-//! What is in the directory is what is monitored; what is in memory is what a list needs of it, read
-//! once.
+//! The directory holds the monitored pages. The memory holds what a list needs of each, read once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,68 +22,69 @@ use crate::queue::seal::Vault;
 use crate::tree::Tree;
 use crate::tree::recover::Recovery;
 
-/// As many pages may be monitored.
+/// The largest number of monitored pages.
 pub const MAX_MONITORS: usize = 2_000;
 
-/// No file of a monitored page is longer, in bytes: a request, and the fields that it has not.
+/// The largest file of a monitored page, in bytes: a request and the additional fields.
 pub(crate) const MAX_MONITOR_FILE: usize = MAX_REQUEST_FILE + MAX_SCHEDULE + (1 << 10);
 
 const SCHEDULE: &str = "Wwwoffle-Schedule";
 const LAST_RUN: &str = "Wwwoffle-Last-Run";
 const VERSIONS: &str = "Wwwoffle-Versions";
 
-/// A page that is looked at on a schedule.
+/// A page fetched on a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Monitor {
-    /// What is sent each time. It is known by the key of its place; its time is when it was set.
+    /// The request sent each time, identified by the key of its place. Its time is when the page
+    /// was set.
     pub request: Outgoing,
-    /// When.
+    /// When it is fetched.
     pub schedule: Schedule,
-    /// When it was put on the outgoing queue last.
+    /// When it was last queued.
     pub last_run: Option<Timestamp>,
-    /// How many older versions of the page are kept at least.
+    /// The least number of older versions to keep.
     pub versions: u16,
 }
 
-/// A monitored page without what is sent: what a list of them shows.
+/// A monitored page without its request, for lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitorSummary {
-    /// The entry it becomes.
+    /// The entry that the response becomes.
     pub place: Place,
-    /// When.
+    /// When it is fetched.
     pub schedule: Schedule,
-    /// When it was set, or changed last.
+    /// When it was set or last changed.
     pub set: Timestamp,
-    /// When it was put on the outgoing queue last.
+    /// When it was last queued.
     pub last_run: Option<Timestamp>,
-    /// How many older versions of the page are kept at least.
+    /// The least number of older versions to keep.
     pub versions: u16,
 }
 
-/// What became of a page that was to be monitored.
+/// The result of setting a monitored page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetOutcome {
-    /// It is now.
+    /// The page was not monitored before.
     New,
-    /// It was before, and is as it was said now.
+    /// The page was monitored, and has the new settings.
     Changed,
 }
 
 /// The monitored pages of a spool.
 ///
-/// What [`Monitors::set`] has taken is on the medium, unless the spool was opened with
+/// A page that [`Monitors::set`] has accepted is on the medium, unless the spool was opened with
 /// [`Durability::None`]: a crash loses none.
 #[derive(Debug)]
 pub struct Monitors {
     tree: Arc<Tree>,
     vault: Vault,
-    /// Held by whoever changes something, over all its disk calls.
+    /// Held while the pages change, over all disk calls.
     changing: Mutex<()>,
     index: Mutex<HashMap<Key, MonitorSummary>>,
 }
 
 impl Monitor {
-    /// What a list shows of it.
+    /// The summary for lists.
     #[must_use]
     pub fn summary(&self) -> MonitorSummary {
         MonitorSummary {
@@ -117,18 +117,18 @@ impl Monitor {
 }
 
 impl MonitorSummary {
-    /// When it comes next, by the clocks of `zone`. That is in the past when it came while nothing could
-    /// be fetched; however often it did, it is due once.
+    /// The next time it is due, by the clocks of `zone`. The time is in the past if it was due
+    /// while nothing could be fetched; however often that was, it is due once.
     #[must_use]
     pub fn next_run(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-        // A clock that was wrong may have left a time that is still to come.
+        // A wrong clock may have left a time in the future.
         let last = self.last_run.map_or(self.set, |last| last.max(self.set)).min(now);
         self.schedule.next_after(last, zone)
     }
 }
 
 impl Monitors {
-    /// Reads what is monitored. What is nothing of the kind is set aside.
+    /// Reads the monitored pages. Invalid files are set aside.
     pub(crate) fn open(tree: Arc<Tree>, recovery: &mut Recovery) -> Result<Monitors> {
         let vault = Vault::open(&tree.root, &mut recovery.damaged)?;
         let mut index = HashMap::new();
@@ -152,7 +152,8 @@ impl Monitors {
         Ok(monitors)
     }
 
-    /// Tells the store how many versions are kept. Of a URL that several monitor, so many as is most.
+    /// Passes the numbers of versions to the tree. The largest counts for a URL with several
+    /// monitors.
     fn say_versions(&self) {
         let mut versions: HashMap<String, u16> = HashMap::new();
         for one in lock(&self.index).values().filter(|one| one.versions > 0) {
@@ -162,12 +163,12 @@ impl Monitors {
         self.tree.versions.set_monitored(versions);
     }
 
-    /// Monitors a page, durably, in place of what was said of it before.
+    /// Monitors a page, durably, and replaces its previous settings.
     ///
     /// # Errors
     ///
-    /// [`Error::is_monitors_full`], [`Error::is_too_large`] and [`Error::is_invalid`] for what cannot be
-    /// monitored; or when the disk fails or is full. Then it is as before.
+    /// [`Error::is_monitors_full`], [`Error::is_too_large`] and [`Error::is_invalid`] for a page
+    /// that cannot be monitored; or if the disk fails or is full. Nothing is then changed.
     pub fn set(&self, monitor: &Monitor) -> Result<SetOutcome> {
         let key = monitor.request.place.key();
         let bytes = monitor.encode(&self.vault)?;
@@ -185,7 +186,7 @@ impl Monitors {
         Ok(if is_known { SetOutcome::Changed } else { SetOutcome::New })
     }
 
-    /// Notes that a page was put on the outgoing queue. False when it is no longer monitored.
+    /// Records that a page was queued. False if it is not monitored any more.
     ///
     /// # Errors
     ///
@@ -200,7 +201,7 @@ impl Monitors {
         Ok(true)
     }
 
-    /// All that is monitored, by URL.
+    /// Every monitored page, by URL.
     #[must_use]
     pub fn list(&self) -> Vec<MonitorSummary> {
         let mut list: Vec<_> = lock(&self.index).values().cloned().collect();
@@ -208,42 +209,42 @@ impl Monitors {
         list
     }
 
-    /// Shows each monitored page to `look`, in no order, without copying them. `look` must not call
-    /// this.
+    /// Passes each monitored page to `look`, in no order, without copying it. `look` must not call
+    /// this type.
     pub fn visit(&self, look: impl FnMut(&MonitorSummary)) {
         lock(&self.index).values().for_each(look);
     }
 
-    /// What a list shows of one.
+    /// The summary of one page.
     #[must_use]
     pub fn summary(&self, key: &Key) -> Option<MonitorSummary> {
         lock(&self.index).get(key).cloned()
     }
 
-    /// How many there are.
+    /// The number of monitored pages.
     #[must_use]
     pub fn len(&self) -> usize {
         lock(&self.index).len()
     }
 
-    /// Whether there are none.
+    /// Whether no page is monitored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Reads one, with its secrets.
+    /// Reads a monitored page, with its secrets.
     ///
     /// # Errors
     ///
-    /// If the disk fails. [`Error::is_damaged`]: its file was not what it should be, has been set
-    /// aside, and the page is no longer monitored.
+    /// If the disk fails. [`Error::is_damaged`]: its file was invalid, has been set aside, and the
+    /// page is not monitored any more.
     pub fn get(&self, key: &Key) -> Result<Option<Monitor>> {
         let _changing = lock(&self.changing);
         self.read_or_set_aside(key)
     }
 
-    /// Monitors a page no longer. False when it was not.
+    /// Stops monitoring a page. False if it was not monitored.
     ///
     /// # Errors
     ///
@@ -260,7 +261,7 @@ impl Monitors {
         Ok(removed)
     }
 
-    /// `changing` is held.
+    /// The caller holds `changing`.
     fn read_or_set_aside(&self, key: &Key) -> Result<Option<Monitor>> {
         match read(&*self.tree.root.disk, &self.tree.root.path, key, Some(&self.vault))? {
             MonitorLookup::Monitor(monitor) => Ok(Some(*monitor)),
@@ -278,7 +279,7 @@ impl Monitors {
     }
 }
 
-/// All monitored pages of a spool, read from their files, by URL.
+/// Reads every monitored page of a spool from its file, by URL.
 pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<MonitorSummary>> {
     let mut list = Vec::new();
     for key in keys(disk, root)? {
@@ -304,7 +305,7 @@ fn path(root: &Path, key: &Key) -> PathBuf {
     root.join(MONITOR).join(format!("{key}{EXTENSION}"))
 }
 
-/// The keys that files are named by; other files are nobody's. More than there may be are not read.
+/// The keys in the names of files, up to the bound; other names are ignored.
 fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
     let directory = root.join(MONITOR);
     let fail = |error| Error::disk("read", &directory, error);

@@ -1,4 +1,4 @@
-//! In what order requests go, and how a person changes it.
+//! The order of requests, and priorities.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,41 +12,41 @@ use crate::error::Result;
 use crate::fs::parallel::lock;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
 
-/// What a person has said of when a request goes. What goes first is the least.
+/// The priority that a person gave a request. The least goes first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
     /// Before all others.
     First,
-    /// Nobody has said anything.
+    /// No priority was given.
     #[default]
     Usual,
     /// After all others.
     Last,
 }
 
-/// A text that is no [`Priority`].
+/// A text that is not a [`Priority`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsePriorityError;
 
-/// The place of a request among those that may go: the least goes first. Of requests with one priority
-/// it is their kind that counts ([`crate::RequestKind::rank`]), of those of one kind how long they wait.
+/// The position of a request in the queue: the least goes first. Priority counts first, then the
+/// kind ([`crate::RequestKind::rank`]), then the age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueuePosition {
-    /// What a person has said.
+    /// The given priority.
     pub priority: Priority,
     /// The rank of its kind.
     pub rank: u8,
-    /// When it was asked for.
+    /// When it was requested.
     pub queued: Timestamp,
-    /// Its key, which no other one has.
+    /// Its unique key.
     pub key: Key,
 }
 
 impl Priority {
-    /// All there are, in their order.
+    /// Every priority, in order.
     pub const ALL: [Priority; 3] = [Priority::First, Priority::Usual, Priority::Last];
 
-    /// As it is written.
+    /// The name in files and commands.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl fmt::Display for ParsePriorityError {
 impl std::error::Error for ParsePriorityError {}
 
 impl OutgoingSummary {
-    /// Its place among those that may go.
+    /// Its position in the queue.
     #[must_use]
     pub fn turn(&self) -> QueuePosition {
         let (rank, key) = (self.kind.rank(), self.place.key());
@@ -89,19 +89,19 @@ impl OutgoingSummary {
 }
 
 impl Queue {
-    /// Gives these requests a priority, durably one after the other; those that are not there are passed
-    /// over. Returns how many have it now.
+    /// Sets the priority of requests, durably, one after the other. Missing requests are skipped.
+    /// Returns the number of requests that have it now.
     ///
     /// # Errors
     ///
-    /// If the disk fails; those before it have it.
+    /// If the disk fails; earlier requests keep the new priority.
     pub fn prioritize(&self, keys: &[Key], priority: Priority) -> Result<u64> {
         let mut count = 0;
         for key in keys {
             let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(key) else { continue };
             if known.priority != priority {
-                // What cannot be read is set aside by whoever fetches it.
+                // The fetch sets an unreadable file aside.
                 let RequestLookup::Request(mut request) = self.read(key)? else { continue };
                 request.priority = priority;
                 self.write(&request)?;
@@ -112,8 +112,8 @@ impl Queue {
     }
 }
 
-/// The priority that a request has when it is asked for again: that of what a person wants first lifts it,
-/// and nothing else changes what a person has said of it.
+/// The priority of a request that is requested again: a new `first` raises it, and nothing else
+/// changes it.
 pub(super) fn raised(known: Priority, new: Priority) -> Priority {
     match new.cmp(&Priority::Usual) {
         Ordering::Less => new,
@@ -121,7 +121,7 @@ pub(super) fn raised(known: Priority, new: Priority) -> Priority {
     }
 }
 
-/// Gives a request that was read some time ago the priority that it has by now.
+/// Returns a request read earlier with its present priority, if that has changed.
 pub(super) fn as_it_is_now(request: &Outgoing, known: &OutgoingSummary) -> Option<Outgoing> {
     (request.priority != known.priority)
         .then(|| Outgoing { priority: known.priority, ..request.clone() })

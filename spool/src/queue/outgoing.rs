@@ -1,4 +1,4 @@
-//! A request that waits, and the WARC record it is kept as.
+//! An outgoing request, and its WARC record.
 
 use crate::fs::size::narrow;
 use std::fmt;
@@ -17,23 +17,23 @@ use crate::queue::seal::Vault;
 use crate::queue::wish::{MAX_CLASS, Wish};
 use crate::queue::{Priority, wish};
 
-/// The longest head of a waiting request, in bytes.
+/// The longest head of an outgoing request, in bytes.
 pub const MAX_REQUEST_HEAD: usize = 64 << 10;
 
-/// The longest body of a waiting request, in bytes.
+/// The longest body of an outgoing request, in bytes.
 pub const MAX_REQUEST_BODY: usize = 16 << 20;
 
-/// The longest secrets of a waiting request, in bytes.
+/// The longest secrets of an outgoing request, in bytes.
 pub const MAX_SECRETS: usize = 32 << 10;
 
-/// The longest reason or error kept with a request, in bytes; more is cut off.
+/// The longest stored reason or error, in bytes; the rest is cut off.
 pub const MAX_REASON: usize = 1 << 10;
 
-/// The longest options of a waiting request, in bytes.
+/// The longest options of an outgoing request, in bytes.
 pub const MAX_OPTIONS: usize = 1 << 10;
 
-/// No file of a request is longer, in bytes: two URLs, two reasons, options, an owner and a variant, in
-/// which every byte may be escaped, secrets in hex, other fields, head and body.
+/// The largest file of a request, in bytes: two URLs, two reasons, options, an owner and a variant,
+/// all with every byte escaped, secrets in hex, other fields, head and body.
 pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
     + 3 * (MAX_OWNER + MAX_VARIANT + MAX_OPTIONS)
     + 2 * MAX_SECRETS
@@ -41,63 +41,64 @@ pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
     + MAX_REQUEST_HEAD
     + MAX_REQUEST_BODY;
 
-/// A request that waits for the line to come up, or has failed for good.
+/// A request that waits to be fetched, or has failed permanently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The entry it will become. A request is known by its key.
+    /// The entry that the response becomes. Its key identifies the request.
     pub place: Place,
-    /// The request as it will be sent: request line, fields and empty line, but no secrets.
+    /// The request as it will be sent: request line, fields and empty line, without secrets.
     pub head: Vec<u8>,
     /// Its body.
     pub body: Vec<u8>,
-    /// What of it only its origin may see; never in clear on disk.
+    /// The parts that only the origin may see; never in clear on disk.
     pub secrets: Secrets,
-    /// When it was asked for.
+    /// When it was requested.
     pub queued: Timestamp,
-    /// The URL of the page that it is part of.
+    /// The URL of the page it belongs to.
     pub page: Option<String>,
-    /// Why it was asked for.
+    /// Why it was requested.
     pub kind: RequestKind,
-    /// How many redirects led to it.
+    /// The number of redirects that led to it.
     pub hops: u8,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// It is not tried before.
+    /// The earliest time of the next attempt.
     pub not_before: Option<Timestamp>,
     /// Whether it still waits.
     pub state: RequestState,
     /// How the last attempt failed.
     pub last_error: Option<String>,
-    /// The runs that want it.
+    /// The runs that need it.
     pub wishes: Vec<Wish>,
-    /// What it is to the page that it is part of, in a word of `a`–`z` and `-`; none for a page.
+    /// The type of the sub-resource, a word of `a`–`z` and `-`. `None` for a page.
     pub class: Option<String>,
-    /// How many parts lie between it and its page: 1 for an image that a style sheet names.
+    /// The number of sub-resources between the page and this request: 1 for an image that a style
+    /// sheet names.
     pub nesting: u8,
-    /// The origin is asked for it although an answer is kept; always so for some kinds.
+    /// Fetch it even if a copy is stored. Always set for some kinds.
     pub renew: bool,
-    /// What else whoever asked for it wants to know once it is here, in a form of its own.
+    /// Further wishes for the time when it is stored, in a form that the caller defines.
     pub options: Option<String>,
-    /// However long it is, it may come: a person has said so.
+    /// A person has accepted any length.
     pub any_length: bool,
-    /// Where whoever asked for it sat.
+    /// Where the person was who requested it.
     pub asked_from: RequesterLocation,
-    /// What a person has said of when it goes.
+    /// The priority that a person gave it.
     pub priority: Priority,
 }
 
-/// Where whoever asked for a request sat: that decides what may be reached for it.
+/// Where the person was who requested something. This decides which hosts may be reached for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequesterLocation {
     /// At this machine.
     Here,
-    /// At another one, or nobody knows where.
+    /// At another machine, or unknown.
     Elsewhere,
 }
 
 impl RequesterLocation {
-    /// What is known of a request for `place` by its owner alone: what is nobody's in particular was asked
-    /// for at this machine.
+    /// The location according to the owner of `place`: a request without owner was made at this
+    /// machine.
     #[must_use]
     pub fn of_owner(place: &Place) -> RequesterLocation {
         if place.owner().is_none() { RequesterLocation::Here } else { RequesterLocation::Elsewhere }
@@ -111,20 +112,20 @@ impl RequesterLocation {
     }
 }
 
-/// Why a request was asked for.
+/// Why a request was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequestKind {
     /// A person wants the page.
     Page,
     /// A page needs it.
     Part,
-    /// It is kept already, and shall be looked at again.
+    /// It is stored already, and is to be revalidated.
     Refresh,
-    /// A form was sent; confirmed by a person.
+    /// A form, confirmed by a person.
     Post,
-    /// A recursive fetch goes on to it: a page, or a part of such a page.
+    /// A recursive fetch follows to it: a page, or a sub-resource of one.
     Recursive,
-    /// It is looked at on a schedule: a page, or a part of such a page.
+    /// A monitored page, or a sub-resource of one.
     Monitored,
 }
 
@@ -133,30 +134,30 @@ pub enum RequestKind {
 pub enum RequestState {
     /// It will be tried.
     Waiting,
-    /// It will not be tried again of itself.
+    /// It will not be tried again automatically.
     Failed {
-        /// Why, in words for a person.
+        /// The reason, for a person.
         reason: String,
-        /// The status code of the answer, if there was one.
+        /// The status code of the response, if there was one.
         status: Option<u16>,
     },
-    /// It is longer than what comes unasked, and waits for a person to say that it may.
+    /// It exceeds the length that is fetched without asking, and waits for a person's consent.
     Asking {
-        /// How many bytes it has in all, if its origin has told.
+        /// The complete length in bytes, if the origin has sent it.
         bytes: Option<u64>,
     },
 }
 
-/// What of a request only its origin may see: field lines and the credentials of its URL, in a form
-/// that is its caller's affair.
+/// The parts of a request that only its origin may see: field lines, and the credentials of its
+/// URL. The caller defines their form.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub enum Secrets {
-    /// It has none.
+    /// No secrets.
     #[default]
     None,
-    /// These.
+    /// Secrets in clear, in memory only.
     Open(Vec<u8>),
-    /// Sealed with a key that the spool has no longer. They are kept as they are.
+    /// Sealed with a key that the spool does not have any more. They are stored unchanged.
     Unreadable(SealedSecrets),
 }
 
@@ -164,44 +165,44 @@ pub enum Secrets {
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedSecrets(Vec<u8>);
 
-/// A request without what is sent: what a list of them shows.
+/// A request without its content, for lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutgoingSummary {
-    /// The entry it will become.
+    /// The entry that the response becomes.
     pub place: Place,
-    /// `GET`, for example.
+    /// For example `GET`.
     pub method: String,
-    /// Why it was asked for.
+    /// Why it was requested.
     pub kind: RequestKind,
-    /// When it was asked for.
+    /// When it was requested.
     pub queued: Timestamp,
-    /// The URL of the page that it is part of.
+    /// The URL of the page it belongs to.
     pub page: Option<String>,
-    /// How many redirects led to it.
+    /// The number of redirects that led to it.
     pub hops: u8,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// It is not tried before.
+    /// The earliest time of the next attempt.
     pub not_before: Option<Timestamp>,
     /// Whether it still waits.
     pub state: RequestState,
     /// How the last attempt failed.
     pub last_error: Option<String>,
-    /// The runs that want it.
+    /// The runs that need it.
     pub wishes: Vec<Wish>,
-    /// What it is to the page that it is part of.
+    /// The type of the sub-resource.
     pub class: Option<String>,
-    /// The origin is asked for it although an answer is kept.
+    /// Fetch it even if a copy is stored.
     pub renew: bool,
-    /// Where whoever asked for it sat.
+    /// Where the person was who requested it.
     pub asked_from: RequesterLocation,
-    /// What a person has said of when it goes.
+    /// The priority that a person gave it.
     pub priority: Priority,
 }
 
 impl Outgoing {
-    /// A request for `place` that waits from now on, without body or secrets, asked for where its owner is
-    /// thought to be.
+    /// A request for `place` that waits from now on, without body or secrets. Its location follows
+    /// from the owner.
     #[must_use]
     pub fn new(place: Place, head: Vec<u8>, kind: RequestKind, queued: Timestamp) -> Outgoing {
         Outgoing {
@@ -235,7 +236,7 @@ impl Outgoing {
         std::str::from_utf8(word).unwrap_or_default()
     }
 
-    /// What a list shows of it.
+    /// The summary for lists.
     #[must_use]
     pub fn summary(&self) -> OutgoingSummary {
         OutgoingSummary {
@@ -257,12 +258,12 @@ impl Outgoing {
         }
     }
 
-    /// The file it is kept as.
+    /// Builds the file of the request.
     pub(crate) fn encode(&self, vault: &Vault) -> Result<Vec<u8>> {
         self.encode_with(vault, &[])
     }
 
-    /// The same with more fields.
+    /// Builds the file with additional fields.
     pub(crate) fn encode_with(&self, vault: &Vault, more: &[(&str, String)]) -> Result<Vec<u8>> {
         self.check()?;
         let [id, _] = warc::record_ids()?;
@@ -308,7 +309,8 @@ impl Outgoing {
         Ok(record.finish(&[&self.head, &self.body]))
     }
 
-    /// What was not there in the first versions is written only where it says something.
+    /// Fields that the first versions did not have are written only if they differ from the
+    /// default.
     fn encode_wishes(&self, record: &mut Record) {
         if !self.wishes.is_empty() {
             record.field("Wwwoffle-Runs", &wish::to_text(&self.wishes));
@@ -336,7 +338,7 @@ impl Outgoing {
         }
     }
 
-    /// Reads a request's file. All of it is verified. Without `vault` its secrets are not readable.
+    /// Parses and verifies the file of a request. Without `vault` its secrets are unreadable.
     pub(crate) fn decode(bytes: &[u8], vault: Option<&Vault>) -> Result<Outgoing, Reason> {
         let (header, block, rest) = parse_record(bytes)?;
         if header.need("WARC-Type")? != "request" || !rest.is_empty() {
@@ -349,11 +351,11 @@ impl Outgoing {
         let small = |name| header.number(name).map(u32::try_from);
         let kind = kind_of(header.need("Wwwoffle-Kind")?).ok_or("it is of no known kind")?;
         let class = header.get("Wwwoffle-Class");
-        // A word of a newer program says nothing.
+        // An unknown word, from a newer program, is ignored.
         let priority = header.get("Wwwoffle-Priority").and_then(|word| word.parse().ok());
         let asked_from = match header.get("Wwwoffle-Asked-From") {
             Some("here") => RequesterLocation::Here,
-            // A word of a newer program never lets a request go further.
+            // An unknown word, from a newer program, must not let a request reach more hosts.
             Some(_) => RequesterLocation::Elsewhere,
             None => RequesterLocation::of_owner(&place),
         };
@@ -441,7 +443,7 @@ fn secrets(header: &Header<'_>, place: &Place, vault: Option<&Vault>) -> Result<
     })
 }
 
-/// Whether this may be a class.
+/// Whether a word is a valid class.
 fn is_class(word: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
     (1..=MAX_CLASS).contains(&word.len()) && word.bytes().all(is_letter)

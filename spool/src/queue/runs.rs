@@ -1,4 +1,4 @@
-//! Recursive fetches: `runs/<id>`, a text each, in a form that is their caller's affair.
+//! The texts of runs: `runs/<id>`, one each. Their form is up to the caller.
 
 use crate::durability::RUNS;
 use crate::durability::Root;
@@ -11,7 +11,7 @@ use crate::queue::wish::RunId;
 /// The longest text of a run, in bytes.
 pub const MAX_RUN: usize = 64 << 20;
 
-/// The text of a run; `None` for none, or for one that was no text and was set aside.
+/// Reads the text of a run. `None` if there is none, or it was invalid and set aside.
 pub(crate) fn read(root: &Root, id: RunId) -> Result<Option<String>> {
     let path = path(root, id);
     let bytes = match root.disk.open(&path) {
@@ -30,7 +30,7 @@ pub(crate) fn read(root: &Root, id: RunId) -> Result<Option<String>> {
     }
 }
 
-/// All that have a text, in no order. What has another name is passed over.
+/// Lists the runs with a text, in no order. Other names are ignored.
 pub(crate) fn list(root: &Root) -> Result<Vec<RunId>> {
     let directory = root.join(RUNS);
     let fail = |error| Error::disk("read", &directory, error);
@@ -48,7 +48,7 @@ pub(crate) fn write(root: &Root, id: RunId, text: &str) -> Result<()> {
     root.replace_file(&path(root, id), text.as_bytes())
 }
 
-/// Removes the text of a run; false when there was none.
+/// Removes the text of a run. False if there was none.
 pub(crate) fn remove(root: &Root, id: RunId) -> Result<bool> {
     root.remove_file(&path(root, id))
 }

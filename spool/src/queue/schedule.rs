@@ -1,8 +1,8 @@
-//! When a page is looked at again: a schedule in the time of a place, and its next moment.
+//! Schedules in the local time of a zone, and their next moments.
 //!
-//! A schedule is five sets, as a line of cron has them: minutes, hours, days of the month, months and
-//! days of the week. The time that matches them is that of a clock on the wall ([`next`] tells what
-//! becomes of a time that the clock skips or shows twice).
+//! Like a line of cron, a schedule has five sets: minutes, hours, days of the month, months and
+//! days of the week. They are matched with local time ([`next`] says what happens to a time that
+//! the clock skips or shows twice).
 //!
 //! ```
 //! # fn main() -> Result<(), wwwoffle_spool::ParseScheduleError> {
@@ -23,13 +23,13 @@ use std::str::FromStr;
 
 use self::field::{DAYS, Field, HOURS, MINUTES, MONTHS, WEEKDAYS};
 
-/// The longest text of a schedule that is read, in bytes; all sixty minutes, named one by one, have 170.
+/// The longest text of a schedule, in bytes. All sixty minutes one by one take 170.
 pub const MAX_SCHEDULE: usize = 1 << 10;
 
-/// The word that ends a schedule in which a day has to be in both sets of days.
+/// The word at the end of a schedule whose days must be in both sets of days.
 const AND: &str = "and";
 
-/// What stands for five fields, as cron has it.
+/// The abbreviations of cron for five fields.
 const SHORT: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
     ("@daily", "0 0 * * *"),
@@ -40,16 +40,16 @@ const SHORT: [(&str, &str); 7] = [
     ("@annually", "0 0 1 1 *"),
 ];
 
-/// When something is done again and again. It comes at least once in 41 years.
+/// A repeating time. It occurs at least once in 41 years.
 ///
-/// As text it is a line of cron: five fields, for minutes, hours, days of the month, months and days
-/// of the week. A field is `*` or a list of numbers, names and ranges, `1,3,5-10`, with an open end
-/// (`20-`) and with steps (`*/15`) if wanted. A day has to be in both sets of days if one of the two
-/// fields begins with `*`, else in either of them; with the word `and` behind the fields in both.
-/// `@daily` and its like are known.
+/// The text is a line of cron: five fields, for minutes, hours, days of the month, months and days
+/// of the week. A field is `*` or a list of numbers, names and ranges (`1,3,5-10`), which may have
+/// an open end (`20-`) and steps (`*/15`). A day must be in both sets of days if one of the two
+/// fields begins with `*`, or if the word `and` follows the fields; otherwise one set is enough.
+/// Abbreviations such as `@daily` are accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// Sets of numbers, of which each is a bit.
+    /// Sets of numbers; each number is a bit.
     minutes: u64,
     hours: u64,
     days: u64,
@@ -59,24 +59,24 @@ pub struct Schedule {
     days_in: DaysIn,
 }
 
-/// Which of the two sets of days a day has to be in.
+/// Whether a day must be in both sets of days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum DaysIn {
     Both,
     Either,
 }
 
-/// A text that is no schedule.
+/// A text that is not a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseScheduleError(String);
 
 impl Schedule {
-    /// A schedule as 2.9 has it, from the texts of its fields: on the hours of the days that are in
+    /// Builds a schedule from the fields of WWWOFFLE 2.9: on the full hours of the days that are in
     /// every set.
     ///
     /// # Errors
     ///
-    /// [`ParseScheduleError`] when a text is none of the field's, or no day is in all sets.
+    /// [`ParseScheduleError`] if a field is invalid, or no day is in every set.
     pub fn of_sets(
         months: &str,
         days: &str,
@@ -94,7 +94,7 @@ impl Schedule {
         .that_comes()
     }
 
-    /// The five fields as text: minutes, hours, days, months and days of the week.
+    /// The text of the five fields: minutes, hours, days, months and days of the week.
     #[must_use]
     pub fn fields(&self) -> [String; 5] {
         let sets = [self.minutes, self.hours, self.days, self.months, self.weekdays];
@@ -149,10 +149,10 @@ impl Schedule {
         .that_comes()
     }
 
-    /// It, if there is a day on which it comes; and of the ways to say the same the simplest.
+    /// Checks that the schedule occurs on some day, and simplifies it.
     fn that_comes(mut self) -> Result<Schedule, ParseScheduleError> {
         if self.days == DAYS.all() || self.weekdays == WEEKDAYS.all() {
-            // Where one set has all days, "in either of them" would say nothing of the other.
+            // If one set has every day, the other set would have no effect.
             self.days_in = match self.days_in {
                 DaysIn::Both => DaysIn::Both,
                 DaysIn::Either => {
@@ -209,7 +209,7 @@ fn has(set: u64, number: u8) -> bool {
     set & Field::bit(number) != 0
 }
 
-/// The last day that a month ever has.
+/// The last day that a month can have.
 fn longest(month: u8) -> u8 {
     match month {
         2 => 29,

@@ -1,7 +1,7 @@
-//! Secrets of waiting requests, sealed: what is on disk tells nobody a password or a cookie who has
-//! not the spool's own key as well.
+//! Sealed secrets of outgoing requests: without the key of the spool, the files reveal no password
+//! and no cookie.
 //!
-//! ChaCha20-Poly1305 (RFC 8439) with a random nonce; the key of the request is authenticated with it,
+//! ChaCha20-Poly1305 (RFC 8439) with a random nonce. The key of the request is authenticated too,
 //! so a sealed secret opens in no other request.
 
 use crate::durability::Root;
@@ -15,15 +15,15 @@ use crate::entry::warc::Reason;
 use crate::error::{Damage, Error, Result, is_missing};
 use crate::fs::{Disk, OpenedFile, read_exactly};
 
-/// The file in the root that holds the key, as 32 bytes.
+/// The file in the root with the key of 32 bytes.
 pub(crate) const SECRET_FILE: &str = "secret";
 pub(crate) const KEY_LEN: usize = 32;
 const NONCE_LEN: usize = 12;
 
-/// What is said of a file that is none.
+/// The reason for an invalid key file.
 const NO_KEY: Reason = "it is not a key of 32 bytes";
 
-/// Why the content of the file is no key, if it is none.
+/// Checks that a file is a key.
 pub(crate) fn reason(bytes: &[u8]) -> Result<(), Reason> {
     if bytes.len() == KEY_LEN { Ok(()) } else { Err(NO_KEY) }
 }
@@ -32,7 +32,7 @@ pub(crate) fn reason(bytes: &[u8]) -> Result<(), Reason> {
 pub(crate) struct Vault(ChaCha20Poly1305);
 
 impl Vault {
-    /// Reads the key of a spool, or makes one. A key file that is none is set aside first.
+    /// Reads the key of a spool, or creates one. An invalid key file is set aside first.
     pub(crate) fn open(root: &Root, damaged: &mut Vec<Damage>) -> Result<Vault> {
         let path = root.join(SECRET_FILE);
         let found = match root.disk.open(&path) {
@@ -49,7 +49,7 @@ impl Vault {
         Vault::make(root)
     }
 
-    /// The key of a spool, if it has one; nothing is changed.
+    /// Reads the key of a spool without changing anything.
     pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Option<Vault> {
         let Ok(OpenedFile::File(file, _)) = disk.open(&root.join(SECRET_FILE)) else { return None };
         let key = read_exactly(&*file, KEY_LEN + 1, 0).ok()?;
@@ -61,14 +61,14 @@ impl Vault {
         let mut key = [0; KEY_LEN];
         getrandom::fill(&mut key).map_err(Error::random)?;
         match root.replace_private_file(&root.join(SECRET_FILE), &key) {
-            // Nothing is sealed there either.
+            // Nothing can be sealed on a read-only file system, so the key need not be stored.
             Err(error) if !error.is_read_only() => return Err(error),
             _ => {}
         }
         Ok(Vault(ChaCha20Poly1305::new(&key.into())))
     }
 
-    /// Nonce and ciphertext.
+    /// Encrypts secrets. Returns nonce and ciphertext.
     pub(crate) fn seal(&self, request: &Key, secrets: &[u8]) -> Result<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(Error::random)?;
@@ -77,7 +77,7 @@ impl Vault {
         Ok([nonce.as_slice(), sealed.as_slice()].concat())
     }
 
-    /// `None`: it was sealed with another key or for another request.
+    /// Decrypts secrets. `None` if they were sealed with another key or for another request.
     pub(crate) fn unseal(&self, request: &Key, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce: [u8; NONCE_LEN] = nonce.try_into().ok()?;

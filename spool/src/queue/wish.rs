@@ -1,35 +1,35 @@
-//! What wants a request that waits, and how several wishes for one URL become one.
+//! The runs that need a request, and combining requests for one URL.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind, RequesterLocation};
 
-/// So many runs may want one request; a run beyond them does not get it marked as its own.
+/// The largest number of runs of one request. It is not marked for further runs.
 pub const MAX_WISHES: usize = 8;
 
-/// The longest word for the class of a part, in bytes.
+/// The longest class of a sub-resource, in bytes.
 pub const MAX_CLASS: usize = 32;
 
-/// A recursive fetch, as its file is called. Shown and read as 16 hex digits.
+/// The id of a run, which names its file. Written as 16 hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(u64);
 
-/// A run that wants a request, and how far it goes on from there.
+/// A run that needs a request, and how far it continues from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wish {
     /// The run.
     pub run: RunId,
-    /// How many more links are followed from there.
+    /// How many more links it follows from there.
     pub depth: u16,
 }
 
-/// A text that is no [`RunId`].
+/// A text that is not a [`RunId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseRunIdError;
 
 impl RunId {
-    /// The run of this number.
+    /// The run with this number.
     #[must_use]
     pub fn from_number(number: u64) -> RunId {
         RunId(number)
@@ -63,9 +63,8 @@ impl fmt::Display for ParseRunIdError {
 impl std::error::Error for ParseRunIdError {}
 
 impl RequestKind {
-    /// What goes first has the lowest rank: a page that a person waits for, then forms, then the parts
-    /// of such pages, then newer versions of them, then what a recursive fetch goes on to, then what
-    /// is looked at on a schedule.
+    /// The lowest rank is fetched first: pages that a person waits for, forms, sub-resources of
+    /// such pages, revalidations, recursive fetches, monitored pages.
     #[must_use]
     pub const fn rank(self) -> u8 {
         match self {
@@ -78,20 +77,20 @@ impl RequestKind {
         }
     }
 
-    /// Whether the origin is asked although an answer is kept.
+    /// Whether the origin is contacted even if a copy is stored.
     #[must_use]
     pub const fn renews(self) -> bool {
         matches!(self, RequestKind::Refresh | RequestKind::Monitored)
     }
 }
 
-/// The wishes as one value of a field; empty without any.
+/// The text of wishes for a header field; empty if there are none.
 pub(crate) fn to_text(wishes: &[Wish]) -> String {
     let words = wishes.iter().map(|wish| format!("{}/{}", wish.run, wish.depth));
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Reads what [`to_text`] wrote; a word that is no wish is passed over, for it may be a newer program's.
+/// Parses the text of [`to_text`]. Unknown words, from a newer program, are skipped.
 pub(crate) fn of_text(text: &str) -> Vec<Wish> {
     let wish = |word: &str| {
         let (run, depth) = word.split_once('/')?;
@@ -100,7 +99,7 @@ pub(crate) fn of_text(text: &str) -> Vec<Wish> {
     text.split_ascii_whitespace().filter_map(wish).take(MAX_WISHES).collect()
 }
 
-/// Adds a wish: of two of one run that which goes further. False when nothing has changed.
+/// Adds a wish. Of two wishes of one run the deeper one stays. False if nothing has changed.
 pub(crate) fn add(wishes: &mut Vec<Wish>, wish: Wish) -> bool {
     if let Some(known) = wishes.iter_mut().find(|known| known.run == wish.run) {
         let is_further = wish.depth > known.depth;
@@ -127,15 +126,15 @@ pub(crate) fn wants_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool
         || new.wishes.iter().any(|wish| add(&mut wishes, *wish))
 }
 
-/// Whether a request that was asked for at `new` may reach what one that was at `known` may not.
+/// Whether a request made at `new` may reach hosts that one made at `known` may not.
 fn goes_further(new: RequesterLocation, known: RequesterLocation) -> bool {
     (new, known) == (RequesterLocation::Here, RequesterLocation::Elsewhere)
 }
 
-/// Makes `known` the request for both: with the stronger of both wishes, and as whoever has that one
-/// would send it. Of two that were asked for at different machines it is sent as the one of this machine
-/// would be: nothing that comes from another one goes where only this one may. Whether it waits, and since
-/// when, stays; but what is to be asked for anew is so from then on.
+/// Makes `known` the request for both: with the stronger kind, and sent as the request of that kind
+/// would be. If they were made at different machines, it is sent as the one of this machine: a
+/// request from elsewhere must not reach hosts that only this machine may reach. Its state and its
+/// age stay, except that a new wish to revalidate sets its time.
 pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
     let is_stronger = new.kind.rank() < known.kind.rank();
     let is_sent_as_new = goes_further(new.asked_from, known.asked_from)

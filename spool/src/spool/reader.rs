@@ -20,8 +20,9 @@ use crate::tree::shelf::{KeyLookup, VariantChoice};
 use crate::tree::{LOOKUP_TRIES, list, versions};
 use wwwoffle_url::Key;
 
-/// A spool to read from, whoever has it open: for the command line. It changes nothing, so damaged
-/// files stay where they are; entries still in their batch are not found.
+/// A spool opened for reading, even while another process has it open, for the command line. It
+/// changes nothing: damaged files stay where they are. Entries in the current batch of the other
+/// process are not found.
 #[derive(Debug, Clone)]
 pub struct Reader {
     pub(crate) disk: Arc<dyn Disk>,
@@ -33,12 +34,12 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_no_spool`] when `root` is something else, or when the disk fails.
+    /// [`crate::Error::is_no_spool`] if `root` is something else, or if the disk fails.
     pub fn open(root: &Path) -> Result<Reader> {
         Reader::open_with(Arc::new(SystemDisk), root)
     }
 
-    /// The same on another disk.
+    /// Opens a spool on another disk.
     ///
     /// # Errors
     ///
@@ -48,7 +49,7 @@ impl Reader {
         Ok(Reader { disk, root: root.to_owned() })
     }
 
-    /// Looks an entry up. A damaged one is [`Lookup::SetAside`], though it was not moved.
+    /// Looks up an entry. A damaged one is [`Lookup::SetAside`], although it was not moved.
     ///
     /// # Errors
     ///
@@ -59,7 +60,7 @@ impl Reader {
         Ok(self.look(place, which)?.into())
     }
 
-    /// All that is kept under the key of a place, as [`crate::Spool::entries`]; nothing is moved.
+    /// Looks up every entry of a key, as [`crate::Spool::entries`]. Nothing is moved.
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ impl Reader {
         self.look(place, VariantChoice::All)
     }
 
-    /// The older versions of the entry of exactly this place, as [`crate::Spool::versions`].
+    /// Lists the older versions of exactly this place, as [`crate::Spool::versions`].
     ///
     /// # Errors
     ///
@@ -77,7 +78,7 @@ impl Reader {
         versions::list(&*self.disk, &self.root, place)
     }
 
-    /// One of them, as [`crate::Spool::version`]; nothing is moved.
+    /// Looks up an older version, as [`crate::Spool::version`]. Nothing is moved.
     ///
     /// # Errors
     ///
@@ -97,7 +98,8 @@ impl Reader {
         }
     }
 
-    /// The entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.
+    /// Lists the entries of the spool, of a scheme, of a host (with its port) under all schemes, or
+    /// of both.
     ///
     /// # Errors
     ///
@@ -106,7 +108,7 @@ impl Reader {
         List::new(Arc::clone(&self.disk), &self.root, Vec::new(), scheme, host)
     }
 
-    /// The hosts of a scheme, or of all, of which entries are kept, in order.
+    /// Lists the hosts with entries, of one scheme or all, in order.
     ///
     /// # Errors
     ///
@@ -115,7 +117,7 @@ impl Reader {
         list::hosts(&self.disk, &self.root, scheme)
     }
 
-    /// The requests that wait, the oldest first. Files that are no requests are passed over.
+    /// Lists the outgoing requests, the oldest first. Invalid files are skipped.
     ///
     /// # Errors
     ///
@@ -124,8 +126,8 @@ impl Reader {
         queue::list(&*self.disk, &self.root)
     }
 
-    /// A request that waits, without its secrets, which it is told of as unreadable. `None` for none, or for
-    /// a file that is no request.
+    /// Reads an outgoing request; its secrets are marked as unreadable. `None` if it is missing or
+    /// invalid.
     ///
     /// # Errors
     ///
@@ -134,7 +136,7 @@ impl Reader {
         queue::look(&*self.disk, &self.root, key)
     }
 
-    /// What is looked at on a schedule, by URL. Files that are nothing of the kind are passed over.
+    /// Lists the monitored pages, by URL. Invalid files are skipped.
     ///
     /// # Errors
     ///
@@ -149,7 +151,7 @@ impl Reader {
         crate::tree::walk::Walk::new(Arc::clone(&self.disk), self.root.clone())
     }
 
-    /// The directory it is in.
+    /// The directory of the spool.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root

@@ -1,14 +1,14 @@
-//! One field of a schedule: a set of numbers, and its text.
+//! A field of a schedule: a set of numbers, and its text.
 
 use super::{ParseScheduleError, shortened};
 
-/// What a field is about, and which numbers it may have.
+/// The meaning of a field, and its range of numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     what: &'static str,
     first: u8,
     last: u8,
-    /// Names of the numbers, from the first on.
+    /// The names of the numbers, from the first on.
     names: &'static [&'static str],
 }
 
@@ -38,12 +38,12 @@ impl Field {
         1_u64.checked_shl(number.into()).unwrap_or_default()
     }
 
-    /// The set of all numbers it may have.
+    /// The set of all numbers of the field.
     pub(super) fn all(&self) -> u64 {
         (self.first..=self.last).fold(0, |set, number| set | Self::bit(number))
     }
 
-    /// Reads `*`, `1,3,5-10`, `20-`, `*/15`, `mon-fri`.
+    /// Parses `*`, `1,3,5-10`, `20-`, `*/15`, `mon-fri`.
     pub(super) fn parse(&self, text: &str) -> Result<u64, ParseScheduleError> {
         let mut set = 0;
         for part in text.split(',') {
@@ -62,7 +62,7 @@ impl Field {
         };
         let (from, to) = match range.split_once('-') {
             None if range == "*" => (self.first, self.last),
-            // With a step, a number is where to begin.
+            // With a step, a single number is the beginning of a range.
             None => {
                 let from = self.number(range)?;
                 (from, if step.is_some() { self.last } else { from })
@@ -100,7 +100,7 @@ impl Field {
         ))
     }
 
-    /// A set as text, which is read as the same set.
+    /// The text of a set, which parses to the same set.
     pub(super) fn text(&self, set: u64) -> String {
         if set == self.all() {
             return "*".to_owned();
@@ -128,7 +128,7 @@ impl Field {
         parts.join(",")
     }
 
-    /// The step, if the set is every so manieth minute or hour.
+    /// The step, if the set is every nth minute or hour.
     fn step(&self, set: u64) -> Option<u8> {
         let is_of_day = self.first == 0 && !self.is_of_weekdays();
         let mut steps = (2..=self.last.div_ceil(2)).filter(|_| is_of_day);
@@ -139,7 +139,7 @@ impl Field {
     }
 }
 
-/// A number of one or two digits.
+/// Parses a number of one or two digits.
 fn digits(text: &str) -> Option<u8> {
     let is_short = (1..=2).contains(&text.len());
     text.parse().ok().filter(|_| is_short && text.bytes().all(|byte| byte.is_ascii_digit()))

@@ -1,8 +1,8 @@
 //! The next moment of a schedule.
 //!
-//! What matches a schedule is a time on the wall. The clock there is put forward and back: a time that
-//! it skips has come when it shows the next later one; of a time that it shows twice the first counts.
-//! So each matching time has one moment, and a later time never an earlier one.
+//! A schedule matches local time. If the clock skips a matching time, it counts as reached at the
+//! next time shown; if the clock shows a time twice, the first counts. So each matching time has
+//! one moment, and moments are in the order of times.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -10,22 +10,21 @@ use jiff::{Span, Timestamp};
 
 use super::{DaysIn, Schedule, has};
 
-/// How far ahead is looked, in years. The 29th of February is a given day of the week once in 40 years
-/// at least, and every other day more often.
+/// How many years the search covers. The 29th of February is a given day of the week at least once
+/// in 40 years, and every other day more often.
 const HORIZON: i16 = 41;
 
-/// What is asked to halve a stretch of time until one second is left; a clock is never put by more
-/// than some days.
+/// The bound for the binary search to one second; a clock is never changed by more than some days.
 const MAX_HALVINGS: usize = 40;
 
 impl Schedule {
-    /// The first moment after `now` at which it comes, by the clocks of `zone`. `None` only beyond the
-    /// years that there are numbers for.
+    /// The first moment after `now`, by the clocks of `zone`. `None` only beyond the supported
+    /// years.
     #[must_use]
     pub fn next_after(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let local = zone.to_datetime(now);
         let mut date = local.date();
-        // Whatever is earlier on the wall has been.
+        // Earlier local times have passed.
         let mut from = (local.hour(), local.minute());
         let end = date.checked_add(Span::new().years(HORIZON)).unwrap_or(Date::MAX);
         while date <= end {
@@ -57,7 +56,7 @@ impl Schedule {
         }
     }
 
-    /// Its times on a day, not before `from`.
+    /// Its times on a day, from `from` on.
     fn times_from(&self, from: (i8, i8)) -> impl Iterator<Item = (i8, i8)> {
         let is_in = |set, number: i8| u8::try_from(number).is_ok_and(|number| has(set, number));
         let Schedule { hours, minutes, .. } = *self;
@@ -71,7 +70,7 @@ impl Schedule {
     }
 }
 
-/// When the clocks of a place show this time first, or a later one if they never do.
+/// The first moment at which the clocks show this time, or a later one if they skip it.
 fn moment(time: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     match zone.to_ambiguous_timestamp(time).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(time).ok(),
@@ -84,7 +83,8 @@ fn moment(time: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     }
 }
 
-/// The first second with another offset than `before`, which `early` has and `late` has not.
+/// The first second with another offset than `before`, between `early`, which has it, and `late`,
+/// which has not.
 fn change(early: Timestamp, late: Timestamp, before: Offset, zone: &TimeZone) -> Timestamp {
     let (mut early, mut late) = (early.as_second(), late.as_second());
     for _ in 0..MAX_HALVINGS {
