@@ -14,7 +14,7 @@ pub struct Damage {
     pub path: PathBuf,
     /// Where it is now, if it was moved.
     pub moved_to: Option<PathBuf>,
-    /// What is wrong with it, in a few words.
+    /// The fault, in a few words.
     pub reason: String,
 }
 

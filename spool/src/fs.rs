@@ -124,7 +124,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of the system. It is then unknown what is on the medium.
+    /// Those of the system. The state of the medium is then unknown.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 
     /// Waits until every change below a directory, by any program, is on the medium.
@@ -155,7 +155,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// The current time.
     fn now(&self) -> Timestamp;
 
-    /// The stamp of a file or directory; `None` if there is none. A link is not followed.
+    /// The stamp of a file or directory; `None` if the name is missing. A link is not followed.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Type and permissions of a name; `None` if there is none. A link is not followed.
+    /// Type and permissions of a name; `None` if the name is missing. A link is not followed.
     ///
     /// # Errors
     ///
@@ -236,7 +236,7 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of the system. It is then unknown what is on the medium.
+    /// Those of the system. The state of the medium is then unknown.
     fn sync(&self) -> io::Result<()>;
 
     /// A number that no other file of the spool has while this one is open.

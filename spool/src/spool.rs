@@ -91,8 +91,8 @@ impl Spool {
         &self.0.session.tree.root
     }
 
-    /// Whether it lies on a read-only file system. What a crash left there stays as it is, and everything
-    /// that writes fails.
+    /// Whether it lies on a read-only file system. The remains of a crash then stay there, and every
+    /// write fails.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.session().is_read_only()

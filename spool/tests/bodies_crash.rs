@@ -1,5 +1,5 @@
-//! A failure, a stop and a power cut at every disk call while bodies are shared, while what shares them is
-//! updated, replaced and removed, and while the files of those go that nothing needs.
+//! A failure, a stop and a power cut at every disk call while bodies are shared, while entries that
+//! share them are updated, replaced and removed, and while unneeded holders are removed.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -13,12 +13,12 @@ use support::sim::{Fault, SimDisk};
 use support::{bytes, place, store};
 use wwwoffle_spool::{Durability, Lookup, Options, Result, Spool, Timestamp, Update, Versions};
 
-/// With power cuts tried after each stop: each is another choice of what was lost. Under `None` new answers are
-/// not promised to come through one.
+/// With the number of power cuts after each stop, each with another random loss. Under `None`, new
+/// entries may be lost in one.
 const DURABILITIES: [(Durability, u64); 3] =
     [(Durability::Each, 1), (Durability::Batch, 2), (Durability::None, 0)];
 
-/// Entries that have the same body: a small and a large one each; the last is replaced, the first removed.
+/// Entries with equal bodies, small and large. The last is replaced, the first removed.
 const SMALL: [&str; 3] = ["http://a/1", "http://a/2", "http://b/3"];
 const LARGE: [&str; 3] = ["http://a/4", "http://a/5", "http://b/6"];
 
@@ -35,7 +35,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Spool {
     Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap().0
 }
 
-/// A spool with all of them, on the medium, and something learnt of one.
+/// A spool with all of them on the medium, and an update of one.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each);
@@ -52,7 +52,7 @@ fn invalid(second: i64) -> Update {
     Update::Invalid { since: Timestamp::from_second(1_700_000_000 + second).unwrap() }
 }
 
-/// Everything that is done with them; a step that fails does not keep the next from being tried.
+/// Does every step. A failure does not keep the next from being tried.
 fn run(disk: &SimDisk, durability: Durability) {
     let options = Options { versions: Versions::by(|_| 3), ..support::options(durability) };
     let Ok((spool, _)) = Spool::open_with(Arc::new(disk.clone()), root(), &options) else { return };
@@ -72,7 +72,7 @@ fn run(disk: &SimDisk, durability: Durability) {
     drop(spool.share(Some(0), &|| true));
 }
 
-/// Each entry is there with its body, or gone if it was removed; and after the next turn too.
+/// Each entry has its body, or is gone if it was removed; also after the next run.
 fn check(disk: &SimDisk, durability: Durability, turns: u8, what: &str) {
     let spool = open(disk, durability);
     for turn in 0..turns {

@@ -1,8 +1,9 @@
-//! A failure, a stop and a power cut at every single disk call.
+//! A failure, a stop and a power cut at every disk call.
 //!
-//! One run does everything a spool is for and notes what returned `Ok`. It is repeated with the fault
-//! at call 0, 1, 2 … until a run comes to its end without meeting it. After each the spool is opened
-//! again: each entry has to be whole, old or new, or absent if it was; and what was promised is there.
+//! One run does everything a spool can do, and records which calls returned `Ok`. It is repeated
+//! with a fault at call 0, 1, 2 … until it completes without meeting the fault. The spool is then
+//! opened again: each entry must be complete, old or new, or absent if it could be, and every
+//! promised entry must exist.
 
 #![allow(
     clippy::indexing_slicing,
@@ -27,21 +28,21 @@ use wwwoffle_spool::{
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
-/// Power cuts tried after each stop: each is another choice of what was lost.
+/// The number of power cuts after each stop, each with another random loss.
 const CUTS: u64 = 6;
 
-/// What is stored before the run, and replaced or added in it.
+/// Entries stored before the run, and replaced or added in it.
 const ENTRIES: [&str; 4] = ["http://a/replaced", "http://a/kept", "http://b/new", "http://c/large"];
 const REPLACED: usize = 0;
 const KEPT: usize = 1;
 const NEW: usize = 2;
 const LARGE: usize = 3;
 
-/// What the run was told to be done.
+/// The calls that returned `Ok`.
 #[derive(Debug, Default, Clone)]
 struct Acknowledged {
     finished: [bool; ENTRIES.len()],
-    /// The flush after all of them.
+    /// The flush at the end.
     flushed: bool,
     added: bool,
     updated: bool,
@@ -67,7 +68,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<(Spool, Recovery)> {
     Spool::open_with(Arc::new(disk.clone()), root(), &options(durability))
 }
 
-/// A spool with what the run starts from, all of it on the medium.
+/// The spool before the run, on the medium.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let (spool, _) = open(&disk, Durability::Each).unwrap();
@@ -101,7 +102,7 @@ fn waiting(number: u32, attempts: u32) -> Outgoing {
     request
 }
 
-/// Does everything; a step that fails does not keep the next from being tried.
+/// Does everything. A failure does not keep the next step from being tried.
 fn run(disk: &SimDisk, durability: Durability) -> (Acknowledged, Vec<wwwoffle_spool::Error>) {
     let (mut done, mut errors) = (Acknowledged::default(), Vec::new());
     let spool = match open(disk, durability) {
@@ -116,7 +117,7 @@ fn run(disk: &SimDisk, durability: Durability) -> (Acknowledged, Vec<wwwoffle_sp
     for index in [REPLACED, NEW, LARGE] {
         done.finished[index] = note(write(&spool, index));
     }
-    // What is overtaken before its batch must not come back.
+    // An entry replaced before its batch must not come back.
     let overtaken = note(write(&spool, NEW));
     done.finished[NEW] |= overtaken;
     done.flushed = note(spool.flush());
@@ -145,14 +146,14 @@ fn write(spool: &Spool, index: usize) -> Result<()> {
     writer.finish(Some(b"X-Sum: 1\r\n")).map(|_| ())
 }
 
-/// How much may be gone.
+/// What may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Loss {
-    /// The program only stopped: nothing that was acknowledged.
+    /// Only a stop: no acknowledged change.
     Nothing,
-    /// What was not promised to be on the medium.
+    /// Changes that were not promised to be on the medium.
     Unsynced,
-    /// The run met errors and went on: entries of a batch that could not be written.
+    /// The run continued after errors: entries of a failed batch.
     GivenUp,
 }
 
@@ -207,7 +208,7 @@ fn check_queue(spool: &Spool, done: &Acknowledged, what: &str) {
     assert_eq!(listed, [1, 2, 3].into_iter().filter(|&n| get(n).is_some()).count(), "{what}");
 }
 
-/// Runs with the fault at every call there is; `then` looks at what is left.
+/// Runs with the fault at every call; `then` checks the remains.
 fn at_every_call(
     base: &SimDisk,
     durability: Durability,
@@ -275,7 +276,7 @@ fn an_error_is_told_and_harms_nothing() {
 
 #[test]
 fn recovering_can_be_stopped_too() {
-    // Entries that were finished wait in tmp/ for their batch when the process goes.
+    // Finished entries wait in tmp/ for their batch when the process ends.
     let left = base();
     let (spool, _) = open(&left, Durability::Batch).unwrap();
     for index in [REPLACED, NEW, LARGE] {
@@ -338,7 +339,7 @@ fn what_was_removed_stays_removed() {
         for call in 0.. {
             let disk = base();
             let (spool, _) = open(&disk, durability).unwrap();
-            // The old one under its name; under `Batch` the new one waits.
+            // The old entry has the name; under `Batch` the new one waits.
             write(&spool, REPLACED).unwrap();
             disk.set_fault(Fault::Stop(call));
             let place = place(ENTRIES[REPLACED]);

@@ -1,8 +1,9 @@
-//! A failure, a stop and a power cut at every single disk call while answers are kept in part.
+//! A failure, a stop and a power cut at every disk call while segments are stored.
 //!
-//! As in `crash.rs`: one run does everything and notes what returned `Ok`; it is repeated with the fault
-//! at each call. After each, every byte that is there has to be one that was written; what was promised
-//! is there; nothing in part is found whole, and what was whole before is whole still.
+//! As in `crash.rs`, one run does everything and records which calls returned `Ok`; it is repeated
+//! with the fault at each call. Afterwards every stored byte must be one that was written, every
+//! promised segment must exist, no segment may be served as a complete entry, and complete entries
+//! must stay complete.
 
 #![allow(
     clippy::as_conversions,
@@ -24,24 +25,24 @@ use support::sim::{Fault, SimDisk};
 use support::{entry, head, options, place};
 use wwwoffle_spool::{Durability, Lookup, NewSegment, Partial, Result, Spool, Timestamp};
 
-/// Power cuts tried after each stop.
+/// The number of power cuts after each stop.
 const CUTS: u64 = 2;
 
-/// An answer of which a part is there before the run, and the rest comes in it.
+/// A body with a segment before the run; the rest comes in it.
 const GROWS: &str = "http://a/grows";
-/// One that is another body since.
+/// A body that has changed since.
 const CHANGES: &str = "http://a/changes";
-/// One whose part is removed.
+/// A body whose segments are removed.
 const GOES: &str = "http://a/goes";
-/// One that is kept whole already while a part of a newer one comes.
+/// A complete entry, while a segment of a newer body comes.
 const WHOLE: &str = "http://a/whole";
-/// A large one that breaks off, with checkpoints.
+/// A large body that breaks off, with checkpoints.
 const CUT: &str = "http://a/cut";
 
 const LEN: usize = 3_000;
 const LARGE: usize = (4 << 20) + 300_000;
 
-/// What comes between two checkpoints at least.
+/// The smallest distance between two checkpoints.
 const CHECKPOINT: u64 = 2 << 20;
 
 static BODY: LazyLock<Vec<u8>> = LazyLock::new(|| support::bytes(LARGE));
@@ -54,9 +55,9 @@ struct Acknowledged {
     changed: bool,
     gone: bool,
     begun: bool,
-    /// Of what breaks off, so many bytes are behind a checkpoint.
+    /// The bytes of the interrupted download covered by a checkpoint.
     checked: u64,
-    /// And it is being moved to where a part lies.
+    /// Whether it is being moved to `partial/`.
     moving: bool,
     cut: bool,
 }
@@ -66,7 +67,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<Spool> {
     Spool::open_with(Arc::new(disk.clone()), root, &options(durability)).map(|opened| opened.0)
 }
 
-/// Keeps a range of the body that has this validator, and `LEN` bytes.
+/// Stores a range of the body with this validator, of `LEN` bytes.
 fn keep(spool: &Spool, url: &str, validator: &str, start: usize, end: usize) -> Result<()> {
     let new = NewSegment {
         asked: Timestamp::from_second(1_699_999_999).unwrap(),
@@ -83,12 +84,12 @@ fn keep(spool: &Spool, url: &str, validator: &str, start: usize, end: usize) -> 
     writer.finish()
 }
 
-/// The body that has a validator.
+/// The body with a validator.
 fn body(validator: &str) -> Vec<u8> {
     BODY.iter().take(LEN).map(|byte| byte ^ validator.as_bytes()[0]).collect()
 }
 
-/// A spool with what the run starts from, all of it on the medium.
+/// The spool before the run, on the medium.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each).unwrap();
@@ -101,7 +102,7 @@ fn base() -> SimDisk {
     disk.restarted()
 }
 
-/// Does everything; a step that fails does not keep the next from being tried.
+/// Does everything. A failure does not keep the next step from being tried.
 fn run(disk: &SimDisk, durability: Durability) -> (Acknowledged, Vec<wwwoffle_spool::Error>) {
     let (mut done, mut errors) = (Acknowledged::default(), Vec::new());
     let spool = match open(disk, durability) {
@@ -136,7 +137,7 @@ fn break_off(spool: &Spool, done: &mut Acknowledged) -> Result<bool> {
     let mut last = 0;
     for piece in BODY.chunks(1_100_000) {
         writer.write(piece)?;
-        // A checkpoint that could not be noted is not told; but then this write would have failed too.
+        // A failed checkpoint is not reported; but then this write would have failed too.
         done.checked = last;
         if writer.written() - last >= CHECKPOINT {
             last = writer.written();
@@ -146,18 +147,18 @@ fn break_off(spool: &Spool, done: &mut Acknowledged) -> Result<bool> {
     writer.finish_short()
 }
 
-/// How much may be gone.
+/// What may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Loss {
-    /// The program only stopped: nothing that was acknowledged.
+    /// Only a stop: no acknowledged change.
     Nothing,
-    /// The run met errors and went on: entries of a batch that could not be written.
+    /// The run continued after errors: entries of a failed batch.
     GivenUp,
-    /// What was not promised to be on the medium.
+    /// Changes that were not promised to be on the medium.
     Unsynced,
 }
 
-/// What is there of a place, each byte compared with what was written.
+/// The segments of a place; each byte is compared with the one that was written.
 fn there(spool: &Spool, url: &str, what: &str) -> Option<Partial> {
     let partial = spool.partial(&place(url)).unwrap_or_else(|error| panic!("{what}: {error}"))?;
     let validator = std::str::from_utf8(partial.validator()).unwrap();
@@ -176,7 +177,8 @@ fn there(spool: &Spool, url: &str, what: &str) -> Option<Partial> {
             let most = piece.len().min((range.end - offset) as usize);
             let read = match reader.read_at(offset, &mut piece[..most]) {
                 Ok(read) => read,
-                // A large segment that was not synced: noticed, and nothing came out.
+                // A large segment that was not synced: the damage is detected, and no byte is
+                // returned.
                 Err(error) => {
                     assert!(error.is_damaged(), "{what}: {url}: {error}");
                     spool.mend_partial(&place(url)).unwrap();
@@ -208,7 +210,7 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
             false
         }
     };
-    // What is whole is whole, and what is not is not.
+    // Complete entries are complete, and others are not found as such.
     assert!(is_whole(WHOLE, b"whole"), "{what}");
     for url in [CHANGES, GOES, CUT] {
         assert!(!is_whole(url, b""), "{what}: {url}");
@@ -217,14 +219,14 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
     assert!(grown || careless || has(GROWS, 0..1_000), "{what}: the old part is lost");
     if !careless {
         assert!(grown || !done.grown || has(GROWS, 0..LEN as u64), "{what}: the rest is lost");
-        // Until then the parts are there.
+        // Until then the segments exist.
         let is_promised = loss == Loss::Nothing || durability == Durability::Each || done.flushed;
         assert!(grown || !done.completed || !is_promised, "{what}: what was completed is lost");
         assert!(!done.begun || has(WHOLE, 500..1_500), "{what}: a new part is lost");
         assert!(!done.changed || has(CHANGES, 500..1_500), "{what}: the new body is lost");
         assert!(!done.cut || has(CUT, 0..LARGE as u64), "{what}: what broke off is lost");
-        // Who gives a download up because the disk fails keeps nothing of it.
-        // And of a name that moves this disk may lose the old and the new one.
+        // A download discarded because the disk fails leaves nothing. This disk may also lose both
+        // names of a file that is renamed.
         let may_go = loss == Loss::GivenUp || done.moving && loss == Loss::Unsynced;
         let is_kept = may_go || done.checked == 0 || has(CUT, 0..done.checked);
         assert!(is_kept, "{what}: what is behind a checkpoint is lost");
@@ -243,7 +245,7 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
     assert!(tmp.is_empty(), "{what}: tmp/ is not empty: {tmp:?}");
 }
 
-/// Runs with the fault at every call there is; `then` looks at what is left.
+/// Runs with the fault at every call; `then` checks the remains.
 fn at_every_call(
     durability: Durability,
     fault: impl Fn(u64) -> Fault,
@@ -265,7 +267,7 @@ fn at_every_call(
     }
 }
 
-/// After a stop all that was acknowledged is there, and after a power cut what was promised.
+/// After a stop every acknowledged change exists; after a power cut every promised one.
 fn stop_everywhere(durability: Durability) {
     at_every_call(durability, Fault::Stop, |disk, call, done, _| {
         let what = format!("{durability:?}, stopped at {call}");

@@ -1,4 +1,4 @@
-//! What is short, changed or foreign is never served, and does not stay in the way.
+//! A truncated, changed or foreign file is never served, and does not block the place.
 
 #![allow(
     clippy::disallowed_methods,
@@ -41,7 +41,7 @@ fn stored(len: usize) -> Stored {
 }
 
 impl Stored {
-    /// Whether the entry is served though its file is now this.
+    /// Whether the entry is served with these bytes as its file.
     fn is_served(&self, bytes: &[u8]) -> bool {
         fs::write(&self.path, bytes).unwrap();
         let Lookup::SetAside(damage) = self.spool.entry(&place(URL)).unwrap() else { return true };
@@ -162,7 +162,7 @@ fn what_tmp_holds_is_admitted_only_if_whole_and_newest() {
     let mut damaged = new.bytes.clone();
     damaged[200_000] ^= 1;
     let cut = &new.bytes[..290_000];
-    // What tmp/ holds, what is in place, and what is found then.
+    // The content of tmp/, the file in place, and the entry found afterwards.
     let cases: [(&[&[u8]], Option<&[u8]>, Option<usize>); 9] = [
         (&[&new.bytes], None, Some(300_001)),
         (&[&new.bytes], Some(&old.bytes), Some(300_001)),
@@ -205,21 +205,21 @@ fn what_was_learnt_counts_for_its_entry_alone() {
     assert_eq!(find().invalid_since(), Some(since));
     let learnt = fs::read(&beside).unwrap();
 
-    // Nobody knows what a damaged one said.
+    // A damaged update might have said anything.
     let half = &learnt[..learnt.len() / 2];
     for damaged in [half, b"", b"rubbish"] {
         fs::write(&beside, damaged).unwrap();
         assert_eq!(find().invalid_since(), Some(find().stored()));
         assert_eq!(body(&find()).unwrap().len(), 300_000);
     }
-    // Asked later than all that it could have said.
+    // Requested later than anything the update could have said.
     let asked = find().stored() + Duration::from_secs(1);
     let responded = asked;
     let update = Update::Confirmed { head: head(200), asked, responded };
     spool.update(&find(), &update).unwrap().unwrap();
     assert_eq!(find().invalid_since(), None);
 
-    // Another answer of the same length, at the same place, is another entry.
+    // Another response of the same length at the same place is another entry.
     store(&spool, URL, &support::bytes(300_000)).unwrap();
     assert!(!beside.exists());
     fs::write(&beside, &learnt).unwrap();
@@ -249,7 +249,7 @@ fn a_damaged_variant_is_set_aside_alone() {
     let entries = spool.entries(&variants[0]).unwrap();
     assert_eq!((entries.found.len(), entries.set_aside.len()), (2, 1));
     assert!(!german.exists());
-    // One that hides the others goes out of the way of the next that varies, and is told.
+    // A damaged single entry is moved away for the next variant, and reported.
     let single = root.path().join(variants[0].relative_path());
     fs::write(&single, b"rubbish").unwrap();
     support::store_at(&spool, &variants[1], b"body").unwrap();

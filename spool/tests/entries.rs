@@ -1,4 +1,4 @@
-//! Entries: what is stored is what is found.
+//! Entries: lookups return the stored entry.
 
 #![allow(clippy::as_conversions, clippy::indexing_slicing, reason = "a test")]
 
@@ -107,7 +107,7 @@ fn an_entry_is_updated_in_all_but_its_body() {
             let head = b"HTTP/1.1 200 OK\r\nETag: \"b\"\r\n\r\n".to_vec();
             let update =
                 Update::Confirmed { head: head.clone(), asked: time(10), responded: time(11) };
-            // That it was read before it was updated does not matter: it is the same answer.
+            // A lookup before the update does not matter: it is the same response.
             let updated = spool.update(&first, &update).unwrap().unwrap();
             for flushed in [false, true] {
                 if flushed {

@@ -1,4 +1,4 @@
-//! What is finished only over what was seen before, and never over what has come meanwhile.
+//! Finishing only over the expected entry, and never over a newer one.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -63,7 +63,7 @@ fn it_is_stored_over_what_was_seen_alone() {
             matches!(first, ReplaceOutcome::Stored(ref stored) if stored.body_len == 5),
             "{first:?}"
         );
-        // There is something now.
+        // The place has an entry now.
         let late = writer(&spool, &place, "late").unwrap().finish_over(None).unwrap();
         drop(is_overtaken(late));
         assert_eq!(text(now(&spool, &place)), "first", "{durability:?}");
@@ -72,7 +72,7 @@ fn it_is_stored_over_what_was_seen_alone() {
         support::store(&spool, URL, b"live").unwrap();
         let mut second = is_overtaken(second.finish_over(seen.as_ref()).unwrap());
         assert_eq!(text(now(&spool, &place)), "live");
-        // It is as it was: it can be written to, and finished otherwise.
+        // The writer is unchanged: it can continue, and finish otherwise.
         second.write(b" thought").unwrap();
         assert!(second.finish_older(Timestamp::from_second(7).unwrap()).unwrap().is_some());
         spool.flush().unwrap();
@@ -147,7 +147,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<Spool> {
     Spool::open_with(Arc::new(disk.clone()), root, &options(durability)).map(|(spool, _)| spool)
 }
 
-/// What a run was told.
+/// The results of a run.
 #[derive(Debug, Default)]
 struct Told {
     live: bool,
@@ -155,7 +155,7 @@ struct Told {
     flushed: bool,
 }
 
-/// An archived answer on its way, and a live one that comes meanwhile, or none.
+/// An archived response being stored, and possibly a live one at the same time.
 fn run(disk: &SimDisk, durability: Durability, is_live: bool, length: usize) -> Told {
     let mut told = Told::default();
     let Ok(spool) = open(disk, durability) else { return told };
@@ -184,7 +184,8 @@ fn check(disk: &SimDisk, durability: Durability, told: &Told, is_kept: bool, wha
     let place = place(URL);
     let (now, older) = (text(now(&spool, &place)), older(&spool, &place));
     if told.live {
-        // Live or, where a crash may take it back, what was there before; never the archived one.
+        // The live entry or, where a crash may take it back, the previous one; never the archived
+        // one.
         assert!(now == "live" || (!is_kept && now == "seen"), "{what}: {:?}", now.get(..9));
         let is_older = older.iter().any(|one| one.starts_with("aa"));
         assert!(!is_kept || !told.archived || is_older, "{what}: {}", older.len());
@@ -213,7 +214,7 @@ fn a_fault_at_any_step_neither_loses_what_came_nor_puts_the_archived_before_it()
                 let calls = disk.calls();
                 disk.set_fault(Fault::Never);
                 let what = format!("{durability:?}, {is_live}, {length}, stopped at {call}");
-                // Nothing that was done is lost by a stop alone.
+                // A stop alone loses nothing.
                 check(&disk.restarted(), durability, &told, true, &what);
                 for seed in 0..if durability == Durability::None { 0 } else { 3 } {
                     let is_kept = durability == Durability::Each || told.flushed;

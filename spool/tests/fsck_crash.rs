@@ -1,5 +1,5 @@
-//! A stop, a power cut and a full disk at every single disk call of a repair: nothing that was there is
-//! lost, and the next repair brings it to its end.
+//! A stop, a power cut and a full disk at every disk call of a repair: no file is lost, and the
+//! next repair completes the work.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -16,7 +16,7 @@ use support::sim::{Fault, SimDisk};
 use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{CheckOptions, CheckTotals, Reader, Result, Spool, Verdict};
 
-/// Power cuts tried after each stop.
+/// The number of power cuts after each stop.
 const CUTS: u64 = 2;
 
 fn root() -> &'static Path {
@@ -45,14 +45,14 @@ fn spoil(disk: &SimDisk, path: &Path, at: usize) {
     disk.sync_dir(path.parent().unwrap()).unwrap();
 }
 
-/// A spool in which everything is wrong that can be mended, and something that cannot.
+/// A spool with every repairable fault, and one that cannot be repaired.
 fn damaged() -> SimDisk {
     let disk = SimDisk::new();
     let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &full::options()).unwrap();
     full::fill(&spool);
     drop(spool);
     let disk = disk.restarted();
-    // Two of one size have changed names, a large one has none of ours.
+    // Two files of one size have swapped names; a large one has a foreign name.
     let between = root().join("http/between");
     rename(&disk, &at(SMALL), &between);
     rename(&disk, &at(CHANGED), &at(SMALL));
@@ -61,7 +61,7 @@ fn damaged() -> SimDisk {
     rename(&disk, &at(LARGE), &odd);
     rename(&disk, &at(LARGE).with_extension("update.warc"), &odd.with_extension("update.warc"));
     spoil(&disk, &odd.with_extension("update.warc"), 100);
-    // One that varies has the name that hides the others.
+    // A variant has the name that hides the others.
     let [german, ..] = full::varying();
     let english = root().join(full::varying()[2].relative_path());
     rename(&disk, &root().join(german.relative_path()), &at(VARIES));
@@ -78,7 +78,7 @@ fn repair(disk: &SimDisk) -> Result<CheckTotals> {
     Spool::repair_with(disk, root(), &full::options(), &CheckOptions::new(true), &mut |_| {})
 }
 
-/// What the files hold; not the lock, and no notes.
+/// The contents of the files, without the lock and the notes.
 fn contents(disk: &SimDisk) -> BTreeSet<Vec<u8>> {
     let is_kept = |path: &PathBuf| {
         path.extension().is_some_and(|extension| extension == "warc") || path.ends_with("secret")
@@ -87,7 +87,7 @@ fn contents(disk: &SimDisk) -> BTreeSet<Vec<u8>> {
     files.map(|path| disk.content(&path).unwrap()).collect()
 }
 
-/// Everything is there somewhere, and is again where it should be after a repair.
+/// Every file is somewhere, and at its right place after a repair.
 fn check(base: &SimDisk, disk: &SimDisk, what: &str) {
     assert!(contents(disk).is_superset(&contents(base)), "{what}: something is lost");
     let sums = repair(disk).unwrap_or_else(|error| panic!("{what}: {error:?}"));
@@ -109,7 +109,7 @@ fn check(base: &SimDisk, disk: &SimDisk, what: &str) {
     let parts = reader.partial(&support::place(full::PART)).unwrap().unwrap();
     assert_eq!(parts.ranges().len(), 2, "{what}");
     let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
-        // The other name of what was learnt of the large one may be there still, which is none of ours.
+        // The second name of the large entry's update file may still exist, and is foreign.
         assert_eq!(finding.verdict, Verdict::Foreign, "{what}: {finding}");
     });
     assert_eq!(sums.unwrap().unfinished, 0, "{what}");

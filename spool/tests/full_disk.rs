@@ -1,4 +1,4 @@
-//! Answers that are finished when the disk has no room for their names: they were served, so they stay.
+//! Entries finished on a full disk, without room for their names: they were served, so they stay.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -18,7 +18,7 @@ fn open(disk: &SimDisk) -> Spool {
     Spool::open_with(disk, Path::new("/spool"), &options(Durability::Batch)).unwrap().0
 }
 
-/// Three answers that were finished when the disk was full already, and have no names.
+/// Three entries that were finished on a full disk, and have no names.
 fn full() -> (SimDisk, Spool) {
     let disk = SimDisk::new();
     let spool = open(&disk);
@@ -49,7 +49,7 @@ fn assert_all_there(spool: &Spool) {
 #[test]
 fn they_get_their_names_when_there_is_room() {
     let (disk, spool) = full();
-    // It is told once, and asked for it is said each time.
+    // The failure is reported once, and every flush returns it.
     assert!(spool.flush().unwrap_err().is_full());
     assert!(spool.failures().is_empty());
     let error = store(&spool, "http://c.example/", b"later").unwrap_err();
@@ -84,7 +84,8 @@ fn one_that_is_deleted_or_replaced_meanwhile_stays_away() {
     assert_eq!(disk.files(Path::new("/spool/tmp")).len(), 0);
 }
 
-/// As long as the answer has no name, the file of its request stays: a crash asks once more.
+/// While the response has no name, the file of its request stays, so a crash leads to another
+/// fetch.
 #[test]
 fn the_request_of_one_stays_and_new_ones_come() {
     let disk = SimDisk::new();

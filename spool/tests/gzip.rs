@@ -1,4 +1,4 @@
-//! An entry that is kept compressed reads as it did, by every way there is.
+//! A compressed entry reads as before, in every way.
 
 #![allow(
     clippy::disallowed_methods,
@@ -26,7 +26,7 @@ use wwwoffle_spool::{
 
 const URL: &str = "http://example.org/";
 
-/// Text as a page has it: it becomes much smaller.
+/// Text like that of a page: it compresses well.
 fn text(len: usize) -> Vec<u8> {
     let line = |number: u32| format!("<p>Line {number} of the page, {}</p>\n", number % 7);
     let mut text: Vec<u8> = (0..).map(line).flat_map(String::into_bytes).take(len).collect();
@@ -34,7 +34,7 @@ fn text(len: usize) -> Vec<u8> {
     text
 }
 
-/// What other programs make of a file.
+/// The output of other programs for a file.
 fn zcat(bytes: &[u8]) -> Vec<u8> {
     let mut all = Vec::new();
     MultiGzDecoder::new(bytes).read_to_end(&mut all).unwrap();
@@ -52,7 +52,7 @@ fn found(spool: &Spool, url: &str) -> Entry {
     }
 }
 
-/// All that an entry tells, besides what its file takes.
+/// Everything an entry contains, apart from its disk usage.
 fn told(entry: &Entry) -> (Summary, Vec<u8>) {
     let summary = Summary { file_len: 0, plain_len: None, ..entry.summary() };
     let parts = [entry.head(), entry.request()].into_iter();
@@ -187,7 +187,7 @@ fn what_is_learnt_later_is_kept_with_a_compressed_one() {
         spool.flush().unwrap();
         let now = found(&spool, URL);
         assert!(now.invalid_since() == Some(since) && body(&now).unwrap() == content);
-        // What was learnt stays when it is rewritten, whichever way.
+        // The update stays when the entry is rewritten in either direction.
         for _ in 0..2 {
             spool.compress(&place(URL)).unwrap();
             assert_eq!(found(&spool, URL).invalid_since(), Some(since));
@@ -291,8 +291,8 @@ fn packed(len: usize) -> (tempfile::TempDir, Spool, Vec<u8>, Vec<u8>) {
     (root, spool, packed, content)
 }
 
-/// Puts other bytes in the place of the entry, and sees to it that nothing wrong is read. True: they were
-/// set aside when it was looked for.
+/// Replaces the file of the entry, and checks that no wrong byte is read. True if the lookup set it
+/// aside.
 fn never_wrong(root: &Path, spool: &Spool, bytes: &[u8], content: &[u8], what: &str) -> bool {
     let path = root.join(place(URL).relative_path());
     fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Compressing and expanding keep to what they are given: room on the disk, and when to stop.
+//! Compressing and expanding observe their bounds: free space, and when to stop.
 
 #![allow(
     clippy::disallowed_methods,
@@ -28,7 +28,7 @@ fn text(len: usize) -> Vec<u8> {
     b"All of it becomes much smaller. ".iter().copied().cycle().take(len).collect()
 }
 
-/// The length of what lies below `tmp/`.
+/// The length of the files below `tmp/`.
 fn aside(root: &Path) -> u64 {
     let files = fs::read_dir(root.join("tmp")).unwrap();
     files.map(|file| file.unwrap().metadata().map_or(0, |about| about.len())).sum()
@@ -59,11 +59,11 @@ fn what_there_is_no_room_for_is_not_begun() {
     let bounds = RewriteBounds::new(100 * MEGA, &enough, &go_on);
     let done = spool.compress_within(&place(URL), None, &bounds).unwrap();
     assert!(matches!(done, RewriteOutcome::Done { .. }));
-    // The way back takes what it was.
+    // Expanding needs the original length.
     let bounds = RewriteBounds::new(100 * MEGA, &little, &go_on);
     assert_eq!(spool.expand_within(&place(URL), None, &bounds).unwrap(), RewriteOutcome::NoRoom);
     assert!(is_compressed(&spool) && aside(root.path()) == 0);
-    // Others take it meanwhile.
+    // Other programs use it up in the meantime.
     let left = Cell::new(104 * MEGA);
     let sinking = || Some(left.replace(left.get() - MEGA));
     let bounds = RewriteBounds::new(100 * MEGA, &sinking, &go_on);
@@ -104,7 +104,7 @@ fn it_is_stopped_within_a_large_file() {
 fn what_does_not_become_smaller_is_not_written_to_its_end() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
-    // Only its beginning looks as if it were worth it.
+    // Only its beginning looks compressible.
     let mut content = text(100 << 10);
     let mut state = 1_u64;
     content.extend(

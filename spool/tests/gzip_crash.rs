@@ -1,5 +1,5 @@
-//! A failure, a stop and a power cut at every disk call of compressing and expanding: each entry and each
-//! version is whole afterwards, and what was removed stays so.
+//! A failure, a stop and a power cut at every disk call of compressing and expanding: each entry
+//! and version is complete afterwards, and removed ones stay removed.
 
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
@@ -45,7 +45,7 @@ fn since() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-/// Entries with a version each; of the large one more is known; one is compressed already.
+/// Entries with a version each; the large one has an update; one is compressed already.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each).unwrap();
@@ -60,7 +60,7 @@ fn base() -> SimDisk {
     disk.restarted()
 }
 
-/// Rewrites everything once; gives the errors.
+/// Rewrites everything once, and returns the errors.
 fn run(disk: &SimDisk, durability: Durability) -> Vec<wwwoffle_spool::Error> {
     let spool = match open(disk, durability) {
         Ok(spool) => spool,
@@ -184,7 +184,7 @@ fn what_comes_meanwhile_is_not_replaced() {
     let disk = base();
     let spool = open(&disk, Durability::Each).unwrap();
     let other = spool.clone();
-    // Between the look at the entry and the file that is made for it.
+    // Between reading the entry and creating its new file.
     disk.set_meanwhile(move || store(&other, SMALL, b"another answer").unwrap());
     assert_eq!(spool.compress(&place(SMALL)).unwrap(), RewriteOutcome::Overtaken);
     let now = spool.entry(&place(SMALL)).unwrap().found().unwrap();

@@ -32,7 +32,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The first names of every path `crate::…` in the code of a file, comments left out.
+/// The first names of every path `crate::…` in the code of a file, without comments.
 fn imported(text: &str) -> BTreeSet<String> {
     let code: Vec<&str> = text.lines().filter(|line| !line.trim().starts_with("//")).collect();
     let code = code.join("\n");

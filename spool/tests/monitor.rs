@@ -1,4 +1,4 @@
-//! What is monitored: it comes back, no crash loses it, and what is none is set aside.
+//! Monitored pages: they are read again, no crash loses one, and an invalid file is set aside.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -75,7 +75,7 @@ fn what_was_missed_is_due_once() {
     one.last_run = Some(late);
     let next = one.summary().next_run(late, &utc).unwrap();
     assert_eq!(next.to_string(), "2026-12-25T06:00:00Z");
-    // The clock went wrong, and is right again.
+    // The clock was wrong, and is right again.
     one.last_run = Some("2031-01-01T00:00:00Z".parse().unwrap());
     assert_eq!(one.summary().next_run(late, &utc), Some(next));
 }
@@ -109,12 +109,12 @@ fn what_is_no_schedule_is_set_aside() {
         assert_eq!(recovery.damaged.len(), 1, "{why}");
         assert!(recovery.damaged[0].moved_to.as_ref().unwrap().exists());
         assert!(spool.monitors().is_empty());
-        // The same while it is open.
+        // Likewise while it is open.
         fs::write(&path, &whole[1..]).unwrap();
         assert!(spool.monitors().get(&one.request.place.key()).unwrap_err().is_damaged());
         assert!(!path.exists());
     }
-    // Of a page under the name of another, too.
+    // Likewise for a page under the name of another.
     fs::write(path.with_file_name(format!("{}.warc", "0".repeat(64))), &whole).unwrap();
     let (_, recovery) = Spool::open(root.path(), &support::options(Durability::Batch)).unwrap();
     assert_eq!(recovery.damaged.len(), 1);
@@ -142,7 +142,7 @@ fn open_sim(disk: &SimDisk, durability: Durability) -> Result<Spool> {
     Spool::open_with(Arc::new(disk.clone()), root(), &options(durability)).map(|opened| opened.0)
 }
 
-/// What the run was told to be done: 1 was changed, 2 removed, 3 added, 4 has run.
+/// The acknowledged steps: 1 changed, 2 removed, 3 added, 4 run.
 fn run(disk: &SimDisk, durability: Durability) -> [bool; 4] {
     let Ok(spool) = open_sim(disk, durability) else { return [false; 4] };
     let key = |number| monitor(number, 0).request.place.key();

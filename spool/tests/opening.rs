@@ -1,4 +1,4 @@
-//! Opening: what becomes a spool, what is refused, and the one message each refusal has.
+//! Opening: which directories become a spool, which are refused, and the message of each refusal.
 
 #![allow(
     clippy::disallowed_methods,
@@ -81,7 +81,7 @@ fn what_is_no_spool_is_left_alone() {
 
 #[test]
 fn where_nothing_can_be_made_is_refused() {
-    // Below /proc the system says that the name is missing, however often its parents are made.
+    // Below /proc the system reports a missing name however often the parents are created.
     for path in ["/proc/spool", "/proc/a/b/spool"] {
         let error = refused(Path::new(path));
         assert!(error.to_string().contains("cannot make the directory"), "{error}");

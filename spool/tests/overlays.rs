@@ -1,5 +1,5 @@
-//! What was learnt of a large entry lies beside it, and beside nothing else: where something has taken the entry's
-//! place a moment ago it lies there still, and must not go along to a name where nobody looks for it.
+//! The update file of a large entry belongs to no other entry. If the entry was just replaced, the
+//! file is still there, and must not be moved along to a name where no lookup reads it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -32,7 +32,7 @@ fn since() -> Timestamp {
     Timestamp::from_second(1_700_000_001).unwrap()
 }
 
-/// A spool with two large entries of one body, on the medium, and something learnt of the first.
+/// A spool with two large entries of one body on the medium, and an update of the first.
 fn base(disk: &SimDisk, durability: Durability) -> Spool {
     let options = Options { versions: Versions::by(|_| 3), ..support::options(durability) };
     let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap();
@@ -59,7 +59,7 @@ fn overlays(disk: &SimDisk) -> Vec<PathBuf> {
     disk.files(root()).into_iter().filter(is_one).collect()
 }
 
-/// Whether what lies there has no body of its own, or a short one: what is done meanwhile is done in time.
+/// Whether the file has no body of its own, or a short one: the concurrent step was done in time.
 fn is_replaced(disk: &SimDisk) {
     let file = disk.content(&path()).unwrap();
     assert!(file.len() < 10_000, "{} bytes", file.len());
@@ -77,7 +77,7 @@ fn has(entry: &Entry, body: &[u8], invalid: Option<Timestamp>) {
     assert_eq!(entry.invalid_since(), invalid, "{entry:?}");
 }
 
-/// Older versions, the newest first: a body, and since when each is invalid.
+/// Older versions, the newest first: the body, and since when each is invalid.
 fn has_versions(spool: &Spool, all: &[(&[u8], Option<Timestamp>)]) {
     let versions = spool.versions(&place(URL)).unwrap();
     assert_eq!(versions.len(), all.len());
@@ -98,8 +98,8 @@ fn it_goes_when_the_entry_that_has_come_to_share_its_body_becomes_a_version_just
         let disk = SimDisk::new();
         let spool = base(&disk, durability);
         let (beside, its) = (spool.clone(), disk.clone());
-        // Three times the walks looked what it is; then it was read with its entry, and once more before that was
-        // replaced.
+        // The walks read the file three times; then it was read with its entry, and once more
+        // before that was replaced.
         disk.set_between_opens(&overlay(), 5, move || {
             is_replaced(&its);
             store(&beside, URL, b"new").unwrap();
@@ -119,11 +119,11 @@ fn it_goes_with_its_own_version_alone_when_two_answers_come_at_once() {
         let disk = SimDisk::new();
         let spool = base(&disk, durability);
         let (beside, its) = (spool.clone(), disk.clone());
-        // It was read with its entry, and was given its name beside the version that became of that.
+        // It was read with its entry, and was renamed beside the version made from the entry.
         disk.set_between_opens(&overlay(), 2, move || {
             let file = its.content(&path()).unwrap();
             assert!(file.len() < 10_000 && overlays(&its).len() == 2, "{} bytes", file.len());
-            // In a batch the second gets its name at once, as the third takes its turn.
+            // In a batch the second entry is renamed at once when the third replaces it.
             for body in [b"second", b"third "] {
                 store(&beside, URL, body).unwrap();
             }
@@ -143,7 +143,7 @@ fn it_goes_with_its_own_version_alone_when_two_answers_come_at_once() {
 
 #[test]
 fn it_stays_behind_when_what_took_the_place_of_its_entry_goes_among_variants() {
-    // Under these an entry gets its name as soon as it is stored.
+    // Under these settings an entry is renamed as soon as it is stored.
     for durability in [Durability::Each, Durability::None] {
         let disk = SimDisk::new();
         let spool = base(&disk, durability);
@@ -160,7 +160,7 @@ fn it_stays_behind_when_what_took_the_place_of_its_entry_goes_among_variants() {
             has(entry, if is_german { b"german" } else { b"new" }, None);
         }
         has_versions(&spool, &[(&large(), Some(since()))]);
-        // The one that went with the version.
+        // The update file of the version.
         assert_eq!(overlays(&disk).len(), 1, "{durability:?}: {:?}", overlays(&disk));
         is_sound(&disk);
     }

@@ -1,5 +1,5 @@
-//! What is short, changed or foreign below `partial/` is not there, and is set aside; and of a large body
-//! no byte comes out that is not the one that was stored.
+//! A truncated, changed or foreign file below `partial/` is set aside and does not count; and no
+//! byte of a large body is returned that differs from the stored one.
 
 #![allow(
     clippy::as_conversions,
@@ -30,7 +30,7 @@ struct Kept {
     bytes: Vec<u8>,
 }
 
-/// A spool with one segment, that begins at 100.
+/// A spool with one segment that begins at 100.
 fn kept(len: usize) -> Kept {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
@@ -53,7 +53,7 @@ fn kept(len: usize) -> Kept {
 }
 
 impl Kept {
-    /// Whether anything is there when the file is this.
+    /// Whether the segment counts with these bytes as its file.
     fn is_there(&self, bytes: &[u8]) -> bool {
         fs::create_dir_all(self.path.parent().unwrap()).unwrap();
         fs::write(&self.path, bytes).unwrap();
@@ -114,7 +114,7 @@ fn a_segment_of_another_name_place_or_kind_is_not_there() {
     fs::create_dir_all(&there).unwrap();
     fs::write(there.join("00000000000000000100.warc"), &kept.bytes).unwrap();
     assert!(kept.spool.partial(&other).unwrap().is_none());
-    // A whole entry is no part.
+    // A complete entry is not a segment.
     store(&kept.spool, URL, b"whole").unwrap();
     let whole = fs::read(kept.root.path().join(place(URL).relative_path())).unwrap();
     assert!(!kept.is_there(&whole));
@@ -145,7 +145,7 @@ fn what_is_no_file_is_neither_followed_nor_waited_for() {
         }
     }
     assert_eq!(fs::read(&elsewhere).unwrap(), kept.bytes);
-    // Instead of the directory, a file.
+    // A file in place of the directory.
     fs::remove_dir_all(kept.path.parent().unwrap()).unwrap();
     fs::write(kept.path.parent().unwrap(), b"").unwrap();
     assert!(kept.spool.partial(&place(URL)).unwrap().is_none());
@@ -207,7 +207,8 @@ fn of_a_large_entry_only_sound_blocks_come_out() {
 
 #[test]
 fn an_entry_without_checksums_of_blocks_is_verified_whole_first() {
-    // As it was written before there were any: the last record goes, and the length is put right.
+    // As written before blocks had checksums: without the last record, and with the matching
+    // length.
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let body = support::bytes(2 * MIB);

@@ -1,5 +1,5 @@
-//! Parts against a simple model: which bytes of which body are there, after any sequence of segments,
-//! broken transfers, completions, removals, kills and openings.
+//! Segments against a simple model: which bytes of which body are stored after any sequence of
+//! segments, broken transfers, completions, removals, kills and openings.
 
 #![allow(
     clippy::as_conversions,
@@ -22,17 +22,17 @@ use wwwoffle_spool::{Durability, MAX_SEGMENTS, NewSegment, Spool, Timestamp};
 const URL: &str = "http://example.org/film";
 const LEN: usize = 400;
 
-/// What is done.
+/// A step.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A segment of the body with this number, which knows its length or not.
+    /// A segment of the body with this number, with or without its complete length.
     Segment {
         body: u8,
         range: Range<usize>,
         knows: bool,
         cut: bool,
     },
-    /// A whole answer that breaks off, or does not.
+    /// A complete response that breaks off, or does not.
     Whole {
         body: u8,
         len: usize,
@@ -60,12 +60,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
-/// What should be there.
+/// The expected state.
 #[derive(Debug, Default)]
 struct Model {
-    /// Of a body: its bytes that are there, and whether its length is known.
+    /// A body, its stored bytes, and whether its length is known.
     parts: Option<(u8, Vec<bool>)>,
-    /// The number of the body that is whole.
+    /// The number of the complete body.
     whole: Option<u8>,
     segments: usize,
 }
@@ -139,7 +139,7 @@ fn take(spool: &Spool, step: &Step, model: &mut Model) {
         Step::Complete => {
             let partial = spool.partial(&place(URL)).unwrap();
             let done = partial.and_then(|it| spool.complete(&it, head(200)).unwrap());
-            // Which of the bodies has a length that is known is not in the model.
+            // The model does not record which body has a known length.
             assert!(done.is_none() || model.is_complete());
             if done.is_some() {
                 (model.whole, model.parts) = (model.parts.take().map(|parts| parts.0), None);
@@ -161,7 +161,7 @@ fn take(spool: &Spool, step: &Step, model: &mut Model) {
     }
 }
 
-/// Compares what is there with the model.
+/// Compares the spool with the model.
 fn compare(spool: &Spool, model: &Model) {
     let found = spool.entry(&place(URL)).unwrap().found();
     let found = found.map(|entry| support::body(&entry).unwrap());
@@ -205,10 +205,11 @@ proptest! {
                 spool = open(root.path(), durability);
             }
             take(&spool, step, &mut model);
-            // Under `Batch` the parts stay until the whole is on the medium.
+            // Under `Batch` the segments stay until the entry is on the medium.
             spool.flush().unwrap();
             compare(&spool, &model);
-            // Of segments that do not touch the oldest goes then, which the model does not know.
+            // The oldest of the segments that do not touch is then removed, which the model does
+            // not know.
             if model.segments >= MAX_SEGMENTS {
                 break;
             }

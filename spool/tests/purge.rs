@@ -1,4 +1,4 @@
-//! Candidates, what a sweep removes and leaves, and pins: also when it is cut off at any call.
+//! Candidates, sweeps and pins, also with a fault at any call.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -28,7 +28,7 @@ fn open(root: &Path, durability: Durability) -> Spool {
     Spool::open(root, &options(durability)).unwrap().0
 }
 
-/// Some that go, by their URL, and some that stay; single, varying, owned, and large.
+/// Entries that are purged, by URL, and entries that stay: single, varying, owned, and large.
 fn places() -> Vec<Place> {
     let mut places: Vec<_> =
         (0..6).map(|number| place(&format!("http://h{}/{number}", number % 3))).collect();
@@ -106,7 +106,7 @@ fn each_entry_is_come_by_once_and_those_go_that_are_said_to() {
             assert_eq!(spool.versions(place).unwrap().len(), 1, "{place:?}");
         }
         assert_eq!(sweep(&spool).unwrap(), 0);
-        // Nothing is left of a host of which all has gone.
+        // A host without entries leaves nothing.
         let h1 = root.path().join("http/h1");
         assert!(
             !spool.candidates().unwrap().any(|one| one
@@ -146,7 +146,7 @@ fn what_has_come_anew_meanwhile_stays() {
     let mut sweep = spool.sweep().unwrap();
     let step = sweep
         .step(|found| {
-            // One waits for its batch, the other has its name.
+            // One entry waits for its batch, the other has its name.
             support::store(&spool, found.summary.place.url(), b"new").unwrap();
             if found.summary.place.url().ends_with('3') {
                 spool.flush().unwrap();
@@ -171,7 +171,7 @@ fn a_pin_that_is_set_while_it_is_purged_holds() {
     }
     spool.flush().unwrap();
     let mut judged = 0;
-    // One step: each is said to go, and is pinned, but the first few.
+    // In one step each entry is to go, and all but the first few are pinned.
     let step = spool.sweep().unwrap().step(|found| {
         judged += 1;
         if judged > 3 {
@@ -325,7 +325,7 @@ fn no_crash_loses_what_stays() {
             let calls = disk.calls();
             disk.set_fault(Fault::Never);
             check(&disk.restarted(), durability, &format!("{durability:?}, stopped at {call}"));
-            // Without syncs a power cut may bring anything back that was there once.
+            // Without syncs a power cut may bring back any earlier file.
             if durability != Durability::None {
                 let what = format!("{durability:?}, power cut at {call}");
                 check(&disk.after_power_cut(call), durability, &what);

@@ -1,4 +1,5 @@
-//! Several wishes for one URL, and what a request leads to: no order of crashes loses either.
+//! Combining requests for one URL, and requests that follow from another: no order of crashes loses
+//! one.
 
 #![allow(
     clippy::disallowed_methods,
@@ -59,7 +60,8 @@ fn what_a_recursive_fetch_asks_for_comes_back() {
     assert!(bad(|request| request.options = Some("x".repeat(MAX_OPTIONS + 1))).is_too_large());
 }
 
-/// Rows of who waits, who comes, and what waits then: its kind, its depths, whether it is a part.
+/// Rows of the waiting request, the new one, and the result: kind, depths, whether it is a
+/// sub-resource.
 #[test]
 fn of_several_wishes_the_stronger_one_wins() {
     use RequestKind::{Monitored, Page, Part, Recursive, Refresh};
@@ -135,7 +137,7 @@ fn the_stronger_wish_is_sent_as_whoever_has_it_would() {
     let got = queue.get(&page.place.key()).unwrap().unwrap();
     assert_eq!((&got.head, &got.secrets), (&page.head, &page.secrets));
     assert_eq!(got.wishes, [wish(7, 3)]);
-    // A form is always one of its own.
+    // A form is never combined.
     let form = outgoing(URL, RequestKind::Post);
     assert_eq!(queue.add(&form).unwrap(), AddOutcome::Already);
 }
@@ -180,7 +182,7 @@ fn what_is_asked_for_while_a_request_is_on_its_way_is_not_lost() {
     queue.add(&recursive(1)).unwrap();
     let seen = queue.get(&recursive(0).place.key()).unwrap().unwrap();
     queue.add(&recursive(4)).unwrap();
-    // Whoever fetches writes down what became of it, and takes nothing back.
+    // The fetch records its result, and takes nothing back.
     let failed = Outgoing { attempts: 1, ..seen.clone() };
     assert!(queue.update(&failed).unwrap());
     let FinishOutcome::Wanted(now) = queue.finish(&seen).unwrap() else { panic!("it is gone") };
@@ -188,7 +190,7 @@ fn what_is_asked_for_while_a_request_is_on_its_way_is_not_lost() {
     assert_eq!(queue.finish(&now).unwrap(), FinishOutcome::Gone);
     assert_eq!((queue.len(), queue.get(&seen.place.key()).unwrap()), (0, None));
     assert!(!queue.update(&failed).unwrap());
-    // It may come again at once.
+    // It may be added again at once.
     assert_eq!(queue.add_next(&recursive(2)).unwrap(), AddOutcome::New);
     spool.flush().unwrap();
     drop(spool);
@@ -242,7 +244,7 @@ fn whoever_looks_on_sees_every_change() {
     assert_eq!(told, ["http://a/old 0", "http://a/next 0", "http://a/next 3", "gone"]);
 }
 
-/// A request is answered, and has led to two more, of which one is answered too.
+/// A request is answered and leads to two more, of which one is answered too.
 fn run(disk: &SimDisk) -> Result<()> {
     let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &options(Durability::Batch))?;
     let queue = spool.queue();

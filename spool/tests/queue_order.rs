@@ -1,4 +1,4 @@
-//! What a person says of the order in which requests go is kept: by itself, and over crashes.
+//! Priorities given by a person stay, also after crashes.
 
 #![allow(
     clippy::disallowed_methods,
@@ -32,7 +32,7 @@ fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
         for request in &requests {
             queue.add(request).unwrap();
         }
-        // As whoever fetches it has read it before.
+        // As the fetch read it before.
         let seen = queue.get(&two).unwrap().unwrap();
         assert_eq!(queue.prioritize(&[two], Priority::First).unwrap(), 1);
         let absent = place("http://a/absent").key();
@@ -40,7 +40,7 @@ fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
         assert_eq!(queue.prioritize(&[one], Priority::Usual).unwrap(), 1);
         let failed = Outgoing { attempts: 3, ..seen };
         assert!(queue.update(&failed).unwrap());
-        // To ask for it again is no reason to fetch it twice, nor to change what a person has said.
+        // Requesting it again neither fetches it twice nor changes its priority.
         assert_eq!(queue.add(&outgoing("http://a/2", Part)).unwrap(), AddOutcome::Already);
         assert_eq!(queue.add(&outgoing("http://a/3", Page)).unwrap(), AddOutcome::Already);
         let part_of_a_first = Outgoing { priority: Priority::First, ..requests[0].clone() };
@@ -100,7 +100,7 @@ fn a_crash_leaves_each_request_as_it_was_or_as_it_shall_be() {
         for call in 0.. {
             let disk = base.restarted();
             disk.set_fault(fault(call));
-            // One that cannot be read when the spool is opened is not there to be changed.
+            // A request that is unreadable when the spool is opened cannot be changed.
             let done = matches!(prioritize(&disk, durability), Ok(2));
             let calls = disk.calls();
             for seed in 0..4 {

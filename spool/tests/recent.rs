@@ -1,5 +1,4 @@
-//! What came last before a stop that was none in order is looked at; and what is kept besides answers has
-//! its bounds.
+//! The check of recent entries after an unclean stop, and the bounds of segments and damaged files.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -85,7 +84,7 @@ fn what_came_long_before_is_not_looked_at() {
         store(&spool, &url(number), b"body").unwrap();
     }
     let after = copy_of(root.path());
-    // The first got its name an hour earlier.
+    // The first was renamed an hour earlier.
     let list = after.path().join("recent");
     let lines = fs::read_to_string(&list).unwrap();
     let (at, rest) = lines.split_once(' ').unwrap();
@@ -220,7 +219,7 @@ fn on_a_full_disk_it_makes_room_for_what_has_to_be_kept() {
         }
         assert_eq!(disk.content(&sim_root().join("recent")), None, "{call}");
         assert_eq!(spool.state().unwrap().0, state, "{call}");
-        // The next time there is nothing to give.
+        // The next time there is nothing to give up.
         disk.set_fault(Fault::Fail(0, ErrorKind::StorageFull));
         assert!(spool.set_state(&state).unwrap_err().is_full());
     }
@@ -249,7 +248,7 @@ fn what_is_old_of_parts_and_of_what_is_damaged_goes() {
     let want = [format!("{young}-b.warc"), format!("{young}-b.warc.reason")];
     assert_eq!(left, [&want[..], &["mine".to_owned(), "mine.reason".to_owned()]].concat());
     assert!(spool.partial(&place(full::PART)).unwrap().is_some());
-    // The same parts, two months and a day later.
+    // The same segments, two months and a day later.
     for path in support::files(&root.path().join("partial")) {
         let earlier = now - MAX_PARTIAL_AGE - day;
         fs::write(&path, support::with_stored(&fs::read(&path).unwrap(), earlier)).unwrap();

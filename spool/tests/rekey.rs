@@ -1,4 +1,4 @@
-//! Another URL for what is kept: everything comes along but the name, and no crash loses it.
+//! Moving entries to another URL: everything but the name is kept, and no crash loses an entry.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -19,7 +19,7 @@ use wwwoffle_spool::{
 
 const NEW: &str = "https://other.example/new?a";
 
-/// All of an entry but its place.
+/// Everything of an entry but its place.
 type Content = (
     (Timestamp, Timestamp, Timestamp, Timestamp, Option<Timestamp>),
     (u16, Vec<u8>, Vec<u8>, Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>),
@@ -39,7 +39,7 @@ fn content(entry: &Entry) -> Content {
     )
 }
 
-/// What lies under a key and its older versions, with the variant of each.
+/// The entries and older versions of a key, with the variant of each.
 fn contents(spool: &Spool, place: &Place) -> Vec<(String, Content)> {
     let mut all = Vec::new();
     for entry in spool.entries(place).unwrap().found {
@@ -70,7 +70,7 @@ fn all_of_it_comes_along() {
             assert!(spool.entries(&from).unwrap().found.is_empty());
             assert!(spool.versions(&from).unwrap().is_empty());
             assert_eq!(spool.move_to(&from, &to, false).unwrap(), MoveOutcome::Nothing);
-            // And back, where nothing has its name.
+            // And back, to an empty place.
             assert_eq!(spool.move_to(&to, &from, false).unwrap(), MoveOutcome::Yes);
             assert_eq!(contents(&spool, &from), before, "{url} {durability:?}");
         }
@@ -94,7 +94,7 @@ fn what_is_kept_there_is_replaced_only_if_that_is_said() {
     assert_eq!(spool.move_to(&from, &to, true).unwrap(), MoveOutcome::Yes);
     let found = spool.entry(&to).unwrap().found().unwrap();
     assert_eq!(support::body(&found).unwrap(), b"small");
-    // It is newer than what it has replaced, which is an older version now.
+    // It is newer than the entry it replaced, which is now an older version.
     let versions = spool.versions(&to).unwrap();
     assert_eq!(versions.len(), 1);
     assert!(found.stored() > versions[0].stored);
@@ -188,7 +188,7 @@ fn a_version_that_is_compressed_while_it_is_looked_at_is_not_missing() {
     let is_oldest =
         |path: &&std::path::PathBuf| disk.content(path).unwrap().get(150_000) == Some(&b'a');
     let path = files.iter().find(is_oldest).unwrap();
-    // Between the two times that it is opened: for its content, and to see that it is there still.
+    // Between the two times it is opened: for its content, and to check that it still exists.
     let between = |expand: bool| {
         let (beside, from) = (spool.clone(), from.clone());
         disk.set_between_opens(path, 1, move || {
@@ -239,7 +239,7 @@ fn no_crash_loses_what_is_moved() {
         let spool = open(disk, Durability::Each).unwrap();
         for (number, (url, whole)) in urls.iter().zip(&whole).enumerate() {
             let [old, now] = [place(url), new(number)].map(|place| contents(&spool, &place));
-            // Of what varies each is moved by itself.
+            // Each variant is moved separately.
             let is_there = |one: &(String, Content)| old.contains(one) || now.contains(one);
             assert!(whole.iter().all(is_there), "{what}: something of {url} is lost");
             assert!(old.iter().chain(&now).all(|one| whole.contains(one)), "{what}: {url}");

@@ -1,4 +1,4 @@
-//! What was removed can be had back for a while, as it was; and what has come meanwhile stays.
+//! Removals can be undone for a while, exactly; and newer entries stay.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "it looks at the files")]
@@ -38,7 +38,7 @@ fn back(entries: u64, overtaken: u64) -> BringBackReport {
     BringBackReport { entries, overtaken, ..BringBackReport::default() }
 }
 
-/// The files of entries, by their path below the root, with what they hold.
+/// The files of entries, by their path below the root, with their content.
 fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = support::files(root).into_iter().filter(|path| path.extension().is_some());
     let below = |path: &Path| path.strip_prefix(root).unwrap().to_owned();
@@ -77,7 +77,7 @@ fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
     spool.flush().unwrap();
     let before = tree(root.path());
     assert_eq!(before.len(), 6, "{:?}", before.keys());
-    // One that still waits for its batch goes along.
+    // An entry that still waits for its batch is included.
     store(&spool, TWO, b"waits").unwrap();
 
     let removal = spool.removal("ada");
@@ -96,7 +96,7 @@ fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
     assert!(spool.resting("bob").unwrap().is_empty());
     assert_eq!(removal.to_string().parse(), Ok(removal));
 
-    // It outlives the program.
+    // It survives the end of the program.
     drop(spool);
     let spool = open(root.path());
     assert_eq!(spool.resting("ada").unwrap(), resting);
@@ -138,7 +138,7 @@ fn what_has_come_meanwhile_stays() {
     sound(root.path());
 }
 
-/// Stores what has no body.
+/// Stores an entry without body.
 fn store_empty(spool: &Spool, url: &str, status: u16) {
     let mut writer = spool.begin(&place(url), support::entry(&support::head(status))).unwrap();
     writer.write(b"").unwrap();
@@ -266,11 +266,11 @@ fn it_goes_when_its_time_is_over_or_there_is_too_much_of_it() {
     let bytes: Vec<u64> = spool.resting("ada").unwrap().iter().map(|it| it.bytes).collect();
     let total = bytes.iter().sum();
     assert_eq!(spool.forget_removed(total).unwrap(), 0);
-    // The first goes first.
+    // The oldest is deleted first.
     assert_eq!(spool.forget_removed(total - 1).unwrap(), bytes[1]);
     assert_eq!(spool.bring_back(&removals[0], &mut |_| {}).unwrap(), None);
     let later = disk.now() + wwwoffle_spool::REMOVED_FOR;
-    // Each look at its clock takes a second.
+    // Each reading of the clock advances it by a second.
     while disk.now() <= later {}
     assert!(spool.resting("ada").unwrap().is_empty());
     assert_eq!(spool.bring_back(&removals[1], &mut |_| {}).unwrap(), None);
@@ -292,7 +292,7 @@ fn a_check_says_what_does_not_belong_there() {
     drop(spool);
     let base = root.path().join("removed").join(removal.to_string());
     let (one, two) = (place(ONE).relative_path(), place(TWO).relative_path());
-    // One is damaged, one lies where the other did, and two are none of ours.
+    // One is damaged, one is at the place of another, and two are foreign.
     let mut spoiled = std::fs::read(base.join(&one)).unwrap();
     spoiled[60] ^= 1;
     std::fs::write(base.join(&one), spoiled).unwrap();
@@ -312,14 +312,14 @@ fn a_check_says_what_does_not_belong_there() {
     assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), None);
 }
 
-/// What is done with one of three URLs.
+/// A step for one of three URLs.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Store(usize),
     Remove(usize),
-    /// What is removed next has another name.
+    /// The next removal gets another name.
     Next,
-    /// What was removed then comes back.
+    /// Undoes that removal.
     Back(usize),
     Forget,
     Share,
@@ -340,8 +340,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever is done in whatever order: the last answer of a URL is the one that is found, gone is gone, and what
-    /// is brought back is there unless something newer is.
+    /// In any order of steps, the newest response of a URL is found, deleted entries stay deleted,
+    /// and a removed entry comes back unless a newer one exists.
     #[test]
     fn nothing_is_lost_and_nothing_older_wins(steps in prop::collection::vec(step(), 1..24)) {
         let root = tempfile::tempdir().unwrap();
@@ -358,7 +358,7 @@ proptest! {
                 Step::Remove(at) => {
                     let (removal, resting) = removals.last_mut().unwrap();
                     spool.remove_for_now(&place(urls[at]), removal).unwrap();
-                    // The first that was removed stays where it rests, the next has its name.
+                    // The first removed entry stays removed, the next has its name.
                     resting[at] = now[at].take().or(resting[at]);
                 }
                 Step::Next => removals.push((spool.removal("ada"), [None; 3])),
@@ -367,7 +367,7 @@ proptest! {
                     let (removal, resting) = removals.remove(at);
                     spool.bring_back(&removal, &mut |_| {}).unwrap();
                     for (now, resting) in now.iter_mut().zip(resting) {
-                        // What was stored last, whatever came back before.
+                        // The newest stored response, whatever came back before.
                         *now = (*now).max(resting);
                     }
                     removals.push((spool.removal("ada"), [None; 3]));

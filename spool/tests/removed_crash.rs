@@ -1,5 +1,5 @@
-//! A failure, a stop and a power cut at every disk call while entries are laid aside, brought back and forgotten:
-//! at each moment an entry that nobody has forgotten is in its place or can be had back.
+//! A failure, a stop and a power cut at every disk call while entries are removed, brought back and
+//! deleted: at each moment an entry that was not deleted is in its place or can be brought back.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -16,11 +16,11 @@ use wwwoffle_spool::{
     Versions,
 };
 
-/// With power cuts tried after each stop: each is another choice of what was lost.
+/// With the number of power cuts after each stop, each with another random loss.
 const DURABILITIES: [(Durability, u64); 3] =
     [(Durability::Each, 1), (Durability::Batch, 2), (Durability::None, 0)];
 
-/// Small with a version, large with something learnt of it, and two that share their body.
+/// A small entry with a version, a large one with an update, and two that share their body.
 const SMALL: &str = "http://a/small";
 const LARGE: &str = "http://a/large";
 const SHARED: [&str; 2] = ["http://b/shared", "http://c/shared"];
@@ -65,7 +65,7 @@ fn base() -> SimDisk {
     disk.restarted()
 }
 
-/// Lays all aside, brings all back, and does so once more; a step that fails does not keep the next from being tried.
+/// Removes all and brings them back, twice. A failure does not keep the next step from being tried.
 fn run(disk: &SimDisk, durability: Durability) {
     let opened = Spool::open_with(Arc::new(disk.clone()), root(), &options(durability));
     let Ok((spool, _)) = opened else { return };
@@ -81,11 +81,11 @@ fn run(disk: &SimDisk, durability: Durability) {
     }
 }
 
-/// Everything is found, once all that rests was brought back.
+/// Every entry is found once all removals are undone.
 fn check(disk: &SimDisk, durability: Durability, what: &str) {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
     let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
-        // What a crash leaves.
+        // Left by a crash.
         assert_eq!(finding.verdict, Verdict::Leftover, "{what}: {finding}");
     });
     assert!(sums.unwrap().is_sound(), "{what}");
@@ -116,7 +116,7 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
     assert!(failures.is_empty(), "{what}: {failures:?}");
     assert_eq!(disk.files(&root().join("tmp")).len(), 0, "{what}: tmp/ is not empty");
     assert_eq!(disk.files(&root().join("removed")).len(), 0, "{what}: something rests");
-    // Gone for good is gone.
+    // A deleted removal does not come back.
     let removal = spool.removal("ada");
     for url in ALL {
         assert!(spool.remove_for_now(&place(url), &removal).unwrap(), "{what}");
@@ -169,7 +169,8 @@ fn an_error_at_any_step_loses_nothing() {
     }
 }
 
-/// Two answers of each of two URLs, each removed by itself, on the medium; something was learnt of one or both.
+/// Two responses of each of two URLs, each removed separately, on the medium; one or both have an
+/// update.
 fn twice() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each);
@@ -190,7 +191,7 @@ fn twice() -> SimDisk {
     disk.restarted()
 }
 
-/// With the answers of which something was learnt.
+/// The responses that have an update.
 const TWICE: [(&str, &[u8]); 4] = [
     ("http://a/both", &[1, 2]),
     ("http://a/old", &[1]),
@@ -198,7 +199,7 @@ const TWICE: [(&str, &[u8]); 4] = [
     ("http://a/0", &[]),
 ];
 
-/// Brings back what rests, in the order in which it was removed.
+/// Undoes the removals in their order.
 fn back_in_order(spool: &Spool) {
     let mut all: Vec<Removal> =
         spool.resting("ada").unwrap_or_default().iter().map(|resting| resting.removal).collect();

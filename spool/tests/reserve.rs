@@ -1,4 +1,4 @@
-//! What is written on a full disk, by what is kept in reserve for it.
+//! Writing small files on a full disk, with the reserve.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -16,7 +16,7 @@ use wwwoffle_spool::{
 
 const ENTRY: &str = "http://a.example/";
 
-/// How many requests are written at least, and how often the state after them.
+/// The least number of requests written, and the number of states after them.
 const REQUESTS: usize = 12;
 const STATES: usize = 4;
 
@@ -28,7 +28,7 @@ fn open(disk: &SimDisk, durability: Durability) -> (Spool, Recovery) {
     Spool::open_with(Arc::new(disk.clone()), root(), &options(durability)).unwrap()
 }
 
-/// A spool with an entry, a mode and a request, and with its reserve; all of it on the medium.
+/// A spool with an entry, a mode, a request and its reserve, on the medium.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let (spool, _) = open(&disk, Durability::Each);
@@ -69,7 +69,7 @@ fn slots(disk: &SimDisk) -> usize {
     disk.files(&root().join("reserve")).len()
 }
 
-/// Nothing but what was written has changed.
+/// Nothing else has changed.
 #[track_caller]
 fn assert_sound(disk: &SimDisk) {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
@@ -129,7 +129,7 @@ fn nothing_is_kept_in_reserve_unasked() {
     assert_eq!(slots(&disk), 0);
 }
 
-/// Where a change takes another block, the room of a slot is given up first.
+/// If a change takes another block, a slot is removed first.
 #[test]
 fn it_helps_where_nothing_is_written_in_place() {
     let disk = base();
@@ -148,7 +148,8 @@ fn it_helps_where_nothing_is_written_in_place() {
     assert_sound(&disk);
 }
 
-/// A name in the reserve may be one of a file that is in use: after a power cut, or by somebody's hand.
+/// A name in the reserve may be of a file in use: after a power cut, or because a person put it
+/// there.
 #[test]
 fn what_is_no_slot_is_not_written_over() {
     let disk = base();
@@ -204,7 +205,7 @@ fn set_mode_if_read(spool: &Spool, mode: &str) -> bool {
     spool.set_state(&state).is_ok()
 }
 
-/// What was told to be done is there; then the disk is full again, and what is written now changes nothing else.
+/// Acknowledged changes exist. Then the disk is full again, and further writes change nothing else.
 #[track_caller]
 fn assert_after(disk: &SimDisk, durability: Durability, changed: bool, asked: bool) {
     let (spool, recovery) = open(disk, durability);

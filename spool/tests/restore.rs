@@ -1,4 +1,4 @@
-//! An older version that becomes the entry again: neither it nor what was there is ever lost.
+//! Restoring an older version: neither it nor the present entry is ever lost.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -40,7 +40,7 @@ fn all(spool: &Spool, place: &Place) -> (Vec<u8>, Vec<Vec<u8>>) {
     let present = entry.stored();
     let body =
         |stored| support::body(&spool.version(place, stored).unwrap().found().unwrap()).unwrap();
-    // A crash may leave the entry its name as a version.
+    // After a crash the entry may have a version name too.
     let older = times(spool, place).into_iter().filter(|stored| *stored != present).map(body);
     (support::body(&entry).unwrap(), older.collect())
 }
@@ -66,7 +66,7 @@ fn what_comes_while_it_is_copied_becomes_a_version() {
         }
         drop(spool);
         let disk = disk.restarted();
-        // Somebody has deleted the entry; and versions are no longer kept.
+        // The entry was deleted by hand, and versions are not kept any more.
         disk.remove_file(&Path::new("/spool").join(place.relative_path())).unwrap();
         let spool = open(&disk, 0);
         let oldest = times(&spool, &place)[0];
@@ -79,7 +79,7 @@ fn what_comes_while_it_is_copied_becomes_a_version() {
 
 #[test]
 fn it_changes_places_with_what_is_there() {
-    // Small, and so large that it is not read at once.
+    // Small, and too large to be read at once.
     for size in [1, 300_000] {
         for durability in DURABILITIES {
             for variant in ["", "accept-language: de"] {
@@ -135,7 +135,7 @@ fn the_same_body_is_nothing_to_restore_and_an_entry_may_be_missing() {
     let oldest = times(&spool, &place)[1];
     assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Same);
     assert_eq!(texts(&spool, &place), "a ba");
-    // Somebody has deleted the file.
+    // The file was deleted by hand.
     fs::remove_file(root.path().join(place.relative_path())).unwrap();
     assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Done);
     assert_eq!(texts(&spool, &place), "a b");
@@ -179,7 +179,7 @@ fn one_version_is_removed_and_nothing_else() {
     assert!(spool.remove_version(&place, stored).unwrap());
     assert!(!spool.remove_version(&place, stored).unwrap());
     assert_eq!(texts(&spool, &place), "c a");
-    // That of the entry itself is none.
+    // The time of the entry itself is not a version.
     let present = spool.entry(&place).unwrap().found().unwrap().stored();
     assert!(!spool.remove_version(&place, present).unwrap());
 }
@@ -189,7 +189,7 @@ fn root() -> &'static Path {
 }
 
 fn open_sim(disk: &SimDisk, durability: Durability) -> Result<Spool> {
-    // One alone is kept, so that the one that is restored is too many afterwards.
+    // Only one version is kept, so the restored one is surplus afterwards.
     Spool::open_with(Arc::new(disk.clone()), root(), &options(durability, 1)).map(|opened| opened.0)
 }
 
@@ -201,7 +201,7 @@ fn places() -> [Place; 2] {
     [place(URL), place(URL).with_variant("accept-language: de")]
 }
 
-/// Which were restored.
+/// Which versions were restored.
 fn run(disk: &SimDisk, durability: Durability) -> [bool; 2] {
     let Ok(spool) = open_sim(disk, durability) else { return [false; 2] };
     places().map(|place| {

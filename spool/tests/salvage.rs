@@ -1,4 +1,4 @@
-//! What a crash leaves of long downloads is of use again, as far as it is what was written.
+//! Interrupted long downloads can be used after a crash, as far as they are undamaged.
 
 #![allow(
     clippy::as_conversions,
@@ -25,7 +25,7 @@ use wwwoffle_spool::{Durability, NewSegment, Recovery, Spool, Timestamp, Writer}
 const URL: &str = "http://example.org/film";
 const MIB: usize = 1 << 20;
 
-/// A spool with a download under way, of which so much has come.
+/// A spool with a download in progress, and how much was received.
 struct UnderWay {
     root: tempfile::TempDir,
     spool: Spool,
@@ -45,7 +45,7 @@ fn under_way(durability: Durability, len: usize) -> UnderWay {
     UnderWay { root, spool, writer, body }
 }
 
-/// What the next process finds when this one is killed now.
+/// The state that the next process finds if this one is killed now.
 fn killed(root: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for file in support::files(root) {
@@ -64,7 +64,7 @@ fn one(root: &Path, below: &str, extension: &str) -> PathBuf {
     first
 }
 
-/// How much is kept of the download, which is what came.
+/// The number of stored leading bytes, which must be those received.
 fn prefix(spool: &Spool, body: &[u8]) -> usize {
     let Some(partial) = spool.partial(&place(URL)).unwrap() else { return 0 };
     assert_eq!((partial.validator(), partial.complete_length()), (&b"\"v\""[..], Some(100 << 20)));
@@ -91,7 +91,7 @@ fn a_download_that_was_killed_goes_on_where_it_was() {
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].place, place(URL));
         assert!(listed[0].file_len > 6 << 20);
-        // Opened again before anybody asked.
+        // Opened again before any lookup.
         drop(spool);
         let spool = open(root.path(), durability);
         let kept = prefix(&spool, &it.body);
@@ -139,7 +139,7 @@ fn only_what_the_checkpoints_vouch_for_is_kept() {
         bytes[index] ^= 1;
         bytes
     };
-    // What lies there, and how much of it is good at least and at most, in MiB.
+    // The files, and the least and greatest valid length, in MiB.
     let cases: [(&str, Vec<u8>, Vec<u8>, usize, usize); 12] = [
         ("all", data.clone(), check.clone(), 5, 7),
         ("the first piece is changed", changed(&data, MIB), check.clone(), 0, 0),
@@ -221,7 +221,7 @@ fn what_is_outdated_when_the_spool_is_opened_is_no_part_either() {
     support::store(&it.spool, URL, b"newer").unwrap();
     it.spool.flush().unwrap();
     drop(it.spool);
-    // A crash brings back what was removed last.
+    // A crash undoes the last removal.
     fs::write(&data, finished).unwrap();
     fs::copy(one(before.path(), "tmp", "check"), check).unwrap();
     let options = support::options(Durability::Batch);
@@ -232,7 +232,7 @@ fn what_is_outdated_when_the_spool_is_opened_is_no_part_either() {
     assert_eq!(support::body(&found).as_deref(), Some(&b"newer"[..]));
 }
 
-/// A disk with a download that was killed, and what had come of it.
+/// A disk with a killed download, and the bytes received.
 fn killed_on_a_disk() -> (SimDisk, Vec<u8>) {
     let disk = SimDisk::new();
     let spool = open_on(&disk).unwrap().0;

@@ -1,8 +1,7 @@
-//! Schedules: what is understood, and every moment of two years, found a second way.
+//! Schedules: the syntax, and every moment of two years, computed in a second way.
 //!
-//! That way knows nothing of the program's: it goes through the years minute by minute, keeps the
-//! clock on the wall itself by rules written out here, and looks each number up in the text of its
-//! field.
+//! The second way shares no code with the program: it visits every minute, keeps local time by
+//! rules written here, and looks up each number in the text of its field.
 
 #![allow(
     clippy::indexing_slicing,
@@ -18,7 +17,7 @@
 use jiff::tz::TimeZone;
 use wwwoffle_spool::{Schedule, Timestamp};
 
-/// From one minute to another, in minutes since 1970: the years 2026 and 2027.
+/// The range in minutes since 1970: the years 2026 and 2027.
 const FROM: i64 = days_since_1970(2026, 1, 1) * 1440;
 const TO: i64 = days_since_1970(2028, 1, 1) * 1440;
 
@@ -56,12 +55,12 @@ const fn weekday(day: i64) -> i64 {
     (day + 4) % 7
 }
 
-/// The first Sunday from a day on.
+/// The first Sunday on or after a day.
 const fn sunday_from(day: i64) -> i64 {
     day + (7 - weekday(day)) % 7
 }
 
-/// A place with its rule: for whom the clock is ahead of UTC by how many minutes.
+/// A time zone with its rule: by how many minutes its clock is ahead of UTC, and when.
 struct Zone {
     posix: &'static str,
     ahead: fn(i64) -> i64,
@@ -78,8 +77,9 @@ const ZONES: [Zone; 5] = [
         posix: "EST5EDT,M3.2.0,M11.1.0",
         ahead: |minute| summer(minute, (3, 8, 7 * 60), (11, 1, 6 * 60), -300, -240),
     },
-    // Australia/Lord_Howe: by half an hour; first Sunday of October at 15:30 UTC the day before, first
-    // of April at 15:00 UTC the day before. Summer is the time outside.
+    // Australia/Lord_Howe: by half an hour; from the first Sunday of October at 15:30 UTC the day
+    // before to the first of April at 15:00 UTC the day before. Summer is the time outside April to
+    // October.
     Zone {
         posix: "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",
         ahead: |minute| {
@@ -90,7 +90,8 @@ const ZONES: [Zone; 5] = [
     Zone { posix: "UTC0", ahead: |_| 0 },
 ];
 
-/// `between` from the Sunday on or after one day to that of another, each at a minute of its UTC day.
+/// Summer time from the Sunday on or after one day to that of another, each at a minute of its UTC
+/// day.
 fn summer(
     minute: i64,
     start: (i64, i64, i64),
@@ -108,12 +109,12 @@ fn summer(
     if (change(start)..change(end)).contains(&minute) { between } else { otherwise }
 }
 
-/// Whether a field names a number.
+/// Whether a field contains a number.
 fn names(field: &str, number: i64, last: i64) -> bool {
     field.split(',').any(|part| {
         let (range, step) = part.split_once('/').unwrap_or((part, "1"));
         let step: i64 = step.parse().unwrap();
-        // `*` counts its steps from the least number there is, which is 1 for days and months.
+        // `*` counts its steps from the least number, which is 1 for days and months.
         let (from, to) = match range.split_once('-') {
             _ if range == "*" => (i64::from(matches!(last, 31 | 12)), last),
             Some((from, to)) => (from.parse().unwrap(), to.parse().unwrap()),
@@ -123,7 +124,7 @@ fn names(field: &str, number: i64, last: i64) -> bool {
     })
 }
 
-/// What the oracle knows of a schedule: a table for each field.
+/// The oracle's form of a schedule: a table for each field.
 struct Table {
     minutes: Vec<bool>,
     hours: Vec<bool>,
@@ -149,7 +150,7 @@ impl Table {
         }
     }
 
-    /// Whether a minute on the wall matches.
+    /// Whether a minute of local time matches.
     fn has(&self, wall: &Wall) -> bool {
         let (day, weekday) = (self.days[wall.day as usize], self.weekdays[wall.weekday as usize]);
         self.minutes[wall.minute as usize]
@@ -162,7 +163,7 @@ impl Table {
 /// A clock with a calendar.
 #[derive(Clone)]
 struct Wall {
-    /// Minutes since 1970, as it shows them.
+    /// Minutes since 1970 in local time.
     count: i64,
     month: i64,
     day: i64,
@@ -196,13 +197,13 @@ impl Wall {
     }
 }
 
-/// Every moment at which each schedule comes, one minute after the other. A minute that the wall clock
-/// skips counts when it is put; one that it has shown before does not count again.
+/// Every moment of each schedule, minute by minute. A minute that the local clock skips counts when
+/// the clock is changed; a minute that it has shown before does not count again.
 fn every_moment(ahead: fn(i64) -> i64) -> Vec<Vec<i64>> {
     let tables: Vec<_> = SCHEDULES.iter().map(|text| Table::of(text)).collect();
     let mut moments = vec![Vec::new(); tables.len()];
     let mut shown = Wall::at(FROM + ahead(FROM) - 1);
-    // No clock is put but at a half hour.
+    // Clocks change only at half hours.
     for half in (FROM..TO).step_by(30) {
         let offset = ahead(half);
         for minute in half..half + 30 {
@@ -267,7 +268,7 @@ fn every_moment_of_two_years_is_found_and_no_other() {
             let first = want.iter().zip(&found).find(|(want, found)| want != found);
             assert!(first.is_none(), "{text} in {}: {first:?}", zone.posix);
             assert_eq!(want.len(), found.len(), "{text} in {}", zone.posix);
-            // From any second, too.
+            // Also from any second.
             for _ in 0..50 {
                 let now = FROM * 60 + chance((TO - FROM) * 60);
                 let index = want.partition_point(|&moment| moment * 60 <= now);

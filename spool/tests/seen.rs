@@ -1,5 +1,5 @@
-//! What a lookup has seen holds for as long as another one would find the same, whoever changes it; and what
-//! the program changes itself is told before the call returns.
+//! A lookup trace is valid exactly while another lookup returns the same, whoever changes the
+//! files; and changes by the program are reported before the call returns.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions, reason = "a test")]
@@ -17,7 +17,7 @@ use wwwoffle_spool::{
 const URL: &str = "http://h.example/";
 const LARGE: usize = 200 << 10;
 
-/// Looks until nothing has been changed for long enough.
+/// Looks up until the files are unchanged for long enough.
 fn seen(spool: &Spool, place: &Place) -> (Entries, LookupTrace) {
     loop {
         let (entries, seen) = spool.entries_seen(place).unwrap();
@@ -56,7 +56,7 @@ fn what_others_change_is_seen() {
     assert!(!spool.is_as_seen(&one));
 
     let (_, again) = seen(&spool, &at);
-    // Written over in place.
+    // Overwritten in place.
     std::fs::write(&path, &bytes_of_it).unwrap();
     assert!(!spool.is_as_seen(&again));
 
@@ -72,7 +72,7 @@ fn what_lies_beside_counts_too() {
     let (spool, at) = (open(root, Durability::None), place(URL));
     store(&spool, URL, &bytes(LARGE)).unwrap();
     let (entries, large) = seen(&spool, &at);
-    // Of a large one what is learnt lies in a file of its own.
+    // The update of a large entry is in a file of its own.
     let update = Update::Invalid { since: Timestamp::UNIX_EPOCH };
     spool.update(&entries.found[0], &update).unwrap().unwrap();
     assert!(!spool.is_as_seen(&large));

@@ -1,7 +1,7 @@
 //! Variants, updates, removals and crashes in any order, against a model that is a map.
 //!
-//! The model knows for each place what may be found there: one state when all is well, and more when
-//! a call failed half way or was promised to last only from the next flush on.
+//! The model knows the possible states of each place: one in normal operation, and more if a call
+//! failed halfway, or if the change is only promised from the next flush on.
 
 #![allow(
     clippy::indexing_slicing,
@@ -26,7 +26,7 @@ use wwwoffle_spool::{Durability, Entry, Place, Result, Spool, Timestamp, Update}
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
-/// Power cuts tried after each stop: each is another choice of what was lost.
+/// The number of power cuts after each stop, each with another random loss.
 const CUTS: u64 = 2;
 
 const VARIANTS: [&str; 3] = ["", "accept-language: de", "accept-language: en\n"];
@@ -34,7 +34,7 @@ const VARIANTS: [&str; 3] = ["", "accept-language: de", "accept-language: en\n"]
 /// A place: one of two owners, one of three variants.
 type Slot = (usize, usize);
 
-/// What is kept at a place. A number stands for a body or head.
+/// The state of a place. A number stands for a body or head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     body: u8,
@@ -56,17 +56,16 @@ enum Op {
 
 #[derive(Debug, Default, Clone)]
 struct Model {
-    /// What may be found when the power has failed; the last is what is there if nothing goes wrong.
+    /// The possible states after a power failure; the last is the state if nothing fails.
     may: BTreeMap<Slot, Vec<Option<State>>>,
-    /// The same when the program has only stopped.
+    /// The possible states after a stop of the program.
     stopped: BTreeMap<Slot, Vec<Option<State>>>,
-    /// A disk call has failed: what waited for a batch may have been given up.
+    /// A disk call has failed: entries that waited for a batch may have been discarded.
     lossy: bool,
 }
 
 impl Model {
-    /// Notes that a place was to get another state. `done`: it has; `lasting`: and no power cut takes
-    /// that back.
+    /// Records a change of a place. `done`: it has happened; `lasting`: no power cut undoes it.
     fn set(&mut self, slot: Slot, state: Option<State>, done: bool, lasting: bool) {
         for (states, certain) in [(&mut self.may, done && lasting), (&mut self.stopped, done)] {
             let states = states.entry(slot).or_insert_with(|| vec![None]);
@@ -77,14 +76,14 @@ impl Model {
         }
     }
 
-    /// Where only the program stops.
+    /// The model if only the program stops.
     fn without_power_cut(&self) -> Model {
         Model { may: self.stopped.clone(), ..self.clone() }
     }
 
     fn settle(&mut self) {
         if !self.lossy {
-            // That something was removed is not promised to last.
+            // Removals are not promised to last.
             for states in self.may.values_mut().filter(|states| states.last() != Some(&None)) {
                 states.drain(..states.len() - 1);
             }
@@ -117,7 +116,7 @@ fn time(number: u8) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + i64::from(number)).unwrap()
 }
 
-/// What an entry says it is.
+/// The state that an entry claims.
 fn said(entry: &Entry) -> State {
     let digits = |start: usize| std::str::from_utf8(&entry.head()[start..][..3]).unwrap();
     let number = |time: Timestamp| u8::try_from(time.as_second() - 1_700_000_000).unwrap();
@@ -129,15 +128,15 @@ fn said(entry: &Entry) -> State {
     }
 }
 
-/// The same, if it is true.
+/// The state of an entry, after checking its body.
 fn state(entry: &Entry) -> State {
     let state = said(entry);
     assert!(support::body(entry) == Some(body(state)), "{state:?} has another body");
     state
 }
 
-/// All that is found, by place; what was set aside is told. `careless`: of a large one the body may
-/// turn out to be damaged, and then it does not count.
+/// Every entry found, by place, and whether any was set aside. `careless`: a large entry may have a
+/// damaged body, and does not count then.
 fn found(spool: &Spool, careless: bool) -> (BTreeMap<Slot, State>, usize) {
     let (mut found, mut set_aside) = (BTreeMap::new(), 0);
     for owner in 0..2 {
@@ -159,7 +158,7 @@ fn found(spool: &Spool, careless: bool) -> (BTreeMap<Slot, State>, usize) {
     (found, set_aside)
 }
 
-/// Compares what is found, by all ways of finding it, with what may be.
+/// Compares every kind of lookup with the model.
 fn check(spool: &Spool, model: &Model, careless: bool, what: &str) {
     let (found, set_aside) = found(spool, careless);
     if careless {
@@ -183,7 +182,7 @@ fn check(spool: &Spool, model: &Model, careless: bool, what: &str) {
     assert_eq!(listed, expected, "{what}");
 }
 
-/// Does one thing, and tells the model of it; false when it failed.
+/// Does one step and records it in the model. False if it failed.
 fn act(spool: &Spool, model: &mut Model, op: Op, number: u8, lasting: bool) -> bool {
     let done = match op {
         Op::Store(slot, large) => {
@@ -245,7 +244,7 @@ fn update(
     };
     let done = spool.update(entry, &update);
     if matches!(done, Ok(None)) {
-        // Nobody has replaced it, so its batch could not be written.
+        // The entry was not replaced, so its batch could not be written.
         return Err(spool.failures().pop().expect("a reason"));
     }
     model.set(slot, Some(new), done.is_ok(), lasting);
@@ -253,7 +252,7 @@ fn update(
     Ok(())
 }
 
-/// Does all of it; what fails does not keep the next from being tried.
+/// Does every step. A failure does not keep the next from being tried.
 fn run(
     disk: &SimDisk,
     durability: Durability,
@@ -279,7 +278,7 @@ fn run(
     (model, all)
 }
 
-/// What each run starts from: an entry that is single and large, with an update beside it.
+/// The state before each run: a large single entry with an update file.
 fn base() -> (SimDisk, Model) {
     let disk = SimDisk::new();
     let ops = [Op::Store((0, 0), true), Op::Confirm((0, 0)), Op::Store((1, 0), false)];
@@ -288,7 +287,7 @@ fn base() -> (SimDisk, Model) {
     (disk.restarted(), model)
 }
 
-/// Everything that moves, replaces or removes a file.
+/// Every step that moves, replaces or removes a file.
 const SCRIPT: [Op; 21] = [
     Op::Invalidate((0, 0)),
     Op::Store((0, 1), false),
@@ -320,7 +319,7 @@ fn check_after(disk: &SimDisk, durability: Durability, model: &Model, careless: 
     if careless {
         return;
     }
-    // What a crash leaves is in nobody's way: it can be replaced, and all of it removed.
+    // Remains of a crash are harmless: they can be replaced, and all removed.
     let mut model = Model::default();
     for (slot, state) in found(&spool, false).0 {
         model.set(slot, Some(state), true, true);
@@ -337,7 +336,7 @@ fn check_after(disk: &SimDisk, durability: Durability, model: &Model, careless: 
     check(&spool, &model, false, what);
 }
 
-/// Stops at every call there is; looks at what a restart and what power cuts find.
+/// Stops at every call, and checks a restart and power cuts.
 fn stop_everywhere(durability: Durability, ops: &[Op]) {
     let (base, start) = base();
     for call in 0.. {
@@ -371,7 +370,7 @@ fn a_stop_or_power_cut_takes_back_no_more_than_promised() {
 fn an_error_leaves_the_old_or_the_new() {
     for durability in DURABILITIES {
         let (base, start) = base();
-        // Where it is not allowed, a file has perhaps one name only.
+        // If links are not permitted, a file may have one name only.
         for (kind, step) in [(ErrorKind::StorageFull, 1), (ErrorKind::PermissionDenied, 3)] {
             for call in (0..).step_by(step) {
                 let disk = base.restarted();

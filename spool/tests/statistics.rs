@@ -1,4 +1,4 @@
-//! The file of what was counted: it comes back, and what is damaged is set aside.
+//! The statistics file: it is read again, and a damaged one is set aside.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Older versions: what was replaced stays readable, as many as were asked for, through any crash.
+//! Older versions: replaced entries stay readable, as many as the rule says, through any crash.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -28,7 +28,7 @@ fn open(root: &Path, durability: Durability, kept: usize) -> Spool {
     Spool::open(root, &options(durability, kept)).unwrap().0
 }
 
-/// The bodies of the versions of a place, the newest first; each has to be readable.
+/// The bodies of the versions of a place, the newest first; each must be readable.
 fn bodies(spool: &Spool, place: &Place) -> Vec<Vec<u8>> {
     let versions = spool.versions(place).unwrap();
     assert!(versions.is_sorted_by(|newer, older| newer.stored > older.stored), "{versions:?}");
@@ -61,7 +61,7 @@ fn so_many_as_are_wanted_stay_the_newest_first() {
                 assert_eq!(texts(&spool, &place(URL)), want, "{what}");
                 let entry = spool.entry(&place(URL)).unwrap().found().unwrap();
                 assert_eq!(support::body(&entry).unwrap(), b"d", "{what}");
-                // They are no entries.
+                // Versions are not entries.
                 assert_eq!(spool.list(None, None).unwrap().count(), 1, "{what}");
                 let reader = Reader::open(root.path()).unwrap();
                 let versions = reader.versions(&place(URL)).unwrap();
@@ -129,7 +129,7 @@ fn owners_and_variants_have_versions_of_their_own() {
         all.clone().owned_by("user:ada").with_variant("accept-language: de"),
         place("http://v/page2"),
     ];
-    // Only the first varies with nothing at first, and moves when the second comes.
+    // Only the first does not vary at first, and moves when the second comes.
     for round in 0..3 {
         for (number, place) in places.iter().enumerate() {
             let body = format!("{number}.{round}");
@@ -140,7 +140,7 @@ fn owners_and_variants_have_versions_of_their_own() {
     for (number, place) in places.iter().enumerate() {
         let want = [1, 0].map(|round| format!("{number}.{round}"));
         assert_eq!(texts(&spool, place), want, "{place:?}");
-        // Nobody reads one by the place of another.
+        // The time of one place's version finds none at another place.
         let stored = spool.versions(place).unwrap()[0].stored;
         for other in places.iter().filter(|other| *other != place) {
             assert!(spool.version(other, stored).unwrap().found().is_none(), "{other:?}");
@@ -217,7 +217,7 @@ fn open_sim(disk: &SimDisk, durability: Durability) -> Result<Spool> {
     Spool::open_with(Arc::new(disk.clone()), root(), &options(durability, 9)).map(|opened| opened.0)
 }
 
-/// Small and large bodies, of what varies with nothing and of what varies, each time another.
+/// Small and large bodies, for places that vary or not, different each time.
 fn body(round: usize, variant: usize) -> Vec<u8> {
     let len = if round == 1 { 150_000 } else { 1_000 };
     format!("{variant}{round}").into_bytes().repeat(len / 2)
@@ -227,7 +227,7 @@ fn places() -> [Place; 2] {
     [place(URL), place(URL).with_variant("accept-language: de")]
 }
 
-/// Stores three answers of each place; tells which of them were taken, and whether all was flushed.
+/// Stores three responses of each place. Returns which calls succeeded, and whether the flush did.
 fn run(disk: &SimDisk, durability: Durability) -> (Vec<(usize, usize)>, bool) {
     let (mut done, mut flushed) = (Vec::new(), true);
     let Ok(spool) = open_sim(disk, durability) else { return (done, false) };
@@ -242,7 +242,7 @@ fn run(disk: &SimDisk, durability: Durability) -> (Vec<(usize, usize)>, bool) {
                 done.push((round, variant));
             }
         }
-        // The first is written with its batch, the others overtake one another.
+        // The first is written with its batch, the others replace one another.
         if round == 1 {
             flushed = spool.flush().is_ok();
         }
@@ -264,7 +264,7 @@ fn check(
         let current = current.found.into_iter().find(|found| found.place() == place);
         let mut all: Vec<_> = current.iter().map(|it| support::body(it).unwrap()).collect();
         all.extend(bodies(&spool, place));
-        // The version that was made and the entry that was not yet replaced are one file.
+        // The new version and the entry not yet replaced are one file.
         all.dedup();
         let mut rounds = Vec::new();
         for body in &all {
@@ -330,7 +330,7 @@ fn writers_of_one_moment_lose_nothing() {
         let all = std::sync::Barrier::new(usize::from(WRITERS));
         let write = |number: u8| {
             let mut writer = spool.begin(&place, entry(&head(200))).unwrap();
-            // So much is written at the end that another may come between.
+            // The end takes long enough for another writer to come in between.
             writer.write(&vec![number; 60_000]).unwrap();
             all.wait();
             assert!(writer.finish_older(Timestamp::from_second(7).unwrap()).unwrap().is_some());

@@ -1,7 +1,8 @@
-//! Every file written is WARC to a program that is not ours: `warcio check` passes, also on all of
-//! them one after the other.
+//! Every file is WARC for an independent program: `warcio check` accepts each, and all of them
+//! concatenated.
 //!
-//! `warcio` is found in `PATH`, or where `WARCIO` says. Without it this is skipped, but not in CI.
+//! `warcio` is found in `PATH`, or at the path in `WARCIO`. Without it this test is skipped, except
+//! in CI.
 
 #![allow(
     clippy::disallowed_methods,
@@ -36,7 +37,7 @@ fn another_program_reads_every_file() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "warc"))
         .collect();
     assert_eq!(files.len(), 26);
-    // One after the other, and those that are compressed by themselves: who reads both in one file is rare.
+    // Concatenated, but compressed files separately: few programs read both forms in one file.
     let read = |path: &Path| fs::read(path).unwrap();
     let is_gzip = |path: &&std::path::PathBuf| read(path).starts_with(&[0x1f, 0x8b]);
     let (packed, plain): (Vec<_>, Vec<_>) = files.iter().partition(is_gzip);
@@ -50,7 +51,7 @@ fn another_program_reads_every_file() {
         let check = Command::new(&program).args(["check", "-v"]).arg(path).output().unwrap();
         let said = String::from_utf8_lossy(&check.stdout).into_owned();
         assert!(check.status.success() && !said.contains("fail"), "{path:?}: {said}");
-        // It says of a revisit that it does not compare its digest.
+        // It reports that it does not compare the digest of a revisit.
         let checked = said.contains("digest pass") || said.contains("not checked (revisit)");
         assert!(checked, "{path:?}: {said}");
         let index = Command::new(&program).arg("index").arg(path).output().unwrap();
@@ -58,7 +59,7 @@ fn another_program_reads_every_file() {
     }
 }
 
-/// A small and a large entry that were updated, one of which varies, and one that was moved for it.
+/// A small and a large entry with updates, one of which varies, and one that was moved for it.
 fn write_updates_and_variants(spool: &Spool) {
     let place = place("http://example.org/updated");
     let german = place.clone().owned_by("user ä\n").with_variant("accept-language: de\r\n");
@@ -81,7 +82,7 @@ fn write_updates_and_variants(spool: &Spool) {
     writer.finish(None).unwrap();
 }
 
-/// Entries that are kept compressed, of which one is read in parts.
+/// Compressed entries, one of which is read in parts.
 fn write_compressed(spool: &Spool) {
     for (number, len) in [30_000, 200_000, (2 << 20) + 1].into_iter().enumerate() {
         let place = place(&format!("http://example.org/packed/{number}"));

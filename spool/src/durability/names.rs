@@ -81,7 +81,7 @@ impl Root {
         self.disk.sync_dir(directory).map_err(|error| Error::disk("write", directory, error))
     }
 
-    /// Removes a file; false when there is none.
+    /// Removes a file. False if it is missing.
     pub(crate) fn remove_file(&self, path: &Path) -> Result<bool> {
         match self.disk.remove_file(path) {
             Ok(()) => Ok(true),

@@ -124,7 +124,7 @@ fn holder(disk: &dyn Disk, lock: &Path) -> Option<u32> {
     read_line(disk, lock).ok()??.trim().parse().ok()
 }
 
-/// Reads a short file. `None` if there is none.
+/// Reads a short file. `None` if it is missing.
 fn read_line(disk: &dyn Disk, path: &Path) -> Result<Option<String>> {
     match disk.open(path) {
         Ok(OpenedFile::File(file, _)) => {

@@ -166,7 +166,7 @@ impl Root {
         }
     }
 
-    /// Gives up the list until the next opening, to make room on the disk. False if there is none.
+    /// Gives up the list until the next opening, to make room on the disk. False if there is no list.
     pub(crate) fn give_up_recent(&self) -> bool {
         // The file must be closed, or its blocks stay allocated.
         let had_one = lock(&self.recent.now).file.take().is_some();

@@ -32,7 +32,7 @@ pub enum Body {
     File(BodyFile),
 }
 
-/// A body in memory. Clones share it. As it is `AsRef<[u8]>`, a buffer type can own it without a
+/// A body in memory. Clones share it. It is `AsRef<[u8]>`, so a buffer type can own it without a
 /// copy.
 #[derive(Clone)]
 pub struct BodyBytes {

@@ -28,7 +28,7 @@ const PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload
 pub(crate) const BODY_LENGTH: &str = "Wwwoffle-Body-Length";
 pub(crate) const RECORD: &str = "Wwwoffle-Record";
 
-/// The bytes an update may add besides a longer head: three times, each with its field name.
+/// The bytes an update may add in addition to a longer head: three times, each with its field name.
 const UPDATED: usize = 256;
 
 /// A reference to the record that holds the body.

@@ -1,7 +1,7 @@
 //! The bytes of an entry's file, which [`crate::tree::writer`] writes and [`super::read`] reads.
 //!
 //! ```text
-//! fixed     WARC/1.1, and what is known only at the end, always as wide: filled in by one write
+//! fixed     WARC/1.1, and fields of fixed width that are known at the end: filled in by one write
 //! rest      the other fields of the response record, and the empty line
 //! head      the head of the response, as HTTP
 //! body      to the end of record 1
@@ -432,7 +432,7 @@ pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
     Ok(ranges)
 }
 
-/// Writes the fields that identify the place of a record, besides its target.
+/// Writes the fields that identify the place of a record, in addition to its target.
 pub(crate) fn place_fields(place: &Place, mut field: impl FnMut(&str, &str)) {
     let origin = match place.origin() {
         KeyOrigin::Url => "url",

@@ -3,7 +3,7 @@
 //! ```text
 //! start: 1048576                                 where in the whole body it begins
 //! complete-length: 5242880                       or "unknown"
-//! validator: "33a64df5"                          `%` and what is not printable are `%` and two hex digits
+//! validator: "33a64df5"                          `%` and unprintable bytes are `%` and two hex digits
 //! ```
 
 use crate::entry::warc::Reason;

@@ -71,7 +71,7 @@ pub(super) struct Judge<'a> {
     pub(super) is_deep: bool,
     /// The key of the secrets, if it exists.
     pub(super) vault: Option<Vault>,
-    /// What is known of shared bodies.
+    /// The facts about shared bodies.
     pub(super) bodies: RefCell<BodyIndex>,
     /// When the check began, if others may change files at the same time.
     pub(super) began: Option<Timestamp>,

@@ -65,7 +65,7 @@ pub(super) struct CheckWalk<'a> {
     pub(super) tell: &'a mut dyn FnMut(&Finding),
 }
 
-/// What is done with each name of a directory.
+/// The visitor of each name in a directory.
 type Visit<'v, 'a> = &'v dyn Fn(&mut CheckWalk<'a>, &Path, &str, FileInfo);
 
 impl<'a> CheckWalk<'a> {

@@ -39,7 +39,7 @@ impl Candidates {
         Ok(Candidates { has_bodies, hosts, ahead: Vec::new(), found: Vec::new() })
     }
 
-    /// Reads one directory. False if there are no more.
+    /// Reads one directory. False at the end.
     fn step(&mut self) -> Result<bool> {
         if let Some(directory) = self.ahead.pop() {
             self.found = directory.walked(self.has_bodies)?;

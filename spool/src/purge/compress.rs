@@ -16,7 +16,7 @@ const AT_ONCE: usize = 64;
 /// The result of a step. Bytes are disk usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompressStep {
-    /// The number of entries visited. 0: there are no more.
+    /// The number of entries visited. 0 at the end.
     pub looked: u64,
     /// The entries that were compressed, or an older version of them.
     pub entries: u64,

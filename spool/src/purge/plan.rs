@@ -19,7 +19,7 @@
 //! # What stays whatever is needed
 //!
 //! Pinned entries with their sub-resources; entries without an age limit; and entries used or
-//! stored within the last hour, because somebody may be looking at them.
+//! stored within the last hour, because a person may be reading them.
 
 mod planner;
 mod scale;

@@ -21,7 +21,7 @@ const AT_ONCE: usize = 256;
 /// The result of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweepStep {
-    /// The number of entries visited. 0: there are no more.
+    /// The number of entries visited. 0 at the end.
     pub looked: u64,
     /// The entries removed.
     pub removed: Sum,

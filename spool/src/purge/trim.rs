@@ -1,5 +1,5 @@
 //! Limits for segments and damaged files. The oldest are removed first. Files set aside recently
-//! stay, whatever their size, because somebody may want to look at them or repair them.
+//! stay, whatever their size, because a person may want to look at them or repair them.
 //!
 //! The clock may be wrong, now or when a file was written: an impossible age is ignored.
 

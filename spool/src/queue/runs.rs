@@ -11,7 +11,7 @@ use crate::queue::wish::RunId;
 /// The longest text of a run, in bytes.
 pub const MAX_RUN: usize = 64 << 20;
 
-/// Reads the text of a run. `None` if there is none, or it was invalid and set aside.
+/// Reads the text of a run. `None` if it is missing, or was invalid and set aside.
 pub(crate) fn read(root: &Root, id: RunId) -> Result<Option<String>> {
     let path = path(root, id);
     let bytes = match root.disk.open(&path) {

@@ -120,7 +120,7 @@ impl Spool {
         restore::restore(self.session(), place, stored)
     }
 
-    /// Removes an older version of exactly this place. False if there is none.
+    /// Removes an older version of exactly this place. False if it is missing.
     ///
     /// # Errors
     ///

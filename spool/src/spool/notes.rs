@@ -100,7 +100,7 @@ impl Spool {
         runs::list(self.disk_root())
     }
 
-    /// Reads the text of a run; `None` if there is none.
+    /// Reads the text of a run; `None` if it is missing.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Spool {
         runs::set_aside(self.disk_root(), id, reason)
     }
 
-    /// Reads the progress of an unfinished import; `None` if there is none.
+    /// Reads the progress of an unfinished import; `None` if it is missing.
     ///
     /// # Errors
     ///

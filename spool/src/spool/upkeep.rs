@@ -127,11 +127,11 @@ impl Spool {
     }
 
     /// Stores each body of at least `above` bytes only once (at least [`crate::MIN_SHARED`]; `None` shares
-    /// no more bodies), and removes shared bodies that no entry needs. Two bodies are compared byte by byte
+    /// no further bodies), and removes shared bodies that no entry needs. Two bodies are compared byte by byte
     /// before they count as equal. Walks over all files, twice if there is something to share, with eight
     /// bytes of memory for each body that may be shared.
     ///
-    /// `go_on` is asked between files. Whenever the program stops, each entry has its old or its new form.
+    /// `go_on` is called between files. Whenever the program stops, each entry has its old or its new form.
     pub fn share(&self, above: Option<u64>, go_on: &dyn Fn() -> bool) -> SharingReport {
         self.tree().share(above, go_on)
     }

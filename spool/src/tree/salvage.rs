@@ -4,11 +4,11 @@
 //! ```text
 //! tmp/00000042.warc                              the file being written
 //! tmp/00000042.check                             its checkpoints
-//! partial/9f/9f86d081…/00000000000000000000-5d0b9d1e.unfinished    both after a crash, until somebody
-//! partial/9f/9f86d081…/00000000000000000000-5d0b9d1e.checkpoint    asks for what is kept in part
+//! partial/9f/9f86d081…/00000000000000000000-5d0b9d1e.unfinished    both after a crash, until the
+//! partial/9f/9f86d081…/00000000000000000000-5d0b9d1e.checkpoint    segments of the place are read
 //! ```
 //!
-//! The file of checkpoints begins with a record that has everything a segment needs besides its
+//! The file of checkpoints begins with a record that has everything a segment needs except its
 //! body. Lines of fixed width follow: the length of the body, the CRC-32 of the bytes since the
 //! previous line, and the CRC-32 of the line. Lines are only appended, each when its bytes are on
 //! the medium (unless nothing is synced). The bytes up to the last line that matches them become a
@@ -365,7 +365,7 @@ pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Moves a file of checkpoints to its data file, or removes it if there is none.
+/// Moves a file of checkpoints to its data file, or removes it if that is missing.
 pub(crate) fn follow(tree: &Tree, check: &Path) -> Result<()> {
     if tree.root.is_file(&check.with_extension(DATA))? {
         // The data file could not be moved, for example on a full disk. A later opening tries
@@ -427,7 +427,7 @@ pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -
     Ok(())
 }
 
-/// Makes a segment of one file, as far as it is valid. False if it is gone.
+/// Makes a segment of one file, up to the first fault. False if it is gone.
 fn settle_one(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) -> Result<bool> {
     let disk = &*session.tree.root.disk;
     match disk.open(data) {

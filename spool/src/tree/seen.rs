@@ -95,7 +95,7 @@ impl Tree {
     }
 }
 
-/// A disk that records what is read.
+/// A disk that records every name read.
 #[derive(Debug)]
 pub(crate) struct RecordingDisk<'a> {
     disk: &'a dyn Disk,
@@ -146,7 +146,7 @@ impl Disk for RecordingDisk<'_> {
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
-        // Before the names are read, so that a name added meanwhile changes the stamp.
+        // Before the names are read, so that a name added during the read changes the stamp.
         match self.disk.stamp(path) {
             Ok(stamp) => self.note(path, stamp),
             Err(_) => self.give_up(),

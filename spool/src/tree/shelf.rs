@@ -107,7 +107,7 @@ impl KeyLookup {
         Ok(look)
     }
 
-    /// Records the content of a name. False if there is none.
+    /// Records the content of a name. False if the name is missing.
     fn take(&mut self, path: &Path, content: Content) -> bool {
         match content {
             Content::Whole(entry) => self.found.push(entry),

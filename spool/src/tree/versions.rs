@@ -63,7 +63,7 @@ pub(crate) struct VersionLimits {
     monitored: Mutex<HashMap<String, u16>>,
     /// Held while an older version is made the entry again.
     pub(crate) restoring: Mutex<()>,
-    /// Key and variant of that place: none of its versions counts as surplus meanwhile.
+    /// Key and variant of that place: none of its versions counts as surplus at that time.
     pub(crate) spared: Mutex<Option<(Key, Key)>>,
 }
 

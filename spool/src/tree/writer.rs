@@ -31,7 +31,7 @@ pub use self::tail::Tail;
 /// How many bytes are gathered before a write.
 const BUFFER: usize = 64 << 10;
 
-/// What is known of an entry before its body.
+/// The parts of an entry before its body.
 #[derive(Debug, Clone)]
 pub struct NewEntry {
     /// When the request was sent (`request_time` of RFC 9111 §4.2.3).
@@ -64,7 +64,7 @@ pub struct Writer {
     state: WriteState,
 }
 
-/// What is known of an exchange before its body.
+/// The exchange without its body.
 struct Exchange {
     /// The record ids of response and request.
     ids: [String; 2],

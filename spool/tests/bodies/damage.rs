@@ -1,4 +1,4 @@
-//! Equal bodies where files are damaged, are not there, or say what is not so.
+//! Sharing of equal bodies if files are damaged, missing or misleading.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn bodies_that_only_claim_to_be_equal_are_never_shared() {
         let bytes = support::with_digest(&fs::read(&path).unwrap(), &digest);
         fs::write(&path, bytes).unwrap();
         if at_first {
-            // There is one good and one that claims to be the same.
+            // One file is valid, and one falsely claims to have the same body.
             spool.remove(&place(THREE)).unwrap();
         }
         let sharing = spool.share(Some(0), &|| true);
@@ -66,7 +66,7 @@ fn a_damaged_holder_is_never_served_and_set_aside_once() {
             let aside = support::files(&root.path().join("damaged"));
             let aside = aside.iter().filter(|path| path.extension().is_some_and(|e| e == "warc"));
             assert_eq!(aside.count(), if damage == Damage::Missing { 2 } else { 3 }, "{damage:?}");
-            // It is told, and fetched again.
+            // The damage is reported, and the entry is missing.
             let told = spool.failures();
             assert_eq!(told.len(), usize::from(damage != Damage::Missing), "{told:?}");
             store(&spool, ONE, &body).unwrap();
@@ -83,7 +83,7 @@ enum Damage {
     Header,
     Body,
     Cut,
-    /// A whole entry with another body.
+    /// A valid entry with another body.
     Other,
 }
 
@@ -133,7 +133,7 @@ fn any_changed_byte_of_a_file_that_refers_is_noticed() {
         assert!(matches!(reader.entry(&place(ONE)).unwrap(), Lookup::SetAside(_)), "cut at {at}");
     }
     fs::write(&path, &good).unwrap();
-    // The same of the holder: no other body ever comes of it.
+    // Likewise for the holder: it never serves another body.
     let holder = holders(root.path()).remove(0);
     let whole = fs::read(&holder).unwrap();
     for at in (0..whole.len()).step_by(97) {
@@ -158,7 +158,7 @@ fn a_directory_that_cannot_be_read_keeps_every_body() {
     }
     share(&spool);
     spool.remove(&place(ONE)).unwrap();
-    // A directory that was moved elsewhere, which is not there just now.
+    // A directory that was moved elsewhere, and is missing for the moment.
     let host = root.path().join("https/b.example");
     let elsewhere = root.path().join("elsewhere");
     fs::rename(&host, &elsewhere).unwrap();

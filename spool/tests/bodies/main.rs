@@ -1,4 +1,5 @@
-//! Equal bodies are kept once, and are what they were to whoever reads them, whatever happens to the others.
+//! Equal bodies are stored once, and readers see no difference, whatever happens to the other
+//! entries.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 #![allow(clippy::as_conversions, reason = "a test, of short lengths")]
@@ -45,7 +46,7 @@ fn read(spool: &Spool, place: &Place) -> Entry {
     }
 }
 
-/// Whether an entry has this body, for whoever reads it in whatever way.
+/// Whether an entry has this body by every way of reading it.
 fn has(spool: &Spool, place: &Place, body: &[u8]) {
     let entry = read(spool, place);
     is(&entry, body);
@@ -106,7 +107,7 @@ fn equal_bodies_are_kept_once_and_read_as_they_were() {
             (entry.head().to_vec(), times, *entry.digest(), entry.status())
         };
         assert_eq!(about(&now), about(&was));
-        // Nothing is left to do, and what comes later joins them.
+        // A second run does nothing, and later entries are shared too.
         assert_eq!(share(&spool).made.count, 0);
         let late = place("http://d.example/late");
         store_at(&spool, &late, &body).unwrap();
@@ -150,7 +151,7 @@ fn removing_or_replacing_one_leaves_the_others() {
     assert!(spool.remove(&place(ONE)).unwrap());
     assert_eq!(share(&spool).removed.count, 0);
     has(&spool, &place(TWO), &body);
-    // What replaces it makes it a version, which shares still.
+    // A replaced entry becomes a version, which still shares its body.
     store(&spool, TWO, b"new").unwrap();
     let open_still = read(&spool, &place(THREE));
     assert!(spool.remove(&place(THREE)).unwrap());
@@ -163,7 +164,7 @@ fn removing_or_replacing_one_leaves_the_others() {
     spool.flush().unwrap();
     has(&spool, &place(TWO), &body);
     assert!(!read(&spool, &place(TWO)).shares_body());
-    // The last that needed it has been written anew.
+    // The last entry that needed the body was replaced.
     let sharing = share(&spool);
     assert_eq!((sharing.removed.count, sharing.bodies.count), (1, 0));
     assert!(holders(root.path()).is_empty());
@@ -230,7 +231,7 @@ fn what_is_learnt_later_is_kept_of_what_shares() {
         asked: at(second),
         responded: at(second + 1),
     };
-    // One before it is shared, which lies beside it, and goes into its file then.
+    // An update before the body is shared lies beside the entry, and then moves into its file.
     let entry = read(&spool, &place(ONE));
     spool.update(&entry, &confirmed(5)).unwrap().unwrap();
     let beside = || {
@@ -243,7 +244,7 @@ fn what_is_learnt_later_is_kept_of_what_shares() {
     let entry = read(&spool, &place(ONE));
     assert!(entry.shares_body() && entry.head().ends_with(b"Date: 5\r\n\r\n"));
     assert_eq!(entry.checked(), at(6));
-    // And one after; a head as long as may be.
+    // An update after it, with a head of the greatest length.
     let mut head = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
     head.resize(wwwoffle_spool::MAX_HEAD - 4, b'x');
     head.extend_from_slice(b"\r\n\r\n");
@@ -273,7 +274,7 @@ fn what_is_compressed_is_shared_and_what_is_shared_compressed() {
             store(&spool, url, &body).unwrap();
         }
         spool.flush().unwrap();
-        // One before, of which the holder may be made or not.
+        // An entry stored before; its holder may exist or not.
         assert!(matches!(spool.compress(&place(TWO)).unwrap(), RewriteOutcome::Done { .. }));
         assert_eq!(share(&spool).made.count, 3);
         let holder = || fs::metadata(holders(root.path()).remove(0)).unwrap().len();

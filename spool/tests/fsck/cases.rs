@@ -1,4 +1,4 @@
-//! Each kind of damage, and what is said of it.
+//! Each kind of damage, and its findings.
 
 #![allow(unreachable_pub, reason = "a part of a test")]
 
@@ -13,8 +13,8 @@ use wwwoffle_spool::Verdict::{
     self, BeyondRepair, Foreign, Leftover, Mendable, Removed, Repaired, SetAside,
 };
 
-/// What is done to a full spool; what is said of it, and after a repair; whether all can be read then that
-/// could be before.
+/// A change to a full spool; the findings before and after a repair; whether everything can still
+/// be read.
 pub struct Case {
     pub name: &'static str,
     pub damage: fn(&Path),
@@ -99,7 +99,7 @@ pub const CASES: &[Case] = &[
             fs::rename(root.join("between"), &other).unwrap();
         },
         says: &[OTHER_NAME, OTHER_NAME],
-        // The other is repaired with it.
+        // The other file is repaired with it.
         repaired: &[Repaired],
         is_all_there: true,
     },

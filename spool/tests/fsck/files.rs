@@ -1,4 +1,4 @@
-//! Where the files of a full spool lie, and what is done to them.
+//! The files of a full spool, and ways to change them.
 
 #![allow(unreachable_pub, reason = "a part of a test")]
 
@@ -10,7 +10,7 @@ use super::support;
 use super::support::full::{self, CHANGED, WATCHED};
 use super::support::place;
 
-/// Where the entry of a URL lies.
+/// The path of the entry with a URL.
 pub fn at(root: &Path, url: &str) -> PathBuf {
     root.join(place(url).relative_path())
 }
@@ -26,7 +26,7 @@ pub fn variant(root: &Path, number: usize) -> PathBuf {
     if number == 1 { only_in(&path.with_extension("variants"), "e3b0c442") } else { path }
 }
 
-/// The file in a directory whose name begins so.
+/// The file in a directory whose name begins with this text.
 pub fn only_in(directory: &Path, beginning: &str) -> PathBuf {
     let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
     let mut found = support::files(directory);
@@ -35,7 +35,7 @@ pub fn only_in(directory: &Path, beginning: &str) -> PathBuf {
     found.remove(0)
 }
 
-/// The older versions of the page that has changed, the oldest first.
+/// The older versions of the changed page, the oldest first.
 pub fn versions(root: &Path) -> Vec<PathBuf> {
     let current = at(root, CHANGED);
     let mut found = support::files(current.parent().unwrap());
@@ -67,7 +67,7 @@ pub fn cut(path: &Path, by: u64) {
     fs::OpenOptions::new().write(true).open(path).unwrap().set_len(len - by).unwrap();
 }
 
-/// Writes a file that only its owner may read, and the directory it is in.
+/// Writes a file that only its owner may read, and its directory.
 pub fn put(root: &Path, name: &str, bytes: &[u8]) {
     let path = root.join(name);
     let directory = path.parent().unwrap();

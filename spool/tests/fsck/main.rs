@@ -1,4 +1,4 @@
-//! Checking and mending: each kind of damage, the verdict on it, and what a repair makes of it.
+//! Check and repair: each kind of damage, its verdict, and the result of a repair.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -36,7 +36,7 @@ fn repair(root: &Path) -> (Vec<Finding>, CheckTotals) {
     (found, sums.unwrap())
 }
 
-/// The contents of all files below a root, with how many files have each.
+/// The contents of all files below a root, with the number of files for each.
 fn contents(root: &Path) -> BTreeMap<Vec<u8>, usize> {
     let mut contents = BTreeMap::new();
     for path in support::files(root) {
@@ -61,7 +61,7 @@ fn each_damage_has_its_verdict() {
         if let Err(what) = judge(case, root, &whole) {
             wrong.push(format!("{}: {what}", case.name));
         }
-        // But for what is written while it is mended, and what is of no use.
+        // Apart from files written by the repair, and useless ones.
         let after = contents(root);
         let is_useless = |bytes: &[u8]| bytes.starts_with(b"unfinished");
         for bytes in before.keys().filter(|bytes| !is_useless(bytes)) {
@@ -198,7 +198,7 @@ fn what_another_part_of_the_program_keeps_is_not_foreign() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever byte is changed, and wherever a file is cut: it is told, or nobody can notice.
+    /// Any changed byte and any truncation is reported, unless it cannot be detected.
     #[test]
     fn no_damage_goes_unnoticed(file in 0_usize..1_000, at in 0.0_f64..1.0, bit in 0_u8..8, cuts: bool) {
         let (base, whole) = base();
@@ -233,7 +233,7 @@ proptest! {
     }
 }
 
-/// One full spool for all cases, and what can be read of it.
+/// One full spool for all cases, and everything that can be read from it.
 fn base() -> (&'static Path, &'static full::Seen) {
     static BASE: std::sync::OnceLock<(tempfile::TempDir, full::Seen)> = std::sync::OnceLock::new();
     let (root, whole) = BASE.get_or_init(|| {
@@ -244,7 +244,8 @@ fn base() -> (&'static Path, &'static full::Seen) {
     (root.path(), whole)
 }
 
-/// The files of a spool whose content counts: not the format's, which is refused, nor the lock's.
+/// The files of a spool whose content counts: without the format, which would be refused, and the
+/// lock.
 fn spoilable(root: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = support::files(root)
         .into_iter()

@@ -1,4 +1,4 @@
-//! A spool with one of everything, and what can be read of it.
+//! A spool with one of everything, and everything that can be read from it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ pub fn options() -> Options {
     Options { versions: Versions::by(|_| 3), ..super::options(Durability::Each) }
 }
 
-/// The places of the entry that varies; the second varies with nothing.
+/// The places of the varying entry; the second does not vary.
 pub fn varying() -> [Place; 3] {
     ["accept-language: de", "", "accept-language: en"].map(|text| place(VARIES).with_variant(text))
 }
 
-/// A segment of the film, from `start` on.
+/// A segment of the film from `start` on.
 pub fn segment(start: u64) -> NewSegment {
     NewSegment {
         asked: Timestamp::from_second(1_699_999_999).unwrap(),
@@ -76,7 +76,7 @@ pub fn fill(spool: &Spool) {
     let mut state = ProgramState::default();
     state.set_mode("offline").unwrap();
     spool.set_state(&state).unwrap();
-    // One that is not finished goes when it is dropped, so that it is not here.
+    // An unfinished entry is discarded when dropped, so it is not in the spool.
     drop(spool.begin(&place("http://a.example/never"), entry(&head(200))).unwrap());
 }
 
@@ -88,7 +88,7 @@ pub fn spool() -> tempfile::TempDir {
     root
 }
 
-/// Another with the same content.
+/// Another spool with the same content.
 pub fn copy_of(root: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     copy_directory(root, copy.path());
@@ -109,16 +109,16 @@ fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
-/// What an entry is to whoever reads it.
+/// An entry as a reader sees it.
 pub type Shown = (PathBuf, Timestamp, u16, Vec<u8>, Vec<u8>, Vec<u8>, Option<Timestamp>);
 
-/// All that can be read of a spool.
+/// Everything that can be read from a spool.
 #[derive(Debug, PartialEq)]
 pub struct Seen {
     pub entries: Vec<Shown>,
     pub queue: Vec<OutgoingSummary>,
     pub monitors: Vec<MonitorSummary>,
-    /// How much is there of the film.
+    /// The stored ranges of the film.
     pub parts: Vec<std::ops::Range<u64>>,
 }
 
@@ -145,7 +145,7 @@ pub fn seen(root: &Path) -> Seen {
     }
 }
 
-/// What of an entry is served: nothing, if its body is not what was stored.
+/// The entry as it is served; `None` if its body is damaged.
 fn shown(entry: &wwwoffle_spool::Entry) -> Option<Shown> {
     let body = super::body(entry)?;
     let request = entry.request().to_vec();

@@ -1,4 +1,4 @@
-//! What the tests of the spool share.
+//! Helpers for the tests of the spool.
 
 #![allow(dead_code, unreachable_pub, reason = "no test uses all of it")]
 #![allow(
@@ -22,13 +22,13 @@ use wwwoffle_spool::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// An account of a connection.
+/// A connection record.
 pub const CONNECTION: &[u8] = b"tls-version: TLSv1.3\r\ncertificate: MIIB\r\n";
 
 /// The request of every entry.
 pub const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: www.example.org\r\n\r\n";
 
-/// Opens a spool whose batches are written only when asked for.
+/// Opens a spool that writes batches only on demand.
 pub fn open(root: &Path, durability: Durability) -> Spool {
     Spool::open(root, &options(durability)).unwrap().0
 }
@@ -52,7 +52,7 @@ pub fn entry(head: &[u8]) -> NewEntry {
     NewEntry { asked: when, when, head, request, connection: None }
 }
 
-/// The body, if it is what its digest says.
+/// The body, if it matches its digest.
 pub fn body(entry: &Entry) -> Option<Vec<u8>> {
     let bytes = match entry.body() {
         Body::Whole(whole) => whole.to_vec(),
@@ -84,7 +84,7 @@ pub fn store_at(spool: &Spool, place: &Place, body: &[u8]) -> wwwoffle_spool::Re
     writer.finish(None).map(|_| ())
 }
 
-/// Bytes that repeat nowhere in a block.
+/// Bytes without repetition inside a block.
 pub fn bytes(len: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let next = |_| {
@@ -94,23 +94,23 @@ pub fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(next).collect()
 }
 
-/// An entry's file as if it had been finished then.
+/// The file of an entry as if it had been finished at this time.
 pub fn with_stored(bytes: &[u8], stored: Timestamp) -> Vec<u8> {
     with_fixed(bytes.to_vec(), "Wwwoffle-Stored: ", &format!("{stored:.6}"))
 }
 
-/// An entry's file as if its body had this digest.
+/// The file of an entry as if its body had this digest.
 pub fn with_digest(bytes: &[u8], digest: &[u8; 32]) -> Vec<u8> {
     with_fixed(bytes.to_vec(), "WARC-Payload-Digest: sha256:", &hex::encode(digest))
 }
 
-/// An entry's file less its last record, as if it had been written so.
+/// The file of an entry as if it had been written without its last record.
 pub fn without_last_record(bytes: &[u8]) -> Vec<u8> {
     let last = bytes.windows(12).rposition(|window| window == b"\r\n\r\nWARC/1.1").unwrap() + 4;
     with_fixed(bytes[..last].to_vec(), "Wwwoffle-Length: ", &format!("{last:020}"))
 }
 
-/// An entry's file with another value of a field of fixed width, as if it had been written so.
+/// The file of an entry with another value of a fixed-width field.
 fn with_fixed(mut bytes: Vec<u8>, name: &str, value: &str) -> Vec<u8> {
     let mut put = |name: &str, value: &str| {
         let at = bytes.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
@@ -127,7 +127,7 @@ fn with_fixed(mut bytes: Vec<u8>, name: &str, value: &str) -> Vec<u8> {
     bytes
 }
 
-/// A request that waits.
+/// An outgoing request.
 pub fn outgoing(url: &str, kind: RequestKind) -> Outgoing {
     let queued = Timestamp::from_second(1_700_000_000).unwrap();
     Outgoing::new(place(url), b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(), kind, queued)

@@ -1,11 +1,11 @@
 //! A disk in memory that fails, stops or loses power at a chosen call.
 //!
-//! It keeps for each file and directory what it is now and what of it has been synced. When the power
-//! fails, each name that was not synced is the old or the new one, by chance and independently of all
-//! others, and each block of content that was not synced is old, new or zeros: less than any file
-//! system promises, so what holds here holds there.
+//! It records for each file and directory the present and the synced state. After a power failure
+//! each unsynced name is the old or the new one, at random and independently, and each unsynced
+//! block is old, new or zeros. Every file system promises more, so a test that passes here holds on
+//! all of them.
 
-// Said, as this file is a part of the fuzzers too.
+// With an explicit path, because the fuzz targets include this file too.
 #[path = "torn.rs"]
 mod torn;
 
@@ -19,21 +19,21 @@ use torn::{Chance, torn};
 use wwwoffle_spool::Timestamp;
 use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile};
 
-/// What happens at the chosen call. Calls are counted from 0.
+/// The fault at the chosen call. Calls are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     Never,
-    /// That one call fails; the next ones work.
+    /// That call fails; the next ones work.
     Fail(u64, ErrorKind),
-    /// No file and no directory is made any more: the disk is full.
+    /// No file and no directory can be created: the disk is full.
     Full,
-    /// The same, until that call and all that follow fail.
+    /// A full disk until that call; it and all later ones fail.
     FullAndStop(u64),
-    /// The same, and nothing is written over either, as where each change takes another block; what is
-    /// removed makes room for one file.
+    /// A full disk that also cannot overwrite, because each change takes another block; a removal
+    /// makes room for one file.
     FullOfCopies,
-    /// That call and all that follow fail, as if the process were gone.
+    /// That call and all later ones fail, as if the process had ended.
     Stop(u64),
 }
 
@@ -45,22 +45,22 @@ struct Machine {
     nodes: Vec<Node>,
     fault: Fault,
     calls: u64,
-    /// How many files there is room for on a disk that is full of copies.
+    /// The number of files that still fit on a disk that is full of copies.
     room: u64,
     seconds: i64,
     locked: bool,
     meanwhile: Meanwhile,
 }
 
-/// What somebody else does before the next file is made.
+/// A concurrent step, done before the next file is created.
 #[derive(Default)]
 struct Meanwhile(Option<Box<dyn FnOnce() + Send>>, Option<Between>);
 
-/// The same before a path is opened, when it was so often before.
+/// A concurrent step before a path is opened, after a number of openings.
 type Between = (PathBuf, usize, Box<dyn FnOnce() + Send>);
 
 impl Meanwhile {
-    /// What is to be done before a path is opened now.
+    /// Takes the step that is due before this path is opened.
     fn before_open(&mut self, path: &Path) -> Option<Box<dyn FnOnce() + Send>> {
         let (_, times, _) = self.1.as_mut().filter(|(of, ..)| of == path)?;
         if *times > 0 {
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Meanwhile {
 
 #[derive(Debug, Clone)]
 enum Node {
-    /// Shared with the copies of the disk, of which there is one for each call.
+    /// Copies of the disk share it, because there is a copy for each call.
     File {
         now: Arc<Vec<u8>>,
         synced: Arc<Vec<u8>>,
@@ -97,7 +97,7 @@ impl Node {
 }
 
 impl SimDisk {
-    /// An empty disk with the one directory `/`.
+    /// An empty disk with the directory `/`.
     pub fn new() -> SimDisk {
         let root = Node::Directory { now: BTreeMap::new(), synced: BTreeMap::new() };
         let machine = Machine {
@@ -112,7 +112,7 @@ impl SimDisk {
         SimDisk(Arc::new(Mutex::new(machine)))
     }
 
-    /// A disk with the same content: the machine after a restart of the process. Nothing fails.
+    /// A disk with the same content and no faults, as after a restart of the process.
     pub fn restarted(&self) -> SimDisk {
         let machine = self.machine();
         let (nodes, seconds) = (machine.nodes.clone(), machine.seconds);
@@ -122,7 +122,7 @@ impl SimDisk {
         SimDisk(Arc::new(Mutex::new(machine)))
     }
 
-    /// The disk after a power cut, one of the many it could be.
+    /// One of the possible disks after a power cut.
     pub fn after_power_cut(&self, seed: u64) -> SimDisk {
         let disk = self.restarted();
         let mut chance = Chance(seed.wrapping_mul(2).wrapping_add(1));
@@ -149,7 +149,7 @@ impl SimDisk {
         disk
     }
 
-    /// From now on this happens; the count begins anew.
+    /// Sets the fault, and counts calls from 0 again.
     pub fn set_fault(&self, fault: Fault) {
         let mut machine = self.machine();
         machine.fault = fault;
@@ -157,12 +157,12 @@ impl SimDisk {
         machine.room = 0;
     }
 
-    /// Does this once, before the next file is made: what is done beside whoever makes that.
+    /// Does a concurrent step once, before the next file is created.
     pub fn set_meanwhile(&self, done: impl FnOnce() + Send + 'static) {
         self.machine().meanwhile.0 = Some(Box::new(done));
     }
 
-    /// Does this once, after a path was opened `times` times: what is done beside whoever opens it again.
+    /// Does a concurrent step once, after a path was opened `times` times.
     pub fn set_between_opens(
         &self,
         path: &Path,
@@ -172,7 +172,7 @@ impl SimDisk {
         self.machine().meanwhile.1 = Some((path.to_owned(), times, Box::new(done)));
     }
 
-    /// How many calls there were since the last [`SimDisk::set_fault`].
+    /// The number of calls since [`SimDisk::set_fault`].
     pub fn calls(&self) -> u64 {
         self.machine().calls
     }
@@ -200,7 +200,7 @@ impl SimDisk {
         self.0.lock().unwrap()
     }
 
-    /// Counts a call, and fails it if it is its turn.
+    /// Counts a call, and fails it if it is the chosen one.
     fn call(&self) -> io::Result<MutexGuard<'_, Machine>> {
         let mut machine = self.machine();
         let number = machine.calls;
@@ -231,7 +231,7 @@ impl Machine {
         }
     }
 
-    /// The names of the directory a path lies in, and its own.
+    /// The names in the directory of a path, and its own name.
     fn parent<'a>(
         &mut self,
         path: &'a Path,
@@ -323,10 +323,10 @@ impl Disk for SimDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut machine = self.call()?;
         let node = machine.find(from)?;
-        // Both have to work before either is done.
+        // Both must succeed before anything is changed.
         let (names, name) = machine.parent(to)?;
         if names.get(name) == Some(&node) {
-            // POSIX: two names of one file stay both.
+            // POSIX: if both names are of one file, both stay.
             return Ok(());
         }
         let (names, name) = machine.parent(from)?;
@@ -441,7 +441,7 @@ impl DiskFile for SimFile {
         let gone = stop.is_some_and(|at| at + 1 < machine.calls);
         let is_full = machine.fault == Fault::FullOfCopies;
         let Node::File { now, .. } = &mut machine.nodes[self.node] else { unreachable!() };
-        // A write that fails may have done half of its work; a process that is gone does none.
+        // A failing write may have done half of its work; a process that has ended does none.
         let done = match failed {
             None => bytes.len(),
             Some(_) if gone => 0,
@@ -455,7 +455,7 @@ impl DiskFile for SimFile {
             return failed.map_or(Ok(()), Err);
         }
         let now = Arc::make_mut(now);
-        // `resize` goes byte by byte where tests are not optimised.
+        // `resize` is slow in unoptimised tests.
         now.extend_from_slice(&vec![0; start.saturating_sub(now.len())]);
         let (over, behind) = bytes[..done].split_at(done.min(now.len() - start));
         now[start..start + over.len()].copy_from_slice(over);
@@ -476,8 +476,8 @@ impl DiskFile for SimFile {
             match node {
                 Node::File { now, synced } if number == self.node => synced.clone_from(now),
                 Node::File { .. } => {}
-                // Nobody may rely on it, but a journal writes the file's name too, which then comes
-                // back if it is taken away and that is not synced.
+                // Not promised by anyone, but a journal also writes the file's name, which may then
+                // come back after an unsynced removal.
                 Node::Directory { now, synced } => {
                     let names = now.iter().filter(|(_, node)| **node == self.node);
                     synced.extend(names.map(|(name, node)| (name.clone(), *node)));

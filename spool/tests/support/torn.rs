@@ -1,11 +1,11 @@
-//! What a power cut leaves of a file.
+//! The content of a file after a power cut.
 
 use std::sync::Arc;
 
-/// What is lost on a power cut is in pieces of this many bytes.
+/// The unit of loss, in bytes.
 const BLOCK: usize = 512;
 
-/// What of two states of a file could be on the medium. What was synced and not written since stays.
+/// A possible mix of two states of a file. Synced bytes that were not overwritten stay.
 pub fn torn(synced: &Arc<Vec<u8>>, now: &Arc<Vec<u8>>, chance: &mut Chance) -> Arc<Vec<u8>> {
     if Arc::ptr_eq(synced, now) || synced == now {
         return Arc::clone(now);
@@ -25,7 +25,7 @@ pub fn torn(synced: &Arc<Vec<u8>>, now: &Arc<Vec<u8>>, chance: &mut Chance) -> A
             let rest = bytes.get(start..).unwrap_or_default();
             &rest[..rest.len().min(block.len())]
         });
-        // What was appended to a block leaves what was there before.
+        // Appending to a block leaves the earlier bytes of the block.
         let kept = if new.starts_with(old) { old.len() } else { 0 };
         let source = match chance.of(3) {
             0 => old,
@@ -38,7 +38,7 @@ pub fn torn(synced: &Arc<Vec<u8>>, now: &Arc<Vec<u8>>, chance: &mut Chance) -> A
     Arc::new(bytes)
 }
 
-/// Numbers that look random and are the same on each run (`SplitMix64`).
+/// Pseudo-random numbers, the same on each run (`SplitMix64`).
 pub struct Chance(pub u64);
 
 impl Chance {

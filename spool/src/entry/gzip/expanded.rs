@@ -105,7 +105,7 @@ impl ExpandedFile {
         inflate::members(&packed, expanded).map_err(broken)
     }
 
-    /// Expands the whole file, both as other programs would and as it is read here. Returns the
+    /// Expands the whole file, both as other programs do and as this program does. Returns the
     /// SHA-256 of the uncompressed file, or why it is damaged.
     pub(super) fn verify(&self) -> io::Result<Result<[u8; 32], Reason>> {
         match self.expand() {

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::tree::session::Session;
 use crate::tree::writer::{BodyEnd, NewEntry, Tail, Writer};
 
-/// What is known of a segment before its body.
+/// The parts of a segment before its body.
 #[derive(Debug, Clone)]
 pub struct NewSegment {
     /// See [`NewEntry::asked`].

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 
-/// Reads the body of an entry as far as it is written. It stays readable after the writer has
+/// Reads the body of an entry up to the last written byte. It stays readable after the writer has
 /// finished or discarded the entry.
 #[derive(Debug, Clone)]
 pub struct Tail {
