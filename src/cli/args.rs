@@ -1,4 +1,4 @@
-//! What was typed, validated and no more: what it means is for the verbs.
+//! The command line as typed, validated. What it means is decided by the verbs.
 
 mod authority;
 mod exchange;
@@ -28,239 +28,243 @@ use crate::base::mode::Choice;
 use crate::base::owner::Owner;
 use crate::storage::versions::at::At;
 
-/// An offline web proxy: keeps what you read, gives it back without a line, fetches what was
-/// missing.
+/// An offline web proxy: stores the pages you read, serves them when you are offline, and fetches
+/// missing ones when you are online.
 #[derive(Debug, Parser)]
 #[command(name = "wwwoffle", version, after_help = after_help(), arg_required_else_help = true)]
 pub(crate) struct Arguments {
-    /// The configuration; without it the file that the variable `WWWOFFLE_CONFIG` names, that of
-    /// this user, or that of the machine.
+    /// The configuration file; by default the one named by the variable `WWWOFFLE_CONFIG`, else
+    /// that of this user, else that of the machine.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The spool, which is also how a verb finds its daemon; without it as the configuration says.
+    /// The spool, by which a verb also finds its daemon; by default the configured one.
     #[arg(long, value_name = "DIR")]
     pub(crate) spool: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
 
-/// What to do.
+/// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Browse through the proxy with a browser that is set up for it and trusts its certificates.
+    /// Start a browser that uses the proxy and trusts its certificates.
     ///
     /// The browser has a profile of its own, which is kept; nothing of the system or of your other
     /// profiles is changed. If no daemon runs on the spool, one runs until the browser is closed.
     Browse(Browse),
-    /// Run the daemon, in the foreground.
+    /// Run the daemon in the foreground.
     Serve(Serve),
     /// Stop the daemon, and wait until it has stopped.
     Stop,
-    /// Show the mode, the queue and what is being downloaded.
+    /// Show the mode, the queue and the downloads.
     Status {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Go online: requests go out, and the queue is worked off.
+    /// Go online: forward requests, and fetch the queue.
     Online,
-    /// Go offline: everything comes from the spool, and nothing goes out.
+    /// Go offline: serve everything from the spool, and send nothing out.
     Offline,
-    /// Serve what is kept from the spool and fetch the rest.
+    /// Serve stored pages from the spool, and fetch the others.
     Autodial,
-    /// Be online or offline by what the link really does.
+    /// Be online or offline depending on whether the connection works.
     Auto,
-    /// Get pages into the spool, now or when online.
+    /// Store pages in the spool, now or when online.
     Get(GetArgs),
-    /// List the fetches that follow links, or end one.
+    /// List the recursive fetches, or stop one.
     Runs {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// End this one: what only it wants leaves the queue.
+        /// Stop this fetch; requests that only it needs leave the queue.
         #[arg(long, value_name = "ID")]
         stop: Option<String>,
     },
-    /// List what is being received, or end one download.
+    /// List the downloads in progress, or end one.
     Downloads {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// End this one, also for the programs that read it.
+        /// End this download, also for the clients that read it.
         #[arg(long, value_name = "ID")]
         end: Option<u64>,
     },
-    /// List what waits to be fetched, in its order, or change that order.
+    /// List the requests that wait to be fetched, in order, or change the order.
     Queue(QueueArgs),
-    /// Work the queue off now.
+    /// Fetch the queue now.
     Fetch(Fetch),
-    /// Look at pages again on a schedule, by itself.
+    /// Fetch pages again on a schedule.
     Monitor {
         #[command(subcommand)]
         verb: MonitorVerb,
     },
-    /// List what the spool has.
+    /// List the entries of the spool.
     Ls(List),
     #[command(flatten)]
     Index(IndexVerb),
-    /// Print what the spool has of a URL, decoded if it is compressed.
+    /// Print the stored copy of a URL, decompressed.
     Cat {
-        /// Byte for byte as it was received and is kept.
+        /// Print it byte for byte as it was received.
         #[arg(long)]
         raw: bool,
-        /// The head of the response too.
+        /// Also print the head of the response.
         #[arg(long)]
         headers: bool,
-        /// What was kept then: 2026-11-20, "2026-11-20 14:25", or an instant as 2026-11-20T14:25:15Z.
+        /// Print the version of that time: 2026-11-20, "2026-11-20 14:25" or 2026-11-20T14:25:15Z.
         #[arg(long, value_name = "DATE")]
         at: Option<At>,
-        /// Whose answer: local, user:NAME or client:ADDRESS. Where there is none, it is everyone's.
+        /// The owner: local, user:NAME or client:ADDRESS; everyone's entry is used if there is
+        /// none.
         #[arg(long, default_value = "local", value_name = "OWNER")]
         owner: Owner,
-        /// What to print, in any spelling.
+        /// The URL, in any spelling.
         #[arg(value_name = "URL")]
         url: String,
     },
-    /// Show what is known of a URL: status, dates, fields, certificates.
+    /// Show the details of a URL: status, dates, fields, certificates.
     Info {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// Whose answer: local, user:NAME or client:ADDRESS. Where there is none, it is everyone's.
+        /// The owner: local, user:NAME or client:ADDRESS; everyone's entry is used if there is
+        /// none.
         #[arg(long, default_value = "local", value_name = "OWNER")]
         owner: Owner,
-        /// What to tell of, in any spelling.
+        /// The URL, in any spelling.
         #[arg(value_name = "URL")]
         url: String,
     },
-    /// List what was kept of a URL over time, or restore or remove an older version.
+    /// List the stored versions of a URL, or restore or remove one.
     History(History),
-    /// Remove what has reached its age, as the section [purge] of the configuration says.
+    /// Remove entries that have reached their age, set in the section [purge] of the configuration.
     Purge(Purge),
-    /// Have URLs stay whatever their age; without any, list those that do.
+    /// Protect URLs from purging; without URLs, list the protected ones.
     Pin {
-        /// Which, in any spelling.
+        /// The URLs, in any spelling.
         urls: Vec<String>,
     },
-    /// Have URLs that were pinned stay no longer than others.
+    /// End the protection of URLs from purging.
     Unpin {
-        /// Which.
+        /// The URLs, in any spelling.
         #[arg(required = true)]
         urls: Vec<String>,
     },
-    /// Remove URLs from the spool, for good.
+    /// Delete URLs from the spool permanently.
     ///
-    /// Nothing brings them back, as the button Undo on the pages in a browser does for an hour.
+    /// There is no undo. On the pages in a browser, the button Undo restores deleted entries for an
+    /// hour.
     Rm {
-        /// Whose answers, besides everyone's: local, user:NAME or client:ADDRESS.
+        /// The owner whose entries are deleted with everyone's: local, user:NAME or client:ADDRESS.
         #[arg(long, default_value = "local", value_name = "OWNER")]
         owner: Owner,
-        /// What to remove, in any spelling.
+        /// The URLs, in any spelling.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,
     },
     #[command(flatten)]
     Kept(KeptVerb),
-    /// Look at the configuration and change it: comments stay, and a running daemon obeys at once.
+    /// Show or change the configuration: comments are kept, and a running daemon applies it at
+    /// once.
     ///
-    /// A value is written as in the file; what is not TOML is taken as a text, so 30s is "30s". With
-    /// a dollar sign in it, it needs single quotes in the shell.
+    /// A value is written as in the file. A value that is not valid TOML is taken as a string, so
+    /// 30s is "30s". If it contains a dollar sign, put it in single quotes for the shell.
     Config {
         #[command(subcommand)]
         verb: ConfigVerb,
     },
-    /// Make the line of the configuration for a password of a user, or for the control password.
+    /// Print the configuration line for a user's password or the control password.
     ///
-    /// The password is asked for twice, or read from standard input. The file takes only its hash,
-    /// which is what the line has.
+    /// The password is typed twice, or read from standard input. The line contains only its hash.
     Passwd {
-        /// The user of the proxy; without one it is the control password.
+        /// The user of the proxy; the control password if omitted.
         #[arg(value_name = "USER")]
         user: Option<String>,
     },
-    /// Look at the certificate authority, and have browsers trust it, so that HTTPS is kept.
+    /// Show the certificate authority, or make browsers trust it so that HTTPS pages are stored.
     Ca {
         #[command(subcommand)]
         verb: AuthorityVerb,
     },
-    /// Print the key of URLs and where in the spool they are kept.
+    /// Print the key of URLs and their paths in the spool.
     Hash {
-        /// What to tell of, in any spelling; nothing need be kept there.
+        /// The URLs, in any spelling, stored or not.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,
     },
-    /// Answer questions about URLs, one JSON object a line, from standard input.
+    /// Answer questions about URLs from standard input, one JSON object a line.
     Url(Url),
 }
 
-/// How to browse.
+/// The arguments of `browse`.
 #[derive(Debug, Args)]
 pub(crate) struct Browse {
-    /// chromium, chrome, brave, edge, vivaldi or firefox, or the path of one; without it the first
-    /// of these that is installed.
+    /// chromium, chrome, brave, edge, vivaldi or firefox, or the path of a browser [default: the
+    /// first of these that is installed].
     #[arg(long, value_name = "NAME|PATH")]
     pub(crate) browser: Option<PathBuf>,
-    /// The directory of its profile; without it one in the directory for state of this user,
-    /// `~/.local/state/wwwoffle/browse`.
+    /// The directory of the browser's profile [default: one in this user's state directory,
+    /// `~/.local/state/wwwoffle/browse`].
     #[arg(long, value_name = "DIR")]
     pub(crate) profile: Option<PathBuf>,
-    /// The page to open; without it that of wwwoffle itself.
+    /// The page to open; the start page of wwwoffle if omitted.
     #[arg(value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// What else the browser is told, after `--`.
+    /// More arguments for the browser, after `--`.
     #[arg(last = true, value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<OsString>,
 }
 
-/// What to do with the configuration. A value is written as in the file; what is not TOML is taken
-/// as a text, so `30s` is `"30s"`.
+/// The subcommands of `config`. A value is written as in the file. A value that is not valid TOML
+/// is taken as a string, so `30s` is `"30s"`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigVerb {
-    /// Show an option's value, or the options of a section or all with where they are set.
+    /// Show an option, the options of a section, or all, and where they are set.
     Get {
-        /// Everything that is known, as JSON.
+        /// Print everything as JSON.
         #[arg(long)]
         json: bool,
-        /// Which option or section; without it all.
+        /// The option or section; all if omitted.
         #[arg(value_name = "SECTION[.KEY]")]
         option: Option<String>,
     },
-    /// Tell what every option is for a URL, with the file and line that say so.
+    /// Show the value of every option for a URL, with the file and line that set it.
     Explain {
-        /// The URL, in any spelling; nothing is asked of it.
+        /// The URL, in any spelling; it is not fetched.
         #[arg(value_name = "URL")]
         url: String,
     },
-    /// Write a configuration of WWWOFFLE 2.9 anew; what has no counterpart is told, and kept as a comment.
+    /// Convert a configuration of WWWOFFLE 2.9; options without counterpart are reported and kept
+    /// as comments.
     Import {
-        /// Where to write it: a file that is not there yet. Without it, to standard output.
+        /// The new file, which must not exist yet; standard output if omitted.
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// The old file; the files that its sections name are looked for beside it.
+        /// The old file; files that it includes are looked for beside it.
         #[arg(value_name = "OLD.conf")]
         file: PathBuf,
     },
-    /// Give an option a value.
+    /// Set an option.
     Set {
-        /// Which option, such as options.log-level.
+        /// The option, such as options.log-level.
         #[arg(value_name = "SECTION.KEY")]
         option: String,
         /// The value.
         #[arg(allow_hyphen_values = true)]
         value: String,
     },
-    /// Let an option have its default again.
+    /// Reset an option to its default.
     Unset {
-        /// Which option.
+        /// The option.
         #[arg(value_name = "SECTION.KEY")]
         option: String,
     },
     /// Add an element to an option that is an array.
     Add {
-        /// In front of which element, counted from 0; without it at the end.
+        /// Insert it before this element, counted from 0; at the end if omitted.
         #[arg(long, value_name = "N")]
         before: Option<usize>,
-        /// Which option.
+        /// The option.
         #[arg(value_name = "SECTION.KEY")]
         option: String,
         /// The element.
@@ -269,16 +273,16 @@ pub(crate) enum ConfigVerb {
     },
     /// Remove an element from an option that is an array.
     Remove {
-        /// Which option.
+        /// The option.
         #[arg(value_name = "SECTION.KEY")]
         option: String,
         /// The element.
         #[arg(allow_hyphen_values = true)]
         item: String,
     },
-    /// Add a rule: other values of options for some URLs.
+    /// Add a rule, which sets options for some URLs.
     AddRule {
-        /// In front of which rule of the section, counted from 0; without it at the end.
+        /// Insert it before this rule of the section, counted from 0; at the end if omitted.
         #[arg(long, value_name = "N")]
         before: Option<usize>,
         /// The section whose options it sets.
@@ -292,69 +296,68 @@ pub(crate) enum ConfigVerb {
         section: String,
         /// Its number, counted from 0, as `wwwoffle config get` shows it.
         index: usize,
-        /// The URL-SPECIFICATIONs it has, so that no other is removed.
+        /// The URL-SPECIFICATIONs of the rule, to be sure that the right one is removed.
         #[arg(required = true, value_name = "URL")]
         url: Vec<String>,
     },
-    /// Put back the version before, or that of a number. What is replaced is a version then.
+    /// Restore the previous version, or one by its number; the current one becomes a version.
     Undo {
         /// The number, as `wwwoffle config versions` shows it.
         version: Option<u64>,
     },
-    /// List the versions that are kept, ten at most.
+    /// List the stored versions, at most ten.
     Versions,
-    /// Say what is wrong with the configuration, or with another file.
+    /// Report all errors in the configuration, or in another file.
     Check {
-        /// The other file.
+        /// The file to check; the configuration if omitted.
         file: Option<PathBuf>,
     },
-    /// Have the daemon read the file again now.
+    /// Make the daemon read the file again now.
     Reload,
-    /// Print where the file is, or would be.
+    /// Print the path of the file, even if it does not exist.
     Path,
     /// Print the file.
     Show,
 }
 
-/// What a rule says.
+/// The URLs and options of a rule.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RuleOptions {
-    /// For which URLs: URL-SPECIFICATIONs, of which the first that matches decides.
+    /// The URL-SPECIFICATIONs; the first match decides.
     #[arg(required = true, value_name = "URL")]
     pub(crate) url: Vec<String>,
-    /// An option and its value there; may be given more than once.
+    /// An option and its value for these URLs; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", required = true)]
     pub(crate) options: Vec<String>,
 }
 
-/// How to run the daemon.
+/// The arguments of `serve`.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// The spool, in place of the one before the verb and of the configured one.
+    /// The spool, instead of the one given before the verb or configured.
     #[arg(long, value_name = "DIR")]
     pub(crate) spool: Option<PathBuf>,
-    /// Where to listen, in place of what is configured; may be given more than once.
+    /// An address to listen on, instead of the configured ones; may be repeated.
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     pub(crate) listen: Vec<SocketAddr>,
-    /// The mode to begin in, in place of the one it had when it stopped: online, offline, autodial,
-    /// auto.
+    /// The mode to start in, instead of the one at the last stop: online, offline, autodial, auto.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Choice>,
-    /// For tests: nothing is removed by itself in the first so many seconds.
+    /// For tests: the number of seconds after the start in which nothing is removed automatically.
     #[arg(long, value_name = "SECONDS", hide = true)]
     pub(crate) rest: Option<u64>,
 }
 
-/// Which names and ports are those of the proxy.
+/// The arguments of `url`: the names and ports of the proxy.
 #[derive(Debug, Args)]
 pub(crate) struct Url {
-    /// The names of the proxy, the one in links first.
+    /// The names of the proxy; the first one is used in links.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = local_names())]
     pub(crate) localhost: Vec<String>,
-    /// Its port for HTTP.
+    /// The port of the proxy for HTTP.
     #[arg(long, value_name = "N", default_value_t = 8080)]
     pub(crate) http_port: u16,
-    /// Its port for HTTPS.
+    /// The port of the proxy for HTTPS.
     #[arg(long, value_name = "N", default_value_t = 8443)]
     pub(crate) https_port: u16,
     /// The hosts of the local network, first match wins; ! before one excludes it.

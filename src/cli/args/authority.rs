@@ -1,58 +1,59 @@
-//! What is typed after `wwwoffle ca`.
+//! The arguments of `wwwoffle ca`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// What to do with the certificate authority.
+/// The subcommands of `ca`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuthorityVerb {
-    /// Show its name, fingerprint and dates.
+    /// Show the name, fingerprint and dates of the authority.
     Show,
-    /// Print its certificate, to be imported by a browser or system.
+    /// Print the certificate, to be imported into a browser or system.
     Export {
-        /// In DER, the binary form, in place of PEM.
+        /// Print it in DER, the binary form, instead of PEM.
         #[arg(long)]
         der: bool,
     },
-    /// Have the system or the browsers of this user trust it.
+    /// Make the system or the browsers of this user trust the authority.
     Install(Install),
-    /// Take it out of the system and of the browsers of this user, and those before it too.
+    /// Remove it, and earlier ones, from the system and from the browsers of this user.
     Uninstall(Uninstall),
-    /// Make a new one, and keep the old one beside it.
+    /// Create a new authority, and keep the old one beside it.
     Renew,
 }
 
-/// Where the authority is to be trusted.
+/// The arguments of `ca install`.
 #[derive(Debug, Args)]
 pub(crate) struct Install {
-    /// In the browsers of this user, Chromium and every profile of Firefox, in place of the system.
+    /// Install it in this user's browsers (Chromium and every Firefox profile) instead of the
+    /// system.
     #[arg(long)]
     pub(crate) user: bool,
     #[command(flatten)]
     pub(crate) what: Trusted,
 }
 
-/// What is to be trusted no more.
+/// The arguments of `ca uninstall`.
 #[derive(Debug, Args)]
 pub(crate) struct Uninstall {
-    /// Every authority that wwwoffle has made for any spool, to judge by their names.
+    /// Remove every authority that wwwoffle has made for any spool, recognized by its name.
     #[arg(long, conflicts_with = "certificate")]
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) what: Trusted,
 }
 
-/// What is common to both.
+/// The arguments that `install` and `uninstall` share.
 #[derive(Debug, Args)]
 pub(crate) struct Trusted {
-    /// Print the commands that would do it, and do nothing.
+    /// Only print the commands that would do it.
     #[arg(long, visible_alias = "dry-run")]
     pub(crate) print: bool,
-    /// The certificate in PEM, in place of that in the spool: for a spool of another user.
+    /// Use this PEM file instead of the certificate in the spool, for the spool of another user.
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
-    /// The directory that holds the system, for images and tests.
+    /// The root directory of the system, for images and tests.
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     pub(crate) root: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! What is typed after `wwwoffle import` and `wwwoffle export`.
+//! The arguments of `wwwoffle import` and `wwwoffle export`.
 
 use std::path::PathBuf;
 
@@ -12,29 +12,30 @@ use wwwoffle_index::MAX_SESSIONS;
 use super::fetch::size;
 use crate::base::owner::Owner;
 
-/// What to take in, and how.
+/// The arguments of `import`.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that is typed or not")]
 pub(crate) struct Import {
-    /// What is kept gives way to what comes, however old that is.
+    /// Replace stored responses, even by older ones.
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Keep nothing, and tell what would be kept.
+    /// Store nothing, and show what would be stored.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Keep for everyone, and without cookies, also what may be meant for one person.
+    /// Store everything for everyone, without cookies, even responses that may be meant for one
+    /// person.
     #[arg(long, conflicts_with = "owner")]
     pub(crate) everyone: bool,
-    /// For whom that is kept: local, user:NAME or client:ADDRESS.
+    /// The owner of responses meant for one person: local, user:NAME or client:ADDRESS.
     #[arg(long, default_value = "local", value_name = "OWNER")]
     pub(crate) owner: Owner,
-    /// Take no longer bodies than this, such as 200M; without it 4 GiB.
+    /// Skip bodies longer than this, such as 200M [default: 4 GiB].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_size: Option<Size>,
-    /// What the URLs of a folder of plain files begin with: http or https.
+    /// The scheme of the URLs in a folder of plain files.
     #[arg(long, value_name = "SCHEME", default_value = "https", value_parser = ["http", "https"])]
     pub(crate) scheme: String,
-    /// As JSON, one object a line.
+    /// Print JSON, one object a line.
     #[arg(long)]
     pub(crate) json: bool,
     /// The archives: files, or the folder of a spool or a mirror; - is standard input.
@@ -42,60 +43,60 @@ pub(crate) struct Import {
     pub(crate) paths: Vec<PathBuf>,
 }
 
-/// What to write out, and where.
+/// The arguments of `export`.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that is typed or not")]
 pub(crate) struct Export {
-    /// Only what is of this host, with its port if that is not the usual one; may be given more than once.
+    /// Only entries of this host, with its port unless that is the default; may be repeated.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
-    /// Only what came then or later: 2026-11-01, or 2026-11-01T10:00:00Z.
+    /// Only entries stored at this time or later: 2026-11-01, or 2026-11-01T10:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
-    /// Only what came before.
+    /// Only entries stored before this time.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) until: Option<Timestamp>,
-    /// Only what is no longer than this, such as 200M.
+    /// Only bodies of at most this length, such as 200M.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_size: Option<Size>,
-    /// Only what matches this URL-SPECIFICATION, such as *://*.example.org/*; may be given more than once.
+    /// Only URLs that match this URL-SPECIFICATION, such as *://*.example.org/*; may be repeated.
     #[arg(long, value_name = "SPEC")]
     pub(crate) url_spec: Vec<UrlSpec>,
-    /// Also what is kept for this owner alone: local, user:NAME or client:ADDRESS.
+    /// Also the personal entries of this owner: local, user:NAME or client:ADDRESS.
     #[arg(long, value_name = "OWNER")]
     pub(crate) owner: Option<Owner>,
     /// Only pages with these words, as `wwwoffle search` finds them.
     #[arg(long, value_name = "WORDS")]
     pub(crate) search: Option<String>,
-    /// Only what was fetched in one time online: latest, or so many before, such as 1.
+    /// Only entries fetched in one online session: latest, or a number of sessions back, such as 1.
     #[arg(long, value_name = "N", value_parser = session)]
     pub(crate) session: Option<usize>,
-    /// Without the images, styles, fonts and scripts of matching pages that do not match themselves.
+    /// Omit images, styles, fonts and scripts of matching pages unless they match themselves.
     #[arg(long)]
     pub(crate) no_sub_resources: bool,
-    /// Also the older versions that are kept.
+    /// Also export the older versions.
     #[arg(long)]
     pub(crate) versions: bool,
-    /// In place of what is kept, the requests that wait: a bundle, for `wwwoffle fetch --bundle` where there is
-    /// a line. Those with a cookie or a login stay at home, and so do forms.
+    /// Export the queue as a bundle instead, for `wwwoffle fetch --bundle` on an online machine.
+    /// Forms and requests with a cookie or a login are left out.
     #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner", "search", "session", "no_sub_resources", "versions"])]
     pub(crate) queue: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// The archive: its end says whether it is .warc.gz or .wacz, or a folder of plain files that ends with /; - is
-    /// standard output, in WARC.
+    /// The archive: FILE.warc.gz, FILE.wacz, or a folder of plain files if the name ends with /; -
+    /// is standard output, in WARC.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
 
-/// Reads which time online is meant, counted back from the last.
+/// Parses the number of an online session, counted back from the latest.
 fn session(text: &str) -> Result<usize, &'static str> {
     let back = if text == "latest" { Ok(0) } else { text.parse() };
     back.ok().filter(|back| *back < MAX_SESSIONS).ok_or("expected latest, or a number from 0 to 7")
 }
 
-/// Reads a time, or a day by the clocks of this machine.
+/// Parses a time, or a day in the time zone of this machine.
 fn moment(text: &str) -> Result<Timestamp, &'static str> {
     let day = |text: &str| {
         let day: Date = text.parse().ok()?;

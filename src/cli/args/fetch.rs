@@ -1,36 +1,37 @@
-//! What is typed after `wwwoffle fetch`.
+//! The arguments of `wwwoffle fetch` and `wwwoffle queue`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use wwwoffle_config::{ParseSizeError, Size};
 
-/// How to work the queue off.
+/// The arguments of `fetch`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Fetch {
-    /// Show the progress, and return when all is settled or held back for long.
+    /// Show the progress, and return when every request is done or held back for long.
     #[arg(long)]
     pub(crate) wait: bool,
-    /// No more than this this time, such as 200M; what is left waits for the next time.
+    /// Fetch at most this much, such as 200M; the rest waits for the next fetch.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) budget: Option<Size>,
-    /// Fetch nothing, and tell what would come, how much of it, and when it may.
+    /// Fetch nothing, and show what would be fetched, how much it is, and when it may be.
     #[arg(long, conflicts_with_all = ["wait", "budget"])]
     pub(crate) plan: bool,
-    /// Fetch what this bundle asks for, made by `wwwoffle export --queue`, and put the answers into it. A spool
-    /// beside it, FILE.spool, takes them meanwhile, or the one that --spool names; no daemon may run on that.
+    /// Fetch the requests of this bundle, made by `wwwoffle export --queue`, and add the responses
+    /// to it. They are stored in the spool FILE.spool first, or in the one named by --spool, on
+    /// which no daemon may run.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["wait", "budget", "plan"])]
     pub(crate) bundle: Option<PathBuf>,
-    /// As JSON; with --wait one object a line for each event.
+    /// Print JSON; with --wait one object a line for each event.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What to tell of the queue, or what to do to which requests.
+/// The arguments of `queue`.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "words of which one is typed")]
 pub(crate) struct QueueArgs {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long, conflicts_with = "urls")]
     pub(crate) json: bool,
     /// Fetch these URLs before all others.
@@ -42,21 +43,21 @@ pub(crate) struct QueueArgs {
     /// Fetch these URLs after all others.
     #[arg(long, requires = "urls", group = "priority")]
     pub(crate) last: bool,
-    /// Take these URLs off the queue.
+    /// Remove these URLs from the queue.
     #[arg(long, group = "priority")]
     pub(crate) remove: bool,
-    /// Try these URLs again; without any, all that have failed.
+    /// Retry these URLs; without URLs, all that have failed.
     #[arg(long, group = "priority")]
     pub(crate) retry: bool,
-    /// With --remove and --retry: everything that is on the queue.
+    /// With --remove and --retry: everything in the queue.
     #[arg(long, conflicts_with_all = ["urls", "json", "first", "usual", "last"], requires = "priority")]
     pub(crate) all: bool,
-    /// What is on the queue, in any spelling.
+    /// URLs in the queue, in any spelling.
     #[arg(value_name = "URL", requires = "priority")]
     pub(crate) urls: Vec<String>,
 }
 
-/// Reads a size as the configuration has it, or with the letter of its unit alone: `200M`.
+/// Parses a size as the configuration writes it, or with only the letter of its unit: `200M`.
 pub(super) fn size(text: &str) -> Result<Size, ParseSizeError> {
     text.parse().or_else(|error| match text.as_bytes() {
         [.., b'k' | b'M' | b'G' | b'T'] => format!("{text}B").parse(),

@@ -1,4 +1,4 @@
-//! What is typed after `wwwoffle get`.
+//! The arguments of `wwwoffle get`.
 
 use std::path::PathBuf;
 
@@ -8,97 +8,98 @@ use wwwoffle_config::Size;
 use crate::api::aim::{MAX_DEPTH, PartClass};
 use crate::api::scope::Scope;
 
-/// What to get, and how far to go.
+/// The arguments of `get`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct GetArgs {
-    /// Even when the spool has them.
+    /// Fetch the pages again even if they are stored.
     #[arg(long)]
     pub(crate) refresh: bool,
-    /// Follow links, so many one after the other, and fetch the parts of all pages.
+    /// Follow links up to this depth, and fetch the sub-resources of all pages.
     #[arg(short = 'r', long = "recursive", value_name = "DEPTH",
         value_parser = clap::value_parser!(u16).range(0..=i64::from(MAX_DEPTH)))]
     pub(crate) depth: Option<u16>,
-    /// Fetch nothing, and tell what would come: measured where something is kept, estimated elsewhere.
+    /// Fetch nothing, and show what would be fetched: measured for stored pages, estimated for
+    /// others.
     #[arg(long)]
     pub(crate) plan: bool,
-    /// As JSON: one object a line for each event.
+    /// Print JSON: one object a line for each event.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) reach: Reach,
     #[command(flatten)]
     pub(crate) with: With,
-    /// Get also all that this file links to or names: a page, bookmarks, any text; - is standard input.
+    /// Also get all URLs in this file: a page, bookmarks or any text; - is standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
-    /// What to get; without a protocol it is http.
+    /// The URLs to get; http if a URL has no protocol.
     #[arg(required_unless_present = "from", value_name = "URL")]
     pub(crate) urls: Vec<String>,
 }
 
-/// How far links are followed.
+/// The limits of a recursive fetch.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "With --recursive")]
 pub(crate) struct Reach {
-    /// Which pages belong to it: any, protocol, host, site, directory or a URL-SPECIFICATION.
+    /// The pages to follow links to: any, protocol, host, site, directory or a URL-SPECIFICATION.
     #[arg(long, value_name = "SCOPE", value_parser = Scope::parse, requires = "depth",
         default_value = "host")]
     pub(crate) within: Scope,
-    /// No more pages than this; their parts do not count.
+    /// Fetch at most this many pages, not counting their sub-resources.
     #[arg(long, value_name = "COUNT", requires = "depth",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) pages: Option<u64>,
-    /// No more than this in all, such as 200M.
+    /// Fetch at most this much in all, such as 200M.
     #[arg(long, value_name = "SIZE", requires = "depth", value_parser = super::fetch::size)]
     pub(crate) budget: Option<Size>,
-    /// For no longer than this.
+    /// Stop after this many minutes.
     #[arg(long, value_name = "MINUTES", requires = "depth",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) minutes: Option<u64>,
-    /// Even what the site asks programs not to get (robots.txt, nofollow).
+    /// Ignore robots.txt and nofollow, by which a site asks programs not to fetch pages.
     #[arg(long, requires = "depth")]
     pub(crate) no_robots: bool,
 }
 
-/// Which parts come with a page, where it is not the configuration that says so.
+/// The classes of sub-resources to fetch with a page, where they differ from the configuration.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Parts of pages (without any, as the configuration says)")]
+#[command(next_help_heading = "Sub-resources of pages (by default as configured)")]
 #[expect(clippy::struct_excessive_bools, reason = "flags as they are typed")]
 pub(crate) struct With {
-    /// With style sheets.
+    /// Fetch style sheets.
     #[arg(long)]
     stylesheets: bool,
-    /// With images.
+    /// Fetch images.
     #[arg(long)]
     images: bool,
-    /// With icons.
+    /// Fetch icons.
     #[arg(long)]
     icons: bool,
-    /// With fonts.
+    /// Fetch fonts.
     #[arg(long)]
     fonts: bool,
-    /// With scripts.
+    /// Fetch scripts.
     #[arg(long)]
     scripts: bool,
-    /// With frames.
+    /// Fetch frames.
     #[arg(long)]
     frames: bool,
-    /// With frames within pages.
+    /// Fetch inline frames.
     #[arg(long)]
     iframes: bool,
-    /// With sound and film.
+    /// Fetch audio and video.
     #[arg(long)]
     media: bool,
-    /// With objects.
+    /// Fetch embedded objects.
     #[arg(long)]
     objects: bool,
-    /// Without these, such as images,fonts.
+    /// Do not fetch these, such as images,fonts.
     #[arg(long, value_name = "CLASS", value_delimiter = ',', value_parser = part)]
     without: Vec<PartClass>,
 }
 
 impl With {
-    /// The classes that were named, and whether they are wanted.
+    /// The classes that were named, and whether they are to be fetched.
     pub(crate) fn named(&self) -> impl Iterator<Item = (PartClass, bool)> {
         let flags = [
             (PartClass::Stylesheets, self.stylesheets),

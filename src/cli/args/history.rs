@@ -1,23 +1,23 @@
-//! What is typed after `wwwoffle history`.
+//! The arguments of `wwwoffle history`.
 
 use clap::Args;
 use jiff::Timestamp;
 
 use crate::base::owner::Owner;
 
-/// What of the history of a page is to be seen, or done.
+/// The arguments of `history`.
 #[derive(Debug, Args)]
 pub(crate) struct History {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Make the version that was stored then, as --json tells, what is kept; that becomes a version.
+    /// Restore the version stored at this time (see --json); the current copy becomes a version.
     #[arg(long, value_name = "TIME", conflicts_with = "remove")]
     pub(crate) restore: Option<Timestamp>,
-    /// Remove the older version that was stored then.
+    /// Remove the older version stored at this time.
     #[arg(long, value_name = "TIME")]
     pub(crate) remove: Option<Timestamp>,
-    /// Whose answer: local, user:NAME or client:ADDRESS. Where there is none, it is everyone's.
+    /// The owner: local, user:NAME or client:ADDRESS; everyone's entries are used if it has none.
     #[arg(long, default_value = "local", value_name = "OWNER")]
     pub(crate) owner: Owner,
     /// The page, in any spelling.

@@ -1,96 +1,98 @@
-//! What is typed for lists, for search and for the index.
+//! The arguments of `wwwoffle ls`, `search` and `reindex`.
 
 use clap::{ArgAction, Args, Subcommand};
 
-/// What goes by the index.
+/// The verbs that use the index.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum IndexVerb {
-    /// Find kept pages by their words.
+    /// Find stored pages by their words.
     Search(Box<Search>),
-    /// Make the index of the spool, which lists and search go by, anew from its files.
+    /// Rebuild the index of the spool, which lists and search use, from the files.
     Reindex {
-        /// Only look for what others have changed in the spool.
+        /// Only add changes that other programs made in the spool.
         #[arg(long)]
         changed: bool,
     },
 }
 
-/// What to list, and how.
+/// The arguments of `ls`.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct List {
-    /// As JSON, an entry a line.
+    /// Print JSON, one entry a line.
     #[arg(long)]
     pub(crate) json: bool,
-    /// In this order: name, stored, used, day, domain, type, size or random. Without an order, a filter
-    /// or a list that only the index has, the spool itself is walked, in no order.
+    /// Sort by name, stored, used, day, domain, type, size or random. Without an order, a filter or
+    /// a list that needs the index, the entries are listed as they are found in the spool.
     #[arg(long, value_name = "ORDER")]
     pub(crate) sort: Option<String>,
     #[command(flatten)]
     pub(crate) filter: Filter,
-    /// At most so many.
+    /// List at most this many.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Also what [index-options] keeps out of lists.
+    /// Also list entries that [index-options] hides.
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) all: bool,
-    /// http, https/www.example.org, outgoing, failed, monitored, hosts, hosts/http, sites, session/N
-    /// (stored in the session N back), asked/N (asked for before it); without it everything that is kept.
-    /// The names of WWWOFFLE 2.9 are lasttime, prevtimeN, lastout, prevoutN and monitor.
+    /// http, https/www.example.org, outgoing, failed, monitored, hosts, hosts/http, sites,
+    /// session/N (stored in the online session N back), asked/N (requested before it); everything
+    /// if omitted. The names of WWWOFFLE 2.9 are lasttime, prevtimeN, lastout, prevoutN and
+    /// monitor.
     #[arg(value_name = "WHAT")]
     pub(crate) what: Option<String>,
 }
 
-/// Which of it.
+/// The filters that `ls` and `search` share.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Filter {
-    /// Of this host, with its port if that is not the scheme's.
+    /// Only entries of this host, with its port unless that is the default.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// Of all hosts of this site, as example.co.uk.
+    /// Only entries of all hosts of this site, such as example.co.uk.
     #[arg(long, value_name = "SITE")]
     pub(crate) site: Option<String>,
-    /// Of this sort: page, text, document, image, media, style, script, font, data, archive or other.
+    /// Only this type: page, text, document, image, media, style, script, font, data, archive or
+    /// other.
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
-    /// With this status: 404, 4xx or 400-499.
+    /// Only this status: 404, 4xx or 400-499.
     #[arg(long, value_name = "STATUS")]
     pub(crate) status: Option<String>,
-    /// With this text in the URL or the title.
+    /// Only entries with this text in the URL or the title.
     #[arg(long, value_name = "TEXT")]
     pub(crate) text: Option<String>,
-    /// Stored since then: 2026-11-20 or 2026-11-20T13:00:00Z.
+    /// Only entries stored since this time: 2026-11-20 or 2026-11-20T13:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Stored until then; of a day, to its end.
+    /// Only entries stored until this time, or until the end of this day.
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// No parts of pages.
+    /// Only pages, without sub-resources.
     #[arg(long)]
     pub(crate) pages: bool,
-    /// Kept for this owner alone: local, user:NAME or client:ADDRESS; all: for everyone.
+    /// Only entries of this owner: local, user:NAME, client:ADDRESS, or all for everyone's.
     #[arg(long, value_name = "OWNER")]
     pub(crate) owner: Option<String>,
 }
 
-/// What to look for.
+/// The arguments of `search`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Search {
-    /// As JSON, a page a line.
+    /// Print JSON, one page a line.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) filter: Filter,
-    /// At most so many.
+    /// List at most this many.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: u64,
-    /// Words; "…" for a row of them, begin* for what begins so, OR between two, - before what is not to
-    /// be there (after -- if it is the first).
+    /// Words; "…" for a phrase, begin* for words with this beginning, OR between alternatives, -
+    /// before a word to exclude (after -- if it comes first).
     #[arg(required = true, value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 }
 
 impl List {
-    /// Whether only the index can tell.
+    /// Whether the list can only be made from the index.
     pub(crate) fn needs_index(&self) -> bool {
         let what = self.what.as_deref().unwrap_or_default();
         self.sort.is_some()
@@ -100,7 +102,7 @@ impl List {
             || crate::api::What::parse(what).is_err() && !what.is_empty()
     }
 
-    /// As the arguments of a URL.
+    /// The options as arguments of a URL.
     pub(crate) fn arguments(&self) -> Vec<(&'static str, String)> {
         let mut arguments = self.filter.arguments();
         let given = [("what", &self.what), ("sort", &self.sort)];
@@ -112,7 +114,7 @@ impl List {
 }
 
 impl Filter {
-    /// As the arguments of a URL.
+    /// The filters as arguments of a URL.
     pub(crate) fn arguments(&self) -> Vec<(&'static str, String)> {
         let given = [
             ("host", &self.host),

@@ -1,87 +1,91 @@
-//! The verbs for what is kept, as a whole: checking it, renaming, writing by hand.
+//! The arguments of the verbs that change or check the stored entries.
 
 use clap::{Args, Subcommand};
 
 use super::exchange::{Export, Import};
 use crate::base::owner::Owner;
 
-/// What to do with what is kept.
+/// The verbs that change or check the stored entries.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeptVerb {
-    /// Check the spool: names, lengths, records, what belongs together, and who may read it.
+    /// Check the spool: names, lengths, records, which files belong together, and permissions.
     ///
-    /// It tells what is wrong with each file, and changes nothing; a daemon may run. The status is 0 if all
-    /// is sound, 12 if not. With --repair what can be mended is, and what is beyond repair goes to
-    /// damaged/, with the reason beside it; then the status is 11, and no daemon may run.
+    /// It reports the faults of each file and changes nothing; a daemon may be running. The status
+    /// is 0 if the spool is sound, 12 if not. With --repair, faults are repaired where possible,
+    /// and files beyond repair are moved to damaged/, with the reason beside them; then the status
+    /// is 11, and no daemon may be running.
     Fsck(Fsck),
-    /// Give what is kept of a URL another one, with its older versions; or all that is below it.
+    /// Store an entry and its versions under another URL, or everything below a URL.
     Mv(Mv),
-    /// Keep standard input as the answer of a URL.
+    /// Store standard input as the response of a URL.
     Write(Write),
-    /// Keep what there is of URLs compressed, with its older versions, where that saves enough of the disk.
+    /// Compress the stored copies of URLs, and their older versions, where that saves enough space.
     ///
-    /// It is read and served as before. A purge does the same with what has reached `compress-age`.
+    /// They are read and served as before. A purge compresses entries that have reached
+    /// `compress-age`.
     Gzip(Compress),
-    /// Keep what there is of URLs no longer compressed.
+    /// Decompress the stored copies of URLs.
     Gunzip(Compress),
-    /// Take archives of others into the spool: WARC, WACZ, HAR, a spool of WWWOFFLE 2.9, mirrors.
+    /// Import archives into the spool: WARC, WACZ, HAR, a spool of WWWOFFLE 2.9, mirrors.
     ///
-    /// The newest answer of each URL wins, and what is older becomes its history where that is kept. What may
-    /// be meant for one person is kept for you alone. An import that was interrupted goes on where it was.
+    /// The newest response of each URL is used; older ones become its history where that is kept.
+    /// Responses that may be meant for one person are stored for you alone. An interrupted import
+    /// continues where it stopped.
     Import(Import),
-    /// Write what is kept into an archive that others read: FILE.warc.gz, FILE.wacz or FOLDER/.
+    /// Export entries into an archive for other programs: FILE.warc.gz, FILE.wacz or FOLDER/.
     ///
-    /// What is kept for one person stays at home, unless its owner is named.
+    /// Personal entries are left out unless their owner is named.
     Export(Export),
 }
 
-/// How to check.
+/// The arguments of `fsck`.
 #[derive(Debug, Args)]
 pub(crate) struct Fsck {
-    /// Mend what can be mended, and put out of the way what cannot.
+    /// Repair the faults that can be repaired, and move the other files aside.
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Read every body too, and compare it with its digest.
+    /// Also read every body, and compare it with its digest.
     #[arg(long)]
     pub(crate) deep: bool,
-    /// As JSON: a finding a line, and the sums in the last.
+    /// Print JSON: one finding a line, and the totals in the last line.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What to rename.
+/// The arguments of `mv`.
 #[derive(Debug, Args)]
 pub(crate) struct Mv {
-    /// All that is kept below the first URL, which ends with a slash then or gets one.
+    /// Move everything below the first URL; a slash is added to its end if it has none.
     #[arg(long, short = 'r')]
     pub(crate) below: bool,
-    /// Also where something is kept of the second one already, which is replaced then.
+    /// Replace entries that are stored under the second URL already.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Whose answers, besides everyone's: local, user:NAME or client:ADDRESS.
+    /// The owner whose entries are moved with everyone's: local, user:NAME or client:ADDRESS.
     #[arg(long, default_value = "local", value_name = "OWNER")]
     pub(crate) owner: Owner,
-    /// What it is kept as now, in any spelling.
+    /// The current URL, in any spelling.
     #[arg(value_name = "URL")]
     pub(crate) from: String,
-    /// What it is to be kept as.
+    /// The new URL.
     #[arg(value_name = "NEW-URL")]
     pub(crate) to: String,
 }
 
-/// What to compress, or to expand.
+/// The arguments of `gzip` and `gunzip`.
 #[derive(Debug, Args)]
 pub(crate) struct Compress {
-    /// All that is kept.
+    /// All entries of the spool.
     #[arg(long)]
     pub(crate) all: bool,
-    /// All that is kept of a host, with its port if that is not the usual one.
+    /// All entries of a host, with its port unless that is the default.
     #[arg(long, value_name = "HOST", conflicts_with = "all")]
     pub(crate) host: Option<String>,
-    /// Whose answers to the URLs, besides everyone's: local, user:NAME or client:ADDRESS.
+    /// The owner whose copies of the URLs are included with everyone's: local, user:NAME or
+    /// client:ADDRESS.
     #[arg(long, default_value = "local", value_name = "OWNER")]
     pub(crate) owner: Owner,
-    /// What is kept of these, in any spelling.
+    /// The URLs, in any spelling.
     #[arg(
         value_name = "URL",
         required_unless_present_any = ["all", "host"],
@@ -90,19 +94,19 @@ pub(crate) struct Compress {
     pub(crate) urls: Vec<String>,
 }
 
-/// What to keep.
+/// The arguments of `write`.
 #[derive(Debug, Args)]
 pub(crate) struct Write {
-    /// Standard input begins with the head of the answer: status line, fields and an empty line.
+    /// Standard input begins with the head of the response: status line, fields and an empty line.
     #[arg(long)]
     pub(crate) headers: bool,
-    /// The content type, if the head does not come along; else as the name of the URL ends.
+    /// The content type, if the input has no head [default: by the extension in the URL].
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "headers")]
     pub(crate) content_type: Option<String>,
-    /// For whom alone it is kept: user:NAME or client:ADDRESS; without it for everyone.
+    /// Store it for this owner alone: user:NAME or client:ADDRESS; without it for everyone.
     #[arg(long, value_name = "OWNER")]
     pub(crate) owner: Option<Owner>,
-    /// What it is the answer of, in any spelling.
+    /// The URL of the response, in any spelling.
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 }

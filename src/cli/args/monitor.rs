@@ -1,70 +1,71 @@
-//! What is typed after `wwwoffle monitor`.
+//! The arguments of `wwwoffle monitor`.
 
 use clap::{Args, Subcommand};
 
 use super::get::With;
 
-/// What to do with the pages that are looked at on a schedule.
+/// The subcommands of `monitor`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MonitorVerb {
-    /// Look at pages on a schedule, by the clocks of this machine: at midnight, unless more is said.
+    /// Fetch pages on a schedule, in local time; by default every day at midnight.
     ///
-    /// A page that is monitored already has the new schedule from then on.
+    /// If a page is monitored already, it gets the new schedule.
     Add {
         #[command(flatten)]
         when: When,
-        /// How many older versions are kept at least.
+        /// Keep at least this many older versions.
         #[arg(long, value_name = "N", default_value_t = 0)]
         versions: u16,
-        /// Follow links, so many one after the other.
+        /// Follow links up to this depth.
         #[arg(long, value_name = "N", default_value_t = 0)]
         depth: u16,
-        /// Where links may lead: any, protocol, host, site, directory or a URL-SPECIFICATION.
+        /// The pages to follow links to: any, protocol, host, site, directory or a
+        /// URL-SPECIFICATION.
         #[arg(long, value_name = "WHERE", requires = "depth")]
         within: Option<String>,
         #[command(flatten)]
         with: With,
-        /// What to look at.
+        /// The pages to monitor.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,
     },
-    /// List what is monitored, with the last time and the next.
+    /// List the monitored pages, with their last and next fetch.
     List {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Print how the text of a page has changed since the version before.
+    /// Print how the text of a page has changed since the previous version.
     Diff {
-        /// Since the version that was kept then, as --json tells.
+        /// Compare from the version stored at this time (see --json).
         #[arg(long, value_name = "TIME")]
         from: Option<jiff::Timestamp>,
-        /// In the version that was kept then, in place of the newest.
+        /// Compare to the version stored at this time instead of the newest.
         #[arg(long, value_name = "TIME")]
         to: Option<jiff::Timestamp>,
-        /// As JSON, with the times of all versions.
+        /// Print JSON, with the times of all versions.
         #[arg(long)]
         json: bool,
         /// The page, in any spelling.
         #[arg(value_name = "URL")]
         url: String,
     },
-    /// Look at pages on a schedule no longer.
+    /// Stop monitoring pages.
     Rm {
-        /// At all that are monitored.
+        /// All monitored pages.
         #[arg(long, conflicts_with = "urls")]
         all: bool,
-        /// At which, in any spelling.
+        /// The pages, in any spelling.
         #[arg(required_unless_present = "all", value_name = "URL")]
         urls: Vec<String>,
     },
 }
 
-/// When to look at a page. A list is as 1,3,5-10 or 20-, and * is all.
+/// When to fetch a page. A list looks like 1,3,5-10 or 20-, and * means all.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as they are typed")]
 pub(crate) struct When {
-    /// A line of cron: minute, hour, day of the month, month, day of the week.
+    /// A cron line: minute, hour, day of the month, month, day of the week.
     #[arg(long, value_name = "LINE", group = "how-often",
         conflicts_with_all = ["at", "months", "days", "weekdays", "hours"])]
     pub(crate) cron: Option<String>,
@@ -80,7 +81,7 @@ pub(crate) struct When {
     /// Every month, on the first unless --days says other days.
     #[arg(long, group = "how-often")]
     pub(crate) monthly: bool,
-    /// At which time of the day.
+    /// The time of day.
     #[arg(long, value_name = "H:MM", conflicts_with = "hours")]
     pub(crate) at: Option<String>,
     /// Only in these months, 1 to 12 or jan to dec.
@@ -92,7 +93,7 @@ pub(crate) struct When {
     /// Only on these days of the week, 0 to 6 or sun to sat.
     #[arg(long, value_name = "LIST")]
     pub(crate) weekdays: Option<String>,
-    /// On these hours, 0 to 23.
+    /// At these hours, 0 to 23.
     #[arg(long, value_name = "LIST")]
     pub(crate) hours: Option<String>,
 }

@@ -1,14 +1,14 @@
-//! What is typed after `wwwoffle purge`.
+//! The arguments of `wwwoffle purge`.
 
 use clap::Args;
 
-/// How to purge.
+/// The arguments of `purge`.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Purge {
-    /// Remove nothing, and tell what would go and why.
+    /// Remove nothing, and show which entries would be removed and why.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,4 +1,4 @@
-//! What is understood on the command line.
+//! Which command lines are accepted and which are refused.
 
 use clap::{CommandFactory as _, Parser as _};
 
