@@ -1,5 +1,4 @@
-//! The command line: what was typed becomes a request to a daemon, a look into the spool, or the
-//! daemon itself.
+//! The command line: its verbs send requests to a daemon, read the spool, or run the daemon itself.
 
 mod args;
 mod authority;
@@ -60,7 +59,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
 use crate::base::mode::Choice;
 
-/// Where a verb reads and writes.
+/// The standard streams of a verb.
 pub struct Terminal<'a> {
     /// Standard input.
     pub stdin: &'a mut dyn BufRead,
@@ -70,7 +69,7 @@ pub struct Terminal<'a> {
     pub stderr: &'a mut dyn Write,
     /// Whether standard output is a terminal, where progress may be drawn.
     pub live: bool,
-    /// Whether standard input is one, where a person types.
+    /// Whether standard input is a terminal, where a person types.
     pub typed: bool,
 }
 
@@ -80,24 +79,24 @@ impl fmt::Debug for Terminal<'_> {
     }
 }
 
-/// What the daemon is to be run with.
+/// The options to run the daemon with.
 #[derive(Debug)]
 pub struct ServeOptions {
-    /// The configuration, and where it is read again.
+    /// The configuration, which is reloaded when it changes.
     pub live: Live,
-    /// The spool: as typed, configured, or by the environment.
+    /// The spool: as typed, configured, or from the environment.
     pub spool: PathBuf,
     /// Where to listen: as typed or configured.
     pub listen: Vec<SocketAddr>,
-    /// The mode to begin in, if not that of the last stop.
+    /// The mode to start in, if not that of the last stop.
     pub mode: Option<Choice>,
-    /// How long nothing is removed by itself, if not as long as else.
+    /// Time after the start in which nothing is removed automatically, if not the default.
     pub rest: Option<Duration>,
 }
 
 /// Runs the program: `args` with the program's name first, `serve` to run the daemon.
 ///
-/// `serve` gets the terminal too, for its one line on standard output and its refusals.
+/// `serve` gets the terminal too, for its one line on standard output and for startup errors.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     environment: &Environment,
@@ -115,7 +114,7 @@ pub fn run(
         Ok(status) => status,
         Err(Failure::NobodyReads) => ExitStatus::Done,
         Err(Failure::Said(status, message)) => {
-            // There is nobody left to tell when standard error is gone too.
+            // If standard error is closed too, the error cannot be reported.
             let _ = writeln!(terminal.stderr, "wwwoffle: {message}");
             status
         }
@@ -136,7 +135,7 @@ fn dispatch(
     }
 }
 
-/// Help and version are answers; everything else is a usage error.
+/// Prints help and version to standard output; everything else is a usage error.
 fn explain(error: &clap::Error, typed: &[OsString], terminal: &mut Terminal<'_>) -> ExitStatus {
     let text = error.render();
     let (written, status) = if error.use_stderr() {
@@ -144,13 +143,13 @@ fn explain(error: &clap::Error, typed: &[OsString], terminal: &mut Terminal<'_>)
     } else {
         (write!(terminal.stdout, "{text}"), ExitStatus::Done)
     };
-    // Whoever asked for help and went away needs none.
+    // A reader that closed the output needs no error message.
     let _ = written.and_then(|()| terminal.stdout.flush());
     status
 }
 
-/// What clap cannot know: `--config` and `--spool` exist, and only their place is wrong; and what was typed
-/// for WWWOFFLE 2.9.
+/// A hint for errors that clap cannot explain: `--config` and `--spool` in the wrong place, and
+/// options of WWWOFFLE 2.9.
 fn tip(error: &clap::Error, typed: &[OsString]) -> String {
     let first = typed.get(1).and_then(|first| first.to_str()).unwrap_or_default();
     if let Some((_, now)) = FORMER.iter().find(|(former, _)| *former == first) {
@@ -168,7 +167,7 @@ fn tip(error: &clap::Error, typed: &[OsString]) -> String {
     tip.to_owned()
 }
 
-/// What the command line of WWWOFFLE 2.9 began with, and what it is now.
+/// Options of WWWOFFLE 2.9, and the verbs that replace them.
 const FORMER: [(&str, &str); 13] = [
     ("-online", "online"),
     ("-autodial", "autodial"),

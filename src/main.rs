@@ -1,4 +1,4 @@
-//! The one binary: arguments to exit status.
+//! The program: from arguments to exit status.
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -19,14 +19,14 @@ fn main() -> ExitCode {
 fn serve(options: ServeOptions, terminal: &mut Terminal<'_>) -> ExitStatus {
     let ServeOptions { live, spool, listen, mode, rest } = options;
     let ready = |line: &str| {
-        // Whoever started the daemon need not read it.
+        // The reader of the output may have gone.
         let _nobody_reads = writeln!(terminal.stdout, "{line}");
         let _nobody_reads = terminal.stdout.flush();
     };
     match run::run(Start { live, spool, listen, mode, rest }, ready) {
         Ok(()) => ExitStatus::Done,
         Err(refusal) => {
-            // There is nobody left to tell when standard error is gone too.
+            // If standard error is closed too, the error cannot be reported.
             let _nobody_reads = writeln!(terminal.stderr, "wwwoffle: {}", refusal.message);
             refusal.status
         }

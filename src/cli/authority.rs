@@ -13,7 +13,7 @@ use crate::base::exit::ExitStatus;
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
 
-/// Does what the verb says.
+/// Runs a subcommand of `ca`.
 pub(crate) fn run(
     verb: AuthorityVerb,
     settings: &Settings<'_>,
@@ -35,7 +35,7 @@ pub(crate) fn run(
     }
 }
 
-/// The authority of the spool.
+/// Loads the authority of the spool.
 pub(super) fn load(settings: &Settings<'_>) -> Result<Authority, Failure> {
     let spool = settings.spool()?;
     match files::load(&spool) {
@@ -45,7 +45,7 @@ pub(super) fn load(settings: &Settings<'_>) -> Result<Authority, Failure> {
     }
 }
 
-/// There is nothing in the spool to be shown or trusted.
+/// The failure for a spool without an authority.
 pub(super) fn none_yet(spool: &Path) -> Failure {
     Failure::plain(format_args!(
         "there is no certificate authority in the spool {} yet: the first `wwwoffle serve` makes \
@@ -54,7 +54,8 @@ pub(super) fn none_yet(spool: &Path) -> Failure {
     ))
 }
 
-/// The certificate lies beside its key, which is nobody else's to read.
+/// The failure for an unreadable authority. Its certificate lies beside its key, which only the
+/// owner of the spool may read.
 pub(super) fn unreadable(error: &BadFile) -> Failure {
     let remedy = match error {
         BadFile::Disk { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -100,7 +101,7 @@ fn show(
 
 fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
     let spool = settings.spool()?;
-    // A directory that was never a spool must not become half of one.
+    // A directory that is not a spool must not become half of one.
     if !files::exists(&spool) {
         return Err(none_yet(&spool));
     }

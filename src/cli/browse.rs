@@ -1,7 +1,7 @@
-//! `wwwoffle browse`: a browser with a profile of its own, set to the proxy and trusting our
-//! authority, with nothing of the system changed.
+//! `wwwoffle browse`: starts a browser with its own profile that uses the proxy and trusts our
+//! authority. Nothing of the system is changed.
 //!
-//! If no daemon runs on the spool, one runs in this process for as long as the browser does.
+//! If no daemon runs on the spool, one runs in this process until the browser is closed.
 
 mod plan;
 
@@ -21,7 +21,7 @@ use crate::api::Status;
 use crate::base::exit::ExitStatus;
 use crate::base::small_file::{self, Readers};
 
-/// Where snaps are: a browser that is one may only write below its own directory.
+/// The directory of snaps. A browser from a snap may only write below its own directory.
 const SNAPS: &str = "/snap/bin";
 
 /// Starts the browser, and waits until it is closed.
@@ -52,7 +52,7 @@ pub(super) fn run(
     outcome.and_then(|status| stopped.map(|()| status))
 }
 
-/// Runs a daemon for as long as the browser is open.
+/// Starts a daemon that runs while the browser is open.
 fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<Own, Failure> {
     let typed = Serve { spool: None, listen: Vec::new(), mode: None, rest: None };
     let mut options = settings.serve_options(typed)?;
@@ -143,7 +143,7 @@ fn outcome(
     Err(Failure::plain(format_args!("{} ended with {ended}{remedy}", browser.name)))
 }
 
-/// The profile is kept from one time to the next, so that logins stay.
+/// The profile of the browser. It is kept between runs, so that logins persist.
 fn profile_of(browser: &Browser, settings: &Settings<'_>) -> Result<PathBuf, Failure> {
     let name = match browser.family {
         Family::Firefox => "firefox",

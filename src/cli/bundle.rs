@@ -1,4 +1,5 @@
-//! Bundles: `wwwoffle export --queue` where there is no line, `wwwoffle fetch --bundle` where there is one.
+//! Bundles: `wwwoffle export --queue` on an offline machine, `wwwoffle fetch --bundle` on an online
+//! one.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use crate::base::shown;
 use crate::base::small_file;
 use crate::storage::store::timestamp;
 
-/// Writes the requests that wait into a bundle.
+/// Writes the queued requests into a bundle.
 pub(super) fn write(
     file: &Path,
     json: bool,
@@ -57,7 +58,7 @@ pub(super) fn write(
     Ok(ExitStatus::Done)
 }
 
-/// Fetches what a bundle asks for, and puts the answers into it.
+/// Fetches the requests of a bundle, and adds the responses to it.
 pub(super) fn fetch(
     file: &Path,
     json: bool,
@@ -73,7 +74,8 @@ pub(super) fn fetch(
     let spool = settings.spool.clone().unwrap_or_else(|| beside(file));
     let own =
         Settings::new(settings.config_file.clone(), Some(spool.clone()), settings.environment);
-    // In a spool that has other pages too, only what has come for the bundle is meant.
+    // A spool named by the user has other pages too: only responses fetched from now on belong to
+    // the bundle.
     let of = match settings.spool {
         Some(_) => BundleScope::Since(timestamp(clock::now())),
         None => BundleScope::All,
@@ -83,15 +85,15 @@ pub(super) fn fetch(
     let taken = take_bundle(file, &control, terminal);
     let fetched = taken.map(|_| fetch_all(json, &control, terminal));
     let stopped = daemon.stop(&control);
-    // What is in the bundle is in the spool now, or else the bundle stays as it is.
+    // After a failure the bundle is left unchanged.
     let status = fetched?;
     stopped?;
-    // What has come goes home, also if not all has.
+    // The responses received are exported even if some are missing.
     let reader = Reader::open(&spool).map_err(|error| spool_failed(&error))?;
     let filled = bundle.fill(&reader, file, &options(false), of);
     let (exported, unanswered) = filled.map_err(|error| failed(file, &error))?;
     if unanswered == 0 && exported.left_out == 0 && settings.spool.is_none() {
-        // It was made for this alone, and all of it is in the bundle.
+        // The spool was made for this bundle alone, and the bundle now contains all of it.
         small_file::remove_tree(&spool).map_err(|error| {
             Failure::plain(format_args!("{} cannot be removed: {error}", spool.display()))
         })?;
@@ -112,7 +114,8 @@ pub(super) fn fetch(
     status
 }
 
-/// The spool of a bundle: it is there until all is answered, so that what has come is not fetched twice.
+/// The path of the spool of a bundle. It exists until every request has a response, so that no
+/// response is fetched twice.
 fn beside(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".spool");

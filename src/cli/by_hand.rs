@@ -1,4 +1,4 @@
-//! `wwwoffle mv`, `write` and `rm`: what is kept is changed by hand, by the daemon or while there is none.
+//! `wwwoffle mv`, `write` and `rm`: edit the spool, through the daemon or without one.
 
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -19,10 +19,11 @@ use crate::storage::edit::rename::Rename;
 use crate::storage::edit::write::{Intake, Refused, head_of, type_of};
 use crate::storage::store::timestamp;
 
-/// Bytes of standard input that are read at once.
+/// Bytes of standard input read at once.
 const PIECE: usize = 64 * 1024;
 
-/// The owner that a call names: at the socket the caller is this machine.
+/// The owner to name in a call, `None` for [`Owner::Local`]: at the socket the caller is this
+/// machine.
 fn named(owner: &Owner) -> Option<String> {
     (*owner != Owner::Local).then(|| owner.to_string())
 }
@@ -68,7 +69,7 @@ fn forget(spool: &Spool, all: &[Places]) -> Result<DeletedUrls, wwwoffle_spool::
     Ok(gone)
 }
 
-/// Gives what is kept other URLs.
+/// Stores entries under other URLs.
 pub(super) fn rename(
     typed: Mv,
     settings: &Settings<'_>,
@@ -101,7 +102,7 @@ pub(super) fn rename(
     Ok(if is_all { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-/// Tells what has moved; whether that is all there was to move.
+/// Prints the moved URLs, and returns whether all were moved.
 fn print(moved: &MovedUrls, terminal: &mut Terminal<'_>) -> Result<bool, Failure> {
     for one in &moved.moved {
         let (from, to) = (shown::line(&one.from), shown::line(&one.to));
@@ -118,7 +119,7 @@ fn print(moved: &MovedUrls, terminal: &mut Terminal<'_>) -> Result<bool, Failure
     Ok(moved.taken.is_empty() && moved.failed.is_empty())
 }
 
-/// Keeps standard input as an answer.
+/// Stores standard input as a response.
 pub(super) fn write(
     typed: &Write,
     settings: &Settings<'_>,
@@ -168,7 +169,7 @@ fn keep(
     Ok(WrittenUrl { url: place.url().to_owned(), bytes: stored.body_len })
 }
 
-/// What is kept, in pieces: standard input, with a head before it if it has none.
+/// The response to store, in pieces: standard input, preceded by a head if it has none.
 struct Input {
     head: Option<String>,
 }

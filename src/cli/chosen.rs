@@ -1,5 +1,6 @@
-//! What `wwwoffle export` takes: by host, time, size and URL as the directories are walked; by words and by time
-//! online from the index as it stands, beside a daemon or without one. Sub-resources of the chosen pages come along.
+//! Chooses the entries for `wwwoffle export`. A walk of the directories selects by host, time, size
+//! and URL. The index, read without changing it, selects by words and by online session.
+//! Sub-resources of the chosen pages are included.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -17,21 +18,21 @@ use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::storage::lists::sessions;
 
-/// Said where the index is missing, so that sub-resources of other hosts cannot be found.
+/// Printed if the index is missing and sub-resources on other hosts cannot be found.
 const NO_INDEX: &str = "there is no index, so sub-resources that were not chosen are left out: `wwwoffle reindex` \
                         makes one";
 
 /// The entries to export, and remarks to print.
 pub(super) struct Chosen<'a> {
     pub(super) places: Box<dyn Iterator<Item = wwwoffle_spool::Result<Place>> + 'a>,
-    /// How many of the places are sub-resources that come along.
+    /// The number of places that are included as sub-resources.
     pub(super) sub_resources: usize,
-    /// How many entries of owners are left out. Counted while `places` is walked.
+    /// The number of personal entries left out, counted while `places` is walked.
     pub(super) personal: Rc<Cell<u64>>,
     pub(super) notes: Vec<&'static str>,
 }
 
-/// Returns the places that the options name.
+/// Returns the places that the options select.
 pub(super) fn chosen<'a>(typed: &'a Export, reader: &'a Reader) -> Result<Chosen<'a>, Failure> {
     if typed.search.is_some() || typed.session.is_some() {
         return indexed(typed, reader);
@@ -98,7 +99,7 @@ fn with_sub_resources<'a>(
     Ok(Chosen { places, sub_resources, personal, notes })
 }
 
-/// The same as the index has them.
+/// Returns the places that the options select, from the index.
 fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<Chosen<'a>, Failure> {
     let fail = |error| untold(&error);
     let Some(index) = ReadOnlyIndex::open(reader.root()).map_err(fail)? else {
@@ -148,7 +149,7 @@ fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<Chosen<'a>, Failure
     with_sub_resources(typed, Some(&index), (places, personal), notes)
 }
 
-/// Whether an entry is exported; one of another owner is counted in `personal` instead.
+/// Whether an entry is exported. One of another owner is counted in `personal` instead.
 fn is_chosen(
     place: &Place,
     when: Timestamp,

@@ -1,4 +1,4 @@
-//! `wwwoffle gzip` and `gunzip`: what is kept compressed, by the daemon or while there is none.
+//! `wwwoffle gzip` and `gunzip`: compress or decompress entries, through the daemon or without one.
 
 use super::args::Compress;
 use super::control::{Control, misunderstood};
@@ -12,7 +12,7 @@ use crate::base::shown;
 use crate::storage::edit::compress::{Form, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
 
-/// Compresses what was named, or expands it.
+/// Compresses or decompresses the named entries.
 pub(super) fn run(
     typed: Compress,
     form: Form,

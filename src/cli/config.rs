@@ -1,5 +1,5 @@
-//! `wwwoffle config`: the configuration looked at and changed, through the daemon if one runs, else
-//! in its file.
+//! `wwwoffle config`: shows and changes the configuration, through the daemon if one runs,
+//! otherwise in its file.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ use crate::base::clock;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 
-/// Does what the verb says.
+/// Runs a subcommand of `config`.
 pub(crate) fn run(
     verb: ConfigVerb,
     settings: &Settings<'_>,
@@ -30,7 +30,7 @@ pub(crate) fn run(
     let at = Place::of(settings);
     match verb {
         ConfigVerb::Path => {
-            // A daemon may have been started with another one.
+            // A running daemon may use another file.
             let own = || at.file().path().display().to_string();
             let path = at.state().map_or_else(|_| own(), |state| state.file);
             writeln!(terminal.stdout, "{path}")?;
@@ -61,15 +61,15 @@ pub(crate) fn run(
     Ok(ExitStatus::Done)
 }
 
-/// Who changes the configuration.
+/// Where the configuration is changed.
 struct Place {
-    /// A daemon that may run.
+    /// The daemon, if the spool is known. It may not be running.
     daemon: Option<Control>,
     lookup: Lookup,
 }
 
 impl Place {
-    /// A faulty configuration does not tell where the spool is, and can be mended in its file.
+    /// If the configuration is faulty, the spool is unknown, and only the file can be corrected.
     fn of(settings: &Settings<'_>) -> Self {
         Self { daemon: settings.control().ok(), lookup: settings.lookup() }
     }
@@ -84,7 +84,7 @@ impl Place {
         })
     }
 
-    /// What the daemon answers, if one runs.
+    /// Returns the daemon's response, or `None` if no daemon runs.
     fn ask<T>(
         &self,
         ask: impl FnOnce(&Control) -> Result<T, Failure>,
@@ -141,7 +141,7 @@ impl Place {
     }
 }
 
-/// A change of the file, in the words of the daemon. Nothing has to be started again.
+/// The result of an edit of the file, as the daemon would report it. No restart is needed.
 fn changed(
     file: &ConfigFile,
     outcome: Result<AppliedChange, ChangeError>,
@@ -152,7 +152,7 @@ fn changed(
 
 fn not_changed(error: &ChangeError) -> Failure {
     match error {
-        // As for all other verbs: a configuration that cannot be read is a bad one.
+        // Every other verb also reports an unreadable configuration with this status.
         ChangeError::Unreadable { .. } => {
             Failure::Said(ExitStatus::BadConfig, shown::line(&error.to_string()))
         }
@@ -160,7 +160,7 @@ fn not_changed(error: &ChangeError) -> Failure {
     }
 }
 
-/// Why a configuration was not changed, with all that would be wrong with it.
+/// The failure for a rejected change, with all faults.
 pub(super) fn said(error: &ConfigError) -> Failure {
     let status = if error.faults.is_empty() { ExitStatus::Failed } else { ExitStatus::BadConfig };
     let mut message = shown::line(&error.error);
@@ -237,7 +237,7 @@ fn is_section(state: &ConfigState, name: &str) -> bool {
     state.options.iter().any(|option| option.section == name)
 }
 
-/// `section.key` as its two parts.
+/// Splits `section.key`.
 fn split(option: &str) -> Result<(String, String), Failure> {
     match option.split_once('.') {
         Some((section, key)) => Ok((section.to_owned(), key.to_owned())),
@@ -303,7 +303,7 @@ fn name_of(edit: &ConfigEdit) -> String {
     }
 }
 
-/// Says what became of an edit.
+/// Prints the result of an edit.
 fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     let out = &mut *terminal.stdout;
     let place = change.line.map_or_else(String::new, |line| format!("{}:{line}: ", change.file));
@@ -318,7 +318,7 @@ fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Resul
     tell_restart(change, terminal)
 }
 
-/// Says what a change of the whole text means.
+/// Prints the effect of a change of the whole text.
 fn tell_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     let out = &mut *terminal.stdout;
     if change.changed.is_empty() {

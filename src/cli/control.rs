@@ -21,37 +21,37 @@ use crate::api::ConfigError;
 use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
 
-/// How long the daemon may take to begin an answer; it only has to look.
+/// Time limit for the head of a response. The daemon only has to look the data up.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Bytes of the longest answer that is taken as a whole: a queue of some 100,000 requests.
+/// Bytes of the longest response read as a whole: a queue of about 100,000 requests.
 const LONGEST_ANSWER: usize = 256 << 20;
 
 /// Bytes of the longest line of a stream: a URL of 1 MiB, escaped, and a few short fields.
 const LONGEST_LINE: usize = 8 << 20;
 
-/// The daemon that has the spool.
+/// The daemon that has the spool open.
 #[derive(Debug)]
 pub(crate) struct Control {
     spool: PathBuf,
 }
 
-/// What takes the lines of a stream.
+/// The consumer of the lines of a stream.
 type EachLine<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), Failure>;
 
 impl Control {
-    /// The daemon on the spool at `spool`, whether it runs or not.
+    /// The daemon on the spool at `spool`, running or not.
     pub(crate) fn new(spool: &Path) -> Self {
         Self { spool: spool.to_owned() }
     }
 
-    /// Asks for something that changes nothing.
+    /// Sends a request that changes nothing.
     pub(crate) fn get<Answer: DeserializeOwned>(&self, path: &str) -> Result<Answer, Failure> {
         let request = request(Method::GET, path, None::<&()>)?;
         self.whole(request)
     }
 
-    /// Asks for something to be done.
+    /// Sends a request that changes something.
     pub(crate) fn post<Answer: DeserializeOwned>(
         &self,
         path: &str,
@@ -61,7 +61,8 @@ impl Control {
         self.whole(request)
     }
 
-    /// Asks for something to be done, and takes the answer line by line as it comes.
+    /// Sends a request that changes something, and passes on the response line by line as it
+    /// arrives.
     pub(crate) fn post_stream(
         &self,
         path: &str,
@@ -119,7 +120,7 @@ impl Control {
                      and only that user may command its daemon"
                 ),
             ),
-            // Among them a daemon that is too busy to take the connection.
+            // For example, a daemon that is too busy to accept the connection.
             _ => Failure::caused(
                 ExitStatus::Failed,
                 format_args!("cannot reach the daemon on the spool {spool}, try again"),
@@ -139,8 +140,8 @@ fn run<Answer>(talk: impl Future<Output = Result<Answer, Failure>>) -> Result<An
         .block_on(talk)
 }
 
-/// Moves the connection along while `talk` goes on. One may end before the other: the daemon may
-/// close while the last bytes are still to be read, and `talk` may stop early.
+/// Drives the connection while `talk` runs. Either may end first: the daemon may close while the
+/// last bytes are still unread, and `talk` may stop early.
 async fn drive<Answer>(
     connection: impl Future,
     talk: impl Future<Output = Result<Answer, Failure>>,
@@ -149,7 +150,7 @@ async fn drive<Answer>(
     tokio::select! {
         biased;
         answer = &mut talk => answer,
-        // What went wrong with it, `talk` learns and says.
+        // If the connection failed, `talk` sees the error and reports it.
         _ = connection => talk.await,
     }
 }
@@ -187,7 +188,7 @@ async fn head(
     }
 }
 
-/// Turns an answer that says no into what it says.
+/// Turns an error response into a failure.
 async fn refused(response: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
     let status = response.status();
     if status.is_success() {
@@ -195,7 +196,7 @@ async fn refused(response: Response<Incoming>) -> Result<Response<Incoming>, Fai
     }
     let answer = collect(response.into_body()).await?;
     Err(match serde_json::from_slice::<ConfigError>(&answer) {
-        // Every refusal is one, most of them without faults of a configuration.
+        // Every error response has this form; most have no configuration faults.
         Ok(refusal) => config::said(&refusal),
         Err(_) => Failure::plain(format_args!("the daemon answered with status {status}")),
     })
@@ -219,7 +220,7 @@ async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> Result<(), Failur
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() else { continue };
         let mut pieces = data.split(|&byte| byte == b'\n');
-        // There is at least one piece; each but the last is the end of a line.
+        // `split` yields at least one piece. Each piece except the last ends a line.
         let last = pieces.next_back().unwrap_or_default();
         for piece in pieces {
             unfinished.extend_from_slice(piece);
@@ -234,7 +235,7 @@ async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> Result<(), Failur
     if unfinished.is_empty() { Ok(()) } else { each_line(&unfinished) }
 }
 
-/// For an answer that is not what the API promises.
+/// The failure for a response that does not follow the API.
 pub(crate) fn misunderstood(error: &serde_json::Error) -> Failure {
     Failure::caused(
         ExitStatus::Failed,

@@ -1,4 +1,4 @@
-//! `wwwoffle downloads`: lists what is being received, and ends one download.
+//! `wwwoffle downloads`: lists the downloads in progress, and ends one.
 
 use super::Terminal;
 use super::failure::Failure;

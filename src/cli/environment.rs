@@ -1,4 +1,4 @@
-//! The environment, read once and in this one place.
+//! Reads the environment, once and only here.
 
 use std::{env, ffi::OsString};
 

@@ -1,4 +1,4 @@
-//! `wwwoffle import`: archives of others into the spool, by the daemon that has it, or without one.
+//! `wwwoffle import`: imports archives into the spool, through the daemon or without one.
 
 use std::io::Write;
 use std::path::Path;
@@ -24,10 +24,10 @@ use crate::daemon::identity::Identity;
 use crate::site::exchange::{Placer, options};
 use crate::storage::store::timestamp;
 
-/// How often progress is drawn.
+/// Interval between updates of the progress line.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
-/// Takes archives in, one after the other, and tells of each what came of it.
+/// Imports archives one after the other, and prints the result of each.
 pub(super) fn run(
     typed: &Import,
     settings: &Settings<'_>,
@@ -51,7 +51,7 @@ pub(super) fn run(
         drawn.clear(terminal.stdout)?;
         match done? {
             Ok(report) => tell(path, &report, typed, terminal)?,
-            // The others are as good as they were.
+            // A bad archive does not stop the others.
             Err(error) => {
                 writeln!(terminal.stderr, "wwwoffle: {}: {error}", path.display())?;
                 status = ExitStatus::Failed;
@@ -61,7 +61,7 @@ pub(super) fn run(
     Ok(status)
 }
 
-/// Standard input as a file that is gone afterwards: an archive is read from more than one place.
+/// Copies standard input to a temporary file, since an archive is not read in sequence.
 fn standard_input(terminal: &mut Terminal<'_>) -> Result<NamedTempFile, Failure> {
     let read = NamedTempFile::new().and_then(|mut file| {
         std::io::copy(&mut *terminal.stdin, &mut file)?;
@@ -72,14 +72,15 @@ fn standard_input(terminal: &mut Terminal<'_>) -> Result<NamedTempFile, Failure>
     })
 }
 
-/// The spool, and whom we have become for it.
+/// The open spool, and the identity taken on for it.
 struct Own {
     spool: Spool,
     identity: Option<Identity>,
 }
 
 impl Own {
-    /// What could not be done, and whose rights that was tried with, if they are not those it was typed with.
+    /// The error in words. If access was denied, it names the user whose permissions were used,
+    /// unless that is the caller.
     fn told(&self, error: &wwwoffle_archive::Error) -> String {
         let mut told = error_chain(error);
         if let Some(identity) = self.identity.as_ref().filter(|_| error.is_denied()) {
@@ -89,7 +90,7 @@ impl Own {
     }
 }
 
-/// The spool, for as long as this takes: no daemon can have it meanwhile.
+/// Opens the spool for the whole import. No daemon can open it during that time.
 fn open(settings: &Settings<'_>) -> Result<Own, Failure> {
     let root = settings.spool()?;
     let identity = offline::make_and_become_owner(&root, settings)?;
@@ -100,7 +101,7 @@ fn open(settings: &Settings<'_>) -> Result<Own, Failure> {
     Ok(Own { spool, identity })
 }
 
-/// A path as the daemon finds it, which is somewhere else.
+/// Makes a path absolute, since the daemon has another working directory.
 fn absolute(path: &Path) -> Result<String, Failure> {
     let path = std::path::absolute(path)
         .map_err(|error| Failure::plain(format_args!("{}: {error}", path.display())))?;
@@ -121,7 +122,7 @@ fn wanted(typed: &Import, path: &Path) -> Result<ImportRequest, Failure> {
     })
 }
 
-/// Takes the requests of a bundle into the spool of a daemon.
+/// Imports the requests of a bundle into the spool of a daemon.
 pub(super) fn take_bundle(
     file: &Path,
     control: &Control,
@@ -133,7 +134,7 @@ pub(super) fn take_bundle(
     there(&wanted, control, &mut drawn, terminal)?.map_err(Failure::plain)
 }
 
-/// What came of an archive: how far it went, or why it could not be taken.
+/// The result of one archive: its report, or why it could not be imported.
 type Outcome = Result<Report, String>;
 
 fn here(
@@ -186,7 +187,7 @@ fn there(
     })
 }
 
-/// The line that says how far it is.
+/// The progress line.
 struct Drawn {
     is_live: bool,
     last: Option<Instant>,

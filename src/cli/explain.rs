@@ -1,4 +1,4 @@
-//! `wwwoffle config explain`: what every option is for a URL, and where that is written.
+//! `wwwoffle config explain`: the value of every option for a URL, and where it is set.
 
 use wwwoffle_config::OptionExplanation;
 use wwwoffle_url::CanonicalUrl;
@@ -9,7 +9,7 @@ use super::settings::Settings;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 
-/// Prints a line for each option: its value for `url`, and the place of that value.
+/// Prints a line for each option: its value for `url`, and the place that sets it.
 pub(crate) fn run(
     url: &str,
     settings: &Settings<'_>,
@@ -26,7 +26,7 @@ pub(crate) fn run(
 fn line(explained: &OptionExplanation) -> String {
     let OptionExplanation { section, key, value, location, rule } = explained;
     let place = location.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string);
-    // A list is decided by one of its specifications, which is the value told.
+    // For a list of specifications, the value is the one that matched, so it is not repeated.
     let rule = rule.as_ref().map(|rule| (rule.spec().to_string(), rule.location()));
     match rule.filter(|(spec, _)| format!("{spec:?}") != *value) {
         Some((spec, at)) => format!("{section}.{key} = {value}  # {place}, for {spec:?} {at}"),

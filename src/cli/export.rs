@@ -1,4 +1,4 @@
-//! `wwwoffle export`: what is kept, into an archive.
+//! `wwwoffle export`: writes entries into an archive.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::base::shown;
 use crate::site::exchange::title;
 use crate::storage::store::timestamp;
 
-/// Writes the archive that was asked for.
+/// Writes the archive.
 pub(super) fn run(
     typed: &Export,
     settings: &Settings<'_>,
@@ -55,7 +55,7 @@ pub(super) fn run(
     Ok(if done.left_out == 0 { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-/// Writes a body with its content codings undone, where they are known.
+/// Writes a body with its known content codings decoded.
 fn decoded(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
     let (_, undone) = files::decoded(entry.head());
     let mut plain = Plain::new(&undone, out);
@@ -66,13 +66,14 @@ fn decoded(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
     })
 }
 
-/// What archives say of who made them.
+/// The metadata of an archive: the software that made it, and when.
 pub(super) fn options(versions: bool) -> ExportOptions {
     let software = concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned();
     ExportOptions { software, now: timestamp(clock::now()), versions }
 }
 
-/// Prints what was exported: `done`, of that so many sub-resources, and the personal entries left out.
+/// Prints the totals: the entries exported, the sub-resources among them, and the personal entries
+/// left out.
 fn tell(
     (done, sub_resources, personal): (ExportReport, usize, u64),
     typed: &Export,
@@ -80,7 +81,7 @@ fn tell(
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
     let ExportReport { entries, bytes, left_out } = done;
-    // What is written there is the archive.
+    // If the archive goes to standard output, nothing else may.
     let out = if to_stdout { &mut *terminal.stderr } else { &mut *terminal.stdout };
     if typed.json {
         let told = json!({

@@ -1,32 +1,32 @@
-//! Why a verb ended before its end, and with which exit status.
+//! Why a verb failed, and its exit status.
 
 use std::{error::Error, fmt, io};
 
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 
-/// What stops a verb.
+/// The failure of a verb.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// There is something to say: lower case, without full stop, with what to do next.
+    /// A message to print: lower case, without full stop, with the next step for the user.
     Said(ExitStatus, String),
-    /// Whoever read our output has gone, as `head` does when it has enough.
+    /// The reader of our output has closed it, as `head` does when it has enough.
     NobodyReads,
 }
 
 impl Failure {
-    /// A failure without a status of its own.
+    /// A failure with the general exit status.
     pub(crate) fn plain(message: impl fmt::Display) -> Self {
         Self::Said(ExitStatus::Failed, message.to_string())
     }
 
-    /// A failure with its cause, and the causes of that.
+    /// A failure with its chain of causes.
     pub(crate) fn caused(status: ExitStatus, what: impl fmt::Display, cause: &dyn Error) -> Self {
         Self::Said(status, format!("{what}: {}", error_chain(cause)))
     }
 }
 
-/// Every `io::Error` that is not turned into words comes from writing the output.
+/// Every `io::Error` that is not converted otherwise comes from writing the output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

@@ -1,4 +1,4 @@
-//! The verbs that look into the spool themselves, whether a daemon has it open or not.
+//! The verbs that read the spool directly, whether a daemon has it open or not.
 
 use std::io::Write;
 
@@ -24,10 +24,10 @@ use wwwoffle_http::{
     head::{read_response, write_response},
 };
 
-/// Bytes of a large body that are read at once.
+/// Bytes of a large body read at once.
 const PIECE: usize = 64 * 1024;
 
-/// Prints the key of each URL, and where in the spool it is kept.
+/// Prints the key of each URL, and its path in the spool.
 pub(crate) fn hash(
     urls: &[String],
     settings: &Settings<'_>,
@@ -39,7 +39,7 @@ pub(crate) fn hash(
             Ok(place) => {
                 writeln!(terminal.stdout, "{} {}", place.key(), place.relative_path().display())?;
             }
-            // One bad URL does not spoil the others.
+            // A bad URL does not stop the others.
             Err(message) => {
                 writeln!(terminal.stderr, "wwwoffle: {message}")?;
                 status = ExitStatus::Failed;
@@ -52,24 +52,22 @@ pub(crate) fn hash(
 /// How a body is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// With its content codings undone, where they are known.
+    /// With its known content codings decoded.
     Plain,
     /// Byte for byte as it was received.
     Raw,
 }
 
-/// Which answer is printed.
+/// The stored response to print.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// Of what.
     pub(crate) url: String,
-    /// Whose.
     pub(crate) owner: Owner,
-    /// Of when, if not that of now.
+    /// The version of this time; `None` is the current copy.
     pub(crate) at: Option<At>,
 }
 
-/// Prints what the spool has of a URL. The head is that of what is printed.
+/// Prints the stored copy of a URL. A printed head describes the printed body.
 pub(crate) fn cat(
     asked: &Asked,
     what: What,
@@ -103,8 +101,8 @@ pub(crate) fn cat(
     Ok(ExitStatus::Done)
 }
 
-/// The head of an answer whose codings are undone, and those codings in the order they are undone.
-/// What cannot be undone stays.
+/// Removes the known content codings from a response head. Returns the new head and those codings,
+/// in the order in which they are decoded. Unknown codings remain in the head.
 pub(super) fn decoded(head: &[u8]) -> (Vec<u8>, Vec<Coding>) {
     let as_it_is = || (head.to_vec(), Vec::new());
     let Ok((status, mut fields)) = read_response(head) else { return as_it_is() };
@@ -123,8 +121,8 @@ pub(super) fn print_body(entry: &Entry, out: &mut Plain<'_>) -> Result<(), Failu
     }
 }
 
-/// Prints a large body piece by piece, the last one after all has been verified: a damaged body
-/// never looks whole.
+/// Prints a large body piece by piece. The last piece is printed only after the whole body is
+/// verified, so that a damaged body never looks complete.
 fn print_file(file: &BodyFile, out: &mut Plain<'_>) -> Result<(), Failure> {
     let (mut verifier, mut offset) = (file.verifier(), 0_u64);
     let (mut held, mut buffer) = (Vec::new(), vec![0; PIECE]);
@@ -154,8 +152,8 @@ fn damaged_body() -> Failure {
 /// Opens the spool for reading.
 pub(super) fn reader(settings: &Settings<'_>) -> Result<Reader, Failure> {
     let spool = settings.spool()?;
-    // A daemon gives pages their names a moment after they were kept. Without one, or with one
-    // that cannot, the files tell what they tell.
+    // A daemon adds the names of pages to the spool with a short delay, so it is asked to flush
+    // them. Without a daemon, or if that fails, the files are read as they are.
     let _flushed_or_not: Result<Flushed, Failure> =
         Control::new(&spool).post("/api/flush", &serde_json::Value::Null);
     Reader::open(&spool).map_err(|error| {
@@ -171,7 +169,7 @@ pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> Failure {
     Failure::caused(ExitStatus::BadSpool, "the spool cannot be read", error)
 }
 
-/// The owner's own answer, else everyone's: the newest of each, whatever it varies with.
+/// Finds the newest entry of the owner in any variant, else the newest of everyone.
 pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, Failure> {
     for place in [&places.own, &places.public] {
         let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
@@ -188,7 +186,7 @@ pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, Fa
     Ok(None)
 }
 
-/// Where the answer to a request of `owner` for `url` may lie.
+/// The places of the response to a request of `owner` for `url`.
 pub(super) fn places(url: &str, owner: &Owner, local: &LocalHost) -> Result<Places, String> {
     CanonicalUrl::parse(url, local)
         .map(|mut url| Places::of(&mut url, &HeaderMap::new(), owner))
@@ -201,7 +199,7 @@ fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
         .map_err(|error| format!("no URL: {}: {error}", shown::text(url)))
 }
 
-/// One line of `ls --json`, as of `GET /api/entries`.
+/// Prints one JSON value on a line, as the API sends it.
 pub(super) fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), Failure> {
     let text = serde_json::to_string(value)
         .map_err(|error| Failure::caused(ExitStatus::Failed, "cannot be written", &error))?;

@@ -1,4 +1,4 @@
-//! `wwwoffle fsck`: whether the spool is what it should be.
+//! `wwwoffle fsck`: checks the spool.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::storage::spool_options;
 
-/// A finding, as `--json` tells it.
+/// A finding, as `--json` prints it.
 #[derive(Serialize)]
 struct Line<'a> {
     path: &'a Path,
@@ -46,7 +46,7 @@ struct Last {
     index: Option<Told>,
 }
 
-/// Checks the spool, and mends it if that is asked for.
+/// Checks the spool, and repairs it if requested.
 pub(super) fn run(
     typed: &Fsck,
     settings: &Settings<'_>,
@@ -56,7 +56,7 @@ pub(super) fn run(
     let out = &mut *terminal.stdout;
     let mut written = Ok(());
     let mut tell = |finding: &Finding| {
-        // Whoever has enough of it still gets the repair done.
+        // If the reader of the output goes away, the repair still continues.
         if written.is_ok() {
             written = print(finding, typed.json, out);
         }
@@ -65,7 +65,8 @@ pub(super) fn run(
         let sums = repair(&how, settings, &mut tell)?;
         (sums, fsck_index::mend(settings)?)
     } else {
-        // Its daemon gives pages their names first, and says what is wrong with the spool itself.
+        // Opening the reader makes the daemon flush the names of pages, and reports an unusable
+        // spool.
         let root = files::reader(settings)?.root().to_owned();
         let disk: Arc<dyn Disk> = match spool_options::shared(&settings.config()?.startup) {
             Some(shared) => Arc::new(shared),

@@ -1,4 +1,4 @@
-//! Whether the index is what the files say, and mending it.
+//! Compares the index with the files, and repairs it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::storage::lists::describe::Pages;
 
-/// What came of it.
+/// The result of the comparison.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// What was found; `None` when there is no index.
+    /// The counts; `None` if there is no index.
     pub(super) told: Option<Told>,
-    /// What is wrong with it, or was.
+    /// The fault of the index, repaired or not.
     pub(super) finding: Option<Finding>,
 }
 
-/// How many entries agree with the files, and how many do not, as `--json` tells it.
+/// How many entries agree with the files, and how many do not, as `--json` prints it.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Told {
     pub(super) agreeing: u64,
@@ -45,7 +45,7 @@ impl From<&CheckReport> for Told {
     }
 }
 
-/// Holds the index against the files, and changes nothing.
+/// Compares the index with the files, and changes nothing.
 pub(super) fn look(reader: &Reader) -> Result<Outcome, Failure> {
     match check(reader) {
         Ok(None) => Ok(Outcome::default()),
@@ -63,7 +63,7 @@ pub(super) fn look(reader: &Reader) -> Result<Outcome, Failure> {
     }
 }
 
-/// The same, and brings into the index what is wrong with it. Nobody else has the spool.
+/// Compares the index with the files, and repairs it. No daemon may have the spool open.
 pub(super) fn mend(settings: &Settings<'_>) -> Result<Outcome, Failure> {
     let root = settings.spool()?;
     let open = || Reader::open(&root).map_err(|error| offline::unusable(&root, &error));
@@ -73,7 +73,7 @@ pub(super) fn mend(settings: &Settings<'_>) -> Result<Outcome, Failure> {
     let spool = offline::spool(settings)?;
     let pages = Pages { local: settings.local_host()? };
     let index = Index::open(&spool, Some(Arc::new(pages))).map_err(fail)?;
-    // What a walk finds is in it then, and one that is damaged is made anew.
+    // `settle` has indexed the files it found on its walk, and rebuilt a damaged index.
     let mended = index.settle(false).and_then(|()| match check(&open_reader(&root)?)? {
         Some(found) if found.is_sound() => Ok(()),
         Some(found) if found.has_all() => index.reindex_places(&found.different),

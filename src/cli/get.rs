@@ -1,4 +1,4 @@
-//! `wwwoffle get` and `wwwoffle runs`: pages into the spool, with their parts and what they link to.
+//! `wwwoffle get` and `wwwoffle runs`: store pages with their sub-resources and links.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -21,13 +21,13 @@ use crate::base::shown;
 use crate::base::small_file;
 use wwwoffle_html::references::{Finder, Kind, Viewport};
 
-/// The longest text that URLs are read from, in bytes.
+/// The longest text from which URLs are read, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// Where URLs of a text that is read from a file would lead that say nothing of a host: nowhere.
+/// The base URL for relative references in a text from a file. It leads nowhere.
 const NOWHERE: &str = "http://nowhere.invalid/";
 
-/// Gets what was typed, and shows how it goes.
+/// Gets the URLs, and shows the progress.
 pub(super) fn run(
     typed: GetArgs,
     settings: &Settings<'_>,
@@ -45,7 +45,7 @@ pub(super) fn run(
     }
     let control = settings.control()?;
     if typed.plan {
-        // A page that is asked for by itself brings its parts, too.
+        // A page that is requested directly is also fetched with its sub-resources.
         let mut aim = aim.unwrap_or_default();
         aim.force |= typed.refresh;
         let planned = control.post("/api/runs/plan", &RunPlanRequest { urls, aim })?;
@@ -59,7 +59,7 @@ pub(super) fn run(
     follow(&control, "/api/get", &wanted, telling, terminal)
 }
 
-/// What each page is to bring, if that was said.
+/// The fetch options of each page, if any were given.
 fn aim(typed: &GetArgs) -> Option<Aim> {
     let parts: std::collections::BTreeMap<_, _> = typed.with.named().collect();
     if typed.depth.is_none() && parts.is_empty() {
@@ -101,8 +101,8 @@ fn read(file: &Path, terminal: &mut Terminal<'_>) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The URLs of the web in a text, each once: the links of a page or of bookmarks, else all that are
-/// written out (RFC 3986 Appendix C).
+/// The web URLs in a text, without duplicates: the links of a page or of bookmarks, otherwise all
+/// URLs that are written out (RFC 3986 Appendix C).
 fn urls_in(text: &str) -> Vec<String> {
     let is_page = {
         let beginning: String = text.chars().take(2_000).collect::<String>().to_ascii_lowercase();
@@ -132,7 +132,7 @@ fn written(text: &str) -> Vec<String> {
     extract(text).map(|found| found.url).filter(is_web).collect()
 }
 
-/// Lists the fetches that follow links, or ends one.
+/// Lists the recursive fetches, or stops one.
 pub(super) fn runs(
     json: bool,
     stop: Option<String>,

@@ -1,4 +1,4 @@
-//! `wwwoffle history`: what was kept of one page over time.
+//! `wwwoffle history`: the versions of a page.
 
 use wwwoffle_spool::{Entry, Lookup, Place, Reader, Summary, Timestamp};
 
@@ -14,7 +14,7 @@ use crate::base::shown;
 use crate::site::version_list;
 use crate::storage::versions::at::{At, nearest};
 
-/// Lists the versions, or has the daemon do something with one.
+/// Lists the versions, or makes the daemon restore or remove one.
 pub(super) fn run(
     typed: Typed,
     settings: &Settings<'_>,
@@ -28,7 +28,7 @@ pub(super) fn run(
     };
     let history = match change {
         Some((call, stored)) => {
-            // The socket is this machine's.
+            // At the socket, the caller is this machine.
             let owner = (owner != Owner::Local).then(|| owner.to_string());
             settings.control()?.post(call, &VersionRequest { url, stored, owner })?
         }
@@ -55,12 +55,12 @@ fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> Result<History, 
 
 fn older(reader: &Reader, entry: &Entry) -> Result<Vec<Summary>, Failure> {
     let mut older = reader.versions(entry.place()).map_err(|error| spool_failed(&error))?;
-    // A crash while it was to be replaced leaves it the name of a version besides.
+    // After a crash during a replacement, the current copy is also listed as a version.
     older.retain(|version| version.stored != entry.stored());
     Ok(older)
 }
 
-/// The older versions of a page that itself is gone.
+/// The older versions of a page whose current copy is gone.
 fn left_over(reader: &Reader, places: &Places) -> Result<Vec<Summary>, Failure> {
     for place in [&places.own, &places.public] {
         let older = reader.versions(place).map_err(|error| spool_failed(&error))?;
@@ -96,8 +96,8 @@ fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What was kept of a URL at a moment: of the owner's own answers and everyone's, the last one before, or the
-/// first of all.
+/// Finds the copy of a URL that was current at a given time, among those of the owner and of
+/// everyone: the last one stored before that time, otherwise the first of all.
 pub(super) fn find_at(
     reader: &Reader,
     places: &Places,

@@ -1,4 +1,4 @@
-//! `wwwoffle config import`: a configuration of WWWOFFLE 2.9 in our form.
+//! `wwwoffle config import`: converts a configuration of WWWOFFLE 2.9.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::failure::Failure;
 use super::settings::refused;
 use crate::base::exit::ExitStatus;
 
-/// Writes the configuration in `old` anew, to `output` or to standard output, and tells what is
-/// left out of it.
+/// Converts the configuration `old`, writes it to `output` or to standard output, and reports the
+/// options left out.
 pub(crate) fn run(
     old: &Path,
     output: Option<&Path>,

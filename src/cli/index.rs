@@ -1,5 +1,5 @@
-//! `wwwoffle ls` in an order, `wwwoffle search` and `wwwoffle reindex`: asked of a daemon, or of the index
-//! itself where none runs.
+//! Sorted `wwwoffle ls`, `wwwoffle search` and `wwwoffle reindex`: answered by the daemon, or by
+//! the index itself if no daemon runs.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -32,19 +32,20 @@ use crate::storage::lists::query::Wanted;
 use crate::storage::lists::sessions;
 use crate::storage::store::timestamp;
 
-/// Entries that are asked for at once.
+/// Entries requested at once.
 const AT_ONCE: u64 = 500;
 
-/// How long a search waits for the words of pages that nobody has read yet: no daemon can start meanwhile.
+/// Time limit for indexing the words of new pages before a search. No daemon can start during that
+/// time.
 const READ_WITHIN: Duration = Duration::from_secs(5);
 
-/// Who answers: a daemon, or the index of a spool that no daemon has.
+/// The source of the results: a daemon, or the index of a spool without a daemon.
 enum Answerer {
     Daemon(Control),
     Ourselves(Box<Opened>),
 }
 
-/// A spool that was opened for this.
+/// A spool opened for one verb.
 struct Opened {
     spool: Spool,
     index: Index,
@@ -59,7 +60,7 @@ impl Drop for Opened {
 }
 
 impl Answerer {
-    /// The daemon, if one runs; else the spool is opened, and its index brought up to what there is.
+    /// Uses the daemon if one runs. Otherwise opens the spool, and its index is brought up to date.
     fn of(settings: &Settings<'_>) -> Result<Self, Failure> {
         let control = settings.control()?;
         match control.get::<serde_json::Value>("/api/status") {
@@ -69,7 +70,7 @@ impl Answerer {
         }
         let local = settings.local_host()?;
         offline::become_owner(&settings.spool()?, settings)?;
-        // Only what is a spool already is opened.
+        // Only an existing spool is opened.
         let root = reader(settings)?.root().to_owned();
         let (spool, _) = Spool::open(&root, &offline::options(settings)?).map_err(|error| {
             let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
@@ -109,7 +110,7 @@ impl Answerer {
         }
     }
 
-    /// Waits until what there is is in the index; a daemon sees to that itself.
+    /// Waits until the index is up to date; a daemon does that on its own.
     fn settle(&self) -> Result<(), Failure> {
         match self {
             Self::Daemon(_) => Ok(()),
@@ -121,7 +122,7 @@ impl Answerer {
     }
 }
 
-/// What is asked for.
+/// Parses the arguments of a list.
 fn wanted(verb: &str, arguments: &[(&str, String)]) -> Result<Wanted, Failure> {
     Wanted::parse(|name| {
         arguments.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
@@ -129,7 +130,7 @@ fn wanted(verb: &str, arguments: &[(&str, String)]) -> Result<Wanted, Failure> {
     .map_err(|error| Failure::Said(ExitStatus::Usage, format!("{verb}: {error}")))
 }
 
-/// Says what went wrong in the background, if anything did.
+/// Returns the first fault of the indexing tasks as a failure.
 fn said(opened: &Opened) -> Result<(), Failure> {
     match opened.index.faults().into_iter().find(|fault| !fault.is_damaged() && !fault.is_partial())
     {
@@ -142,13 +143,13 @@ fn failed(error: &Error) -> Failure {
     Failure::caused(ExitStatus::Failed, "the index cannot tell", error)
 }
 
-/// Lists what the index has, page after page.
+/// Lists entries from the index, page by page.
 pub(super) fn list(
     typed: &List,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
-    // Before a spool is opened for what makes no sense.
+    // Invalid arguments are reported before a spool is opened.
     wanted("ls", &typed.arguments())?;
     let answerer = Answerer::of(settings)?;
     answerer.settle()?;
@@ -168,7 +169,7 @@ pub(super) fn list(
     Ok(ExitStatus::Done)
 }
 
-/// Prints what a page has, and counts it.
+/// Prints the items of a page, and counts them.
 fn print_page(listed: Listed, json: bool, out: &mut dyn Write) -> Result<u64, Failure> {
     let mut count = 0;
     match listed {
@@ -232,7 +233,7 @@ fn print_counts(
     Ok(writeln!(out, "{entries:>7} {bytes:>7}  {}", shown::line(name))?)
 }
 
-/// Looks for words, and prints the best pages.
+/// Searches for words, and prints the best pages.
 pub(super) fn search(
     typed: &Search,
     settings: &Settings<'_>,
@@ -249,7 +250,7 @@ pub(super) fn search(
     let answerer = Answerer::of(settings)?;
     answerer.settle()?;
     if let Answerer::Ourselves(opened) = &answerer {
-        // What is not read by then is told to be missing.
+        // Pages that are not indexed by then are reported as missing.
         opened.index.settle_within(true, READ_WITHIN).map_err(|error| failed(&error))?;
     }
     let (mut left, mut after, mut is_found) = (typed.limit, None::<String>, false);
@@ -274,7 +275,7 @@ pub(super) fn search(
     Ok(if is_found { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-/// Prints at most so many hits and requests, and counts them.
+/// Prints at most `most` hits and requests, and counts them.
 fn print_hits(
     page: &SearchPage,
     most: u64,
@@ -306,7 +307,7 @@ fn print_hit(hit: &SearchHit, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(writeln!(out, "  {before}{}{after}", text.trim())?)
 }
 
-/// Makes the index anew, or looks for what others have changed in the spool.
+/// Rebuilds the index, or adds changes that other programs made in the spool.
 pub(super) fn reindex(
     changed: bool,
     settings: &Settings<'_>,

@@ -1,4 +1,4 @@
-//! `wwwoffle info`: what is known of one URL, without its body.
+//! `wwwoffle info`: the details of one URL, without its body.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ use crate::base::shown;
 use crate::fetch::recurse::complete::{self, OfReader, Page};
 use crate::site::entry_info as info;
 
-/// Prints what is known of `url`, as `GET /api/info` does with `json`.
+/// Prints the details of `url`; with `json`, in the form of `GET /api/info`.
 pub(crate) fn print(
     url: &str,
     owner: &Owner,

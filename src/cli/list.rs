@@ -1,4 +1,4 @@
-//! `wwwoffle ls`: what the spool has.
+//! `wwwoffle ls`: lists the entries of the spool.
 
 use std::io::Write;
 
@@ -14,8 +14,7 @@ use crate::base::shown;
 use crate::storage::lists::recorded::as_recorded;
 use crate::storage::store::timestamp;
 
-/// Lists entries, in no order, or what is on the outgoing queue, oldest first; what else is asked for, the
-/// index lists.
+/// Lists entries in no order, or the queue, oldest first. Other lists come from the index.
 pub(super) fn list(
     typed: &List,
     settings: &Settings<'_>,

@@ -1,4 +1,4 @@
-//! `wwwoffle monitor`: pages that are looked at on a schedule.
+//! `wwwoffle monitor`: pages that are fetched on a schedule.
 
 use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
@@ -15,7 +15,7 @@ use crate::api::{
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 
-/// Does what the verb says.
+/// Runs a subcommand of `monitor`.
 pub(super) fn run(
     verb: MonitorVerb,
     settings: &Settings<'_>,
@@ -50,7 +50,7 @@ pub(super) fn run(
     }
 }
 
-/// When, as it was said: a line of cron, or a name for one with another time of day.
+/// Builds the schedule from the options: a cron line, or a named interval with a time of day.
 fn schedule(when: &When) -> Result<Schedule, String> {
     if let Some(line) = &when.cron {
         return line.parse().map_err(|error| format!("--cron: {error}"));
@@ -71,7 +71,7 @@ fn schedule(when: &When) -> Result<Schedule, String> {
         if !is_number(hour) || !is_number(minute) {
             return Err(bad());
         }
-        // Every hour has its minutes, whatever the hour.
+        // With `--hourly`, only the minutes of `--at` count.
         if !when.hourly {
             hour.clone_into(&mut hours);
         }
@@ -124,7 +124,7 @@ fn diff(
     Ok(ExitStatus::Done)
 }
 
-/// Schedule, last and next time, URL.
+/// Formats schedule, last and next time, and URL.
 fn line(item: &MonitorItem) -> String {
     let time = |time: Option<jiff::Timestamp>| {
         time.map_or_else(|| "-".to_owned(), |time| format!("{time:.0}"))

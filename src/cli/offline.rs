@@ -1,4 +1,4 @@
-//! Verbs that change what is kept, where no daemon runs: then they open the spool themselves.
+//! Opening the spool for verbs that change it while no daemon runs.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::base::exit::ExitStatus;
 use crate::daemon::identity::{BadIdentity, Identity};
 use crate::storage::spool_options;
 
-/// How the daemon would open the spool.
+/// The options with which the daemon would open the spool.
 pub(super) fn options(settings: &Settings<'_>) -> Result<Options, Failure> {
     let config = settings.config()?;
     let startup = config.startup.clone();
@@ -20,17 +20,18 @@ pub(super) fn options(settings: &Settings<'_>) -> Result<Options, Failure> {
     Ok(spool_options::of(&startup, versions))
 }
 
-/// Opens the spool to change it. It has to be there.
+/// Opens an existing spool to change it.
 pub(super) fn spool(settings: &Settings<'_>) -> Result<Spool, Failure> {
     let root = settings.spool()?;
-    // An opening would make it.
+    // `Spool::open` alone would create a missing spool.
     become_owner(&root, settings)?;
     Reader::open(&root).map_err(|error| unusable(&root, &error))?;
     let opened = Spool::open(&root, &options(settings)?);
     opened.map(|(spool, _)| spool).map_err(|error| unusable(&root, &error))
 }
 
-/// Makes a spool, if there is none, for whom its daemon will be, and becomes whom it belongs to.
+/// Creates the spool if it is missing, for the user that its daemon will run as, and takes on the
+/// identity of its owner.
 pub(super) fn make_and_become_owner(
     root: &Path,
     settings: &Settings<'_>,
@@ -48,15 +49,15 @@ pub(super) fn make_and_become_owner(
     become_owner(root, settings)
 }
 
-/// Becomes whom a spool belongs to, for good, before anything of it is changed: what somebody else writes
-/// there its daemon could not use, and root does not go where the files of others lead. Gives whom we have
-/// become.
+/// Takes on the identity of the owner of a spool, irrevocably, before anything in it is changed.
+/// The daemon could not use files written by another user, and root must not follow links in the
+/// files of others. Returns the new identity.
 pub(super) fn become_owner(
     root: &Path,
     settings: &Settings<'_>,
 ) -> Result<Option<Identity>, Failure> {
     let Some((user, group)) = owner(root)? else { return Ok(None) };
-    // Whom we become may not be let to read it.
+    // Read now, since the owner of the spool may have no permission to read it.
     settings.config()?;
     let owner = Identity::of_files(user, group).map_err(|error| bad(&error))?;
     if owner.is_our_user() {
@@ -82,7 +83,7 @@ fn bad(error: &BadIdentity) -> Failure {
     Failure::Said(ExitStatus::BadSpool, error_chain(error))
 }
 
-/// Whom a spool belongs to: its daemon has made `tmp`, while somebody else may have made the root for it.
+/// The owner of a spool. Its daemon has made `tmp`, but another user may have made the root for it.
 fn owner(root: &Path) -> Result<Option<(u32, u32)>, Failure> {
     if let Ok(Some(owner)) = owner_of(&root.join("tmp")) {
         return Ok(Some(owner));
@@ -93,7 +94,7 @@ fn owner(root: &Path) -> Result<Option<(u32, u32)>, Failure> {
     })
 }
 
-/// Why a spool cannot be used.
+/// The failure for a spool that cannot be used.
 pub(super) fn unusable(root: &Path, error: &Error) -> Failure {
     if error.is_locked() {
         return Failure::Said(ExitStatus::Taken, error_chain(error));
@@ -105,7 +106,7 @@ pub(super) fn unusable(root: &Path, error: &Error) -> Failure {
     Failure::caused(ExitStatus::BadSpool, what, error)
 }
 
-/// That there is no spool.
+/// The failure for a missing spool.
 pub(super) fn absent(root: &Path) -> Failure {
     let what = format!(
         "there is no spool {} yet: the first `wwwoffle serve` or `wwwoffle browse` makes \
@@ -115,7 +116,8 @@ pub(super) fn absent(root: &Path) -> Failure {
     Failure::Said(ExitStatus::BadSpool, what)
 }
 
-/// What the daemon does, or what is done without one. It may start or stop meanwhile: then it is said.
+/// Calls `with_daemon`, or `without` if no daemon runs. If a daemon starts or stops between the
+/// two, the error says so.
 pub(super) fn either<T>(
     settings: &Settings<'_>,
     with_daemon: impl FnOnce() -> Result<T, Failure>,

@@ -1,4 +1,4 @@
-//! A daemon in this process, for a verb that needs one where none runs.
+//! A daemon in this process, for a verb that needs one while none runs.
 
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
@@ -14,29 +14,29 @@ use crate::daemon::run::{self, Refusal, Start};
 pub(super) struct Own(JoinHandle<Result<(), Refusal>>);
 
 impl Own {
-    /// Starts it, waits until it listens, and gives the line that says where.
+    /// Starts the daemon, waits until it listens, and returns the line that says where.
     pub(super) fn start(options: ServeOptions) -> Result<(Self, String), Failure> {
         let ServeOptions { live, spool, listen, mode, rest } = options;
         let (ready, listens) = sync_channel(1);
         let start = Start { live, spool, listen, mode, rest };
         let daemon = thread::spawn(move || {
             run::run(start, |line| {
-                // Whoever waits for it has not gone: it waits below.
+                // The receiver is alive: `recv` below waits for this.
                 let _heard = ready.send(line.to_owned());
             })
         });
         match listens.recv() {
             Ok(line) => Ok((Self(daemon), line)),
-            // It has ended without a word.
+            // The daemon ended before it was ready.
             Err(_) => Err(ended(daemon).err().unwrap_or_else(unsaid)),
         }
     }
 
-    /// Stops it, and waits until it has.
+    /// Stops the daemon, and waits until it has ended.
     pub(super) fn stop(self, control: &Control) -> Result<(), Failure> {
         let asked: Result<Stopping, Failure> = control.post("/api/stop", &serde_json::json!({}));
         match asked {
-            // A signal to us has stopped it already.
+            // A signal to this process may have stopped it already.
             Ok(_) | Err(Failure::Said(ExitStatus::NoDaemon, _)) => ended(self.0),
             Err(failure) => Err(failure),
         }

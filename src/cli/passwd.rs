@@ -1,4 +1,4 @@
-//! `wwwoffle passwd`: a password becomes the line for the configuration.
+//! `wwwoffle passwd`: turns a password into a line for the configuration.
 
 use std::io::{self, BufRead as _, Read as _};
 
@@ -9,11 +9,11 @@ use super::Terminal;
 use super::failure::Failure;
 use crate::base::exit::ExitStatus;
 
-/// Bytes of the longest line that is read as a password.
+/// Bytes of the longest line read as a password.
 const MAX_LINE: u64 = 4096;
 
-/// Asks for a password, twice without showing it when a person types it, and prints the line that
-/// stands for it.
+/// Reads a password, twice and without echo if a person types it, and prints the configuration line
+/// with its hash.
 pub(crate) fn passwd(
     user: Option<&str>,
     terminal: &mut Terminal<'_>,
@@ -34,7 +34,7 @@ pub(crate) fn passwd(
     Ok(ExitStatus::Done)
 }
 
-/// As TOML writes it between quotes: names have no control characters.
+/// Escapes a text for a quoted TOML string; names contain no control characters.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
@@ -57,7 +57,7 @@ fn asked(prompt: &str, terminal: &mut Terminal<'_>) -> Result<String, Failure> {
     write!(terminal.stderr, "{prompt}")?;
     terminal.stderr.flush()?;
     let line = line(terminal)?;
-    // The one that was typed is not shown either.
+    // The line break that was typed is not echoed either.
     writeln!(terminal.stderr)?;
     Ok(line)
 }
@@ -78,7 +78,7 @@ fn line(terminal: &mut Terminal<'_>) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A terminal that does not show what is typed, for as long as this lives.
+/// Turns off the echo of the terminal while it lives.
 struct Silence(Termios);
 
 impl Silence {
@@ -89,7 +89,7 @@ impl Silence {
         let before = tcgetattr(io::stdin()).map_err(cannot)?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO);
-        // What was typed before the question is no answer to it.
+        // Input typed before the prompt is discarded.
         tcsetattr(io::stdin(), OptionalActions::Flush, &silent).map_err(cannot)?;
         Ok(Self(before))
     }
@@ -97,7 +97,7 @@ impl Silence {
 
 impl Drop for Silence {
     fn drop(&mut self) {
-        // A terminal that is gone shows nothing anyway.
+        // If the terminal is gone, there is no echo to restore.
         let _restored = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! A body on its way to the output, with its content codings undone or as it is kept.
+//! Writes a body to the output, decoded or unchanged.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use wwwoffle_http::decoding::{Coding, Decoder, Output};
 /// Bytes decoded at once.
 const PIECE: usize = 64 * 1024;
 
-/// Decodes a body and writes it on.
+/// Decodes a body and writes it to `to`.
 pub(super) struct Plain<'a> {
     decoder: Decoder,
     output: Vec<u8>,
@@ -17,17 +17,17 @@ pub(super) struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// Undoes `codings` in this order; without any the body is written as it is.
+    /// Decodes `codings` in this order; without any, the body is written unchanged.
     pub(super) fn new(codings: &[Coding], to: &'a mut dyn Write) -> Self {
         Self { decoder: Decoder::new(codings), output: vec![0; PIECE], to }
     }
 
-    /// Takes more of the body.
+    /// Decodes and writes the next bytes of the body.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.decode(bytes, false)
     }
 
-    /// Says that all of the body was written; what is cut short is a failure.
+    /// Ends the body; a truncated one is a failure.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         self.decode(&[], true)
     }

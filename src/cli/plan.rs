@@ -1,4 +1,4 @@
-//! Plans, printed.
+//! Prints the plans of fetches.
 
 use super::Terminal;
 use super::failure::Failure;
@@ -8,7 +8,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::pages::plan;
 
-/// What fetches would bring.
+/// Prints the plans of recursive fetches.
 pub(super) fn runs(
     planned: &RunPlans,
     json: bool,
@@ -41,7 +41,7 @@ fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the queue would bring.
+/// Prints the plan of the queue.
 pub(super) fn queue(
     planned: &QueuePlan,
     json: bool,

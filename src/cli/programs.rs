@@ -1,4 +1,4 @@
-//! Other programs: where they are, and running one to its end.
+//! Finds other programs and runs them.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -9,23 +9,24 @@ use std::time::{Duration, Instant};
 
 pub(crate) use crate::base::small_file::is_program;
 
-/// How long a program may take that only changes a store; asking for a password is part of it.
+/// Time limit for a program that changes a certificate store, including the time to type a
+/// password.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// How often it is looked whether it has ended.
+/// Interval between checks for its end.
 const POLL: Duration = Duration::from_millis(10);
 
-/// The most that is taken of what a program writes, in bytes.
+/// The largest part of a program's output that is read, in bytes.
 const MAX_OUTPUT: u64 = 1024 * 1024;
 
-/// What a program did.
+/// The result of a program.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// Whether it says that it succeeded.
+    /// Whether it reported success.
     pub(crate) success: bool,
-    /// What it wrote on standard output.
+    /// Its standard output.
     pub(crate) out: String,
-    /// The last line it wrote on standard error, or how it ended.
+    /// The last line of its standard error, or how it ended.
     pub(crate) why: String,
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn find<'a>(
 ///
 /// # Errors
 ///
-/// When it cannot be started, or takes longer than [`LIMIT`]: then it is ended.
+/// If it cannot be started, or takes longer than [`LIMIT`]; then it is killed.
 pub(crate) fn run<S: AsRef<OsStr>>(
     program: &Path,
     arguments: &[S],
@@ -60,7 +61,8 @@ pub(crate) fn run<S: AsRef<OsStr>>(
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (out, err) = (thread::spawn(|| read(stdout)), thread::spawn(|| read(stderr)));
     if let Some(mut stdin) = child.stdin.take() {
-        // What is written is shorter than a pipe is deep; who does not read it has no use for it.
+        // The input fits into the buffer of a pipe. A program that does not read it does not need
+        // it.
         let _unread = stdin.write_all(input.as_bytes());
     }
     let status = wait(&mut child)?;
@@ -91,14 +93,15 @@ fn wait(child: &mut Child) -> io::Result<std::process::ExitStatus> {
 fn read(from: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut from) = from {
-        // As far as it came. The rest is read too, so that the program can end.
+        // A read error leaves the output truncated. The rest is drained, so that the program can
+        // end.
         let _broken = from.by_ref().take(MAX_OUTPUT).read_to_end(&mut bytes);
         let _broken = io::copy(&mut from, &mut io::sink());
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `text` as a shell takes it for one word.
+/// Quotes `text` as one word for a shell.
 pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=+@%".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! Events of the API, shown as they come.
+//! Shows events of the API as they arrive.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::pages::progress;
 
-/// The live line is drawn no more often than this.
+/// The shortest interval between redraws of the live line.
 const REDRAW: Duration = Duration::from_millis(100);
 
 /// Characters of the live line, so that it stays one line on a terminal of 80.
@@ -21,38 +21,38 @@ const LIVE_WIDTH: usize = 79;
 
 /// Follows a stream of events and shows it.
 ///
-/// In a terminal there is one live line, drawn over and over, and above it a line for each URL
-/// that is settled; elsewhere only the lines.
+/// In a terminal, a live line is redrawn below one line for each URL that is done. Elsewhere only
+/// the lines for the URLs are printed.
 #[derive(Debug)]
 pub(crate) struct Progress {
     live: bool,
-    /// What is on its way.
+    /// The requests in progress, by URL.
     under_way: HashMap<String, UnderWay>,
-    /// Bytes of what is settled.
+    /// Bytes of the requests that are done.
     settled_bytes: u64,
     done: u64,
     failed: u64,
-    /// How far all of it has come, as the daemon tells.
+    /// The progress of the whole fetch, as reported by the daemon.
     whole: Option<Whole>,
-    /// How much of a fetch that follows links is still to come, as far as is known.
+    /// The number of requests of a recursive fetch still to come, as far as known.
     waiting: u64,
-    /// When the live line was drawn last, since the start.
+    /// When the live line was last drawn, since the start.
     drawn: Option<Duration>,
-    /// The report of a fetch that follows links was printed.
+    /// Whether the report of a recursive fetch was printed.
     has_reported: bool,
     end: Option<End>,
 }
 
-/// A request on its way.
+/// A request in progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnderWay {
-    /// Bytes that have come, and that were announced.
+    /// Bytes received, and announced.
     bytes: u64,
     total: Option<u64>,
     seconds_left: Option<u64>,
 }
 
-/// What the last event said.
+/// The totals in the last event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) fetched: u64,
@@ -61,7 +61,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// The exit status this outcome deserves: a failure counts more than what still waits.
+    /// The exit status for these totals: failed requests take precedence over waiting ones.
     pub(crate) fn exit_status(self) -> ExitStatus {
         match self {
             Self { failed: 1.., .. } => ExitStatus::Failed,
@@ -72,7 +72,7 @@ impl End {
 }
 
 impl Progress {
-    /// Nothing has come yet; `live` says whether the output is a terminal.
+    /// Creates the display before the first event; `live` says whether the output is a terminal.
     pub(crate) fn new(live: bool) -> Self {
         Self {
             live,
@@ -88,12 +88,12 @@ impl Progress {
         }
     }
 
-    /// What the last event said; `None` when it has not come.
+    /// The totals in the last event; `None` before it has arrived.
     pub(crate) fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// Takes the next event, `since` the start of the stream.
+    /// Handles the next event, which arrived `since` the start of the stream.
     pub(crate) fn event(
         &mut self,
         event: Event,
@@ -112,12 +112,12 @@ impl Progress {
         out.flush()
     }
 
-    /// Takes the next event, and shows nothing.
+    /// Counts the next event, and shows nothing.
     pub(crate) fn count(&mut self, event: Event) {
         self.take(event);
     }
 
-    /// Clears the live line, whatever way the stream ended.
+    /// Clears the live line, however the stream ended.
     pub(crate) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.live && self.drawn.take().is_some() {
             write!(out, "\r\x1b[K")?;
@@ -125,7 +125,7 @@ impl Progress {
         out.flush()
     }
 
-    /// Counts the event; gives the line to print, if it makes one.
+    /// Counts the event, and returns the line to print for it, if any.
     fn take(&mut self, event: Event) -> Option<String> {
         match event {
             Event::Start { url } => {
@@ -179,7 +179,8 @@ impl Progress {
             Event::End { fetched, failed, waiting } => {
                 self.under_way.clear();
                 self.end = Some(End { fetched, failed, waiting });
-                // A report has told apart fetched, unchanged and stored before; this is their sum.
+                // A report lists fetched, unchanged and previously stored separately; this is their
+                // sum.
                 let done = if self.has_reported { "stored" } else { "fetched" };
                 Some(format!("{fetched} {done}, {failed} failed, {waiting} waiting"))
             }
@@ -188,7 +189,7 @@ impl Progress {
         }
     }
 
-    /// How far a fetch that follows links has come is for the live line; what it came to is told once.
+    /// The progress of a recursive fetch goes into the live line; its report is printed once.
     fn run(&mut self, run: &RunItem) -> Option<String> {
         self.waiting = run.waiting;
         self.has_reported |= run.ended.is_some();
@@ -205,11 +206,11 @@ impl Progress {
         write!(out, "\r\x1b[K{line}")
     }
 
-    /// What there is most room for comes last.
+    /// The live line. The URL, which needs the most room, comes last, where the line is cut off.
     fn live_line(&self, since: Duration) -> String {
         let count = self.under_way.len();
         let mut line = format!("{count} under way, {}", progress::whole(&self.counted(since)));
-        // With one left, what matters is how much of it is missing.
+        // With one request left, the amount still missing is more useful.
         if let Some((url, UnderWay { bytes, total: Some(total), seconds_left })) = self.only_one() {
             if let Some(left) = seconds_left.filter(|_| self.foretold().is_none()) {
                 line = format!("{line}, {} left", shown::span(left));
@@ -224,8 +225,8 @@ impl Progress {
         self.whole.and_then(|whole| whole.seconds_left)
     }
 
-    /// What has come by what was told of each; how fast, and how much is left, as the daemon tells, if it
-    /// does.
+    /// The bytes received, summed over the requests, with the rate and the time left that the
+    /// daemon reports, if it does.
     fn counted(&self, since: Duration) -> Whole {
         let add = |sum: u64, one: &UnderWay| sum.saturating_add(one.bytes);
         let bytes = self.under_way.values().fold(self.settled_bytes, add);
@@ -248,8 +249,8 @@ impl Progress {
     }
 }
 
-/// What a fetch came to: how many of what, what failed with the page that refers to it, what was left out
-/// and why.
+/// The report of a recursive fetch: the counts, the failures with their referring pages, and the
+/// pages left out with their reasons.
 pub(crate) fn report(run: &RunItem) -> String {
     let (counts, dead) = (&run.report.counts, run.report.dead_links());
     let mut text = format!(
@@ -264,14 +265,14 @@ pub(crate) fn report(run: &RunItem) -> String {
         counts.failed.saturating_sub(dead),
     );
     if dead > 0 {
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _written = write!(text, ", {dead} dead link{}", if dead == 1 { "" } else { "s" });
     }
     for failed in &run.report.failed {
         let from = failed.from.as_deref().map(|from| format!(" (from {})", shown::line(from)));
         let what = if failed.dead { "leads nowhere" } else { "failed" };
         let (url, reason) = (shown::line(&failed.url), shown::line(&failed.reason));
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _written = write!(text, "\n  {what}: {url}{}: {reason}", from.unwrap_or_default());
     }
     for (why, left) in &run.report.left_out {

@@ -24,7 +24,7 @@ use crate::storage::lists::describe::Pages;
 use crate::storage::purge::{self, What};
 use crate::storage::store::timestamp;
 
-/// Purges, or tells what would go.
+/// Purges, or prints what would be removed.
 pub(super) fn run(
     typed: args::Purge,
     settings: &Settings<'_>,
@@ -43,7 +43,7 @@ pub(super) fn run(
     Ok(ExitStatus::Done)
 }
 
-/// The daemon that has the spool, if one does.
+/// The daemon that has the spool open, if any.
 fn daemon(settings: &Settings<'_>) -> Result<Option<Control>, Failure> {
     let control = settings.control()?;
     match control.get::<Status>("/api/status") {
@@ -68,7 +68,7 @@ fn ask(control: &Control, dry_run: bool) -> Result<PurgeReport, Failure> {
     }
 }
 
-/// Does it without a daemon; nobody else has the spool open meanwhile.
+/// Purges without a daemon; the spool is locked until it is done.
 fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, Failure> {
     let (spool, config) = (offline::spool(settings)?, Arc::new(settings.config()?));
     let what = if dry_run { What::Plan } else { What::Purge };
@@ -80,12 +80,12 @@ fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, Failure>
     }
     let report =
         done.map_err(|error| Failure::caused(ExitStatus::Failed, "it cannot be purged", &error))?;
-    // Else the same is tried the next time.
+    // If this cannot be stored, the next purge tries the same entries again.
     let _remembered = purge::compress::remember_alone(&spool, &report);
     Ok(report)
 }
 
-/// The index, if there is one: to make it takes longer than to do without.
+/// Opens the index if it exists. Building it would take longer than a purge without it.
 fn index(spool: &Spool, local: &LocalHost) -> Result<Option<Index>, Failure> {
     let is_there = SystemDisk.stamp(&spool.root().join(FILE)).is_ok_and(|stamp| stamp.is_some());
     if !is_there {
@@ -133,7 +133,7 @@ fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failur
     Ok(())
 }
 
-/// Tells what is compressed for its age.
+/// Prints the entries compressed because of their age.
 fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     let entries = |count: u64| if count == 1 { "entry" } else { "entries" };
     match (&report.compressible, &report.compressed) {
@@ -164,7 +164,7 @@ fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result
     Ok(())
 }
 
-/// What became of bodies that are the same; nothing where there are none.
+/// Prints the space saved by sharing identical bodies; nothing if there are none.
 fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     for line in shared_in_words(shared) {
         writeln!(terminal.stdout, "{line}")?;
@@ -176,7 +176,7 @@ fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> Result<(),
     Ok(())
 }
 
-/// Pins URLs or unpins them; without any, lists what is pinned.
+/// Pins or unpins URLs; without any, lists the pinned ones.
 pub(super) fn pin(
     urls: Vec<String>,
     pinned: bool,

@@ -1,4 +1,4 @@
-//! `wwwoffle queue`: lists what waits to be fetched, orders it, removes it and retries it.
+//! `wwwoffle queue`: lists, reorders, removes and retries queued requests.
 
 use wwwoffle_url::CanonicalUrl;
 
@@ -39,11 +39,11 @@ pub(super) fn run(
     prioritize(&control, priority, typed.urls, terminal)
 }
 
-/// Lists the requests in the order in which they go, and then those that do not wait.
+/// Lists the requests in the order in which they will be fetched, then those that are not waiting.
 fn list(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
     let mut queue: Queue = control.get("/api/queue")?;
     let out = &mut *terminal.stdout;
-    // A stable sort: what an older daemon tells stays as it is.
+    // The sort is stable: the order from an older daemon, which sends no turns, is unchanged.
     queue.queue.sort_by_key(|item| item.turn.unwrap_or(u64::MAX));
     if json {
         files::print_json(&queue, out)?;
@@ -76,14 +76,14 @@ fn line(item: &QueueItem) -> String {
     format!("{state:<8} {:.0}  {method:<4} {url}{error}{priority}{held}", item.queued)
 }
 
-/// What is done to requests one by one.
+/// The operations on single requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Remove,
     Retry,
 }
 
-/// The requests that are meant; what is not on the queue is told.
+/// The requests to change; a URL that is not in the queue is reported.
 struct Targets {
     requests: Vec<QueueTarget>,
     has_missing: bool,

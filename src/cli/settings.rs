@@ -1,4 +1,4 @@
-//! What was typed before the verb, put together with the configuration and the environment.
+//! The options before the verb, combined with the configuration and the environment.
 
 use std::{cell::OnceCell, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -12,18 +12,18 @@ use super::{ServeOptions, programs};
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
 
-/// What all verbs share. The configuration is read when a verb needs it.
+/// The settings shared by all verbs. The configuration is read when a verb needs it.
 #[derive(Debug)]
 pub(crate) struct Settings<'a> {
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) spool: Option<PathBuf>,
     pub(crate) environment: &'a Environment,
-    /// The configuration, once it is read: whom we become later may not be let to read it.
+    /// The configuration, once read. It is cached because the identity taken on later may have no
+    /// permission to read it.
     read: OnceCell<Config>,
 }
 
 impl<'a> Settings<'a> {
-    /// What was typed, and the environment.
     pub(crate) fn new(
         config_file: Option<PathBuf>,
         spool: Option<PathBuf>,
@@ -32,7 +32,7 @@ impl<'a> Settings<'a> {
         Self { config_file, spool, environment, read: OnceCell::new() }
     }
 
-    /// What the daemon is to be run with.
+    /// The options to run the daemon with.
     pub(crate) fn serve_options(&self, typed: Serve) -> Result<ServeOptions, Failure> {
         let lookup = self.lookup();
         let (loaded, watch) = load(&lookup);
@@ -51,12 +51,12 @@ impl<'a> Settings<'a> {
         Ok(ServeOptions { live, spool, listen, mode: typed.mode, rest })
     }
 
-    /// The daemon the verbs speak to. With `--spool` no configuration is needed to find it.
+    /// The daemon that verbs talk to. With `--spool`, no configuration is needed to find it.
     pub(crate) fn control(&self) -> Result<Control, Failure> {
         Ok(Control::new(&self.spool()?))
     }
 
-    /// The spool the verbs mean.
+    /// The spool that verbs use.
     pub(crate) fn spool(&self) -> Result<PathBuf, Failure> {
         match &self.spool {
             Some(spool) => Ok(spool.clone()),
@@ -64,12 +64,12 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// The domains that a new authority is limited to.
+    /// The domains to which a new authority is limited.
     pub(crate) fn name_constraints(&self) -> Result<Vec<String>, Failure> {
         Ok(self.config()?.https.name_constraints.as_slice().to_vec())
     }
 
-    /// A command of this program as it is typed, for the same configuration and spool.
+    /// A command of this program as typed in a shell, for the same configuration and spool.
     pub(crate) fn command(&self, verb: &str) -> String {
         let mut line = String::from("wwwoffle");
         for (option, value) in [("--config", &self.config_file), ("--spool", &self.spool)] {
@@ -80,21 +80,21 @@ impl<'a> Settings<'a> {
         format!("{line} {verb}")
     }
 
-    /// Where the program called `name` is, as a shell finds it.
+    /// The path of the program called `name`, as a shell finds it.
     pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
         let path = self.environment.path.clone().unwrap_or_default();
         let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
         programs::find(name, directories.iter().map(PathBuf::as_path))
     }
 
-    /// The names and ports of the proxy, which are part of what a canonical URL is.
+    /// The names and ports of the proxy, on which canonical URLs depend.
     pub(crate) fn local_host(&self) -> Result<LocalHost, Failure> {
         let config = self.config()?;
         let port = config.startup.listen.as_slice().first().map_or(8080, SocketAddr::port);
         Ok(config.local_host.names.at(port, None))
     }
 
-    /// The configuration, whole.
+    /// The configuration, read on the first call.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         if let Some(read) = self.read.get() {
             return Ok(read.clone());
@@ -104,7 +104,7 @@ impl<'a> Settings<'a> {
         Ok(self.read.get_or_init(|| config).clone())
     }
 
-    /// Which file is the configuration.
+    /// Where to look for the configuration file.
     pub(crate) fn lookup(&self) -> Lookup {
         Lookup::new(self.config_file.as_deref(), self.environment)
     }
@@ -121,7 +121,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// The exit status for a faulty configuration, and all that is wrong with it.
+/// The failure for a faulty configuration, with all its faults.
 pub(super) fn refused(faults: &Faults) -> Failure {
     Failure::Said(ExitStatus::BadConfig, faults.to_string())
 }

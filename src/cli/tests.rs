@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Environment, ExitStatus, ServeOptions, Terminal, run};
 
-/// What a command line wrote, and how it ended.
+/// The output and exit status of a command line.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) status: ExitStatus,
@@ -128,7 +128,7 @@ fn without_any_home_the_message_says_what_to_give() {
     assert!(String::from_utf8(err).unwrap().contains("--spool DIR"));
 }
 
-/// As `head` is when it has what it wanted.
+/// Output that is closed, as by `head` when it has enough.
 struct Gone;
 
 impl std::io::Write for Gone {

@@ -1,15 +1,15 @@
-//! `wwwoffle ca install` and `uninstall`: the authority in the stores from which the programs and
-//! browsers of this machine take whom they trust.
+//! `wwwoffle ca install` and `uninstall`: add the authority to, or remove it from, the certificate
+//! stores of this machine's programs and browsers.
 //!
 //! ```text
-//! system       the store of the system: Debian, Fedora, Arch, openSUSE
-//! nss          the databases of browsers, which have lists of their own
-//! certificate  what is to be trusted, and which of those found are ours
-//! plan         what is to be done in a place: a value, carried out here or shown as commands
+//! system       the system's store: Debian, Fedora, Arch, openSUSE
+//! nss          the databases of browsers, which have their own lists
+//! certificate  the certificate to trust, and recognizing ours
+//! plan         the steps in one store: a value, carried out or printed as commands
 //! ```
 //!
-//! Only files and entries that hold a certificate of ours are ever touched: it is the certificate in
-//! them that says so, not their name alone.
+//! Only files and entries that contain one of our certificates are changed. The certificate itself
+//! decides, not only its name.
 
 mod certificate;
 mod nss;
@@ -45,13 +45,13 @@ const CHROMIUM: [&str; 7] = [
     "microsoft-edge",
 ];
 
-/// What is to be done in one place.
+/// The plan for one store.
 struct Job {
     place: String,
     plan: Plan,
 }
 
-/// What has become of it, in words.
+/// The words that report the result.
 struct Words {
     done: &'static str,
     nothing: Option<&'static str>,
@@ -63,7 +63,7 @@ const INSTALL: Words =
 
 const UNINSTALL: Words = Words { done: "removed", nothing: None, not: "not removed" };
 
-/// Has the authority trusted.
+/// Makes the stores trust the authority.
 pub(super) fn install(
     typed: &Install,
     settings: &Settings<'_>,
@@ -103,7 +103,7 @@ pub(super) fn install(
     Ok(status)
 }
 
-/// Has the authority, and those before it, trusted no more.
+/// Removes the authority, and earlier ones, from the stores.
 pub(super) fn uninstall(
     typed: &Uninstall,
     settings: &Settings<'_>,
@@ -137,7 +137,7 @@ pub(super) fn uninstall(
     Ok(status)
 }
 
-/// Where on this machine `authority` is trusted, as far as this user can tell.
+/// The stores of this machine that trust `authority`, as far as this user can see.
 pub(super) fn places(authority: &Authority, settings: &Settings<'_>) -> Vec<String> {
     let Ok(certificate) = of(authority) else { return Vec::new() };
     let ours = Ours::These(vec![certificate.fingerprint()]);
@@ -153,7 +153,7 @@ pub(super) fn places(authority: &Authority, settings: &Settings<'_>) -> Vec<Stri
     places
 }
 
-/// Puts the authority into the database of one profile of Firefox, made if there is none.
+/// Adds the authority to the database of one Firefox profile, which is created if missing.
 pub(super) fn into_profile(
     authority: &Authority,
     profile: &Path,
@@ -172,7 +172,7 @@ pub(super) fn into_profile(
     }
 }
 
-/// The tool for databases of browsers.
+/// The tool that edits browser databases.
 pub(super) fn tool(settings: &Settings<'_>) -> Option<PathBuf> {
     settings.program(nss::TOOL)
 }
@@ -218,7 +218,7 @@ fn which(typed: &Uninstall, settings: &Settings<'_>) -> Result<Ours, Failure> {
     Ok(Ours::These(fingerprints))
 }
 
-/// The databases of this user, or why there are none to be looked at.
+/// The databases of this user, or why there are none.
 fn databases(settings: &Settings<'_>) -> Result<Vec<Database>, String> {
     let environment = settings.environment;
     let (Some(home), Some(data)) = (environment.home_directory(), environment.data_home()) else {
@@ -237,7 +237,7 @@ fn databases(settings: &Settings<'_>) -> Result<Vec<Database>, String> {
     Ok(nss::databases(home, &data, has_chromium))
 }
 
-/// What all jobs of one call share.
+/// The data shared by all jobs of one call.
 struct Work<'a> {
     certificate: Option<&'a Certificate>,
     /// The command that prints the certificate.
@@ -288,9 +288,9 @@ impl Work<'_> {
         Ok(status)
     }
 
-    /// Carries the steps out until one fails; says which and why. Files are put back then as they
-    /// were: without what comes after it nobody reads one that was written, and one that is gone
-    /// would not be found when the same is tried again, though all still trust it.
+    /// Carries out the steps until one fails, and returns which and why. After a failure, files are
+    /// restored: a written file is useless without the steps after it, and a removed file would not
+    /// be found on the next attempt although programs still trust it.
     fn act(&self, steps: &[Step]) -> Result<(), String> {
         let mut before = Vec::new();
         for step in steps {
@@ -303,7 +303,7 @@ impl Work<'_> {
                 Err(error) => error.to_string(),
             };
             for (path, bytes) in before {
-                // What failed first is what is told.
+                // The first failure is the one reported.
                 let _as_it_was = match bytes {
                     Some(bytes) => small_file::write(path, &bytes, Readers::All),
                     None => small_file::remove(path),
@@ -314,7 +314,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Takes one step; a program that says it failed gives why.
+    /// Carries out one step; `Some` is the reason that a failed program gave.
     fn take(&self, step: &Step) -> io::Result<Option<String>> {
         let pem = self.certificate.map(Certificate::pem).unwrap_or_default();
         match step {

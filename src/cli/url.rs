@@ -1,5 +1,5 @@
-//! `wwwoffle url`: questions about URLs on standard input, answers on standard output, a JSON
-//! object a line. Each line has its answer, so the two can be laid side by side.
+//! `wwwoffle url`: answers questions about URLs, a JSON object a line. Each line of standard input
+//! has one line of output, so that the two can be compared line by line.
 
 mod bytes;
 mod text;
@@ -28,7 +28,7 @@ struct Question {
     given: Value,
 }
 
-/// Why a question has no answer, in the words of the `error` field.
+/// Why a question has no answer, for the `error` field.
 #[derive(Debug)]
 struct Unanswerable(String);
 
@@ -40,8 +40,8 @@ impl<E: std::error::Error> From<E> for Unanswerable {
 
 type Answer = Result<Value, Unanswerable>;
 
-/// Answers until standard input ends. A question without an answer spoils no other, and that it
-/// has none is told on its line alone.
+/// Answers questions until standard input ends. A question without an answer gets an `error` on its
+/// line and does not stop the others.
 pub(super) fn answer(
     typed: &args::Url,
     terminal: &mut Terminal<'_>,
@@ -65,7 +65,7 @@ pub(super) fn answer(
             Err(Unanswerable(message)) => json!({ "error": message }),
         };
         print_json(&answer, terminal.stdout)?;
-        // Whoever asks may wait for the answer before asking more.
+        // The caller may wait for this answer before it sends the next question.
         terminal.stdout.flush()?;
     }
 }
@@ -79,7 +79,7 @@ fn reply(line: &[u8], around: &LocalScope) -> Answer {
         })
 }
 
-/// What reading a line came to.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
     Whole,
@@ -87,7 +87,8 @@ enum Line {
     End,
 }
 
-/// Reads the next line into `line`, without its end. Of one that is too long the rest is skipped.
+/// Reads the next line into `line`, without its end. The rest of a line that is too long is
+/// skipped.
 fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
     line.clear();
     let (mut begun, mut too_long) = (false, false);

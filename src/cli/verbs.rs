@@ -1,4 +1,4 @@
-//! The verbs that speak to a daemon.
+//! Dispatches verbs, and implements those that only talk to a daemon.
 
 use std::{
     os::fd::OwnedFd,
@@ -29,13 +29,13 @@ use crate::base::shown;
 use crate::site::pages::progress;
 use crate::storage::edit::compress::Form;
 
-/// How long a daemon may take to stop: its own deadline, and some more.
+/// Time limit for a daemon to stop: its own deadline, and a margin.
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How often it is looked whether it has stopped.
+/// Interval between checks whether it has stopped.
 const STOP_POLL: Duration = Duration::from_millis(50);
 
-/// Does what the verb says. `serve` is not among them: the caller has run it.
+/// Runs a verb, except `serve`, which the caller has handled.
 pub(crate) fn run(
     verb: Verb,
     settings: &Settings<'_>,
@@ -138,23 +138,21 @@ fn fetch(
     Ok(ExitStatus::Done)
 }
 
-/// How events are told.
+/// How events are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Telling {
-    /// In words.
     Words,
-    /// As the daemon tells them: one JSON object a line.
+    /// As the daemon sends them: one JSON object a line.
     Lines,
 }
 
 impl Telling {
-    /// What `--json` says.
     pub(super) fn of(json: bool) -> Self {
         if json { Self::Lines } else { Self::Words }
     }
 }
 
-/// Shows events until all is settled; the outcome is the exit status.
+/// Shows events until every request is done; the totals give the exit status.
 pub(super) fn follow(
     control: &Control,
     path: &str,
@@ -257,7 +255,7 @@ fn status(
     Ok(ExitStatus::Done)
 }
 
-/// Asks the daemon to stop, and waits until its process has ended: then the spool is free.
+/// Asks the daemon to stop, and waits until its process has ended, which releases the spool.
 fn stop(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
     let Status { pid, .. } = control.get("/api/status")?;
     let process = process(pid);
@@ -275,14 +273,14 @@ fn stop(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Fa
     )))
 }
 
-/// A handle on the process, if it can be seen from here: it may be in another container.
+/// A handle on the process, if it is visible from here: it may be in another container.
 fn process(pid: u32) -> Option<OwnedFd> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
     rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Waits a moment for the end of the process. One that cannot be seen has ended when it no longer
-/// answers, or another answers in its place.
+/// Waits a moment for the end of the process. An invisible one has ended if it no longer responds,
+/// or if another process responds instead.
 fn has_ended(process: Option<&OwnedFd>, control: &Control, pid: u32) -> Result<bool, Failure> {
     let Some(process) = process else {
         std::thread::sleep(STOP_POLL);

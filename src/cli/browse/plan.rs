@@ -1,4 +1,4 @@
-//! Which browser is started, and what it is told: pure, from what is known.
+//! Chooses the browser and its arguments; does no I/O.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use crate::fetch::chromium;
 
-/// What browsers have in common with one another.
+/// Browsers that are configured in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// Told of the proxy and of our key by its command line.
+    /// Takes the proxy and our key from its command line.
     Chromium,
-    /// Told by files in its profile.
+    /// Takes them from files in its profile.
     Firefox,
 }
 
-/// The browsers that are known: what people call one, its family, and the names of its program.
+/// The known browsers: common name, family, and names of the program.
 const KNOWN: [(&str, Family, &[&str]); 6] = [
     ("chromium", Family::Chromium, &["chromium", "chromium-browser"]),
     ("chrome", Family::Chromium, &["google-chrome", "google-chrome-stable", "chrome"]),
@@ -25,23 +25,21 @@ const KNOWN: [(&str, Family, &[&str]); 6] = [
     ("firefox", Family::Firefox, &["firefox", "firefox-esr", "librewolf"]),
 ];
 
-/// A browser to be started.
+/// A browser to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Browser {
-    /// Its program.
     pub(super) program: PathBuf,
-    /// How it is told.
     pub(super) family: Family,
-    /// What people call it, which is also the name of its profile.
+    /// The common name, which is also the name of its profile.
     pub(super) name: String,
 }
 
-/// Chooses the browser: the one that was named, by name or path, or the first that is there. `find`
-/// looks for a program as a shell does.
+/// Chooses the browser: the one that was named, by name or path, or the first that is installed.
+/// `find` looks for a program as a shell does.
 ///
 /// # Errors
 ///
-/// What is missing, in words.
+/// A message that names the missing browser.
 pub(super) fn choose(
     named: Option<&Path>,
     find: impl Fn(&str) -> Option<PathBuf>,
@@ -81,7 +79,7 @@ fn names() -> String {
     KNOWN.map(|(name, ..)| name).join(", ")
 }
 
-/// By the name of its program, whatever directory it is in.
+/// The family by the name of the program, in any directory.
 fn family(program: &str) -> Family {
     let name = program.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     if ["firefox", "librewolf"].iter().any(|kind| name.contains(kind)) {
@@ -91,18 +89,18 @@ fn family(program: &str) -> Family {
     }
 }
 
-/// What a browser is to be started with.
+/// The settings to start a browser with.
 #[derive(Debug)]
 pub(super) struct Session<'a> {
-    /// Where the proxy listens.
+    /// The address of the proxy.
     pub(super) proxy: SocketAddr,
     /// The directory of its profile.
     pub(super) profile: &'a Path,
     /// The SHA-256 of our authority's public key, in base64.
     pub(super) key: &'a str,
-    /// What the user adds.
+    /// Arguments added by the user.
     pub(super) more: &'a [OsString],
-    /// The page to be opened.
+    /// The page to open.
     pub(super) url: &'a str,
 }
 
@@ -120,7 +118,7 @@ impl Session<'_> {
         line
     }
 
-    /// `user.js` of a profile of Firefox.
+    /// The text of `user.js` in a Firefox profile.
     pub(super) fn firefox_settings(&self) -> String {
         let (host, port) = (self.proxy.ip(), self.proxy.port());
         let mut text = String::from("// Written by wwwoffle at each start.\n");
@@ -131,15 +129,16 @@ impl Session<'_> {
             ("network.proxy.ssl", format!("\"{host}\"")),
             ("network.proxy.ssl_port", port.to_string()),
             ("network.proxy.no_proxies_on", "\"\"".to_owned()),
-            // The sites of this machine too, and nothing past the proxy when it does not answer.
+            // Use the proxy for sites on this machine too, and never connect directly if the proxy
+            // does not respond.
             ("network.proxy.allow_hijacking_localhost", "true".to_owned()),
             ("network.proxy.failover_direct", "false".to_owned()),
             ("network.http.http3.enable", "false".to_owned()),
-            // Names are asked for by the proxy; 5 is "off by choice".
+            // The proxy resolves host names; 5 is "off by choice".
             ("network.trr.mode", "5".to_owned()),
             ("dom.security.https_first", "false".to_owned()),
             ("dom.security.https_first_schemeless", "false".to_owned()),
-            // Neither first-run pages nor questions.
+            // No first-run pages and no questions.
             ("browser.aboutwelcome.enabled", "false".to_owned()),
             ("browser.startup.homepage_override.mstone", "\"ignore\"".to_owned()),
             ("browser.shell.checkDefaultBrowser", "false".to_owned()),
@@ -154,7 +153,7 @@ impl Session<'_> {
     }
 }
 
-/// Where the browser finds the proxy, by the addresses it listens on: on this machine, if it does.
+/// The address at which the browser reaches the proxy: a loopback address if it listens on one.
 pub(super) fn proxy(listening: &[String]) -> Option<SocketAddr> {
     let all: Vec<SocketAddr> = listening.iter().filter_map(|text| text.parse().ok()).collect();
     let mut best = *all.iter().find(|one| one.ip().is_loopback()).or(all.first())?;
@@ -168,10 +167,10 @@ pub(super) fn proxy(listening: &[String]) -> Option<SocketAddr> {
     Some(best)
 }
 
-/// The page to be opened, with its protocol; our own first page if none was typed.
+/// The page to open, with its protocol; our start page if none was typed.
 ///
-/// It never begins as an option does: Chromium takes the spaces off its arguments before it looks for
-/// options among them, and some of those name programs to be run.
+/// It never begins like an option. Chromium trims spaces from its arguments before it looks for
+/// options among them, and some options name programs to run.
 pub(super) fn address(typed: Option<&str>, proxy: SocketAddr) -> String {
     let Some(url) = typed.map(str::trim) else { return format!("http://{proxy}/") };
     let protocol = url.split_once("://").map(|(protocol, _)| protocol);

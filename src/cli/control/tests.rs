@@ -1,4 +1,4 @@
-//! The client against a socket that speaks bytes.
+//! Tests the client against a socket that sends raw bytes.
 
 use std::{
     io::{Read as _, Write as _},
@@ -12,15 +12,14 @@ use crate::api::{Choice, ModeChange, ModeRequest};
 use crate::base::exit::ExitStatus;
 use crate::cli::failure::Failure;
 
-/// Takes one request, answers with `answer` in pieces of `piece` bytes, closes, and gives what it
-/// was asked.
+/// Reads one request, sends `answer` in pieces of `piece` bytes, closes, and returns the request.
 pub(in crate::cli) fn daemon(spool: &Path, answer: String, piece: usize) -> JoinHandle<String> {
     let listener = UnixListener::bind(spool.join("control")).unwrap();
     std::thread::spawn(move || {
         let mut client = listener.accept().unwrap().0;
         let asked = asked(&mut client);
         for piece in answer.as_bytes().chunks(piece) {
-            // The client may have enough before the end.
+            // The client may stop reading early.
             if client.write_all(piece).is_err() {
                 break;
             }

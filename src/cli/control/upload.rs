@@ -1,4 +1,4 @@
-//! A call whose body is sent as it comes.
+//! Calls whose request body is streamed.
 
 use std::io;
 
@@ -17,16 +17,16 @@ use super::{Control, Failure, broken, collect, drive, misunderstood, refused, ru
 use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
 
-/// Where the body comes from, piece by piece. It may block.
+/// Returns the next piece of the body, `None` at the end. It may block.
 pub(crate) type Source<'a> = &'a mut dyn FnMut() -> Result<Option<Bytes>, Failure>;
 
 impl Control {
-    /// Whether a daemon answers.
+    /// Whether a daemon accepts connections.
     pub(crate) fn is_there(&self) -> bool {
         run(async { self.connect().await.map(drop) }).is_ok()
     }
 
-    /// Asks for something to be done with what `next` gives.
+    /// Sends a request whose body consists of the pieces from `next`.
     pub(crate) fn upload<Answer: DeserializeOwned>(
         &self,
         path: &str,
@@ -62,7 +62,7 @@ impl Control {
             drive(connection, async {
                 tokio::pin!(answer);
                 tokio::select! {
-                    // One that refuses it does not wait for the rest.
+                    // A daemon that refuses the request responds before it has read the whole body.
                     biased;
                     answer = &mut answer => return answer,
                     given = feed_all(feed, next) => given?,
@@ -75,7 +75,8 @@ impl Control {
     }
 }
 
-/// Hands all pieces over. What cannot be read breaks the body off, so that it is not taken for whole.
+/// Sends all pieces. If reading fails, the body is aborted, so that the daemon does not take it for
+/// complete.
 async fn feed_all(feed: mpsc::Sender<io::Result<Bytes>>, next: Source<'_>) -> Result<(), Failure> {
     loop {
         match next() {
@@ -83,7 +84,7 @@ async fn feed_all(feed: mpsc::Sender<io::Result<Bytes>>, next: Source<'_>) -> Re
                 if feed.send(Ok(piece)).await.is_err() {
                     return Ok(());
                 }
-                // The next read may wait long.
+                // The next read may block for a long time.
                 tokio::task::yield_now().await;
             }
             Ok(None) => return Ok(()),

@@ -37,7 +37,7 @@ fn store_coded(spool: &Spool, url: &str, fields: &str, body: &[u8]) {
     writer.finish(None).unwrap();
 }
 
-/// A spool with a small, a large and a private entry, and a waiting request.
+/// Fills a spool with a small, a large and a private entry, and a queued request.
 fn filled(root: &Path) {
     let (spool, _) = Spool::open(root, &Options::default()).unwrap();
     store(&spool, "http://a.example/small", b"\0small\xff\r\n");
@@ -53,7 +53,7 @@ fn large() -> Vec<u8> {
     (0..300_000_u32).flat_map(u32::to_le_bytes).collect()
 }
 
-/// Runs a command line on `spool`, and gives what it wrote as bytes.
+/// Runs a command line on `spool`, and returns its output as bytes.
 fn on(spool: &Path, line: &[&str]) -> (ExitStatus, Vec<u8>, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut terminal = Terminal {
@@ -130,7 +130,7 @@ fn cat_decodes_unless_the_raw_bytes_are_asked_for() {
     assert_eq!(err, "wwwoffle: the zstd body ends too early: `--raw` prints it as kept\n");
 }
 
-/// Bytes that no coding makes much shorter, of more than one piece.
+/// Incompressible bytes, more than one piece.
 fn noise() -> Vec<u8> {
     let mut state = 1_u32;
     let next = || {

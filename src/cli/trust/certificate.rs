@@ -1,4 +1,4 @@
-//! The certificate to be trusted, and which of those found somewhere are ours.
+//! The certificate to trust, and recognizing those that wwwoffle made.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use x509_parser::prelude::FromDer;
 use crate::base::small_file;
 use crate::tls::ca::{NAME_BEGINS, pem};
 
-/// Hex digits of a fingerprint that tell two of ours apart in the name of a file.
+/// Hex digits of a fingerprint that distinguish our certificates in file names.
 pub(super) const MARK: usize = 16;
 
-/// A certificate of an authority that some wwwoffle has made.
+/// The certificate of an authority that wwwoffle has made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Certificate {
     der: CertificateDer<'static>,
@@ -22,7 +22,7 @@ pub(super) struct Certificate {
 }
 
 impl Certificate {
-    /// Takes a certificate, if it is one of ours.
+    /// Parses a certificate; `None` if wwwoffle has not made it.
     pub(super) fn of(der: CertificateDer<'static>) -> Option<Self> {
         let name = {
             let (rest, x509) = X509Certificate::from_der(&der).ok()?;
@@ -32,48 +32,47 @@ impl Certificate {
         Some(Self { der, name })
     }
 
-    /// Its name, the one in lists of authorities.
+    /// Its common name, which lists of authorities show.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// In PEM.
     pub(super) fn pem(&self) -> String {
         pem(&self.der)
     }
 
-    /// The SHA-256 of it, in hex.
+    /// Its SHA-256, in hex.
     pub(super) fn fingerprint(&self) -> String {
         fingerprint(&self.der)
     }
 
-    /// The beginning of its fingerprint.
+    /// The first digits of its fingerprint.
     pub(super) fn mark(&self) -> String {
         self.fingerprint().chars().take(MARK).collect()
     }
 
-    /// The name of its file in a store of the system, less what comes after the dot.
+    /// The name of its file in a system store, without the extension.
     pub(super) fn file_stem(&self) -> String {
         format!("wwwoffle-{}", self.mark())
     }
 
-    /// The name of its entry in a database of a browser.
+    /// The name of its entry in a browser's database.
     pub(super) fn nickname(&self) -> String {
         format!("{} ({})", self.name, self.mark())
     }
 }
 
-/// Which certificates are to be taken out.
+/// The certificates to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ours {
-    /// Those with one of these fingerprints.
+    /// Those with these fingerprints.
     These(Vec<String>),
-    /// Those that any wwwoffle has made, to judge by their names.
+    /// All that any wwwoffle has made, recognized by their names.
     All,
 }
 
 impl Ours {
-    /// Whether this is one of them.
+    /// Whether the certificate is among these.
     pub(super) fn has(&self, der: &CertificateDer<'_>) -> bool {
         match self {
             Self::These(fingerprints) => fingerprints.contains(&fingerprint(der)),
@@ -81,7 +80,7 @@ impl Ours {
         }
     }
 
-    /// Whether a file holds certificates, and all of them are among these.
+    /// Whether a file contains certificates, all of them among these.
     pub(super) fn has_all_of(&self, text: &[u8]) -> bool {
         let all: Vec<_> = CertificateDer::pem_slice_iter(text).collect();
         !all.is_empty() && all.iter().all(|der| der.as_ref().is_ok_and(|der| self.has(der)))
@@ -92,7 +91,7 @@ impl Ours {
         CertificateDer::pem_slice_iter(text).flatten().any(|der| self.has(&der))
     }
 
-    /// Whether the file at `path` holds nothing but certificates among these.
+    /// Whether the file at `path` contains certificates, all of them among these.
     pub(super) fn has_file(&self, path: &Path) -> bool {
         small_file::read(path).ok().flatten().is_some_and(|text| self.has_all_of(&text))
     }

@@ -1,8 +1,9 @@
-//! The databases of browsers: Chromium has one for a user, Firefox one for each profile.
+//! The certificate databases of browsers: Chromium has one for each user, Firefox one for each
+//! profile.
 //!
-//! They are NSS databases, changed by `certutil` of the same project. An entry of ours is called by
-//! the name of the authority and its fingerprint: two authorities of one day have one name, and NSS
-//! gives all certificates of a name when asked for one.
+//! They are NSS databases, changed by the `certutil` of NSS. Our entries are named after the
+//! authority and its fingerprint: two authorities of one day have the same name, and NSS returns
+//! all certificates of a name at once.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,14 +13,13 @@ use super::plan::{Call, Plan, Step};
 use crate::base::small_file;
 use crate::cli::programs;
 
-/// The tool, and how to have it.
 pub(super) const TOOL: &str = "certutil";
 
-/// How to get the tool.
+/// How to install the tool.
 pub(in crate::cli) const REMEDY: &str = "certutil is missing: install libnss3-tools (Debian), nss-tools \
      (Fedora), nss (Arch) or mozilla-nss-tools (openSUSE)";
 
-/// Chromium and its relatives: where their database is in the home directory.
+/// The database of Chromium and its relatives, in the home directory.
 const CHROMIUM: [&str; 8] = [
     ".pki/nssdb",
     "snap/chromium/current/.pki/nssdb",
@@ -31,7 +31,7 @@ const CHROMIUM: [&str; 8] = [
     ".var/app/com.vivaldi.Vivaldi/.pki/nssdb",
 ];
 
-/// Firefox: where its list of profiles is in the home directory.
+/// The directory with Firefox's list of profiles, in the home directory.
 const FIREFOX: [&str; 6] = [
     ".mozilla/firefox",
     ".config/mozilla/firefox",
@@ -41,25 +41,24 @@ const FIREFOX: [&str; 6] = [
     ".var/app/org.mozilla.firefox/config/mozilla/firefox",
 ];
 
-/// The most profiles that one list may name.
+/// The maximum number of profiles in one list.
 const MAX_PROFILES: usize = 64;
 
-/// The most entries of ours that are looked at in one database.
+/// The maximum number of our entries examined in one database.
 const MAX_ENTRIES: usize = 64;
 
-/// A database, which may have to be made.
+/// A certificate database, which may not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Database {
-    /// Which browser reads it.
+    /// The browser that reads it.
     pub(super) browser: &'static str,
     /// Its directory.
     pub(super) path: PathBuf,
-    /// Whether it is there.
     pub(super) exists: bool,
 }
 
-/// The databases of this user. That of Chromium is among them, to be made, if there is none and
-/// `has_chromium`.
+/// The databases of this user. If `has_chromium`, the one of Chromium is included even if it does
+/// not exist yet.
 pub(super) fn databases(home: &Path, data_home: &Path, has_chromium: bool) -> Vec<Database> {
     let at = |browser, path: PathBuf| {
         let exists = small_file::read(&path.join("cert9.db")).is_ok_and(|found| found.is_some());
@@ -86,11 +85,11 @@ fn profiles_of(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Reads the directories of profiles out of `profiles.ini`, in its order.
+/// Parses the profile directories in `profiles.ini`, in its order.
 fn profiles(text: &str, directory: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let (mut in_profile, mut path, mut relative) = (false, None, true);
-    // The end of the text ends a section as the next one does.
+    // An added section header makes the end of the text end the last section.
     for line in text.lines().chain(["["]) {
         let line = line.trim();
         if line.starts_with('[') {
@@ -111,12 +110,12 @@ fn profiles(text: &str, directory: &Path) -> Vec<PathBuf> {
 }
 
 impl Database {
-    /// What people call it.
+    /// The name shown to the user.
     pub(super) fn name(&self) -> String {
         format!("{} ({})", self.browser, self.path.display())
     }
 
-    /// How `certificate` gets into it.
+    /// Plans the steps to add `certificate`.
     pub(super) fn install(&self, tool: &Path, certificate: &Certificate) -> Plan {
         let nickname = certificate.nickname();
         if self.nicknames(tool).contains(&nickname) {
@@ -127,12 +126,12 @@ impl Database {
             steps.push(Step::Directory(self.path.clone()));
             steps.push(self.call(tool, &["-N", "--empty-password"], false));
         }
-        // Trusted to name web sites and for nothing else.
+        // Trusted only to identify web sites.
         steps.push(self.call(tool, &["-A", "-a", "-t", "C,,", "-n", &nickname], true));
         Plan::Do(steps)
     }
 
-    /// How all of `ours` get out of it.
+    /// Plans the steps to remove all of `ours`.
     pub(super) fn uninstall(&self, tool: &Path, ours: &Ours) -> Plan {
         let entries = self.entries(tool, ours);
         if entries.is_empty() {
@@ -142,7 +141,7 @@ impl Database {
         Plan::Do(steps.collect())
     }
 
-    /// The names of the entries that hold one of `ours`.
+    /// The names of the entries that contain one of `ours`.
     pub(super) fn entries(&self, tool: &Path, ours: &Ours) -> Vec<String> {
         let mut names = self.nicknames(tool);
         names.retain(|name| name.starts_with("wwwoffle"));
@@ -173,19 +172,20 @@ impl Database {
     }
 }
 
-/// Reads the names out of what `certutil -L` writes: a name, spaces, three sets of trust.
+/// Parses the names in the output of `certutil -L`: a name, spaces, three sets of trust flags.
 fn nicknames(list: &str) -> Vec<String> {
     let name = |line: &str| {
         let (name, trust) = line.trim_end().rsplit_once(char::is_whitespace)?;
         let is_trust = trust.matches(',').count() == 2
             && trust.bytes().all(|byte| byte == b',' || byte.is_ascii_alphabetic());
-        // The heading has words in place of trust.
+        // The heading has words instead of flags.
         (is_trust && trust != "SSL,S/MIME,JAR/XPI").then(|| name.trim_end().to_owned())
     };
     list.lines().filter_map(name).collect()
 }
 
-/// Whether the entry called `nickname` is one of `ours`; `pems` are all certificates of its subject.
+/// Whether the entry called `nickname` is one of `ours`; `pems` are all certificates with its
+/// subject.
 fn is_ours(nickname: &str, pems: &str, ours: &Ours) -> bool {
     let mark = nickname.strip_suffix(')').and_then(|name| name.rsplit_once('('));
     match (mark, ours) {

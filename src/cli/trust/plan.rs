@@ -1,14 +1,14 @@
-//! What is to be done in one place, as a value: it is carried out, or shown as commands.
+//! The steps in one store, as a value: they are carried out, or printed as commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cli::programs::quoted;
 
-/// One thing to do.
+/// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Make a directory for this user, and those above it.
+    /// Make a directory and its parents, accessible to this user only.
     Directory(PathBuf),
     /// Write the certificate to a file that everyone may read.
     Write(PathBuf),
@@ -21,33 +21,29 @@ pub(super) enum Step {
 /// A program to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    /// Which.
     pub(super) program: PathBuf,
-    /// With what.
     pub(super) arguments: Vec<OsString>,
     /// Whether it reads the certificate from its standard input.
     pub(super) reads_certificate: bool,
 }
 
-/// What is to be done in one place.
+/// The steps for one store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
-    /// All is as it is to be.
+    /// The store is already in the desired state.
     Nothing,
-    /// These, in this order.
+    /// These steps, in this order.
     Do(Vec<Step>),
-    /// We cannot: why, and the commands for whoever can.
+    /// We have no permission: the reason, and the commands for an administrator.
     Tell {
-        /// Why.
         why: String,
-        /// What to type.
         commands: Vec<String>,
     },
 }
 
 impl Step {
-    /// The step as a command for a shell. `export` is the command that prints the certificate;
-    /// `sudo` is put before what only the administrator may do.
+    /// Formats the step as a shell command. `export` is the command that prints the certificate;
+    /// `sudo` precedes commands that only the administrator may run.
     pub(super) fn command(&self, export: &str, sudo: &str) -> String {
         match self {
             Self::Directory(path) => format!("mkdir -p {}", shown(path)),

@@ -1,7 +1,8 @@
-//! The store of the system, from which most programs take whom they trust.
+//! The certificate store of the system, which most programs use.
 //!
-//! Each kind is a directory for files of the administrator, and a tool that makes of them what
-//! programs read. Ours is one file there, called after its fingerprint.
+//! Each kind of store has a directory for the administrator's files, and a tool that builds from
+//! them the files which programs read. Ours is one file in this directory, named after its
+//! fingerprint.
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +13,20 @@ use super::plan::{Call, Plan, Step};
 use crate::base::small_file;
 use crate::cli::programs;
 
-/// A kind of store.
+/// A kind of system store.
 #[derive(Debug, PartialEq, Eq)]
 struct Kind {
-    /// Whose it is.
+    /// The system that uses it.
     system: &'static str,
     /// The directory of the administrator's files, below the root.
     directory: &'static str,
-    /// The tool to be run after a change.
+    /// The tool to run after a change.
     tool: &'static str,
-    /// What the names of its files end with.
+    /// The extension of its files.
     ending: &'static str,
 }
 
-/// The kinds that are known. Some directories are there on several systems; the tool decides.
+/// The known kinds. Some directories exist on several systems; the tool decides.
 const KINDS: [Kind; 4] = [
     Kind {
         system: "Debian",
@@ -53,13 +54,13 @@ const KINDS: [Kind; 4] = [
     },
 ];
 
-/// Where tools of the administrator are, below the root.
+/// The directories of administration tools, below the root.
 const TOOLS: [&str; 4] = ["usr/sbin", "usr/bin", "sbin", "bin"];
 
 /// The keychain of macOS.
 const KEYCHAIN: &str = "/Library/Keychains/System.keychain";
 
-/// What has been found out about the system.
+/// The store of the system, if a known one was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct System {
     store: Option<Store>,
@@ -72,14 +73,14 @@ struct Store {
     kind: &'static Kind,
     directory: PathBuf,
     tool: PathBuf,
-    /// Whether we may change it.
+    /// Whether we have permission to change it.
     writable: bool,
-    /// Its files whose names begin as ours do.
+    /// Its files whose names begin like ours.
     files: Vec<PathBuf>,
 }
 
 impl System {
-    /// Looks at the system below `root`, which is `/` but in tests.
+    /// Examines the system below `root`, which is `/` except in tests.
     pub(super) fn look(root: &Path) -> Self {
         let tools: Vec<PathBuf> = TOOLS.iter().map(|directory| root.join(directory)).collect();
         let store = KINDS.iter().find_map(|kind| {
@@ -101,7 +102,7 @@ impl System {
         Self { store, macos: cfg!(target_os = "macos") }
     }
 
-    /// What people call it.
+    /// The name shown to the user.
     pub(super) fn name(&self) -> String {
         match &self.store {
             Some(store) => format!("system ({})", store.directory.display()),
@@ -109,13 +110,13 @@ impl System {
         }
     }
 
-    /// The file that has one of `ours`, if any.
+    /// The file that contains one of `ours`, if any.
     pub(super) fn file_of(&self, ours: &Ours) -> Option<&Path> {
         let store = self.store.as_ref()?;
         store.files.iter().map(PathBuf::as_path).find(|path| ours.has_file(path))
     }
 
-    /// How `certificate` gets into it.
+    /// Plans the steps to add `certificate`.
     pub(super) fn install(&self, certificate: &Certificate, export: &str) -> Plan {
         let Some(store) = &self.store else {
             let commands = vec![
@@ -134,7 +135,7 @@ impl System {
         store.change(vec![Step::Write(store.directory.join(name))], export)
     }
 
-    /// How all of `ours` get out of it.
+    /// Plans the steps to remove all of `ours`.
     pub(super) fn uninstall(&self, ours: &Ours) -> Plan {
         let Some(store) = &self.store else {
             let Ours::These(fingerprints) = ours else { return Plan::Nothing };

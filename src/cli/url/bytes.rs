@@ -1,4 +1,4 @@
-//! The functions of 2.9, under its names.
+//! The URL functions of 2.9, under their old names.
 //!
 //! Their strings are byte strings: each character from U+0000 to U+00FF stands for one byte.
 
@@ -12,7 +12,7 @@ use wwwoffle_url::{
 
 use super::{Answer, Unanswerable};
 
-/// Answers a question for a function of 2.9; `None` when it is none.
+/// Answers a question for a function of 2.9; `None` if there is no such function.
 pub(super) fn answer(function: &str, given: &Value, around: &LocalScope) -> Option<Answer> {
     let one = |function: &dyn Fn(&[u8]) -> Value| argument(given).map(|bytes| function(&bytes));
     Some(match function {
@@ -77,12 +77,12 @@ fn record(record: Result<OldRecord, ParseError>) -> Answer {
     }))
 }
 
-/// The one argument: a string.
+/// The only argument, a string.
 fn argument(given: &Value) -> Result<Vec<u8>, Unanswerable> {
     bytes(given)?.ok_or_else(|| expected(given))
 }
 
-/// As many arguments as the function has, each a string or null.
+/// The `N` arguments of the function, each a string or null.
 fn arguments<const N: usize>(given: &Value) -> Result<[Option<Vec<u8>>; N], Unanswerable> {
     let values = given.as_array().ok_or_else(|| expected(given))?;
     let arguments = values.iter().map(bytes).collect::<Result<Vec<_>, _>>()?;

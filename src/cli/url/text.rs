@@ -1,4 +1,4 @@
-//! The functions that are ours. Their strings are text.
+//! Our own URL functions. Their strings are text.
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use wwwoffle_url::{
 
 use super::{Answer, Unanswerable};
 
-/// Answers a question for a function of ours; `None` when it is none.
+/// Answers a question for one of our functions; `None` if there is no such function.
 pub(super) fn answer(function: &str, given: &Value, local: &LocalHost) -> Option<Answer> {
     Some(match function {
         "canonical" => canonical(given, local),
@@ -40,7 +40,7 @@ struct ReferenceQuestion {
     rules: RulesName,
 }
 
-/// The rule sets, under the names of the columns in `resolve.jsonl`.
+/// The rule sets, named like the columns in `resolve.jsonl`.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum RulesName {
@@ -67,10 +67,10 @@ struct UriQuestion {
     uri: String,
     #[serde(rename = "do")]
     what: UriVerb,
-    /// Whether characters are let through that RFC 3986 does not allow.
+    /// Whether characters that RFC 3986 forbids are accepted.
     #[serde(default)]
     relaxed: bool,
-    /// Whether a relative reference is taken too.
+    /// Whether a relative reference is accepted too.
     #[serde(default)]
     relative: bool,
 }
@@ -145,7 +145,7 @@ fn pairs(pairs: &[Pair]) -> Value {
     pairs.iter().map(pair).collect()
 }
 
-/// What an escape stood for need not be text: then it is given in hex, as an object.
+/// Decoded bytes that are not valid UTF-8 are returned in hex, as an object.
 fn decoded_text(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),

@@ -1,4 +1,4 @@
-//! Verbs against a socket that speaks bytes.
+//! Tests verbs against a socket that sends raw bytes.
 
 use std::{
     io::Write as _,
@@ -25,7 +25,7 @@ const ORDERED: &str = r#"{"queue":[
     {"key":"cd","url":"http://b/","method":"GET","kind":"page","page":null,"turn":1,"priority":"first",
         "queued":"2026-11-20T12:00:00Z","state":"waiting","attempts":0,"not_before":null,"error":null}]}"#;
 
-/// Runs the verb against a daemon that answers once with `body`; also what that was asked.
+/// Runs the verb against a daemon that responds once with `body`; also returns the request.
 fn answered(line: &[&str], body: &str) -> (Ran, String) {
     let spool = tempfile::tempdir().unwrap();
     let daemon = daemon(spool.path(), ok(body), 1000);
@@ -162,7 +162,7 @@ fn what_did_not_succeed_has_its_exit_status() {
     }
 }
 
-/// The daemon closes its socket before it ends, and its parent may be slow to take notice of it.
+/// The daemon closes its socket before it ends, and its parent may be slow to reap it.
 #[test]
 fn stop_waits_for_the_end_of_the_process() {
     let spool = tempfile::tempdir().unwrap();
