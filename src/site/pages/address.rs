@@ -1,4 +1,5 @@
-//! The small page in place of one about an address, where none is named or it is none: it asks for one.
+//! The page in place of a page about a URL if the URL is missing or invalid: a form that asks for
+//! one.
 
 use serde::Serialize;
 
@@ -6,20 +7,20 @@ use crate::base::text::{Text, say};
 use crate::page::fault::FormFault;
 use crate::page::{Page, Shell, Templates};
 
-/// Which page is to be seen.
+/// The page that was requested without a valid URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
-    /// What is known of an address.
+    /// `/info/`: the stored copy and its details.
     Info,
-    /// What a browser sends, and what the site of an address would get of it.
+    /// `/info/request`: the request of the browser, as it arrived and as the origin would get it.
     Request,
-    /// Its source.
+    /// `/info/source`: the stored source.
     Source,
-    /// Its records.
+    /// `/info/warc`: the stored WARC records.
     Records,
-    /// What was kept of it over time.
+    /// `/history/`: the stored versions.
     History,
-    /// What is kept that is like it.
+    /// `/missing/`: similar stored pages.
     Missing,
 }
 
@@ -55,7 +56,7 @@ struct View<'a> {
     faults: Vec<FormFault>,
 }
 
-/// Makes the page; `typed` is what was given that is no address of the web.
+/// Renders the page. `typed` is the input that is not a valid web address.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, about: About, typed: Option<&str>) -> Page {
     let fault = |_| {

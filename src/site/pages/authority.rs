@@ -1,8 +1,8 @@
-//! The local page `/ca`: our certificate authority, how a browser or phone is told to trust it, and
-//! whether this browser does.
+//! The local page `/ca`: our certificate authority, how to make a browser or phone trust it, and
+//! whether this browser trusts it.
 //!
-//! The test needs no script: the page loads a stylesheet from us over TLS. If the browser trusts the
-//! authority it comes, and shows another sentence.
+//! The test needs no script: the page loads a style sheet from us over TLS. If the browser trusts
+//! the authority, the style sheet loads and shows another sentence.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,32 +14,32 @@ use crate::api::Rejection;
 use crate::base::shown::{self, ShownTime};
 use crate::page::{LocalOrigin, Page, Shell, Templates};
 
-/// Rejections that are listed; the others are counted.
+/// Maximum number of rejections in the list; the others are counted.
 const SHOWN_REJECTIONS: usize = 50;
 
-/// The stylesheet of the test.
+/// Path of the style sheet that tests whether the browser trusts the authority.
 pub const TEST: &str = "/ca/trusted.css";
 
-/// What the page tells.
+/// The content of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Trust<'a> {
-    /// The name of the authority.
+    /// Name of the authority.
     pub name: &'a str,
-    /// Its SHA-256 fingerprint.
+    /// SHA-256 fingerprint of the authority's certificate.
     pub fingerprint: &'a str,
-    /// When it was made, less the day it is dated back.
+    /// Start of validity: creation time minus the one day by which certificates are backdated.
     pub from: Timestamp,
-    /// When it ends.
+    /// End of validity.
     pub until: Timestamp,
-    /// Whether it should be renewed.
+    /// Whether it expires soon and should be renewed.
     pub ends_soon: bool,
-    /// Whether HTTPS is answered by us at all.
+    /// Whether we intercept HTTPS at all.
     pub intercept: bool,
-    /// Where our pages are over TLS, under the name that the client used.
+    /// Origin of our site over TLS, under the host name that the client used.
     pub secure: &'a LocalOrigin,
-    /// Where a phone finds us, if it can.
+    /// Address at which a phone reaches us; `None` if it cannot.
     pub phone: Option<&'a str>,
-    /// The clients that have lately rejected our certificate.
+    /// Clients that recently rejected our certificate.
     pub rejected: &'a [Rejection],
 }
 
@@ -64,7 +64,7 @@ struct RejectionView {
     until: ShownTime,
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, trust: &Trust<'_>) -> Page {
     let rejection = |one: &Rejection| RejectionView {
@@ -87,7 +87,7 @@ pub fn page(templates: &Templates, shell: &Shell, trust: &Trust<'_>) -> Page {
     templates.page("ca.html", 200, shell, &view)
 }
 
-/// The stylesheet that comes only to a browser that trusts the authority.
+/// The style sheet that only loads in a browser that trusts the authority.
 #[must_use]
 pub fn test() -> Page {
     Page {
@@ -97,8 +97,11 @@ pub fn test() -> Page {
     }
 }
 
-/// Where a phone finds us, given the name `used` by who asks, our `names` and where we listen: by an
-/// address other than loopback, under a name that is ours.
+/// Returns the address at which a phone can reach us, `None` if it cannot.
+///
+/// It is the origin `used` by the caller if its host is not this machine's loopback name. Otherwise
+/// it is the first of our `names` that other machines can resolve, if we listen on an address other
+/// than loopback.
 #[must_use]
 pub fn for_phones(
     used: &LocalOrigin,
@@ -115,7 +118,7 @@ pub fn for_phones(
     Some(format!("http://{name}:{}", open.port()))
 }
 
-/// Whether a name leads to the machine that uses it, whichever that is.
+/// Whether `name` is a loopback name or address, which every machine resolves to itself.
 fn is_here(name: &str) -> bool {
     let bare = name.trim_start_matches('[').trim_end_matches(']');
     bare == "localhost"

@@ -1,27 +1,28 @@
-//! A QR code, for an address that is to be opened on a phone.
+//! QR code for an address to be opened on a phone.
 
 use qrcode::{Color, EcLevel, QrCode};
 use serde::Serialize;
 
-/// The empty border that a reader needs around it, in modules (ISO/IEC 18004).
+/// Width of the empty border that a reader needs, in modules (ISO/IEC 18004).
 const QUIET: usize = 4;
 
-/// The longest text; a longer one would be too fine for a phone held before a screen.
+/// Maximum length of the text in bytes. The modules of a longer text would be too fine for a phone
+/// held in front of a screen.
 const LONGEST: usize = 300;
 
-/// The squares of a code, as the template draws them.
+/// The modules of a QR code, as the template draws them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Code {
-    /// The text in it.
+    /// The encoded text.
     pub text: String,
-    /// Its width and height with the border, in modules.
+    /// Width and height including the border, in modules.
     pub size: usize,
     /// The dark modules, as the data of an SVG path.
     pub path: String,
 }
 
 impl Code {
-    /// Makes the code of `text`; `None` for one that is too long.
+    /// Encodes `text`; `None` if it is too long.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         if text.len() > LONGEST {
@@ -33,7 +34,7 @@ impl Code {
         let mut path = String::new();
         for (y, row) in colors.chunks(width).enumerate() {
             let mut x = 0;
-            // One stroke for neighbours: seams between squares confuse readers.
+            // One stroke for adjacent modules: seams between squares confuse readers.
             for run in row.chunk_by(|one, next| one == next) {
                 if run.first() == Some(&Color::Dark) {
                     let (left, top, length) = (x + QUIET, y + QUIET, run.len());
@@ -53,7 +54,7 @@ mod tests {
     #[test]
     fn the_code_has_its_border_and_its_marks() {
         let code = Code::of("http://192.168.1.2:8080/ca.crt").unwrap();
-        // Version 3 has 29 modules; a finding mark begins in the corner.
+        // Version 3 has 29 modules. A finder pattern begins in the corner.
         assert_eq!(code.size, 29 + 2 * QUIET);
         assert!(code.path.starts_with("M4 4h7v1h-7z"), "{}", code.path);
         assert_eq!(Code::of(&"x".repeat(LONGEST + 1)), None);

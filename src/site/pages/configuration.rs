@@ -1,6 +1,7 @@
-//! The pages `/configuration/…`: sections, options, what holds for one URL, and what was changed.
+//! The pages `/configuration/…`: sections, options, the values for one URL, and changes.
 //!
-//! Nothing of a secret ever gets here but that it is set. All texts of the file are foreign text.
+//! A secret never reaches these pages; they only show that it is set. All text from the file is
+//! foreign text.
 
 pub mod changed;
 pub mod control;
@@ -18,13 +19,13 @@ use wwwoffle_config::schema::{Effect, OptionInfo, Section};
 use crate::base::shown;
 use crate::page::links;
 
-/// Characters of a value that are shown in a list; an option's own page shows more.
+/// Maximum number of characters of a value in a list; the page of an option shows more.
 const SHOWN_VALUE: usize = 120;
 
-/// An option by name, with the way to its page.
+/// The name of an option, with the address of its page.
 #[derive(Debug, Serialize)]
 struct Named {
-    /// Of the option, or of the section whose rules are meant.
+    /// Name of the option, or of the section if its rules are meant.
     name: String,
     is_rules: bool,
     path: String,
@@ -33,7 +34,7 @@ struct Named {
 
 impl Named {
     fn of(section: &str, key: &str, effect: Effect) -> Self {
-        // The rules of a section are on the page of the section.
+        // The rules of a section are shown on the page of the section.
         let is_rules = key == "for";
         let names: &[&str] = if is_rules { &[section] } else { &[section, key] };
         Self {
@@ -49,7 +50,7 @@ impl Named {
     }
 }
 
-/// A word for templates.
+/// Name in templates.
 fn effect_word(effect: Effect) -> &'static str {
     match effect {
         Effect::Restart => "restart",
@@ -67,7 +68,7 @@ pub struct Item {
     pub option: &'static OptionInfo,
 }
 
-/// A value of the file in a list: one line, of bounded length.
+/// Returns a value of the file for a list: one line, of bounded length.
 fn short(value: &str) -> String {
     let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = shown::text(&line);

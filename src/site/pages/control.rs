@@ -1,4 +1,5 @@
-//! The local page `/control/`: what can be switched, begun and stopped, and the pages that ask first.
+//! The local page `/control/`: the mode switch, buttons that start and stop work, and their
+//! confirmation pages.
 
 pub mod question;
 
@@ -9,19 +10,19 @@ use crate::api::{Choice, Mode, QueueCounts};
 use crate::base::text::{Text, say};
 use crate::page::{Page, Shell, Templates};
 
-/// Where it is.
+/// Path of the page.
 pub const PATH: &str = "/control/";
 
-/// Something that is done by a button, and for which there is a page that asks.
+/// An action with a button and a confirmation page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Changes the mode.
     Mode(Choice),
-    /// Works the queue off.
+    /// Fetches the queue.
     Fetch,
-    /// Stops that.
+    /// Stops fetching the queue.
     Hold,
-    /// Reads the configuration anew.
+    /// Reloads the configuration.
     Reload,
 }
 
@@ -36,7 +37,7 @@ impl Action {
         Self::Reload,
     ];
 
-    /// What the form at this address does; `config` is what 2.9 calls it.
+    /// Returns the action of the form at this path. `config` is the name that WWWOFFLE 2.9 uses.
     #[must_use]
     pub fn at(path: &str) -> Option<Self> {
         let name = path.strip_prefix(PATH)?;
@@ -88,7 +89,7 @@ impl Action {
     }
 }
 
-/// The name of a mode, as its button has it.
+/// The label of a mode's button.
 pub(super) const fn choice_word(choice: Choice) -> Text {
     match choice {
         Choice::Online => say("online"),
@@ -98,14 +99,14 @@ pub(super) const fn choice_word(choice: Choice) -> Text {
     }
 }
 
-/// How things are.
+/// The content of the page.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// What was chosen.
+    /// The chosen mode.
     pub chosen: Choice,
-    /// The link.
+    /// State of the link.
     pub link: Link,
-    /// The queue in numbers.
+    /// Numbers of queued requests by state.
     pub counts: QueueCounts,
 }
 
@@ -133,7 +134,7 @@ fn button(action: Action, chosen: bool) -> Button {
     Button { path, label: action.label(), explanation: action.explanation(), chosen }
 }
 
-/// Makes the page; `token` is the general token.
+/// Renders the page; `token` is the general token.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, told: &Told, token: &str) -> Page {
     let counts = told.counts;
@@ -158,7 +159,7 @@ struct ConfirmView<'a> {
     button: Button,
 }
 
-/// Makes the page that asks whether to do it; `token` is the general token.
+/// Renders the confirmation page; `token` is the general token.
 #[must_use]
 pub fn confirm(templates: &Templates, shell: &Shell, action: Action, token: &str) -> Page {
     let view = ConfirmView { token, button: button(action, false) };

@@ -1,4 +1,4 @@
-//! The local page `/history/`: what was kept of one page over time.
+//! The local page `/history/`: the stored versions of one page.
 
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
@@ -14,21 +14,22 @@ use crate::site::version_list::changes;
 use crate::storage::versions::NotCompared;
 use crate::storage::versions::memento::{timemap_path, version_path};
 
-/// Versions that are listed, fewer where the URL is long; the others are counted.
+/// Maximum number of listed versions, fewer if the URL is long; the others are counted.
 const SHOWN_VERSIONS: usize = 30;
 
-/// Bytes of all that has the URL in it, as it is written; with what stands around that stays below 100 kB.
+/// Maximum number of bytes for everything that contains the URL, after escaping. With the rest the
+/// page stays below 100 kB.
 const ROOM: usize = 80_000;
 
-/// Bytes of a row of its own, whatever is in it.
+/// Size of a row without its variable texts, in bytes.
 const ROW: usize = 1_500;
 
-/// In how many lines of text a version differs from the one before it.
+/// Number of text lines in which a version differs from the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines {
-    /// It alone has them.
+    /// Lines that only this version has.
     pub added: usize,
-    /// The one before it alone has them.
+    /// Lines that only the previous version has.
     pub removed: usize,
 }
 
@@ -39,23 +40,23 @@ struct View<'a> {
     owner: Option<Text>,
     versions: Vec<VersionView>,
     more: usize,
-    /// The list for programs, without our origin.
+    /// Address of the time map (a list for programs), without our origin.
     timemap: String,
 }
 
 #[derive(Serialize)]
 struct VersionView {
-    /// Its name among the others.
+    /// Its time as the value of a form field, which identifies the version.
     at: String,
     received: ShownTime,
     present: bool,
     status: u16,
     size: String,
     content_type: Option<String>,
-    /// In what it differs from the one before, in words.
+    /// Differences from the previous version, in words.
     changes: Option<Vec<Text>>,
     lines: Option<LinesView>,
-    /// Where it is shown as it was, and what has changed in it, without our origin.
+    /// Address of this version, and of the page that shows its changes, without our origin.
     path: String,
     diff: Option<String>,
 }
@@ -66,7 +67,7 @@ struct LinesView {
     removed: usize,
 }
 
-/// Makes the page; `lines` are those of the first versions, `token` is the general token.
+/// Renders the page; `lines` belong to the first versions, `token` is the general token.
 #[must_use]
 pub fn page(
     templates: &Templates,
@@ -86,7 +87,7 @@ pub fn page(
     };
     let timemap = timemap_path(&href);
     let mut versions: Vec<_> = all.take(SHOWN_VERSIONS).map(view).collect();
-    // The link to it, and the form that compares.
+    // The link to the page, and the form that compares versions.
     let around = 2 * linked(&url) + written(&timemap);
     let costs = versions.iter().map(|version| version.cost(linked(&url) + token.len()));
     versions.truncate(fitting(ROOM.saturating_sub(around), costs));
@@ -101,7 +102,7 @@ pub fn page(
     templates.page("history.html", 200, shell, &view)
 }
 
-/// The same with seconds where several would be told alike.
+/// Adds seconds to times that would otherwise look the same.
 fn told_apart(mut views: Vec<VersionView>, history: &History, shell: &Shell) -> Vec<VersionView> {
     let times: Vec<_> = views.iter().map(|view| view.received.text.clone()).collect();
     for (view, version) in views.iter_mut().zip(&history.versions) {
@@ -138,7 +139,7 @@ impl VersionView {
         }
     }
 
-    /// Bytes of its row as it is written, with a form of so many.
+    /// Size of its row after escaping, in bytes; `form` is the size of its form.
     fn cost(&self, form: usize) -> usize {
         let kind = self.content_type.as_deref().map_or(0, written);
         ROW + kind + written(&self.path) + self.diff.as_deref().map_or(0, written) + form
@@ -149,12 +150,12 @@ impl VersionView {
 struct NotTold {
     url: ShownUrl,
     why: Text,
-    /// The list, without our origin, if there is anything in it.
+    /// Address of the list of versions, without our origin; `None` if the list would be empty.
     list: Option<String>,
 }
 
-/// The page in place of a version, or of what has changed, where there is nothing to be shown. With status
-/// 404 if nothing is kept.
+/// Renders the page in place of a version or a difference that cannot be shown. The status is 404
+/// if nothing is stored.
 #[must_use]
 pub fn not_told(templates: &Templates, shell: &Shell, url: &str, why: &NotCompared) -> Page {
     let (status, list) = match why {
@@ -225,7 +226,7 @@ mod tests {
         ] {
             assert!(body.contains(want), "{want} in {body}");
         }
-        // What is kept now is neither restored nor removed here.
+        // The current version has neither a restore button nor a delete button.
         assert_eq!(body.matches("/control/history/restore").count(), 2, "{body}");
     }
 

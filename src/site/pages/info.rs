@@ -1,4 +1,5 @@
-//! The local page `/info/`: what is known of one URL; and `/info/request`: what a browser sends.
+//! The local pages `/info/`, the details of one URL, and `/info/request`, the request of the
+//! browser.
 
 mod words;
 
@@ -17,43 +18,43 @@ use crate::proxy::last::LastAction;
 use crate::proxy::rehearsal::PredictedAction;
 use crate::storage::store::timestamp;
 
-/// Parts of one state that are listed; the others are counted.
+/// Maximum number of listed sub-resources of each state; the others are counted.
 const SHOWN_PARTS: usize = 15;
 
-/// Fields of a head that are listed; the others are counted.
+/// Maximum number of listed header fields of a request or response; the others are counted.
 const SHOWN_FIELDS: usize = 40;
 
-/// Pages that refer to a URL that are listed; the others are counted.
+/// Maximum number of listed referring pages; the others are counted.
 const SHOWN_REFERRERS: usize = 50;
 
-/// Bytes that they take at most, before they are escaped: a URL may be very long.
+/// Maximum size of the listed referring URLs before escaping, in bytes: a URL may be very long.
 const ROOM_FOR_REFERRERS: usize = 5_000;
 
-/// What the page tells besides what the API does.
+/// Content of the page that is not part of the API's response.
 #[derive(Clone, Debug, Default)]
 pub struct More {
-    /// The pages that refer to it, as far as whoever asks may see them; `None` where the index cannot tell.
+    /// Referring pages that the caller may see; `None` if the index cannot list them.
     pub referrers: Option<Vec<String>>,
-    /// How many versions are kept of it, the one that is served among them.
+    /// Number of stored versions, including the current one.
     pub versions: Option<usize>,
-    /// What was done the last time whoever asks here asked for it.
+    /// How the caller's last request for this URL was handled.
     pub last: Option<LastAction>,
-    /// What would be done if they did now.
+    /// How a request of the caller would be handled now.
     pub would: Option<PredictedAction>,
-    /// Whether a request for it is on the queue of whoever asks.
+    /// Whether the caller has a request for it on the queue.
     pub queued: bool,
-    /// What was just done with it.
+    /// Result of the action that the caller just performed on this entry.
     pub told: Option<Told>,
 }
 
-/// A request, as it came and as it would go on.
+/// A request, as it arrived and as it would be sent on.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// The URL whose origin would be asked.
+    /// The URL that would be requested from the origin.
     pub url: String,
-    /// The first line and the fields that came.
+    /// Request line and header fields that arrived.
     pub came: (String, Vec<Field>),
-    /// Those that would go.
+    /// Request line and header fields that would be sent.
     pub goes: (String, Vec<Field>),
 }
 
@@ -67,11 +68,11 @@ struct View<'a> {
     is_secure: bool,
     kept: Option<KeptView>,
     parts: Option<PartsView>,
-    /// Where its versions are listed, without our origin.
+    /// Address of the list of versions, without our origin.
     history: String,
     pinned: bool,
     versions: u64,
-    /// Its URL as the argument of an address.
+    /// The URL, encoded as an argument of an address.
     argument: String,
     referrers: Option<Vec<ShownUrl>>,
     more_referrers: u64,
@@ -80,11 +81,11 @@ struct View<'a> {
     queued: bool,
     #[serde(flatten)]
     told: ToldView,
-    /// The address of this page, to come back to.
+    /// Address of this page, for the way back.
     back: String,
-    /// Whether the URL alone says which entry it is: else no button finds it.
+    /// Whether the URL alone identifies the entry. Otherwise no button could find it.
     is_named_by_url: bool,
-    /// Whether it is the answer to a form, which cannot be fetched.
+    /// Whether it is the response to a form, which cannot be fetched again.
     is_form_answer: bool,
 }
 
@@ -115,13 +116,13 @@ struct PartsView {
     complete: bool,
     kept: u64,
     missing: u64,
-    /// Whether some of those could be asked for now.
+    /// Whether some of the missing ones could be requested now.
     can_be_had: bool,
     cut: Option<Text>,
     groups: Vec<GroupView>,
 }
 
-/// The parts of one state.
+/// The sub-resources in one state.
 #[derive(Serialize)]
 struct GroupView {
     title: Text,
@@ -146,7 +147,7 @@ struct KeptView {
     stored: ShownTime,
     size: String,
     bytes: u64,
-    /// What is said of its file and its body.
+    /// Notes about its file and its body.
     notes: Vec<Text>,
     sha256: String,
     content_type: Option<String>,
@@ -176,7 +177,7 @@ struct ConnectionView {
     chain: ChainView,
 }
 
-/// Makes the page; `token` is the general token.
+/// Renders the page; `token` is the general token.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, info: &Info, more: &More, token: &str) -> Page {
     let url = ShownUrl::new(&info.url);
@@ -209,7 +210,7 @@ pub fn page(templates: &Templates, shell: &Shell, info: &Info, more: &More, toke
     templates.page("info.html", 200, shell, &view)
 }
 
-/// The first of the pages that refer to a URL, and how many more there are.
+/// Returns the first referring pages and the number of the others.
 fn referrers(all: &[String]) -> (Option<Vec<ShownUrl>>, u64) {
     let (mut shown, mut room) = (Vec::new(), ROOM_FOR_REFERRERS);
     for url in all.iter().take(SHOWN_REFERRERS) {
@@ -223,7 +224,7 @@ fn referrers(all: &[String]) -> (Option<Vec<ShownUrl>>, u64) {
     (Some(shown), more)
 }
 
-/// Makes the page about a request.
+/// Renders the page about a request.
 #[must_use]
 pub fn request_page(templates: &Templates, shell: &Shell, told: &Exchange) -> Page {
     let head = |(line, fields): &(String, Vec<Field>)| Head {
@@ -312,7 +313,7 @@ impl KeptView {
     }
 }
 
-/// What is said of the file of what is kept, and of its body.
+/// Notes about the file of an entry and its body.
 fn notes(kept: &KeptInfo) -> Vec<Text> {
     let compressed = kept.compressed.map(|file| {
         say("It is compressed: its file has {bytes} in place of {plain}.")

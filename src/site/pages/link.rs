@@ -1,4 +1,4 @@
-//! What pages tell of the link: how it is, why, and whether the mode goes by it.
+//! The state of the link on local pages: its state, the reason, and whether the mode follows it.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -7,18 +7,18 @@ use crate::base::shown::{ShownTime, ShownUrl};
 use crate::base::text::Text;
 use crate::page::Shell;
 
-/// How the link is.
+/// The state of the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// How it is, and why.
+    /// The state and its reason, in words.
     pub reason: Text,
-    /// Since when the mode goes by it; `None` where it does not.
+    /// Since when the mode follows the link; `None` if it does not.
     pub decides: Option<Timestamp>,
-    /// Where to log in, if a captive portal answers.
+    /// Login page, if a captive portal intercepts requests.
     pub portal: Option<String>,
 }
 
-/// The same for the macro `link_state`.
+/// The same values for the macro `link_state`.
 #[derive(Serialize)]
 pub(super) struct LinkView {
     reason: Text,
@@ -37,7 +37,7 @@ impl LinkView {
 }
 
 #[cfg(test)]
-/// A link that does not decide.
+/// A link that the mode does not follow.
 pub(crate) fn link() -> Link {
     Link { reason: crate::base::text::say("there is a way out"), decides: None, portal: None }
 }

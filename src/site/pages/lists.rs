@@ -1,4 +1,4 @@
-//! The local pages below `/index/`: everything that is kept, waits or is monitored, in lists.
+//! The local pages below `/index/`: lists of stored, queued and monitored pages.
 
 use crate::page::links;
 use jiff::Timestamp;
@@ -24,46 +24,49 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
 use crate::page::{Page, Shell, Templates};
 
-/// Where they are.
+/// Path below which the lists are.
 pub const ROOT: &str = "/index/";
 
-/// Entries on a page that a small machine shows at once; fewer where they have long titles and URLs ([`room`]).
+/// Maximum number of rows on a page, chosen so that a small machine renders it quickly. Pages with
+/// long titles and URLs have fewer rows ([`room`]).
 pub const ROWS: usize = 50;
 
-/// Bytes of the longest URL that can be chosen in a list; longer ones are handled one by one.
+/// Maximum length of a URL that can be selected in a list, in bytes; longer ones have their own
+/// page.
 const LONGEST_CHOSEN: usize = 1_000;
 
-/// So many deletions can be undone at the root of the lists, those that were last; the others where they were made.
+/// Maximum number of deletions that can be undone at the root of the lists, latest first; the
+/// others can be undone on the list where they were made.
 const SHOWN_REMOVALS: usize = 10;
 
-/// What was just done to a list, and is told above it.
+/// The result of an action, shown above the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// Entries were deleted, and can be had back.
+    /// Entries were deleted, which can be undone.
     Removed(RemovalSummary),
-    /// They came back.
+    /// A deletion was undone.
     Back(Back),
-    /// That was done with so many.
+    /// Another action was performed on this many entries.
     Done(Done, u64),
 }
 
-/// What a button did that cannot be undone with one.
+/// An action that cannot be undone with one button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// They stay whatever their age.
+    /// The entries were pinned: they stay whatever their age.
     Pinned,
-    /// They are looked at once a day.
+    /// The pages are now fetched once a day.
     Monitored,
-    /// They are to be fetched anew.
+    /// The entries were queued to be fetched again.
     Queued,
-    /// They were deleted, and cannot be had back.
+    /// The entries were deleted permanently.
     Deleted,
 }
 
 impl Done {
     const ALL: [Done; 4] = [Done::Pinned, Done::Monitored, Done::Queued, Done::Deleted];
 
-    /// A word for it, in addresses.
+    /// Name in addresses.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -74,19 +77,19 @@ impl Done {
         }
     }
 
-    /// What has this name.
+    /// Parses the name of an action.
     #[must_use]
     pub fn named(name: &str) -> Option<Done> {
         Done::ALL.into_iter().find(|done| done.name() == name)
     }
 }
 
-/// What came of it.
+/// Result of a list request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is no such list, or the index cannot tell now: in words.
+    /// The list does not exist or the index is not available; the reason in words.
     Refused(Text),
-    /// Some of the list.
+    /// A page of the list.
     Found(IndexPage),
 }
 
@@ -96,9 +99,9 @@ struct View<'a> {
     heading: Text,
     token: &'a str,
     crumbs: Vec<Link>,
-    /// The path of this list, for the form that orders it; `None` where there is nothing to be ordered.
+    /// Path of this list, for the form that sorts and filters it; `None` if it has no such form.
     form: Option<String>,
-    /// The address of this very page, to come back to.
+    /// Address of this page, for the way back.
     back: String,
     sorts: Vec<Choice>,
     kinds: Vec<Choice>,
@@ -109,30 +112,30 @@ struct View<'a> {
     can_choose: bool,
     hosts: Vec<HostRow>,
     requests: Vec<RequestRow>,
-    /// The arguments that the form has to keep.
+    /// Arguments that the form must keep.
     others: Vec<Other>,
-    /// All that can be chosen is.
+    /// Whether all rows that can be selected are selected.
     is_all_chosen: bool,
-    /// The address where that is the other way round.
+    /// Address of this page with the opposite selection.
     choose: String,
-    /// Where all of the list can be deleted.
+    /// Address of the page that deletes the whole list.
     whole: Option<String>,
-    /// The list that can be exported, from its beginning.
+    /// The list to export, from its first page.
     exported: Option<String>,
-    /// What is deleted with all of a list goes on: where to look again.
+    /// Address for reloading this page while a deletion of a whole list is running.
     again: Option<String>,
     next: Option<String>,
     previous: Option<String>,
-    /// The beginning, where that is not the page before.
+    /// Address of the first page, unless that is the previous page.
     first: Option<String>,
     empty: bool,
-    /// How many entries the whole list has, where that is known.
+    /// Number of entries in the whole list, if known.
     count: Option<u64>,
     #[serde(flatten)]
     told: ToldView,
 }
 
-/// What was just done, as it is told above a list or on the page about a URL.
+/// The result of an action, above a list or on the page about a URL.
 #[derive(Default, Serialize)]
 pub(super) struct ToldView {
     undo: Option<UndoView>,
@@ -159,7 +162,7 @@ impl ToldView {
     }
 }
 
-/// What was deleted.
+/// A deletion that can be undone.
 #[derive(Serialize)]
 pub(super) struct UndoView {
     entries: u64,
@@ -177,7 +180,7 @@ impl UndoView {
     }
 }
 
-/// What came back.
+/// An undone deletion.
 #[derive(Serialize)]
 struct BackView {
     nothing: bool,
@@ -185,7 +188,7 @@ struct BackView {
     told: Back,
 }
 
-/// What was done with so many.
+/// Another action, and the number of entries.
 #[derive(Serialize)]
 struct DoneView {
     what: &'static str,
@@ -214,20 +217,20 @@ struct Choice {
 
 #[derive(Serialize)]
 struct EntryRow {
-    /// The day, where it is another than that of the row before.
+    /// The day, if it differs from that of the previous row.
     day: Option<String>,
     url: ShownUrl,
     title: Option<String>,
-    /// What a form says it is.
+    /// Value in the form, which identifies the entry.
     value: Option<String>,
     stored: ShownTime,
     size: String,
-    /// `None`: it says no type.
+    /// Content type; `None` if the response has none.
     kind: Option<String>,
     status: Option<u16>,
-    /// It says that it failed, and does not lead elsewhere.
+    /// Whether the status reports a failure; a redirect does not.
     failed: bool,
-    /// Of a page: how many of its parts are not kept, where that is known.
+    /// For a page: number of missing sub-resources, if known.
     missing: Option<u64>,
     notes: Vec<Text>,
     info: String,
@@ -247,13 +250,13 @@ struct RequestRow {
     queued: ShownTime,
 }
 
-/// That something cannot be listed, for this reason that the log has in English.
+/// Message for a list that is not available; the reason is in English, as in the log.
 #[must_use]
 pub fn untold(why: &str) -> Text {
     say("It cannot be told now: {why}").with("why", shown::text(why))
 }
 
-/// Makes the page of a list; `token` is the general token.
+/// Renders the page of a list; `token` is the general token.
 #[must_use]
 pub fn page(
     templates: &Templates,
@@ -307,7 +310,7 @@ pub fn page(
     templates.page("lists.html", status, shell, &view)
 }
 
-/// This page, with what it tells.
+/// Returns the address of this page, with the result of the last action.
 fn again(shown: &Shown, told: Option<&Told>) -> String {
     match told {
         Some(Told::Removed(resting)) => {
@@ -317,7 +320,7 @@ fn again(shown: &Shown, told: Option<&Told>) -> String {
     }
 }
 
-/// This page, with all chosen that can be, or else nothing.
+/// Returns the address of this page with all selectable rows selected, or none if they already are.
 fn choose(shown: &Shown) -> String {
     let address = shown.address();
     let with = |between: char| format!("{address}{between}{CHOSEN}=1");
@@ -421,14 +424,15 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) ->
     }
 }
 
-/// Whether an entry can be chosen in a list by who looks at it.
+/// Whether the caller `owner` can select an entry in a list.
 fn is_choosable(item: &IndexItem, owner: &str) -> bool {
     let of = item.owner.as_deref();
     let is_theirs = of.is_none_or(|of| of == owner);
     is_theirs && item.url.len() <= LONGEST_CHOSEN && is_named_by_url(&item.url, of, &item.key)
 }
 
-/// Whether the URL alone says which entry of an owner is meant: not of what is kept for a login or as the answer to a form.
+/// Whether the URL alone identifies an entry of `owner`. That is false for entries for a login and
+/// for responses to forms.
 pub(super) fn is_named_by_url(url: &str, owner: Option<&str>, key: &str) -> bool {
     let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
     Place::of(&url).owned_by(owner.unwrap_or_default()).key().to_string() == key
@@ -472,8 +476,8 @@ struct Session {
     asked: String,
 }
 
-/// Makes the page of all lists; `sessions` is when the last times online began, the last one first, `resting` what
-/// was deleted and can be had back.
+/// Renders the root of the lists. `sessions` holds the start times of the last online sessions,
+/// latest first; `resting` holds the deletions that can be undone.
 #[must_use]
 pub fn root(
     templates: &Templates,

@@ -1,4 +1,4 @@
-//! The local page about a page that is not kept: what is kept that is like it, and how it can be had.
+//! The local page about a page that is not stored: similar stored pages, and ways to get it.
 
 use serde::Serialize;
 
@@ -6,16 +6,16 @@ use crate::base::shown::ShownUrl;
 use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
 use crate::page::{Page, Shell, Templates};
 
-/// What the page says.
+/// The content of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Missing<'a> {
     /// The URL, without credentials.
     pub url: &'a str,
-    /// Whether it is kept after all.
+    /// Whether the URL is stored after all.
     pub is_kept: bool,
-    /// Whether older versions of it are.
+    /// Whether older versions are stored.
     pub has_versions: bool,
-    /// What is kept that is like it.
+    /// Similar stored pages.
     pub likes: &'a [SimilarPage],
     /// The general token.
     pub token: &'a str,
@@ -31,7 +31,7 @@ struct View {
     ways: Vec<PageLink>,
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, missing: &Missing<'_>) -> Page {
     let url = missing.url;

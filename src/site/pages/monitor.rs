@@ -1,4 +1,4 @@
-//! The local pages `/monitor/`, what is looked at on a schedule, and `/monitor-options/`, the form for
+//! The local pages `/monitor/`, the list of monitored pages, and `/monitor-options/`, the form for
 //! one page.
 
 use serde::Serialize;
@@ -21,23 +21,22 @@ use crate::page::links;
 use crate::page::{Page, Shell, Templates};
 use crate::storage::versions::diff::{Diff, Sort};
 
-/// Pages that are listed, fewer where they have long URLs; the others are counted.
+/// Maximum number of listed pages, fewer if they have long URLs; the others are counted.
 pub const SHOWN_PAGES: usize = 60;
 
-/// Bytes of all rows of the list together, as they are written into it; with what stands around them that stays below
-/// 100 kB.
+/// Maximum size of all rows after escaping, in bytes. With the rest the page stays below 100 kB.
 const ROOM: usize = 80_000;
 
-/// Bytes of a row of its own, whatever is in it.
+/// Size of a row without its variable texts, in bytes.
 const ROW: usize = 1_050;
 
-/// Lines of a difference that are shown.
+/// Maximum number of lines shown of a difference.
 const SHOWN_LINES: usize = 80;
 
-/// Older changes that are listed.
+/// Maximum number of listed older changes.
 const SHOWN_OLDER: usize = 20;
 
-/// The names of the months, as a person reads them.
+/// The short names of the months.
 const MONTHS: [Text; 12] = [
     say("Jan"),
     say("Feb"),
@@ -53,7 +52,7 @@ const MONTHS: [Text; 12] = [
     say("Dec"),
 ];
 
-/// The address of the page that shows what has changed of `url`, without our origin.
+/// Returns the address of the page that shows the last change of `url`, without our origin.
 #[must_use]
 pub fn diff_path(url: &str) -> String {
     let url = ShownUrl::new(url).href.unwrap_or_default();
@@ -71,7 +70,7 @@ struct DiffView {
     stretches: Vec<Vec<Line>>,
     is_cut: bool,
     older: Vec<Older>,
-    /// Where all versions are listed, without our origin.
+    /// Address of the list of all versions, without our origin.
     history: String,
 }
 
@@ -82,7 +81,7 @@ struct Older {
     path: String,
 }
 
-/// Shows what differs between two versions.
+/// Renders the difference between two versions.
 #[must_use]
 pub fn diff(templates: &Templates, shell: &Shell, told: &VersionDiff, diff: &Diff) -> Page {
     let line = |line: &crate::storage::versions::diff::Line| {
@@ -135,18 +134,18 @@ struct PageView<'a> {
     key: &'a str,
     url: ShownUrl,
     schedule: String,
-    /// The same in words, where it is simple.
+    /// The schedule in words, if it is simple.
     words: Option<Text>,
     versions: u16,
     last: Option<ShownTime>,
     next: Option<ShownTime>,
     owner: Option<Text>,
     options: String,
-    /// Where what has changed is shown, if anything has.
+    /// Address of the page that shows the last change, if there was one.
     changes: Option<String>,
 }
 
-/// Makes the list; `changed` says of which of `items` there is an older version, and `token` is the general
+/// Renders the list. `changed` says which of `items` have an older version; `token` is the general
 /// token.
 #[must_use]
 pub fn page<'a>(
@@ -180,27 +179,28 @@ pub fn page<'a>(
     templates.page("monitor.html", 200, shell, &view)
 }
 
-/// Bytes of a row of the list, as it is written.
+/// Size of a row of the list after escaping, in bytes.
 fn cost(page: &PageView<'_>, token: &str) -> usize {
     let owner = page.owner.as_ref().map_or(0, |owner| written(&owner.to_string()));
     let addresses = written(&page.options) + page.changes.as_deref().map_or(0, written);
-    // Its text stands there once, and four times for who hears the page.
+    // The text occurs once for display and four times for screen readers.
     let url = room::linked(&page.url) + 5 * written(&page.url.text);
     ROW + token.len() + page.key.len() + written(&page.schedule) + owner + addresses + url
 }
 
-/// What the form begins with.
+/// Initial values of the form.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
-    /// The page; empty when it is still to be named.
+    /// URL of the page; empty if the user still has to enter it.
     pub url: &'a str,
-    /// When it is looked at now, if it is.
+    /// Its current schedule, if it is monitored.
     pub schedule: Option<Schedule>,
-    /// How many older versions are kept now, if it is.
+    /// Number of older versions to keep, if it is monitored.
     pub versions: Option<u16>,
-    /// How many may be.
+    /// Maximum number of older versions that the form accepts.
     pub max_versions: u16,
-    /// What is fetched with it now, if it is monitored and that is more than its parts.
+    /// The settings for further fetches, if it is monitored and more than its sub-resources is
+    /// fetched with it.
     pub aim: Option<Aim>,
     /// The general token.
     pub token: &'a str,
@@ -210,14 +210,14 @@ pub struct Options<'a> {
 struct OptionsView<'a> {
     token: &'a str,
     url: ShownUrl,
-    /// What the form sends: the URL as it was given, which may have a password.
+    /// Value that the form sends: the URL as it was given, which may contain a password.
     value: &'a str,
     is_known: bool,
     months: Vec<Choice>,
     weekdays: Vec<Choice>,
     days: String,
     hours: String,
-    /// A line of cron, where the fields of 2.9 do not say it all.
+    /// The schedule as a line of cron, if the fields of WWWOFFLE 2.9 cannot express it.
     cron: String,
     versions: String,
     max_versions: u16,
@@ -225,7 +225,7 @@ struct OptionsView<'a> {
     faults: &'a [FormFault],
 }
 
-/// A box that is checked or not.
+/// A check box.
 #[derive(Serialize)]
 struct Choice {
     name: String,
@@ -233,12 +233,12 @@ struct Choice {
     checked: bool,
 }
 
-/// Makes the form.
+/// Renders the form.
 #[must_use]
 pub fn options(templates: &Templates, shell: &Shell, options: &Options<'_>) -> Page {
     let schedule = options.schedule;
     let [minutes, hours, days, ..] = schedule.map(|it| it.fields()).unwrap_or_default();
-    // 2.9 knows full hours only, and days that are in both sets.
+    // WWWOFFLE 2.9 supports full hours only, and days that are in both sets.
     let by_sets = schedule.filter(|it| {
         let [_, hours, days, months, weekdays] = it.fields();
         minutes == "0" && Schedule::of_sets(&months, &days, &weekdays, &hours).as_ref() == Ok(it)
@@ -274,8 +274,8 @@ pub fn options(templates: &Templates, shell: &Shell, options: &Options<'_>) -> P
     templates.page("monitor-options.html", 200, shell, &view)
 }
 
-/// Makes the form again, with what was typed into it and what is wrong with that; `most` is how many versions may
-/// be kept, and `token` the general token.
+/// Renders the form again with the typed values and error messages. `most` is the maximum number of
+/// versions, `token` the general token.
 #[must_use]
 pub fn options_again(
     templates: &Templates,

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use crate::page::{LocalOrigin, Page};
 
-/// What browsers take a PAC file for.
+/// Content type by which browsers recognize a PAC file.
 const CONTENT_TYPE: &str = "application/x-ns-proxy-autoconfig";
 
-/// Writes a PAC file that sends everything through us, but our own names and names without a dot.
+/// Returns a PAC file that sends every request through us, except those for our own names and for
+/// names without a dot.
 ///
-/// `used` is the address under which the client reached us, so that the file is right on every
-/// network the daemon listens on; `local_names` are the configured names of this proxy, which
-/// must not go through the proxy at all.
+/// `used` is the address under which the client reached us, so that the file is correct on every
+/// network on which the daemon listens. `local_names` are the configured names of this proxy, which
+/// must not go through the proxy.
 ///
 /// # Examples
 ///
@@ -26,14 +27,14 @@ const CONTENT_TYPE: &str = "application/x-ns-proxy-autoconfig";
 pub fn page<'a>(used: &LocalOrigin, local_names: impl IntoIterator<Item = &'a str>) -> Page {
     let mut names = vec![bare(used.host())];
     for name in local_names {
-        // A name that could end the string it is written into names nothing a browser can ask for.
+        // Skips names that could end the string literal: no browser can request such a host.
         if name_is_plain(name) && !names.contains(&bare(name)) {
             names.push(bare(name));
         }
     }
     let mut tests = String::new();
     for name in &names {
-        // Browsers differ in whether they give an IPv6 address with its brackets.
+        // Browsers differ in whether they pass an IPv6 address with or without brackets.
         let _ = write!(tests, " ||\n        host === \"{name}\"");
         if name.contains(':') {
             let _ = write!(tests, " || host === \"[{name}]\"");
@@ -52,7 +53,7 @@ pub fn page<'a>(used: &LocalOrigin, local_names: impl IntoIterator<Item = &'a st
     Page { status: 200, content_type: CONTENT_TYPE, body }
 }
 
-/// Without the brackets of an IPv6 address, in lower case.
+/// Returns the host in lower case, without the brackets of an IPv6 address.
 fn bare(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase()
 }

@@ -1,11 +1,12 @@
-//! Plans in words, for pages and the command line: what is measured, and what is estimated.
+//! Fetch plans in words, for pages and the command line. They state which figures are measured and
+//! which are estimated.
 
 use crate::api::ItemKind;
 use crate::api::plan::{Amount, Basis, Expected, HostPlan, QueuePlan, RunPlan};
 use crate::base::shown;
 use crate::base::text::{Given, Text, count, row, say};
 
-/// What a fetch along links would bring.
+/// Describes the expected results of a recursive fetch.
 #[must_use]
 pub fn of_run(plan: &RunPlan) -> Vec<Text> {
     let all = plan.pages.with(&plan.parts);
@@ -37,7 +38,7 @@ pub fn of_run(plan: &RunPlan) -> Vec<Text> {
     lines
 }
 
-/// What the queue would bring.
+/// Describes the expected results of fetching the queue.
 #[must_use]
 pub fn of_queue(plan: &QueuePlan) -> Vec<Text> {
     let mut lines = vec![expected(&plan.all), in_all(&plan.all)];
@@ -108,7 +109,7 @@ fn of_host(host: &HostPlan) -> Text {
         .with("from", from)
 }
 
-/// By the words that the API has for them.
+/// Counts items of a kind, in the terms of the API.
 fn of_kind(kind: ItemKind, number: u64) -> Text {
     match kind {
         ItemKind::Page => count(number, "{n} page", "{n} page"),

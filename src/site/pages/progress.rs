@@ -1,4 +1,4 @@
-//! How far a download has come, in words.
+//! Progress of downloads, in words.
 
 use jiff::Timestamp;
 
@@ -6,7 +6,7 @@ use crate::api::{Download, Whole};
 use crate::base::shown;
 use crate::base::text::{Given, Text, count, row, say};
 
-/// How much is here, how fast it comes, and how often it was taken up again.
+/// Received size, speed, and number of resumptions of one download.
 #[must_use]
 pub fn line(download: &Download) -> Text {
     let received = shown::bytes(download.bytes);
@@ -26,8 +26,8 @@ pub fn line(download: &Download) -> Text {
     row(facts)
 }
 
-/// How far all of it has come together: how much is done and left, and how long that takes if it can be
-/// said.
+/// Progress of all downloads together: the sizes done and left, and the remaining time if it can be
+/// estimated.
 #[must_use]
 pub fn whole(whole: &Whole) -> Text {
     let mut facts: Vec<Given> = vec![
@@ -51,7 +51,8 @@ fn left(seconds: u64) -> Given {
     say("{time} left").with("time", shown::span(seconds)).into()
 }
 
-/// What a download that broke off waits for, if it did; `time` writes a moment.
+/// States what an interrupted download waits for; `None` if it does not wait. `time` formats a
+/// time.
 #[must_use]
 pub fn waiting<T: Into<Given>>(download: &Download, time: impl Fn(Timestamp) -> T) -> Option<Text> {
     let waiting = download.waiting.as_ref()?;

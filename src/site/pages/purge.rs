@@ -1,4 +1,4 @@
-//! The local page `/purge/`: what would go by its age, and what went.
+//! The local page `/purge/`: entries that a purge would remove, and the report of the last purge.
 
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ struct ReportView {
     at: ShownTime,
     goes: Vec<SumView>,
     stays: Vec<SumView>,
-    /// In hundredths, if ages are scaled.
+    /// Scale of the maximum ages in hundredths, if they are scaled.
     scale: Option<u64>,
     missing: Option<String>,
     removed: Option<SumView>,
@@ -41,7 +41,7 @@ struct SumView {
     size: String,
 }
 
-/// Makes the page; `token` is the general token.
+/// Renders the page; `token` is the general token.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, told: &Purging, token: &str) -> Page {
     let view = |report: &PurgeReport| ReportView::new(report, shell);
@@ -77,7 +77,7 @@ impl ReportView {
     }
 }
 
-/// What was compressed.
+/// Sums of the compressed entries.
 #[derive(Serialize)]
 struct CompressedView {
     entries: u64,
@@ -103,7 +103,7 @@ impl SumView {
     }
 }
 
-/// What became of bodies that are the same, a line each; none where there is nothing to say.
+/// Describes the handling of identical bodies, one line each; empty if there were none.
 #[must_use]
 pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
     let mut lines = Vec::new();
@@ -138,7 +138,7 @@ pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
     lines
 }
 
-/// A reason, for a person.
+/// Translates a reason.
 #[must_use]
 pub fn in_words(why: &str) -> Text {
     match why {

@@ -1,4 +1,4 @@
-//! The local page `/queue/`: the outgoing queue in the order in which it is worked off.
+//! The local page `/queue/`: the outgoing queue in the order of fetching.
 
 pub mod edit;
 mod held;
@@ -12,30 +12,32 @@ use crate::base::text::{Text, say};
 use crate::page::form::SubmittedForm;
 use crate::page::{Page, Shell, Templates};
 
-/// Where it is.
+/// Path of the page.
 pub const PATH: &str = "/queue/";
 
-/// Requests on a page: so many can be chosen in one form.
+/// Maximum number of requests on a page, all of which can be selected in one form.
 pub const ROWS: usize = 50;
 
-/// Characters of a URL in the name of a button, and where it is the page of a part.
+/// Maximum number of characters of a URL in the name of a button, and of the page that a
+/// sub-resource belongs to.
 const SHOWN_NAME: usize = 28;
 const SHOWN_PAGE: usize = 40;
 
-/// Bytes of all links on a page together, as they are written into it; further URLs are only shown.
+/// Maximum size of all links on a page after escaping, in bytes; further URLs are shown without a
+/// link.
 const MOST_LINKS: usize = 7_000;
 
-/// What a page of the queue is asked for with.
+/// Filter and position in the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Only what is in this state.
+    /// Shows only requests in this state.
     pub state: Option<ItemState>,
-    /// Which page, from 1 on.
+    /// Page number, counted from 1.
     pub page: usize,
 }
 
 impl Asked {
-    /// Reads the arguments of the address. What is no argument of ours counts for nothing.
+    /// Parses the arguments of the address. Unknown arguments are ignored.
     #[must_use]
     pub fn parse(arguments: Option<&str>) -> Self {
         let arguments = arguments.unwrap_or_default().as_bytes();
@@ -49,7 +51,7 @@ impl Asked {
         }
     }
 
-    /// The address of this page, without our origin.
+    /// Returns the address of this page, without our origin.
     #[must_use]
     pub fn address(&self) -> String {
         let state = self.state.map(|state| format!("state={}", word(state)));
@@ -62,16 +64,16 @@ impl Asked {
     }
 }
 
-/// Some of the queue, as its page shows it.
+/// One page of the queue.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// The requests of this page, in their order.
     pub items: Vec<QueueItem>,
-    /// What was asked for; the page is one that there is.
+    /// Filter and page number; the page exists.
     pub asked: Asked,
-    /// How many requests there are on all pages.
+    /// Number of requests on all pages.
     pub total: usize,
-    /// The whole queue in numbers.
+    /// Numbers of requests in the whole queue by state.
     pub counts: QueueCounts,
 }
 
@@ -79,7 +81,7 @@ pub struct Shown {
 struct View<'a> {
     token: &'a str,
     back: String,
-    /// What the address of a request's own page says of this one.
+    /// Arguments that lead back to this page, for the address of a request's own page.
     rest: String,
     counts: QueueCounts,
     can_fetch: bool,
@@ -92,7 +94,7 @@ struct View<'a> {
     next: Option<String>,
 }
 
-/// A link to what is in one state.
+/// A link to the requests in one state.
 #[derive(Serialize)]
 struct Filter {
     label: Text,
@@ -100,11 +102,11 @@ struct Filter {
     chosen: bool,
 }
 
-/// Requests that stand together.
+/// Consecutive requests in the same state.
 #[derive(Serialize)]
 struct Group<'a> {
     heading: Text,
-    /// The numbers of its rows say in what order they go.
+    /// Whether the rows show their position in the order of fetching.
     numbered: bool,
     rows: Vec<Row<'a>>,
 }
@@ -114,7 +116,7 @@ struct Row<'a> {
     number: usize,
     key: &'a str,
     url: ShownUrl,
-    /// The URL as buttons name it.
+    /// The URL in the names of buttons.
     name: String,
     state: ItemState,
     /// The state in words.
@@ -124,13 +126,13 @@ struct Row<'a> {
     priority: Option<Text>,
     queued: ShownTime,
     attempts: u32,
-    /// What holds it back, in words.
+    /// Reason why it waits, in words.
     held: Option<Text>,
     error: Option<String>,
     owner: Option<Text>,
 }
 
-/// Makes the page; `token` is the general token.
+/// Renders the page; `token` is the general token.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, shown: &Shown, token: &str) -> Page {
     let Shown { items, asked, total, counts } = shown;
@@ -165,13 +167,13 @@ const fn word(state: ItemState) -> &'static str {
     }
 }
 
-/// The address of what has failed.
+/// Returns the address of the list of failed requests.
 #[must_use]
 pub fn failed() -> String {
     Asked { state: Some(ItemState::Failed), page: 1 }.address()
 }
 
-/// Links to what is in each state, where that is not the same as all.
+/// Links to the requests in each state; empty if all requests are in the same state.
 fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<Filter> {
     let rows = [
         (say("on the way"), ItemState::Active, counts.active),
@@ -194,7 +196,7 @@ fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<Filter> {
     filters
 }
 
-/// Those in one state stand together: so they came.
+/// Groups consecutive requests in the same state: the list is sorted by state.
 fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Group<'a>> {
     let rows: Vec<(usize, &QueueItem)> = (before + 1..).zip(items).collect();
     let mut room = MOST_LINKS;

@@ -1,5 +1,5 @@
-//! The local pages `/refresh-options/`, the form that fetches a page with its parts and along its links,
-//! and `/fetches/`, what was begun so.
+//! The local pages `/refresh-options/`, the form that fetches a page with its sub-resources and
+//! along its links, and `/fetches/`, the list of these fetches.
 
 use serde::Serialize;
 
@@ -14,17 +14,17 @@ use crate::base::text::{Text, say};
 use crate::page::fault::{self, FormFault};
 use crate::page::{Page, Shell, Templates};
 
-/// Downloads that are listed; the others are counted.
+/// Maximum number of listed downloads; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;
 
-/// Failures that are listed; the others are counted.
+/// Maximum number of listed failures; the others are counted.
 const SHOWN_FAILURES: usize = 20;
 
 #[derive(Serialize)]
 struct OptionsView<'a> {
     token: &'a str,
     url: ShownUrl,
-    /// What the form sends: the URL as it was given, which may have a password.
+    /// Value that the form sends: the URL as it was given, which may contain a password.
     value: &'a str,
     links: LinksView,
     force: bool,
@@ -33,10 +33,10 @@ struct OptionsView<'a> {
     faults: &'a [FormFault],
 }
 
-/// How far links are followed, as a form has it.
+/// The fields for following links.
 #[derive(Serialize)]
 pub(super) struct LinksView {
-    /// As it was typed, where it is shown again.
+    /// The typed depth, if the form is shown again.
     depth: String,
     max_depth: u16,
     scopes: Vec<ScopeView>,
@@ -92,7 +92,8 @@ impl PartView {
     }
 }
 
-/// Makes the form, filled in with what `asked` says and what that would bring; `token` is the general token.
+/// Renders the form, filled in from `asked`, with the plan of the fetch; `token` is the general
+/// token.
 #[must_use]
 pub fn options(
     templates: &Templates,
@@ -104,7 +105,7 @@ pub fn options(
     form(templates, shell, (asked, asked.aim.depth.to_string()), &[], (token, plan))
 }
 
-/// The same form again, with what was typed as `depth` and what is wrong.
+/// Renders the form again, with the typed `depth` and the error messages.
 #[must_use]
 pub fn options_again(
     templates: &Templates,
@@ -161,7 +162,7 @@ fn label(class: PartClass) -> Text {
 #[derive(Serialize)]
 struct ListView<'a> {
     token: &'a str,
-    /// What comes now, and how many downloads there are besides.
+    /// The listed running downloads, and the number of the others.
     downloads: Vec<DownloadView>,
     more: usize,
     fetches: Vec<FetchView<'a>>,
@@ -208,7 +209,7 @@ struct LeftView {
     why: Text,
 }
 
-/// Makes the list of what was begun, and of what comes now; `token` is the general token.
+/// Renders the list of recursive fetches and running downloads; `token` is the general token.
 #[must_use]
 pub fn list(
     templates: &Templates,

@@ -1,17 +1,17 @@
-//! Schedules in words, where they are simple.
+//! Simple schedules in words.
 
 use wwwoffle_spool::Schedule;
 
 use crate::base::text::{Text, say};
 
-/// The names of the days of the week, from Sunday on.
+/// The names of the days of the week, beginning with Sunday.
 pub(super) const WEEKDAYS: [Text; 7] =
     [say("Sun"), say("Mon"), say("Tue"), say("Wed"), say("Thu"), say("Fri"), say("Sat")];
 
-/// The most times of a day that are told; of more a line of cron tells as much.
+/// Maximum number of times of day in words; for more, a line of cron is just as readable.
 const MOST_TIMES: usize = 4;
 
-/// Says a schedule in words; `None` when it is not simple enough for that.
+/// Describes a schedule in words; `None` if it is not simple enough.
 pub(super) fn in_words(schedule: &str) -> Option<Text> {
     let [minutes, hours, days, months, weekdays] = schedule.parse::<Schedule>().ok()?.fields();
     let minute: u8 = minutes.parse().ok().filter(|_| months == "*")?;

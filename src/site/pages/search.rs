@@ -1,4 +1,4 @@
-//! The local page `/search/`, and how browsers come to know it as a search engine.
+//! The local page `/search/`, and the description that lets browsers add it as a search engine.
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -12,46 +12,47 @@ use crate::base::text::{Text, say};
 use crate::page::links::SEARCH;
 use crate::page::{Page, Shell, Templates};
 
-/// The path of the description.
+/// Path of the description.
 pub const DESCRIPTION: &str = "/search/opensearch.xml";
 
-/// The type of the description (`OpenSearch` 1.1, draft 6).
+/// Content type of the description (`OpenSearch` 1.1, draft 6).
 const OPEN_SEARCH: &str = "application/opensearchdescription+xml";
 
-/// Bytes of all hits on a page together, as they are written into it, and of what is found on the queue; with what
-/// stands around them that stays below 100 kB.
+/// Maximum size of all hits on a page after escaping, and of the hits on the queue, in bytes. With
+/// the rest the page stays below 100 kB.
 const ROOM: usize = 50_000;
 const ROOM_FOR_QUEUE: usize = 30_000;
 
-/// Bytes of all links of that, besides their texts; further URLs are only shown.
+/// Maximum size of all links to requests on the queue without their texts, in bytes; further URLs
+/// are shown without a link.
 const MOST_LINKS: usize = 7_000;
 
-/// Bytes of a hit and of a request of their own, whatever is in them.
+/// Sizes of a hit and of a request without their variable texts, in bytes.
 const HIT: usize = 500;
 const REQUEST: usize = 250;
 
-/// Bytes that are written around what is marked.
+/// Size of the markup around a highlighted piece, in bytes.
 const MARK: usize = 13;
 
-/// What was asked for, as the form has it again.
+/// The typed query, to fill in the form again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Typed {
     /// The words.
     pub words: String,
-    /// Of this host.
+    /// Shows only results of this host.
     pub host: String,
-    /// Of this sort.
+    /// Shows only results of this class.
     pub kind: Option<Class>,
 }
 
-/// What came of it.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing was looked for.
+    /// No query was given.
     Nothing,
-    /// The index cannot tell now, or what was asked makes no sense: in words.
+    /// The index is not available or the query is invalid; the reason in words.
     Refused(Text),
-    /// This was found; and where the next ones are, as the arguments of this page.
+    /// The hits, and the arguments of the next page if there is one.
     Found(SearchPage, Option<String>),
 }
 
@@ -64,7 +65,7 @@ struct View {
     refused: Option<Text>,
     hits: Vec<Hit>,
     queue: Vec<Queued>,
-    /// The arguments for what follows.
+    /// Arguments of the next page.
     next: Option<String>,
     partial: bool,
     incomplete: bool,
@@ -89,7 +90,7 @@ struct Hit {
     status: Option<u16>,
 }
 
-/// A piece of a text, and whether it is what was looked for.
+/// A piece of a text, and whether it is highlighted as a match.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Piece {
     text: String,
@@ -102,7 +103,7 @@ struct Queued {
     queued: ShownTime,
 }
 
-/// How many hits there is room for, where that is fewer than these. The first one always has it.
+/// Returns how many hits fit if that is fewer than all, but at least 1.
 #[must_use]
 pub fn fewer(hits: &[SearchHit]) -> Option<usize> {
     let fits = fitting(ROOM, hits.iter().map(cost));
@@ -116,7 +117,7 @@ fn cost(found: &SearchHit) -> usize {
     HIT + linked(&url) + written(&url.text) + title + written(&found.snippet.text) + marks
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcome) -> Page {
     let kind = |value, label, kind| Kind { value, label, chosen: typed.kind == kind };
@@ -152,7 +153,7 @@ pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcom
 fn hit(found: &SearchHit, zone: &TimeZone) -> Hit {
     let item = &found.item;
     let title = item.title.as_deref().unwrap_or_default();
-    // Without one its URL is enough.
+    // A hit without a title shows its URL only.
     let title = if title.trim().is_empty() { "" } else { title };
     let title = pieces(title, &found.title_marks);
     Hit {
@@ -167,7 +168,7 @@ fn hit(found: &SearchHit, zone: &TimeZone) -> Hit {
     }
 }
 
-/// What is found on the queue, as far as there is room.
+/// The hits on the queue that fit.
 fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<Queued> {
     let mut room = MOST_LINKS;
     let row = |request| {
@@ -188,7 +189,7 @@ fn queued(request: &EntryItem, zone: &TimeZone) -> Queued {
     Queued { url: ShownUrl::new(&request.url), queued: ShownTime::new(request.stored, zone) }
 }
 
-/// A text cut at what is marked. Marks that are none are left out.
+/// Splits a text at its highlights. Invalid highlights are ignored.
 fn pieces(text: &str, marks: &[(usize, usize)]) -> Vec<Piece> {
     let (mut pieces, mut at) = (Vec::new(), 0);
     let mut push = |text: &str, marked| {
@@ -208,7 +209,7 @@ fn pieces(text: &str, marks: &[(usize, usize)]) -> Vec<Piece> {
     pieces
 }
 
-/// The description by which a browser adds us as a search engine, at the address that it used.
+/// The description with which a browser adds us as a search engine, at the address that it used.
 #[must_use]
 pub fn description(shell: &Shell) -> Page {
     let origin = shell.origin.as_str();

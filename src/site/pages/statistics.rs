@@ -1,4 +1,4 @@
-//! The local page `/statistics/`: what the proxy has done, in figures, as a picture and by host.
+//! The local page `/statistics/`: the work of the proxy in figures, as charts and by host.
 
 mod chart;
 
@@ -12,13 +12,13 @@ use crate::base::statistics::Outcome;
 use crate::base::text::{Text, count, say};
 use crate::page::{Page, Shell, Templates};
 
-/// The path of the page.
+/// Path of the page.
 pub const PATH: &str = "/statistics/";
 
-/// Days in a picture, and in the longest of the figures but the last.
+/// Number of days in a chart, and in the longest column of figures except the last one.
 const MONTH: usize = 30;
 
-/// Hosts that are listed; the others are told together.
+/// Maximum number of listed hosts; the others are summed up.
 const SHOWN_HOSTS: usize = 50;
 
 #[derive(Serialize)]
@@ -28,16 +28,16 @@ struct View {
     lines: Vec<Line>,
     charts: Vec<Chart>,
     days: Vec<Day>,
-    /// `None`: they are not for who asks.
+    /// `None` if the caller may not see them.
     hosts: Option<Vec<Host>>,
 }
 
-/// One number for each of the times that the page tells of.
+/// One number for each of the periods on the page.
 #[derive(Serialize)]
 struct Line {
     title: Text,
     values: Vec<String>,
-    /// It is a part of a line above.
+    /// Whether it is a subtotal of a previous line.
     is_part: bool,
 }
 
@@ -52,16 +52,16 @@ struct Day {
 
 #[derive(Serialize)]
 struct Host {
-    /// `None`: all others.
+    /// `None` for the sum of all others.
     name: Option<String>,
     requests: u64,
-    /// There may have been so many more.
+    /// Possible number of further requests that were not counted for this host.
     before: Option<Text>,
     kept: u64,
     saved: String,
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, statistics: &Statistics) -> Page {
     let month = last_days(statistics, MONTH);
@@ -75,7 +75,7 @@ pub fn page(templates: &Templates, shell: &Shell, statistics: &Statistics) -> Pa
     templates.page("statistics.html", 200, shell, &view)
 }
 
-/// The last days to this one, also those on which nothing was done, the first one first.
+/// Returns the last days up to today, oldest first, including days without requests.
 fn last_days(statistics: &Statistics, many: usize) -> Vec<(Date, Sums)> {
     let Ok(mut day) = statistics.today.parse::<Date>() else { return Vec::new() };
     let mut days = Vec::with_capacity(many);
@@ -90,7 +90,7 @@ fn last_days(statistics: &Statistics, many: usize) -> Vec<(Date, Sums)> {
     days
 }
 
-/// How many requests were answered without the whole answer having to come.
+/// Number of requests that were served without transferring the whole response from the origin.
 fn kept(sums: &Sums) -> u64 {
     let saving = Outcome::ALL.iter().filter(|outcome| outcome.saves());
     saving.fold(0, |sum, outcome| sum.saturating_add(sums.of(outcome.as_str())))

@@ -1,4 +1,5 @@
-//! The local page `/`: the mode and its switch, what is going on, what was kept last, and what needs somebody.
+//! The local page `/`: the mode and its switch, current activity, recently stored pages, and
+//! problems that need attention.
 
 mod age;
 mod space;
@@ -21,56 +22,57 @@ use crate::base::text::{Text, say};
 use crate::fetch::LastFetch;
 use crate::page::{Page, Shell, Templates};
 
-/// Downloads that are listed; the others are counted.
+/// Maximum number of listed downloads; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;
 
-/// Characters of a title that are shown.
+/// Maximum number of characters of a title that are shown.
 const SHOWN_TITLE: usize = 120;
 
-/// Bytes of the longest link to a page, as it is written here: of a longer one there is the title alone.
+/// Maximum size of a link to a page after escaping, in bytes; with a longer URL only the title is
+/// shown.
 const LONGEST_LINK: usize = 1_000;
 
-/// Characters of a URL in the name of a link.
+/// Maximum number of characters of a URL in the name of a link.
 const SHOWN_NAME: usize = 50;
 
-/// What the page tells.
+/// The content of the page.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a notice of its own")]
 pub struct Home {
-    /// What the daemon does.
+    /// Status of the daemon.
     pub status: Status,
-    /// The link.
+    /// State of the link.
     pub link: Link,
-    /// What came of the queue the last time that something did.
+    /// Summary of the last fetch of the queue.
     pub last: Option<LastFetch>,
-    /// The pages that were kept last, the newest first.
+    /// The pages that were stored last, latest first.
     pub recent: Vec<Recent>,
-    /// Whether the index could tell them.
+    /// Whether the index was available to list them.
     pub is_ready: bool,
-    /// The room on the disk, if it tells.
+    /// Use of the disk, if known.
     pub space: Option<Space>,
-    /// Whether the disk had no room for the page that came last.
+    /// Whether the last page could not be stored because the disk was full.
     pub was_full: bool,
-    /// Who was sent away of late.
+    /// Clients that were recently refused.
     pub refused: Option<Refused>,
-    /// Whether the file of the configuration has faults.
+    /// Whether the configuration file has faults.
     pub config_faults: bool,
-    /// How many templates and catalogues of the user's own cannot be used.
+    /// Number of the user's own templates and catalogues that cannot be used.
     pub template_faults: usize,
-    /// Whether to tell how to begin.
+    /// Whether to show the first steps.
     pub help: bool,
-    /// When it is looked.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// A page that was kept of late.
+/// A recently stored page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recent {
-    /// Where it is.
+    /// URL of the page.
     pub url: String,
-    /// What it is called.
+    /// Title of the page.
     pub title: Option<String>,
-    /// When it was kept.
+    /// Time when it was stored.
     pub stored: Timestamp,
     /// Its icon as a `data:` URL.
     pub icon: Option<String>,
@@ -79,11 +81,11 @@ pub struct Recent {
 /// Clients that may not use the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// How many connections they have tried.
+    /// Number of refused connections.
     pub count: u64,
-    /// The address of the last one.
+    /// Address of the last refused client.
     pub client: IpAddr,
-    /// When that was.
+    /// Time of the last refusal.
     pub at: Timestamp,
 }
 
@@ -106,16 +108,16 @@ struct View<'a> {
     is_ready: bool,
     space: Option<SpaceView>,
     was_full: bool,
-    /// Something needs somebody.
+    /// Whether something needs attention.
     attention: bool,
-    /// Hosts whose certificates some client does not take.
+    /// Number of hosts whose certificates were rejected by a client.
     rejected: usize,
     refused: Option<RefusedView>,
     config_faults: bool,
     template_faults: usize,
     help: bool,
     proxy: &'a str,
-    /// Where the settings are for a browser that finds them by itself.
+    /// Address of the proxy auto-configuration file.
     pac: String,
 }
 
@@ -137,12 +139,12 @@ struct LastView {
 #[derive(Serialize)]
 struct RecentView {
     href: Option<String>,
-    /// The URL, to tell links apart by.
+    /// The URL, to tell links with the same title apart.
     name: String,
     title: String,
     host: String,
     icon: Option<String>,
-    /// What stands where there is no icon.
+    /// Letter shown in place of a missing icon.
     letter: String,
     at: ShownTime,
     age: Text,
@@ -164,7 +166,7 @@ struct RefusedView {
     at: ShownTime,
 }
 
-/// Makes the page; `token` is the general token.
+/// Renders the page; `token` is the general token.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, home: &Home, token: &str) -> Page {
     let (headline, explanation) = mode(home.status.mode);

@@ -1,4 +1,5 @@
-//! After a change, or in its place: what it was, and how it is taken back.
+//! The page after a change of the configuration, with a button to undo it, and the page for a
+//! conflict.
 
 use serde::Serialize;
 use wwwoffle_config::OptionChange;
@@ -8,24 +9,24 @@ use super::diff::{Line, diff};
 use crate::base::shown;
 use crate::page::{Page, Shell, Templates};
 
-/// What the last change was.
+/// The last change and its effects.
 #[derive(Clone, Copy, Debug)]
 pub struct LastChange<'a> {
-    /// The text before, without secrets; `None` when there was no file.
+    /// The previous text, without secrets; `None` if there was no file.
     pub old: Option<&'a str>,
-    /// The text now, likewise.
+    /// The current text, without secrets.
     pub new: &'a str,
-    /// The options that mean something else now.
+    /// Options whose effective value changed.
     pub options: &'a [OptionChange],
-    /// Those that need a restart, also of changes before.
+    /// Options that need a restart, including those of earlier changes.
     pub restart: &'a [OptionChange],
-    /// The version that has the text before.
+    /// Number of the version that holds the previous text.
     pub version: Option<u64>,
-    /// What tells the text now from others.
+    /// Stamp that identifies the current text.
     pub stamp: &'a str,
-    /// The file.
+    /// Path of the file.
     pub file: &'a str,
-    /// Whether nothing was to be done.
+    /// Whether the file already had the requested value, so that nothing changed.
     pub was_so: bool,
     /// The general token.
     pub token: &'a str,
@@ -44,7 +45,7 @@ struct View<'a> {
     token: &'a str,
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, change: &LastChange<'_>) -> Page {
     let view = View {
@@ -61,22 +62,23 @@ pub fn page(templates: &Templates, shell: &Shell, change: &LastChange<'_>) -> Pa
     templates.page("configuration-changed.html", 200, shell, &view)
 }
 
-/// A change that was not made, because the file is not what it was meant for.
+/// A change that was refused because the file was changed in between.
 #[derive(Clone, Copy, Debug)]
 pub struct Conflict<'a> {
-    /// The text that the change was meant for, if it is known, without secrets.
+    /// The text for which the change was made, without secrets; `None` if it is unknown.
     pub known: Option<&'a str>,
-    /// The text as it is, likewise.
+    /// The current text of the file, without secrets.
     pub current: &'a str,
-    /// What it would be with the change, likewise.
+    /// The current text with the change applied, without secrets.
     pub wanted: Option<&'a str>,
-    /// The file.
+    /// Path of the file.
     pub file: &'a str,
-    /// Where the form goes.
+    /// Target of the form.
     pub path: &'a str,
-    /// Where it can be looked at as it is.
+    /// Address of the page that shows the current state.
     pub look: &'a str,
-    /// The fields to send again, for the text as it is; `None` when they may mean something else.
+    /// Form fields for sending the change again against the current text; `None` if they could mean
+    /// something else there.
     pub fields: Option<&'a [(String, String)]>,
     /// The general token.
     pub token: &'a str,
@@ -95,7 +97,7 @@ struct ConflictView<'a> {
     token: &'a str,
 }
 
-/// Makes the page, with status 409.
+/// Renders the page, with status 409.
 #[must_use]
 pub fn conflict(templates: &Templates, shell: &Shell, conflict: &Conflict<'_>) -> Page {
     let view = ConflictView {

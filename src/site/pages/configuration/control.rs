@@ -1,4 +1,4 @@
-//! How an option is put into a form, after its type.
+//! Form controls for options, chosen by the type of the option.
 
 use std::fmt::Write as _;
 
@@ -9,27 +9,27 @@ use wwwoffle_config::schema::OptionInfo;
 
 use crate::base::shown;
 
-/// What a person fills in.
+/// Kind of a form control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Yes or no.
     YesNo,
     /// One of these words.
     Words(Vec<String>),
-    /// A whole number.
+    /// An integer.
     Number,
-    /// A text, without quotes.
+    /// A string, typed without quotes.
     Text,
-    /// A password, or what is made of one. It is never shown.
+    /// A password or its hash; never shown.
     Secret,
-    /// An array, element by element.
+    /// An array, edited element by element.
     List,
-    /// Anything else, as the file writes it.
+    /// Any other value, in TOML syntax.
     Toml,
 }
 
 impl Control {
-    /// That of an option.
+    /// Returns the control for an option.
     #[must_use]
     pub fn of(option: &OptionInfo) -> Self {
         let schema: Value = serde_json::from_str(&(option.json)()).unwrap_or_default();
@@ -49,7 +49,7 @@ impl Control {
         }
     }
 
-    /// What a form shows of a value that the file has.
+    /// Returns the text for the form from a value of the file.
     #[must_use]
     pub fn typed(&self, value: &str) -> String {
         match self {
@@ -62,18 +62,18 @@ impl Control {
         }
     }
 
-    /// What the file is to have for what was typed.
+    /// Returns the value for the file from the typed text.
     #[must_use]
     pub fn value(&self, typed: &str) -> String {
         match self {
-            // Whoever writes the quotes has written the value as the file has it.
+            // Typed with quotes: the text is already in the syntax of the file.
             Self::Text if typed.starts_with('"') && unquoted(typed).is_some() => typed.to_owned(),
             Self::Text | Self::Words(_) | Self::Secret => quoted(typed),
             Self::YesNo | Self::Number | Self::List | Self::Toml => typed.trim().to_owned(),
         }
     }
 
-    /// A name for templates.
+    /// Name in templates.
     fn name(&self) -> &'static str {
         match self {
             Self::YesNo => "yes-no",
@@ -87,7 +87,7 @@ impl Control {
     }
 }
 
-/// A value as the file writes it, with escapes for characters that cannot be seen.
+/// Returns a value in the syntax of the file, with invisible characters escaped.
 #[must_use]
 pub fn fit(value: &str) -> String {
     let escaped = |text: &str| {
@@ -111,16 +111,16 @@ pub fn fit(value: &str) -> String {
     }
 }
 
-/// Bytes of the longest value that is put into a form.
+/// Maximum length of a value in a form, in bytes.
 pub const LONGEST_VALUE: usize = 8 * 1024;
 
-/// A control as templates see it.
+/// A control as a template sees it.
 #[derive(Debug, Serialize)]
 pub(super) struct ControlView {
     name: &'static str,
     value: String,
     choices: Vec<Choice>,
-    /// Whether the value is not in the form, for its length.
+    /// Whether the value was left out because it is too long.
     too_long: bool,
 }
 
@@ -132,17 +132,17 @@ struct Choice {
 }
 
 impl ControlView {
-    /// `control` with `typed` in it.
+    /// A view of `control`, filled in with `typed`.
     pub(super) fn new(control: &Control, typed: &str) -> Self {
         let typed = if *control == Control::Secret { "" } else { typed };
         let mut choices: Vec<String> = match control {
-            // The template has words for them.
+            // The template translates these words.
             Control::YesNo => vec!["true".to_owned(), "false".to_owned()],
             Control::Words(words) => words.clone(),
             _ => Vec::new(),
         };
         let is_known = choices.iter().any(|value| value == typed);
-        // What is none of the choices, and stands in the file all the same, is shown, too.
+        // A value of the file that is not among the choices is shown, too.
         if !choices.is_empty() && !is_known && !typed.is_empty() && typed.len() <= LONGEST_VALUE {
             choices.push(typed.to_owned());
         }

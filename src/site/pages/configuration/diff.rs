@@ -1,35 +1,38 @@
-//! What differs between two texts, line by line.
+//! Difference between two texts, line by line.
 
 use serde::Serialize;
 
 use crate::base::shown;
 
-/// Lines that are the same, shown before and after those that differ.
+/// Number of unchanged lines shown before and after the changed lines.
 const AROUND: usize = 3;
 
-/// Lines that are shown of each side; what is left out is counted.
+/// Maximum number of lines shown of each side; the others are counted.
 const MOST_LINES: usize = 120;
 
-/// A line of a difference, as templates see it.
+/// One line of a difference, as a template sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// `same`, `old`, `new`, or `more` for a number of lines left out.
+    /// `same`, `old`, `new`, or `more` for a number of omitted lines.
     kind: &'static str,
-    /// Its number, counted from 1; that of the new text, except for what only the old one has.
+    /// Line number, counted from 1: in the new text, or in the old text for lines that only the old
+    /// text has.
     number: usize,
     text: String,
 }
 
 impl Line {
-    /// A line of a difference that was made elsewhere.
+    /// A line of a difference computed elsewhere.
     pub(crate) fn new(kind: &'static str, number: usize, text: &str) -> Self {
         Self { kind, number, text: shown::text(text) }
     }
 }
 
-/// The lines in which `old` and `new` differ, and some around them; none when they are the same.
+/// Returns the lines in which `old` and `new` differ, with some context; empty if the texts are
+/// equal.
 ///
-/// All between the first and the last line that differ is taken as changed: an edit is one stretch.
+/// Everything between the first and the last differing line counts as changed, because an edit is
+/// one contiguous range.
 #[must_use]
 pub fn diff(old: &str, new: &str) -> Vec<Line> {
     if old == new {
@@ -60,7 +63,7 @@ fn push(lines: &mut Vec<Line>, kind: &'static str, from: usize, texts: Option<&[
     }
 }
 
-/// The lines of a text from `first` to `last`, counted from 1.
+/// Returns the lines of a text from `first` to `last`, both counted from 1 and included.
 #[must_use]
 pub fn lines(text: &str, first: usize, last: usize) -> Vec<Line> {
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! `/configuration/`: the file, its versions, and the sections.
+//! `/configuration/`: the file, its earlier versions, and the sections.
 
 use crate::page::links;
 use jiff::Timestamp;
@@ -10,31 +10,32 @@ use super::Named;
 use crate::base::shown::{self, ShownTime};
 use crate::page::{Page, Shell, Templates};
 
-/// The options of a version that are named; the rest is counted.
+/// Maximum number of changed options named for each version; the others are counted.
 const MOST_NAMED: usize = 5;
 
-/// What the page tells.
+/// The content of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Index<'a> {
-    /// The file; empty when the daemon runs without one.
+    /// Path of the file; empty if the daemon runs without one.
     pub file: &'a str,
-    /// Whether it is there.
+    /// Whether the file exists.
     pub exists: bool,
-    /// What tells its text from others.
+    /// Stamp that identifies its text.
     pub stamp: &'a str,
-    /// Whether that text is the one in force.
+    /// Whether its text is in force.
     pub in_force: bool,
-    /// What is wrong with the file.
+    /// Faults in the file.
     pub faults: Option<&'a Faults>,
     /// Options that need a restart.
     pub restart: &'a [OptionChange],
-    /// Versions before, the oldest first: number, when it ended, what it would change.
+    /// Earlier versions, oldest first: number, time when it was replaced, changes that restoring it
+    /// would make.
     pub versions: &'a [(u64, Timestamp, &'a [OptionChange])],
-    /// Every option that the file sets, with the section of it; a rule is `for`.
+    /// Every option that the file sets, as (section, option); a rule has the option name `for`.
     pub set: &'a [(&'a str, &'a str)],
-    /// Options that are set and have no effect yet.
+    /// Options that are set but have no effect yet.
     pub later: &'a [(&'static str, &'static str)],
-    /// The URL carried along.
+    /// The URL carried along from page to page.
     pub url: Option<&'a str>,
     /// The general token.
     pub token: &'a str,
@@ -75,17 +76,17 @@ struct SectionView {
     rules: usize,
 }
 
-/// Faults that are shown.
+/// Maximum number of faults shown.
 pub(super) const MOST_FAULTS: usize = 20;
 
-/// The faults of a file, fit to be shown, and how many more there are.
+/// Returns the first faults of a file, made safe to show, and the number of the others.
 pub(super) fn told(faults: &Faults) -> (Vec<String>, usize) {
     let all = faults.as_slice();
     let shown = all.iter().take(MOST_FAULTS).map(|fault| shown::text(&fault.to_string()));
     (shown.collect(), all.len().saturating_sub(MOST_FAULTS))
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, status: u16, index: &Index<'_>) -> Page {
     let (faults, more_faults) = index.faults.map(told).unwrap_or_default();

@@ -11,33 +11,33 @@ use super::{Item, effect_word, short};
 use crate::base::shown;
 use crate::page::{Page, Shell, Templates};
 
-/// Elements of an array that are shown, each with its button.
+/// Maximum number of array elements shown, each with its button.
 const MOST_ELEMENTS: usize = 200;
 
-/// Bytes of the elements that are shown, all together.
+/// Maximum length of all shown elements together, in bytes.
 const LONGEST_LIST: usize = 32 * 1024;
 
-/// What one of the forms does, the value of its field `do`.
+/// Action of a form: the value of its field `do`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Gives the option a value.
+    /// Sets the option to a value.
     Set,
-    /// Lets it have its default.
+    /// Removes the option, so that its default applies.
     Unset,
-    /// Adds an element.
+    /// Adds an array element.
     Add,
-    /// Removes one.
+    /// Removes an array element.
     Remove,
     /// Adds a rule.
     AddRule,
-    /// Changes the URLs of a rule, and the value there.
+    /// Changes the URLs of a rule and the value there.
     SetRule,
-    /// Takes the option out of a rule.
+    /// Removes the option from a rule.
     UnsetRule,
 }
 
 impl Act {
-    /// The act of this name.
+    /// Parses the name of an action.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -53,39 +53,40 @@ impl Act {
     }
 }
 
-/// What was sent and refused, to be shown in its form again.
+/// Rejected input, shown again in its form.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// What it was to do.
+    /// The requested action.
     pub act: Act,
     /// The value or element.
     pub value: String,
-    /// The URL-SPECIFICATIONs of a rule, one to a line.
+    /// URL-SPECIFICATIONs of the rule, one per line.
     pub urls: String,
-    /// The rule, counted from 0.
+    /// Index of the rule, counted from 0.
     pub index: Option<usize>,
-    /// What is wrong.
+    /// Error messages.
     pub faults: Vec<String>,
 }
 
-/// What the page tells.
+/// The content of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct ItemPage<'a> {
     /// The option.
     pub item: Item,
-    /// As the file has it.
+    /// Its setting in the file.
     pub setting: &'a Setting,
-    /// What is in force, if that is not what the file has: the file is faulty or was just changed.
+    /// The value in force if it differs from the file, because the file is faulty or was just
+    /// changed.
     pub in_force: Option<&'a str>,
     /// Its lines in the file.
     pub lines: &'a [Line],
-    /// The rules of the section, all of them.
+    /// All rules of the section.
     pub rules: &'a [RuleSetting],
-    /// What tells the text of the file from others.
+    /// Stamp that identifies the text of the file.
     pub stamp: &'a str,
-    /// The URL, or URL-SPECIFICATION, for which the next rule is.
+    /// URL or URL-SPECIFICATION with which the form for a new rule is filled in.
     pub url: Option<&'a str>,
-    /// What was refused.
+    /// The rejected input.
     pub refused: Option<&'a Refused>,
     /// The general token.
     pub token: &'a str,
@@ -109,7 +110,7 @@ struct View<'a> {
     other_file: bool,
     in_force: Option<String>,
     lines: &'a [Line],
-    /// How many entries an array that is set has.
+    /// Number of elements, if the option is an array that is set.
     entries: Option<usize>,
     control: ControlView,
     faults: FaultsOf,
@@ -127,7 +128,7 @@ struct View<'a> {
     token: &'a str,
 }
 
-/// What is wrong, with the form it was typed into.
+/// Error messages for each form.
 #[derive(Default, Serialize)]
 struct FaultsOf {
     set: Vec<String>,
@@ -136,7 +137,7 @@ struct FaultsOf {
     other: Vec<String>,
 }
 
-/// A line of what is said of a type: words, or code between them.
+/// One piece of the description of a type: words, with code between them.
 #[derive(Serialize)]
 struct MeaningLine {
     text: String,
@@ -161,7 +162,7 @@ struct RuleView {
     faults: Vec<String>,
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'_>) -> Page {
     let Item { section, option } = told.item;
@@ -264,7 +265,7 @@ fn rules(told: &ItemPage<'_>, control: &Control) -> Vec<RuleView> {
     views
 }
 
-/// The elements of an array, and how many more there are.
+/// Returns the first elements of an array and the number of the others.
 fn shown_elements(value: &str) -> (Vec<Element>, usize) {
     let all = elements(value).unwrap_or_default();
     let mut room = LONGEST_LIST;
@@ -286,19 +287,19 @@ fn shown_elements(value: &str) -> (Vec<Element>, usize) {
     (shown, more)
 }
 
-/// A value in full, unless it is too long for a page.
+/// Returns a value in full; shortened if it is too long for a page.
 fn limited(value: &str) -> String {
     let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() > LONGEST_VALUE { short(&line) } else { shown::whole(&line) }
 }
 
-/// A URL or URL-SPECIFICATION for a form.
+/// Returns a URL or URL-SPECIFICATION for a form; empty if it is too long.
 fn fit_url(url: &str) -> String {
     let line = shown::whole(url);
     if line.len() > LONGEST_VALUE { String::new() } else { line }
 }
 
-/// The URLs of a rule for a form, unless they are too long for a page.
+/// Returns the URLs of a rule for a form; empty if they are too long for a page.
 fn fit_lines(urls: &str) -> String {
     if urls.len() > LONGEST_LIST {
         return String::new();
@@ -306,10 +307,10 @@ fn fit_lines(urls: &str) -> String {
     urls.lines().map(shown::line).collect::<Vec<_>>().join("\n")
 }
 
-/// What is said of a type, without its tables, which are in the documents.
+/// Returns the description of a type without its tables, which are in the documentation.
 fn meaning(meaning: &str) -> Vec<MeaningLine> {
     let text = meaning.split("\n\n").next().unwrap_or_default().replace('\n', " ");
-    // A sentence that leads to a table is of no use without it.
+    // A sentence that introduces a table is useless without it.
     let text = match text.rsplit_once(". ") {
         Some((before, _)) if text.ends_with(':') => format!("{before}."),
         _ => text,
@@ -321,7 +322,7 @@ fn meaning(meaning: &str) -> Vec<MeaningLine> {
         .collect()
 }
 
-/// The same with the words of its links alone, `[words](address)`: they lead to places in the documents.
+/// Replaces links `[words](address)` by their words: the addresses lead into the documentation.
 fn without_links(text: &str) -> String {
     let (mut plain, mut rest) = (String::new(), text);
     while let Some((before, link)) = rest.split_once('[') {

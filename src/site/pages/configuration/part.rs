@@ -8,44 +8,44 @@ use super::{effect_word, short};
 use crate::base::shown;
 use crate::page::{Page, Shell, Templates};
 
-/// Rules that are shown.
+/// Maximum number of rules shown.
 pub(super) const MOST_RULES: usize = 100;
 
-/// The URL-SPECIFICATIONs of a rule that are shown in a list.
+/// Maximum number of URL-SPECIFICATIONs of a rule shown in a list.
 const MOST_URLS: usize = 10;
 
-/// An option as it is set.
+/// The setting of an option in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
-    /// Its value, as a file writes it. Of a secret only that it is set.
+    /// Its value, in the syntax of the file. A secret only shows that it is set.
     pub value: Option<String>,
-    /// Where: the line, and the file if it is another one.
+    /// Where it is set: the line, and the file if it is an included one.
     pub place: Option<(usize, Option<String>)>,
 }
 
-/// A rule as it is set.
+/// The setting of a rule in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleSetting {
-    /// Its number, counted from 0.
+    /// Index of the rule, counted from 0.
     pub index: usize,
-    /// The line where it begins.
+    /// Line where the rule begins.
     pub line: usize,
-    /// URL-SPECIFICATIONs.
+    /// URL-SPECIFICATIONs of the rule.
     pub urls: Vec<String>,
     /// Options and their values.
     pub options: Vec<(String, String)>,
 }
 
-/// What the page tells.
+/// The content of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
     /// The section.
     pub section: &'static Section,
-    /// Its options, in their order.
+    /// Its options, in the order of the section.
     pub settings: &'a [Setting],
-    /// Its rules, in their order.
+    /// Its rules, in the order of the file.
     pub rules: &'a [RuleSetting],
-    /// The URL carried along.
+    /// The URL carried along from page to page.
     pub url: Option<&'a str>,
 }
 
@@ -95,7 +95,7 @@ struct RuleOption {
     path: Option<String>,
 }
 
-/// A line of the file, or of another one.
+/// A line of the main file or of an included file.
 #[derive(Serialize)]
 pub(super) struct PlaceView {
     line: usize,
@@ -108,7 +108,7 @@ pub(super) fn place(setting: &Setting) -> Option<PlaceView> {
     Some(PlaceView { line: *line, file: file.as_deref().map(shown::text) })
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, part: &Part<'_>) -> Page {
     let section = part.section;

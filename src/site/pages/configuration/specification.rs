@@ -1,4 +1,4 @@
-//! `/configuration/editurl`: a URL-SPECIFICATION put together part by part.
+//! `/configuration/editurl`: a form that builds a URL-SPECIFICATION from its components.
 
 use serde::Serialize;
 use wwwoffle_url::CanonicalUrl;
@@ -8,29 +8,29 @@ use crate::base::shown;
 use crate::base::text::{Text, say};
 use crate::page::{Page, Shell, Templates};
 
-/// Choices of one part.
+/// Maximum number of choices for one component.
 const MOST_CHOICES: usize = 12;
 
-/// The word of a choice that is typed.
+/// Value of the choice for typed text.
 pub const OTHER: &str = "other";
 
-/// The parts, by the names of their fields.
+/// The components, named like their form fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts<'a> {
     /// `*` or a protocol.
     pub protocol: &'a str,
-    /// `*` or a host, with stars.
+    /// `*` or a host, may contain stars.
     pub host: &'a str,
-    /// Empty for any, `:` for the protocol's own, or `:` and a port.
+    /// Empty for any port, `:` for the default port of the protocol, or `:` and a port.
     pub port: &'a str,
-    /// A path, with stars; `/*` is any.
+    /// A path, may contain stars; `/*` matches any.
     pub path: &'a str,
-    /// Empty for any, `?` for none, or `?` and arguments.
+    /// Empty for any arguments, `?` for none, or `?` and arguments.
     pub arguments: &'a str,
 }
 
 impl Parts<'_> {
-    /// The URL-SPECIFICATION, not yet checked.
+    /// Returns the URL-SPECIFICATION, not yet validated.
     #[must_use]
     pub fn specification(&self) -> String {
         let or = |text: &str, otherwise: &str| {
@@ -47,12 +47,12 @@ impl Parts<'_> {
     }
 }
 
-/// What the page tells.
+/// The content of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Builder<'a> {
-    /// The URL that gives the choices.
+    /// The URL from which the choices are derived.
     pub url: Option<&'a CanonicalUrl>,
-    /// What was sent and refused, and why.
+    /// The rejected URL-SPECIFICATION and the error message.
     pub refused: Option<(&'a str, &'a str)>,
     /// The general token.
     pub token: &'a str,
@@ -83,7 +83,7 @@ struct Choice {
     chosen: bool,
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, builder: &Builder<'_>) -> Page {
     let refused = builder.refused.filter(|(spec, _)| spec.len() <= LONGEST_VALUE);
@@ -128,7 +128,7 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<PartView> {
         part("path", say("Path"), "/dir/*.gif", "/*", say("any path"), paths(url)),
         part("args", say("Arguments"), "id=*", "", say("any arguments, or none"), arguments(url)),
     ];
-    // The host is what a person most often means.
+    // The host is preselected: it is the most common choice.
     if let Some(host) = all.get_mut(1).filter(|host| host.choices.len() > 1) {
         for (number, choice) in host.choices.iter_mut().enumerate() {
             choice.chosen = number == 1;
@@ -137,12 +137,12 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<PartView> {
     all
 }
 
-/// Bytes of the longest choice.
+/// Maximum length of a choice, in bytes.
 fn shown_length() -> usize {
     400
 }
 
-/// The host, and every domain it is in.
+/// The host and all its parent domains.
 fn hosts(url: Option<&CanonicalUrl>) -> Vec<String> {
     let Some(url) = url else { return Vec::new() };
     let host = url.host();
@@ -164,7 +164,7 @@ fn ports(url: Option<&CanonicalUrl>) -> Vec<String> {
     own.into_iter().collect()
 }
 
-/// The path, and every directory it is in.
+/// The path and all its parent directories.
 fn paths(url: Option<&CanonicalUrl>) -> Vec<String> {
     let Some(url) = url else { return Vec::new() };
     let path = url.path();

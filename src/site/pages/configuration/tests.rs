@@ -116,7 +116,7 @@ fn a_secret_is_never_in_a_page() {
 #[test]
 fn hostile_values_are_text_on_the_page_of_an_option() {
     for hostile in &hostile() {
-        // What is in the file is in the form that changes it, also a password in a URL.
+        // A form must contain the value of the file that it changes, even a password in a URL.
         let hostile = &hostile.replace("hunter2", "");
         for (section, key) in [
             ("options", "log-level"),
@@ -206,7 +206,7 @@ fn a_section_shows_options_and_rules() {
         };
         let part =
             Part { section, settings: &settings, rules: &[rule], url: Some(hostile.as_str()) };
-        // The address of the page is in the browser, which bounds it; ours are bounded by it.
+        // The browser limits the length of a page's address, and that limits our links.
         let part = if hostile.len() > 1_000 { Part { url: None, ..part } } else { part };
         let page = part::page(&templates(), &shell(), &part);
         assert_harmless(&page);

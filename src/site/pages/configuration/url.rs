@@ -1,4 +1,4 @@
-//! `/configuration/url?URL`: what every option is for one URL.
+//! `/configuration/url?URL`: the value of every option for one URL.
 
 use crate::page::links;
 use serde::Serialize;
@@ -9,14 +9,14 @@ use super::{effect_word, short};
 use crate::base::shown::{self, ShownUrl};
 use crate::page::{Page, Shell, Templates};
 
-/// What the page tells.
+/// The content of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct UrlPage<'a> {
-    /// The URL, in its canonical form, or what was given in its place.
+    /// The URL in canonical form, or the invalid input.
     pub url: &'a str,
-    /// What holds for it; `None` when it is a pattern.
+    /// The values that apply to it; `None` if it is a pattern.
     pub told: Option<&'a [OptionExplanation]>,
-    /// What is wrong with it, if it is neither.
+    /// Error message if it is neither a URL nor a pattern.
     pub fault: Option<&'a str>,
 }
 
@@ -36,7 +36,7 @@ struct Row {
     name: String,
     path: String,
     value: String,
-    /// Whether the value is a secret: no more is told than that it is set.
+    /// Whether the value is a secret. Then the page only shows that it is set.
     is_hidden: bool,
     place: Option<String>,
     rule: Option<String>,
@@ -45,7 +45,7 @@ struct Row {
     effect: &'static str,
 }
 
-/// Makes the page.
+/// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
     let mut set = Vec::new();

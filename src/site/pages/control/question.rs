@@ -1,4 +1,4 @@
-//! The pages that ask before something is deleted: what goes, and one button.
+//! The confirmation pages before deletions: they show the items to be deleted and one button.
 
 use serde::Serialize;
 
@@ -7,12 +7,12 @@ use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, count, say};
 use crate::page::{Page, Shell, Templates};
 
-/// What would be deleted.
+/// The items to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doomed<'a> {
-    /// All of the queue that is the caller's.
+    /// All requests of the caller on the queue.
     Queue {
-        /// It in numbers.
+        /// Numbers of requests by state.
         counts: QueueCounts,
         /// How many of these requests are forms that were not sent yet.
         forms: u64,
@@ -24,16 +24,16 @@ pub enum Doomed<'a> {
         /// Its key.
         key: &'a str,
     },
-    /// The schedules of so many pages, which are all that the caller has.
+    /// All monitor schedules of the caller; their number.
     Monitors(u64),
-    /// One of them.
+    /// One monitor schedule.
     Monitor {
         /// The URL of the page.
         url: &'a str,
         /// The key of its schedule.
         key: &'a str,
     },
-    /// What is kept of one URL.
+    /// The stored copy of one URL.
     Entry {
         /// The URL, as it was given.
         url: &'a str,
@@ -47,15 +47,15 @@ struct View<'a> {
     url: Option<ShownUrl>,
     lines: Vec<Text>,
     explanation: Text,
-    /// The end of the address of the form.
+    /// Last component of the form's target path.
     act: &'static str,
-    /// What the form sends besides the token.
+    /// The field that the form sends in addition to the token.
     field: Option<(&'static str, String)>,
     label: Text,
     back: Back,
 }
 
-/// Makes the page; `token` is the general token.
+/// Renders the page; `token` is the general token.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, doomed: &Doomed<'_>, token: &str) -> Page {
     let view = View { token, ..view(*doomed) };
@@ -87,7 +87,7 @@ fn view(doomed: Doomed<'_>) -> View<'_> {
             View::new(heading, text, MONITOR, "mon", say("Stop")).of(url, "key", key)
         }
         Doomed::Entry { url } => {
-            // Without a password, which no page shows.
+            // The link has no password: no page shows one.
             let href = ShownUrl::new(url).href.unwrap_or_default();
             let text = say("For an hour it can be brought back.");
             let heading = say("Delete what is kept of this page?");
@@ -96,7 +96,7 @@ fn view(doomed: Doomed<'_>) -> View<'_> {
     }
 }
 
-/// Where one goes back to without having deleted anything.
+/// A link back that deletes nothing.
 type Back = (&'static str, Text);
 
 const QUEUE: Back = ("/queue/", say("Back to the queue"));
@@ -104,13 +104,13 @@ const MONITOR: Back = ("/monitor/", say("All monitored pages"));
 const LISTS: Back = ("/index/", say("Lists of all that is kept"));
 
 impl View<'_> {
-    /// A question without a token; `act` is the end of the address of its form.
+    /// A question without a token; `act` is the last component of the form's target path.
     fn new(heading: Text, explanation: Text, back: Back, act: &'static str, label: Text) -> Self {
         let (url, lines, field, token) = (None, Vec::new(), None, "");
         Self { token, heading, url, lines, explanation, act, field, label, back }
     }
 
-    /// The same about one URL, which `field` names to the form.
+    /// Adds the URL, and the form field that identifies the item.
     fn of(self, url: &str, field: &'static str, value: &str) -> Self {
         Self { url: Some(ShownUrl::new(url)), field: Some((field, value.to_owned())), ..self }
     }

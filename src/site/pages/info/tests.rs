@@ -1,4 +1,4 @@
-//! The page about a URL.
+//! Tests of the page about a URL.
 
 use wwwoffle_spool::Place;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -48,7 +48,7 @@ fn info(text: &str, connection: bool) -> Info {
     Info { url, key, kept: Some(kept), pinned: true, parts: Some(parts) }
 }
 
-/// So many parts of each state, in the order of the states.
+/// The given number of sub-resources in each state, in the order of the states.
 fn parts(many: [usize; 5], text: &str) -> Parts {
     let mut parts = Parts { cut: Some(told(text)), ..Parts::default() };
     let states = [
@@ -195,7 +195,7 @@ fn each_button_tells_of_what_it_is_and_there_is_none_for_what_the_url_does_not_n
         ] {
             assert!(text.contains(want), "{want} in {text}");
         }
-        // That of a login, or of somebody else.
+        // An entry for a login, and an entry of another owner.
         let other = of(Some("user:bob"), key.to_string());
         assert!(!other.contains("id=\"delete\"") && other.contains("id=\"pin\""), "{other}");
     }

@@ -1,4 +1,4 @@
-//! What was done with a request and what would be, in words.
+//! The handling of past and future requests, in words.
 
 use crate::base::shown;
 use crate::base::text::{Text, say};
@@ -7,7 +7,7 @@ use crate::proxy::rehearsal::PredictedAction;
 use crate::proxy::status::{CacheStatus, HitReason, NotStored};
 use wwwoffle_html::references::Class;
 
-/// Why a request was or was not answered from what is kept.
+/// Explains the cache status of a request.
 pub(super) fn done(status: CacheStatus) -> Text {
     use CacheStatus as S;
     match status {
@@ -113,7 +113,7 @@ fn refused(refusal: DecisionRefusal) -> Text {
     }
 }
 
-/// What would be done now.
+/// Explains how a request would be handled now.
 pub(super) fn would(would: PredictedAction) -> Text {
     match would {
         PredictedAction::Move => {
@@ -154,7 +154,7 @@ fn decided(decision: Decision) -> Text {
     }
 }
 
-/// As what a page needs a part, by the name that the API has for it.
+/// Translates the API's name for a class of sub-resources.
 pub(super) fn class(name: &str) -> Text {
     let Some(class) = Class::parse(name) else {
         return say("{fact}").with("fact", shown::text(name));

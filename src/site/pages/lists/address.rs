@@ -1,4 +1,4 @@
-//! The addresses of lists: what each shows, in what order, and from where on.
+//! The addresses of lists: which entries a list shows, in which order, and where the page begins.
 
 use std::fmt;
 
@@ -8,43 +8,44 @@ use wwwoffle_url::url_encode_form_args;
 use super::ROOT;
 use crate::page::links::ABOUT;
 
-/// What a list is of, and how it was asked for.
+/// A page of a list: the filters, the order and the position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
 pub struct Shown {
-    /// The path of the page below [`ROOT`]: `https/www.example.org`.
+    /// Path of the list below [`ROOT`], such as `https/www.example.org`.
     pub path: String,
-    /// In what order it is.
+    /// Order of the rows.
     pub sort: Option<Sort>,
-    /// Of this sort alone.
+    /// Shows only entries of this class.
     pub kind: Option<Class>,
-    /// With this in its URL or title.
+    /// Shows only entries with this text in their URL or title.
     pub text: String,
-    /// Pages alone, without their parts.
+    /// Shows only pages, without sub-resources.
     pub pages_only: bool,
-    /// Also what the configuration keeps out of lists.
+    /// Also shows entries that the configuration excludes from lists.
     pub all: bool,
-    /// What else was asked for that leaves entries out, as it was written.
+    /// Further filters as (name, value), as they were given.
     pub others: Vec<(&'static str, String)>,
-    /// It is a part of what is kept that all may be deleted of at once.
+    /// Whether the list is a subset of the entries that may be deleted at once.
     pub is_part: bool,
-    /// All that can be chosen on the page is.
+    /// Whether all rows that can be selected are selected.
     pub is_all_chosen: bool,
-    /// What was deleted by who looks at it goes on.
+    /// Whether a deletion that this caller started is still running.
     pub is_going_on: bool,
-    /// Who looks at it, as entries tell for whom they are kept.
+    /// The caller, as the owner field of entries names them.
     pub owner: String,
-    /// Where this page of it begins; `None` at the beginning.
+    /// Position where this page begins; `None` for the first page.
     pub after: Option<String>,
-    /// The pages before it.
+    /// The previous pages.
     pub trail: Trail,
 }
 
-/// Pages that can be gone back to one by one; before them is the beginning.
+/// Maximum number of previous pages to which the page links back one by one. The link before them
+/// leads to the first page.
 const LONGEST_TRAIL: usize = 6;
 
 impl Shown {
-    /// The address of this very page, without our origin.
+    /// Returns the address of this page, without our origin.
     #[must_use]
     pub fn address(&self) -> String {
         let trail = self.trail.to_string();
@@ -66,26 +67,27 @@ impl Shown {
     }
 }
 
-/// The arguments that leave entries out and have no box of their own.
+/// Arguments for filters that have no control in the form.
 pub const OTHERS: [&str; 7] = ["scheme", "host", "site", "status", "since", "until", "owner"];
 
-/// That all that can be chosen on a page is.
+/// Argument that selects all rows that can be selected.
 pub const CHOSEN: &str = "chosen";
 
-/// Where the pages before one begin, without the beginning of the list.
+/// The positions where the previous pages begin, without the first page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
-    /// Those that are known, the first first.
+    /// The known positions, in the order of the pages.
     known: Vec<String>,
-    /// There are more, before these.
+    /// Whether earlier positions were dropped.
     is_cut: bool,
 }
 
-/// What stands between the beginnings of pages; none has it in it. In front of all: the trail is cut.
+/// Separator between positions, which contain no such character. A leading one marks a trail from
+/// which positions were dropped.
 const BETWEEN: &str = "_";
 
 impl Trail {
-    /// Reads it; what is no beginning of a page is left out.
+    /// Parses a trail. Invalid positions are skipped.
     #[must_use]
     pub fn parse(text: &str) -> Trail {
         let is_one = |one: &&str| one.parse::<Cursor>().is_ok();
@@ -109,19 +111,19 @@ impl fmt::Display for Trail {
 }
 
 impl Shown {
-    /// The list from its beginning.
+    /// The first page of the list.
     pub(super) fn first(&self) -> Shown {
         Shown { after: None, trail: Trail::default(), ..self.clone() }
     }
 
-    /// The page that follows, which begins at `next`.
+    /// The next page, which begins at `next`.
     pub(super) fn following(&self, next: &str) -> Shown {
         let mut trail = self.trail.clone();
         trail.known.extend(self.after.clone());
         Shown { after: Some(next.to_owned()), trail: trail.bounded(), ..self.clone() }
     }
 
-    /// The page before, if it is known where that begins.
+    /// The previous page; `None` if its position is unknown.
     pub(super) fn previous(&self) -> Option<Shown> {
         let mut trail = self.trail.clone();
         let after = trail.known.pop();
@@ -130,11 +132,11 @@ impl Shown {
     }
 }
 
-/// An address of ours with one argument more, in place of those that tell of what was done before.
+/// Adds an argument to an address of ours. It replaces arguments that report an earlier action.
 #[must_use]
 pub fn with(address: &str, name: &str, value: &str) -> String {
     if let Some(arguments) = address.strip_prefix(ABOUT) {
-        // The URL is all the rest: what is told stands before it.
+        // The URL is the last argument, so the report comes before it.
         let (_, url) = told_before(arguments);
         return format!(
             "{ABOUT}{name}={}{BEFORE_URL}{url}",
@@ -151,10 +153,11 @@ pub fn with(address: &str, name: &str, value: &str) -> String {
     format!("{path}?{}", pairs.join("&"))
 }
 
-/// What stands between that and the URL, in the address of the page about it.
+/// Separator between the report and the URL, in the address of the page about a URL.
 const BEFORE_URL: &str = "&url=";
 
-/// Of the arguments of the page about a URL: the one that tells of something that was just done, and the rest.
+/// Splits the arguments of the page about a URL into the report of an action, if there is one, and
+/// the rest.
 #[must_use]
 pub fn told_before(arguments: &str) -> (Option<&str>, &str) {
     let told = arguments.split_once(BEFORE_URL).filter(|(told, _)| {
@@ -164,19 +167,19 @@ pub fn told_before(arguments: &str) -> (Option<&str>, &str) {
     told.map_or((None, arguments), |(told, url)| (Some(told), url))
 }
 
-/// The arguments that tell of something that was just done.
+/// Arguments that report the result of an action.
 const TELLING: [&str; 3] = [REMOVED, BACK, DONE];
 
-/// What was deleted: the name of the removal.
+/// Argument that names a deletion that can be undone.
 pub const REMOVED: &str = "removed";
 
-/// What came back: how many entries, and how many are older versions now or did not come.
+/// Argument that reports an undone deletion, as a [`Back`](super::Back).
 pub const BACK: &str = "back-again";
 
-/// What was done, other than to delete: the name of it, and with how many.
+/// Argument that reports any other action: its name, and the number of entries.
 pub const DONE: &str = "done";
 
-/// A path of ours has host names in it, which are not ours.
+/// Encodes a path. It contains foreign host names.
 pub(super) fn encode_path(path: &str) -> String {
     path.split('/')
         .map(|part| url_encode_form_args(part.as_bytes()).replace('+', "%20"))
@@ -221,7 +224,7 @@ mod tests {
         let mut pages = vec![begin.clone()];
         for number in 1..=9 {
             let next = pages.last().unwrap().following(&cursor(number));
-            // As it is read again from its address.
+            // As parsed from its address.
             let address = next.address();
             let trail = address.split_once("before=").map_or("", |(_, trail)| trail);
             assert_eq!(Trail::parse(trail), next.trail);
@@ -241,7 +244,7 @@ mod tests {
             assert_eq!(before.after, pages[8 - steps].after);
             (at, steps) = (before, steps + 1);
         }
-        // Farther back only the beginning is known.
+        // Of the pages farther back only the first one is known.
         assert_eq!(steps, LONGEST_TRAIL);
         assert_eq!(at.first(), begin);
     }

@@ -1,24 +1,25 @@
-//! What came back of what was deleted, as the address of a list tells it.
+//! The result of an undone deletion, as an argument of a list's address.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// How many entries came back, and what became of the others.
+/// Numbers of restored and of not restored entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Back {
-    /// They are there again.
+    /// Entries that are the current ones again.
     pub entries: u64,
-    /// They are older versions of what has come meanwhile.
+    /// Entries that were restored as older versions, because a newer copy was stored after the
+    /// deletion.
     pub overtaken: u64,
-    /// They were there already.
+    /// Entries that were already there.
     pub there: u64,
-    /// They did not come.
+    /// Entries that could not be restored.
     pub left: u64,
 }
 
 impl Back {
-    /// Reads it; `None` for another text.
+    /// Parses the argument; `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Back> {
         let mut numbers = text.split('.').map(str::parse);
@@ -27,7 +28,7 @@ impl Back {
         (back.to_string() == text).then_some(back)
     }
 
-    /// Whether there was nothing that could come back: it is here already, or gone for good.
+    /// Whether there was nothing to restore: the deletion was already undone, or it has expired.
     #[must_use]
     pub fn is_nothing(self) -> bool {
         self == Back::default()

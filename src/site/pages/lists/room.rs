@@ -1,4 +1,5 @@
-//! How many rows of a list there is room for on its page, here and on other pages that have rows of URLs.
+//! Limits on the number of rows by the size of the page. Other pages with rows of URLs use them,
+//! too.
 
 use super::{LONGEST_CHOSEN, cut};
 use crate::api::{IndexItem, Listed};
@@ -6,31 +7,32 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownUrl};
 use crate::page::links;
 
-/// Bytes of all rows of a page together; with what stands around them that stays below 100 kB.
+/// Maximum size of all rows of a page, in bytes. With the rest the page stays below 100 kB.
 const ROOM: usize = 64_000;
 
-/// Bytes of a row of its own, whatever is in it.
+/// Sizes of a row for an entry and for a request, without their variable texts, in bytes.
 const ENTRY: usize = 650;
 const REQUEST: usize = 250;
 
-/// Bytes of the longest URL that is made a link on a page that has it several times, as it is written there.
+/// Maximum size of a URL that becomes a link on a page that contains it several times, in bytes
+/// after escaping.
 const LONGEST_LINK: usize = 16_384;
 
-/// How many rows fit, where that is fewer than these. The first one always does.
+/// Returns how many rows fit if that is fewer than all, but at least 1.
 #[must_use]
 pub fn fewer(listed: &Listed) -> Option<usize> {
     let costs: Vec<_> = match listed {
         Listed::Entries(items) => items.iter().map(entry).collect(),
         Listed::Requests(requests) => requests.iter().map(|one| request(&one.url)).collect(),
         Listed::Asked(asked) => asked.iter().map(|one| request(&one.url)).collect(),
-        // Of names alone there are never too many.
+        // Names are short, so they always fit.
         Listed::Hosts(_) | Listed::Sites(_) => return None,
     };
     let fits = fitting(ROOM, costs.iter().copied());
     (fits < costs.len()).then_some(fits)
 }
 
-/// How many rows there is room for that take so many bytes each. The first one always has it.
+/// Returns how many rows of these sizes in bytes fit into `room`, but at least 1.
 pub(in crate::site::pages) fn fitting(
     mut room: usize,
     costs: impl IntoIterator<Item = usize>,
@@ -49,7 +51,7 @@ fn entry(item: &IndexItem) -> usize {
     let owner = item.owner.as_deref().map_or(0, |owner| written(&shown::text(owner)));
     let kind = written(&shown::text(&item.content_type));
     let url = ShownUrl::new(&item.url);
-    // The text stands there once, and twice for who hears the page.
+    // The text occurs once for display and twice for screen readers.
     let texts = 3 * written(&url.text);
     let links = linked(&url) + written(&links::info(&item.url));
     ENTRY + title + chosen + owner + kind + texts + links
@@ -60,13 +62,13 @@ fn request(url: &str) -> usize {
     REQUEST + written(&url.text) + linked(&url)
 }
 
-/// The URL without a link that would be too long on a page that has it several times.
+/// Drops the link if it is too long for a page that contains it several times.
 pub(in crate::site::pages) fn brief(mut url: ShownUrl) -> ShownUrl {
     url.href.take_if(|href| written(href) > LONGEST_LINK);
     url
 }
 
-/// What a link to it takes besides its text.
+/// Size of a link to the URL without its text, in bytes.
 pub(in crate::site::pages) fn linked(url: &ShownUrl) -> usize {
     url.href.as_deref().map_or(0, written)
 }

@@ -44,7 +44,8 @@ fn found(listed: Listed, next: Option<&str>) -> Outcome {
 fn nothing_in_a_list_becomes_markup() {
     for text in hostile() {
         let path = format!("https/{}", as_key(&text));
-        // What was typed is in the address already; a host has neither user nor password.
+        // The address already contains the typed text, as a key. A host has neither user nor
+        // password.
         let typed = as_key(&text).to_owned();
         let shown = Shown { path, text: typed.clone(), ..Shown::default() };
         let (host, site) = (typed.clone(), typed);
@@ -60,7 +61,7 @@ fn nothing_in_a_list_becomes_markup() {
         ] {
             assert_harmless(&page_of(&shown, outcome));
         }
-        // A host is in its own address, so it is as long as it is.
+        // A host is part of its own address, so its length is limited by that of an address.
         if text.len() < 1_000 {
             assert_harmless(&page_of(&shown, found(Listed::Hosts(vec![host]), None)));
             assert_harmless(&page_of(&shown, found(Listed::Sites(vec![site]), None)));
@@ -73,7 +74,7 @@ fn nothing_in_a_list_becomes_markup() {
 fn the_longest_page_takes_few_steps_of_the_templates_engine() {
     let canonical = CanonicalUrl::parse("http://a.example/", &LocalHost::default()).unwrap();
     let key = Place::of(&canonical).key().to_string();
-    // With all that can be told in a row, and each on a day of its own.
+    // A row with every possible field, and each row on another day.
     let row = |number: i64| IndexItem {
         key: key.clone(),
         owner: None,
@@ -139,7 +140,7 @@ fn what_was_deleted_can_be_had_back() {
         let want = [0, 1, 2, 3].map(|other| other == number);
         assert!(told == want && !body.contains("are here again"), "{body}");
     }
-    // As many as help, and those that were last.
+    // Only the latest deletions are shown, as many as are useful.
     let many: Vec<_> = (0..12).map(|entries| RemovalSummary { entries, ..resting }).collect();
     let last = root(&templates(), &shell(), (&[], &many), "f00").body;
     assert_eq!(last.matches(">Undo</button>").count(), 10);
@@ -195,7 +196,7 @@ fn what_can_be_chosen_is_what_its_url_names() {
         (None, key(""), true),
         (Some("user:ada"), key("user:ada"), true),
         (Some("user:bob"), key("user:bob"), false),
-        // Of a login, or of a form.
+        // An entry for a login, and a response to a form.
         (None, url.key().variant("x").to_string(), false),
     ] {
         let item = IndexItem { owner: owner.map(str::to_owned), key, ..item("http://a.example/x") };
@@ -205,7 +206,7 @@ fn what_can_be_chosen_is_what_its_url_names() {
 
 #[test]
 fn a_page_has_as_many_rows_as_there_is_room_for() {
-    // Somewhere in a list by name, where each address tells of the pages before.
+    // A position in a list by name, with a long trail of previous pages.
     let cursor = |number: u32| {
         let (host, path) = (hex::encode("w".repeat(60)), hex::encode("p".repeat(120)));
         format!("n.0.0.{number:x}.{host}.68747470.{path}")
@@ -241,7 +242,7 @@ fn a_page_has_as_many_rows_as_there_is_room_for() {
         let page =
             page_of(&shown, found(Listed::Entries(items[..rows].to_vec()), Some(&cursor(99))));
         assert_harmless(&page);
-        // No room is left that another row would fit in twice.
+        // The remaining room is less than twice the size of a row.
         let (bytes, one) = (page.body.len(), page.body.len() / (rows + 1));
         assert!(rows == ROWS || bytes + 2 * one > 60_000, "{bytes} in {rows} rows of {url:.80}");
         let asked = EntryItem {

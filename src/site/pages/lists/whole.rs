@@ -1,4 +1,4 @@
-//! The page that asks whether all of a list is to be deleted, and says how much that is.
+//! The confirmation page for deleting a whole list, with its size.
 
 use serde::Serialize;
 use wwwoffle_index::Class;
@@ -12,31 +12,31 @@ use crate::base::text::Text;
 use crate::page::{Page, Shell, Templates};
 use crate::storage::lists::whole::{Gathered, MOST};
 
-/// Where it is, and where its form goes.
+/// Path of the page and of its form.
 pub const PATH: &str = "/control/delete/url-all";
 
-/// The argument and the field that name the list.
+/// Argument and form field that name the list.
 pub const LIST: &str = "list";
 
-/// The field that says until when what is deleted was stored.
+/// Form field with a time: only entries stored before it are deleted.
 pub const UNTIL: &str = "stored-before";
 
-/// The page that asks for all of a list.
+/// The confirmation page for deleting `shown`.
 pub(super) fn address(shown: &Shown) -> String {
     let list = shown.first().address();
     format!("{PATH}?{LIST}={}", url_encode_form_args(list.as_bytes()))
 }
 
-/// What was found of the list.
+/// The entries of the list.
 #[derive(Debug)]
 pub struct Found<'a> {
-    /// Its entries, as far as they were looked for.
+    /// The entries found before the search limit.
     pub gathered: &'a Gathered,
-    /// They are all.
+    /// Whether the search found all entries.
     pub is_all: bool,
-    /// There may be entries in it of others, which stay.
+    /// Whether the list may contain entries of other owners, which are not deleted.
     pub has_others: bool,
-    /// When it was looked, as the form has it again.
+    /// Time of the search, for the form field [`UNTIL`].
     pub until: String,
 }
 
@@ -44,7 +44,7 @@ pub struct Found<'a> {
 struct View<'a> {
     heading: Text,
     token: &'a str,
-    /// The list.
+    /// Address of the list.
     back: String,
     until: &'a str,
     entries: usize,
@@ -54,15 +54,16 @@ struct View<'a> {
     is_all: bool,
     has_others: bool,
     most: usize,
-    /// It is more than can be had back: so much can be.
+    /// Set if the entries exceed the size up to which a deletion can be undone; the text states
+    /// that size.
     for_good: Option<String>,
-    /// What the list is narrowed to.
+    /// Filters of the list.
     kind: Option<Text>,
     pages_only: bool,
     narrowed: Vec<(&'static str, String)>,
 }
 
-/// Makes the page; `token` is the general token.
+/// Renders the page; `token` is the general token.
 #[must_use]
 pub fn page(
     templates: &Templates,
@@ -94,7 +95,7 @@ pub fn page(
     templates.page("lists-delete.html", 200, shell, &view)
 }
 
-/// Whether so much cannot be had back once it is deleted.
+/// Whether a deletion of this size cannot be undone.
 #[must_use]
 pub fn is_for_good(bytes: u64) -> bool {
     bytes > MAX_REMOVED_BYTES
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn hostile_values_are_text() {
         for text in hostile() {
-            // What was typed is in the address already.
+            // The address already contains the typed text, as a key.
             let typed = as_key(&text).to_owned();
             let others = vec![("status", typed.clone())];
             let list = Shown { text: typed, others, ..Shown::default() };

@@ -1,4 +1,4 @@
-//! What is said in lists: what each is called, what lies above it, orders and kinds.
+//! Texts of the lists: headings, parent lists, orders and classes.
 
 use wwwoffle_index::{Class, Sort};
 
@@ -6,13 +6,13 @@ use super::{Choice, Link, ROOT};
 use crate::base::shown;
 use crate::base::text::{Text, count, say};
 
-/// Characters of a title that are shown.
+/// Maximum number of characters of a title that are shown.
 const SHOWN_TITLE: usize = 120;
 
 /// The schemes that have a list of hosts.
 pub const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
 
-/// A title of bounded length, as it is shown.
+/// Returns a title for display, of bounded length.
 pub(super) fn cut(title: &str) -> String {
     let title = shown::text(title);
     match title.char_indices().nth(SHOWN_TITLE) {
@@ -21,7 +21,7 @@ pub(super) fn cut(title: &str) -> String {
     }
 }
 
-/// What a list is called.
+/// Heading of a list.
 pub(super) fn heading(path: &str) -> Text {
     let (word, rest) = path.trim_end_matches('/').split_once('/').unwrap_or((path, ""));
     match (word.trim_end_matches('/'), rest) {
@@ -56,7 +56,7 @@ fn by_scheme(scheme: &str) -> Text {
     say("Hosts by {scheme}").with("scheme", scheme)
 }
 
-/// The lists above this one.
+/// Links to the parent lists.
 pub(super) fn crumbs(path: &str) -> Vec<Link> {
     let link = |label, path: &str| Link { label, path: format!("{ROOT}{path}") };
     let mut crumbs = vec![link(say("Lists"), "")];
@@ -71,7 +71,7 @@ pub(super) fn crumbs(path: &str) -> Vec<Link> {
     crumbs
 }
 
-/// The orders a list can have.
+/// The orders that a list can have.
 pub(super) fn sorts(chosen: Option<Sort>) -> Vec<Choice> {
     let label = |sort| match sort {
         Sort::Name => say("by name"),
@@ -91,7 +91,7 @@ pub(super) fn sorts(chosen: Option<Sort>) -> Vec<Choice> {
     Sort::ALL.into_iter().map(choice).collect()
 }
 
-/// The kinds of things it can be of.
+/// The classes to which a list can be restricted.
 pub(super) fn kinds(chosen: Option<Class>) -> Vec<Choice> {
     let rows = [
         (say("anything"), None),

@@ -1,4 +1,4 @@
-//! The local page `/queue/edit`: how one request is fetched, and a form that changes it.
+//! The local page `/queue/edit`: the fetch settings of one request, and a form that changes them.
 
 use crate::page::links;
 use serde::Serialize;
@@ -11,13 +11,14 @@ use crate::base::text::{Text, say};
 use crate::page::{Page, Shell, Templates};
 use crate::site::pages::refresh::{LinksView, PartView};
 
-/// Where it is.
+/// Path of the page.
 pub const EDIT: &str = "/queue/edit";
 
-/// How many links may be followed, as the form offers it; what was asked for before is offered too.
+/// Link depths that the form offers, in addition to the current one.
 const DEPTHS: [u16; 6] = [0, 1, 2, 3, 4, 5];
 
-/// What follows the key in the address of the page, so that it leads back to `back`, an address of the queue.
+/// Returns the arguments that follow the key in the address of the page, so that the page links
+/// back to `back`, an address of the queue.
 pub(super) fn rest(back: &str) -> String {
     let arguments = back.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('?'));
     arguments.map(|arguments| format!("&{arguments}")).unwrap_or_default()
@@ -32,12 +33,12 @@ struct View<'a> {
     info: String,
     priorities: Vec<Choice>,
     bring: Option<Bring>,
-    /// Why there is nothing else to choose, and a page where there is.
+    /// Reason why nothing else can be set here, and the page where it can.
     why: Option<Text>,
     elsewhere: Option<String>,
 }
 
-/// What a request is to bring besides itself.
+/// Further fetches that the request starts.
 #[derive(Serialize)]
 struct Bring {
     parts: Vec<PartView>,
@@ -59,8 +60,8 @@ struct Choice {
     chosen: bool,
 }
 
-/// Makes the page. Of a request that says itself what it is to bring, `aim` is that; `back` is where the queue was
-/// left, and `token` the general token.
+/// Renders the page. `aim` is set if the request itself has settings for further fetches; `back` is
+/// the page of the queue to return to, and `token` the general token.
 #[must_use]
 pub fn page(
     templates: &Templates,

@@ -1,4 +1,5 @@
-//! What holds a request back, in the language of who reads: in English as [`Held::in_words`] has it.
+//! Reasons why a request waits, in the language of the caller. [`Held::in_words`] has the English
+//! texts.
 
 use jiff::Timestamp;
 
@@ -6,7 +7,7 @@ use crate::api::{BudgetOf, Held};
 use crate::base::shown;
 use crate::base::text::{Given, Text, say};
 
-/// What holds a request back, as a sentence; `time` writes a moment.
+/// States why a request waits; `time` formats a time.
 pub(super) fn sentence<T: Into<Given>>(held: Held, time: impl Fn(Timestamp) -> T) -> Text {
     match held {
         Held::Mode => say("It waits until the proxy is online."),

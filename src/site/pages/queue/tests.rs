@@ -100,7 +100,7 @@ fn shows_why_and_when_and_what_can_be_done() {
     ] {
         assert!(body.contains(want), "{want} in {body}");
     }
-    // What has failed has no place in the order.
+    // A failed request has no position in the order.
     assert!(!body.contains("<b>2.</b>"), "{body}");
 }
 
@@ -113,7 +113,7 @@ fn empty_and_offline() {
     let offline = page_of(Mode::Offline, &waiting);
     assert!(!offline.body.contains("Fetch now"));
     assert!(offline.body.contains("when the proxy goes online"));
-    // What failed is not fetched again of itself, whatever the mode.
+    // A failed request is not retried automatically, in any mode.
     let failed = shown(&[item("http://a/", None, ItemState::Failed)]);
     for mode in [Mode::Online, Mode::Offline] {
         let body = page_of(mode, &failed).body;
@@ -142,7 +142,7 @@ fn hostile_values_are_text() {
 
 #[test]
 fn a_long_queue_is_pages_of_bounded_size_and_each_has_its_place() {
-    // Each of such a length that links to all of them would be too long a page.
+    // The URLs are so long that links to all of them would make the page too large.
     let url = |n: usize| format!("http://host{n}.example/{}?{n}", "path/to/a/page&".repeat(100));
     let item = |n: usize| QueueItem {
         key: "ab".repeat(32),

@@ -1,4 +1,4 @@
-//! A picture of one number a day, as SVG: bars, lines at round numbers, the days beneath.
+//! Bar chart of one number a day, as SVG, with grid lines at round numbers and dates on the x axis.
 
 use std::fmt::Write as _;
 
@@ -7,20 +7,20 @@ use serde::Serialize;
 
 use crate::base::text::Text;
 
-/// The picture in its own units; what is written is 13 units high, so that it can be read on a phone.
+/// Size of the chart in its own units. Text is 13 units high, so that it is legible on a phone.
 const WIDTH: u64 = 400;
 const HEIGHT: u64 = 170;
 
-/// Where the bars begin, and where they stand.
+/// Left and top end of the plot area, and the base line of the bars.
 const LEFT: u64 = 62;
 const TOP: u64 = 10;
 const GROUND: u64 = 145;
 
-/// A picture, ready to be drawn.
+/// A chart, ready to be drawn.
 #[derive(Debug, Serialize)]
 pub(super) struct Chart {
     title: Text,
-    /// What it shows, in words: for who does not see it.
+    /// Text alternative for screen readers.
     summary: Text,
     width: u64,
     height: u64,
@@ -32,16 +32,16 @@ pub(super) struct Chart {
     days: Vec<Tick>,
 }
 
-/// A line at a round number.
+/// A grid line at a round number.
 #[derive(Debug, Serialize)]
 struct Line {
     path: String,
-    /// Where its number stands.
+    /// Position of its label.
     y: u64,
     label: String,
 }
 
-/// A day beneath.
+/// A date on the x axis.
 #[derive(Debug, Serialize)]
 struct Tick {
     x: u64,
@@ -51,7 +51,7 @@ struct Tick {
 }
 
 impl Chart {
-    /// Draws the numbers of some days; `label` writes one.
+    /// Draws one bar for each day; `label` formats a number.
     pub(super) fn new(
         title: Text,
         summary: Text,
@@ -99,7 +99,7 @@ fn bars(numbers: &[u64], most: u64) -> String {
     path
 }
 
-/// How high a number stands. Whatever is not zero is seen.
+/// Height of a bar. Any number except zero gets a visible one.
 fn height(number: u64, most: u64) -> u64 {
     let room = u128::from(GROUND - TOP);
     let height = u128::from(number) * room / u128::from(most.max(1));
@@ -124,7 +124,7 @@ fn ticks(days: &[Date]) -> Vec<Tick> {
     .collect()
 }
 
-/// The next of 1, 2, 5, 10, 20, 50 … that is not below a number.
+/// Returns the smallest of 1, 2, 5, 10, 20, 50 … that is not below `number`.
 fn round_above(number: u64) -> u64 {
     let mut unit = 1_u64;
     loop {

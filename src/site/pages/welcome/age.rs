@@ -1,4 +1,4 @@
-//! How long ago something was.
+//! Ages in words.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -6,12 +6,12 @@ use jiff::tz::TimeZone;
 use crate::base::shown::ShownTime;
 use crate::base::text::{Text, count, say};
 
-/// From then on the moment itself is told.
+/// From this age in seconds, the time itself is shown.
 const LONG_AGO: i64 = 30 * 24 * 60 * 60;
 
-/// How long before `now` it was, roughly; of what is long ago, when it was.
+/// Returns the approximate age of `time` at `now`, or the time itself if it is long ago.
 pub(super) fn of(time: Timestamp, now: Timestamp, zone: &TimeZone) -> Text {
-    // What a clock that was put back makes of the future is now.
+    // A time in the future, because the clock was set back, counts as now.
     let seconds = now.as_second().saturating_sub(time.as_second()).max(0);
     let number = |unit: i64| u64::try_from(seconds / unit).unwrap_or_default();
     match seconds {

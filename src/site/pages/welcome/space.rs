@@ -1,32 +1,33 @@
-//! The room on the disk, as a bar.
+//! Use of the disk, as a bar.
 
 use serde::Serialize;
 
 use crate::base::shown;
 
-/// How wide the bar is, in the units of its picture.
+/// Width of the bar, in the units of its picture.
 const WIDTH: u64 = 1_000;
 
-/// How far from the ends of the bar a line stands at least.
+/// Minimum distance of a line from the ends of the bar.
 const LINE: u64 = 8;
 
-/// Under so much of the disk, but at most so many bytes, it is nearly full where nobody has said more.
+/// Without a configured limit, the disk is nearly full if less than 1/20 of it is free, but at most
+/// this many bytes.
 const SHORT: (u64, u64) = (20, 1_000_000_000);
 
-/// The room on the disk, in bytes.
+/// Use of the disk, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Space {
-    /// How much is kept, in entries.
+    /// Number of stored entries.
     pub entries: u64,
-    /// How much that takes.
+    /// Size of the stored entries.
     pub kept: u64,
-    /// What may still be used.
+    /// Space that can still be used.
     pub free: u64,
-    /// All there is.
+    /// Total space.
     pub total: u64,
-    /// What the configuration wants to be free.
+    /// Minimum free space, from the configuration.
     pub least: Option<u64>,
-    /// What a purge leaves at most, as the configuration says.
+    /// Maximum size of the spool after a purge, from the configuration.
     pub most: Option<u64>,
 }
 
@@ -36,10 +37,10 @@ pub(super) struct SpaceView {
     kept: String,
     other: String,
     free: String,
-    /// The paths of what is kept and what else is on the disk, in a picture of [`WIDTH`] by 10.
+    /// Paths of the stored entries and of other files on the disk, in a picture of [`WIDTH`] by 10.
     kept_path: String,
     other_path: String,
-    /// The path of a line that stands where what is kept may reach, and how much that is.
+    /// Path of a line at the maximum size of the spool, and that size.
     most_path: Option<String>,
     most: Option<String>,
     width: u64,
@@ -50,7 +51,7 @@ impl SpaceView {
     pub(super) fn of(space: Space) -> Self {
         let Space { kept, free, total, .. } = space;
         let used = total.saturating_sub(free);
-        // What is kept may lie on less than its length, compressed by the file system.
+        // Entries may use less space than their length, if the file system compresses them.
         let other = used.saturating_sub(kept);
         let ends_kept = part(kept.min(used), total);
         let ends_used = part(used, total).max(ends_kept);
@@ -71,7 +72,7 @@ impl SpaceView {
     }
 }
 
-/// So much of the whole, in parts of the bar; what is there at all can be seen.
+/// Returns the width of `bytes` in the bar; at least a visible one unless it is 0.
 fn part(bytes: u64, total: u64) -> u64 {
     let part = u128::from(bytes) * u128::from(WIDTH) / u128::from(total.max(1));
     let part = u64::try_from(part).unwrap_or(WIDTH).min(WIDTH);
@@ -82,7 +83,7 @@ fn path(from: u64, to: u64) -> String {
     format!("M{from} 0H{to}V10H{from}Z")
 }
 
-/// A line across the bar that is whole at its ends, too.
+/// A line across the bar, not cut off at either end.
 fn line(at: u64) -> String {
     format!("M{} 0V10", at.clamp(LINE, WIDTH - LINE))
 }
@@ -97,7 +98,7 @@ mod tests {
             (250, 500, 1_000, "M0 0H250V10H0Z", "M250 0H500V10H250Z", false),
             (0, 1_000, 1_000, "M0 0H0V10H0Z", "M0 0H0V10H0Z", false),
             (1, 999_998, 1_000_000, "M0 0H4V10H0Z", "M4 0H4V10H4Z", false),
-            // More than is used, on a disk that is full.
+            // More than is used, on a full disk.
             (5_000, 0, 1_000, "M0 0H1000V10H0Z", "M1000 0H1000V10H1000Z", true),
             (u64::MAX, 0, u64::MAX, "M0 0H1000V10H0Z", "M1000 0H1000V10H1000Z", true),
             (5, 5, 0, "M0 0H0V10H0Z", "M0 0H0V10H0Z", false),
@@ -118,7 +119,7 @@ mod tests {
         for (most, total, path, words) in [
             (250_000, 1_000_000, "M250 0V10", "250 kB"),
             (0, 1_000_000, "M8 0V10", "0 B"),
-            // More than there is.
+            // More than the total space.
             (2_000_000, 1_000_000, "M992 0V10", "2.0 MB"),
             (u64::MAX, u64::MAX, "M992 0V10", &*shown::bytes(u64::MAX)),
             (5, 0, "M992 0V10", "5 B"),

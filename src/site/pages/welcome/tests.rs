@@ -193,7 +193,7 @@ fn hostile_titles_and_addresses_are_text() {
         home.recent = vec![recent(text, Some(text)), recent("http://a/", Some(text))];
         page_of(&home);
     }
-    // The most there is of everything, and in what takes the most room.
+    // The maximum number of rows in every list, each of maximum size.
     let long = format!("http://a.example/{}", "\"&<'".repeat(2_000));
     let icon = Some(format!("data:image/png;base64,{}", "A".repeat(2_970)));
     let one = Recent { icon, ..recent(&long, Some(&"\"<".repeat(200))) };
