@@ -45,6 +45,15 @@ use wwwoffle_http::fields::{add_via, has_member, strip_one_hop, strip_overrides}
 /// is part of the key, so it is read whole first.
 pub const MAX_KEPT_POST: u64 = 256 * 1024;
 
+/// A POST whose body was read whole, so that it can be stored and queued.
+#[derive(Debug)]
+pub struct Form {
+    /// Its body.
+    pub body: Bytes,
+    /// The places where a GET of the same URL looks for its response.
+    pub answers: Arc<Places>,
+}
+
 /// A request for a resource of an origin.
 #[derive(Debug)]
 pub struct ProxyRequest {
@@ -83,10 +92,8 @@ pub struct ProxyRequest {
     /// The date of the version to which the sub-resource belongs, if a page of ours shows a
     /// version.
     pub shown_at: Option<Timestamp>,
-    /// The body of a POST that can be stored.
-    pub post: Option<Bytes>,
-    /// For such a POST, the places where a GET looks for its response.
-    pub answers: Option<Arc<Places>>,
+    /// The form, if it is a POST that can be stored.
+    pub form: Option<Form>,
     /// The client's cache directives, as far as they are honoured.
     pub control: RequestControl,
     /// The option that overrules some of them, if that makes a difference.
@@ -106,14 +113,14 @@ impl ProxyRequest {
         PageReader::of(self.mode, &self.fields)
     }
 
-    /// Parses a request of `owner`. `post` is the body of a POST that was read whole.
+    /// Parses a request of `owner`. `form` is the body of a POST that was read whole.
     #[must_use]
     pub fn new(
         context: &ProxyContext,
         owner: Owner,
         mut resource: Resource,
         request: Parts,
-        post: Option<Bytes>,
+        form: Option<Bytes>,
         mode: Mode,
         now: SystemTime,
     ) -> Self {
@@ -137,13 +144,13 @@ impl ProxyRequest {
         resource.origin.via = parent(&config, &bare, &context.base.pseudonym);
         let spelling = Spelling::of(resource.path.as_str(), &bare);
         let places = |url: &mut _| Arc::new(Places::of(url, &fields, &owner).spelled(&spelling));
-        let answers = post.as_ref().map(|_| places(&mut resource.url.clone()));
-        if let Some(body) = &post {
-            resource.url = resource.url.with_post(&digest(body));
+        let form = form.map(|body| Form { body, answers: places(&mut resource.url.clone()) });
+        if let Some(form) = &form {
+            resource.url = resource.url.with_post(&digest(&form.body));
         }
         let places = places(&mut resource.url);
         let asked = DecisionInput {
-            method: kind(&method, post.is_some(), has_body || is_websocket),
+            method: kind(&method, form.is_some(), has_body || is_websocket),
             intent,
             reload: control.is_reload(),
             only_if_cached: control.only_if_cached,
@@ -213,8 +220,7 @@ impl ProxyRequest {
             asked,
             near: None,
             shown_at,
-            post,
-            answers,
+            form,
             control,
             overruled,
             verdict: None,

@@ -35,11 +35,13 @@ use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 
 pub(crate) use self::form::Posted;
 use super::amend::Foreign;
+use super::ask::ProxyRequest;
 use super::audience::Audience;
 use super::body::{self, Body};
 use super::decide::Decision;
+use super::receive::{ReceivedRequest, RequestRest, refuse_inward};
 use super::target::{self, BadTarget};
-use super::{Client, RequestRest, admit, decided, inward, reply};
+use super::{Client, admit, answer_resource, reply};
 use crate::base::basic::Login;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
@@ -70,17 +72,16 @@ pub(super) struct Gate {
     is_unasked: bool,
 }
 
-impl Gate {
-    /// The response in place of a decision that would send an unconfirmed form.
-    pub(super) fn instead(&self, decision: Decision) -> Option<Response<Body>> {
-        use Decision::{Confirm, Refuse, Serve, ServeVersion};
-        if !self.is_unasked || matches!(decision, Serve | ServeVersion | Confirm | Refuse(_)) {
-            return None;
-        }
-        let mut response = reply::plain(403, "forms are sent when the person says so");
-        response.extensions_mut().insert(Unasked);
-        Some(response)
+/// The response in place of a decision that would send an unconfirmed form.
+pub(super) fn question_first(ask: &ProxyRequest, decision: Decision) -> Option<Response<Body>> {
+    use Decision::{Confirm, Refuse, Serve, ServeVersion};
+    let gate = ask.modification.as_ref().and_then(|changed| changed.gate())?;
+    if !gate.is_unasked || matches!(decision, Serve | ServeVersion | Confirm | Refuse(_)) {
+        return None;
     }
+    let mut response = reply::plain(403, "confirm the form before it is sent");
+    response.extensions_mut().insert(Unasked);
+    Some(response)
 }
 
 /// Marks that a form was not sent, because it was not confirmed.
@@ -228,17 +229,16 @@ impl GatewayClient {
         };
         let again = wanted.form.clone().map(|form| (wanted.fields.clone(), form));
         (parts.method, parts.headers) = (wanted.method, wanted.fields);
-        if let Some(refused) = inward(context, &self.client, mode, &mut resource, &parts) {
+        if let Some(refused) = refuse_inward(context, &self.client, mode, &mut resource, &parts) {
             return refused;
         }
         let onward = pages::onward(&context.pages.templates, &self.shell);
         let gateway = Gateway { local: context.base.local.clone(), is_ours: false, onward };
         let (shell, is_unasked) = (self.shell.clone(), wanted.is_unasked);
         parts.extensions.insert(Arc::new(Gate { url, shell, gateway, is_unasked }));
-        let rest = RequestRest { incoming: None, upgrade: None, handshake: None };
-        let form = wanted.form;
-        let post = (parts, form);
-        let response = Box::pin(decided(context, &self.client, mode, resource, post, rest)).await;
+        let rest = RequestRest::default();
+        let received = ReceivedRequest { mode, resource, parts, form: wanted.form, rest };
+        let response = Box::pin(answer_resource(context, &self.client, received)).await;
         let is_unsent = response.extensions().get::<Unasked>().is_some();
         let to = if is_unsent { Some(wanted.url) } else { elsewhere(&response) };
         match (again, to) {

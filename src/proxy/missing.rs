@@ -253,7 +253,7 @@ fn outgoing(context: &ProxyContext, ask: &ProxyRequest, kind: RequestKind) -> Ou
     if ask.method == Method::HEAD {
         *request.method_mut() = Method::GET;
     }
-    to_queue(ask, request, ask.post.as_deref().unwrap_or_default().to_vec(), kind)
+    to_queue(ask, request, ask.form.as_ref().map_or_else(Vec::new, |form| form.body.to_vec()), kind)
 }
 
 /// Converts a `request` with this `body` to an outgoing request.
@@ -269,7 +269,7 @@ pub(super) fn to_queue(
     }
     // Removed after the range: without a range, a condition has no purpose. The conditions of a
     // form decide whether it is executed.
-    if ask.post.is_none() {
+    if ask.form.is_none() {
         conditional::strip(fields);
     }
     let secret = head::write_secrets(fields);

@@ -15,12 +15,13 @@ use super::body::{self, Body};
 use super::choose::CopyLookup;
 use super::decide::MethodKind;
 use super::freshen::{self, RequestTimes};
+use super::receive::RequestRest;
 use super::rules::StoragePolicy;
 use super::status::{CacheStatus, Forward, NotStored};
 use super::tunnel::splice;
 use super::unsafe_methods::{self, InvalidationTargets, UnsafeRequest};
 use super::websocket::{Granted, WebSocketHandshake};
-use super::{Client, MAX_INTERIMS, RequestRest};
+use super::{Client, MAX_INTERIMS};
 use super::{recode, reply};
 use crate::base::clock;
 use crate::net::upstream::{Answer, Failure, Interim, Outbound};
@@ -36,8 +37,8 @@ pub(super) async fn pass(
     found: &CopyLookup,
     rest: RequestRest,
 ) -> Response<Body> {
-    let body = match (&ask.post, rest.incoming) {
-        (Some(whole), _) => Outbound::Whole(whole.clone()),
+    let body = match (&ask.form, rest.incoming) {
+        (Some(form), _) => Outbound::Whole(form.body.clone()),
         (None, Some(incoming)) if !hyper::body::Body::is_end_stream(&incoming) => {
             Outbound::Stream(incoming)
         }

@@ -8,8 +8,8 @@ use tracing::Level;
 use wwwoffle_config::Config;
 
 use super::ask::ProxyRequest;
-use super::choose::CopyLookup;
 use super::decide::Decision;
+use super::plan::RequestPlan;
 use super::verdict::exchange;
 use crate::base::mode::Mode;
 use crate::proxy::context::ProxyContext;
@@ -53,16 +53,14 @@ impl ReplayConditions {
 pub(super) fn replay_conditions(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: Option<&Kept>,
-    found: &CopyLookup,
-    decision: Decision,
+    plan: &RequestPlan,
 ) -> Option<ReplayConditions> {
     // A debug log must contain every request.
     let is_told = tracing::enabled!(Level::DEBUG);
-    if decision != Decision::Serve || ask.near.is_some() || is_told {
+    if plan.decision != Decision::Serve || ask.near.is_some() || is_told {
         return None;
     }
-    let (kept, shelves) = (kept?, found.shelves()?);
+    let (kept, shelves) = (plan.kept.as_deref()?, plan.found.shelves()?);
     let is_anybody = !ask.is_personal() && ask.config.allowed_users.users.is_empty();
     // A range may be served from segments, which are on no shelf.
     let is_plain = !ask.fields.contains_key(RANGE) && ask.control == RequestControl::default();

@@ -9,6 +9,7 @@ use super::ask::ProxyRequest;
 use super::audience::Audience;
 use super::body::{self, Body};
 use super::intent::Intent;
+use super::memento::NotChosen;
 use super::missing;
 use super::status::CacheStatus;
 use crate::base::clock;
@@ -270,6 +271,18 @@ fn bad_certificate(fault: &CertificateFault) -> BadCertificate {
         | CertificateFault::OfAuthority { .. } => BadCertificate::UnknownIssuer,
         CertificateFault::Revoked => BadCertificate::Revoked,
         CertificateFault::Other(_) => BadCertificate::Unusable,
+    }
+}
+
+/// The response to a request for which no stored copy can be chosen.
+pub(super) fn not_chosen(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    error: &NotChosen,
+) -> Response<Body> {
+    match error {
+        NotChosen::Spool(error) => spool_failed(context, ask, error),
+        NotChosen::Malformed => line(ask.audience, 400, &error.to_string()),
     }
 }
 

@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::Response;
+use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, timeout_at};
+
+use super::body::Body;
+use super::reply;
 
 /// Why a request's body was not read.
 pub(super) enum BodyReadError {
@@ -13,6 +17,16 @@ pub(super) enum BodyReadError {
     Broken,
     /// The client was too slow.
     Stalled,
+}
+
+impl BodyReadError {
+    /// The response to the client.
+    pub(super) fn response(&self) -> Response<Body> {
+        match self {
+            Self::Broken => reply::plain(400, "the body of the request ended early"),
+            Self::Stalled => reply::plain(408, "timed out waiting for the body of the request"),
+        }
+    }
 }
 
 /// Minimum average speed of a small body, in bytes per second: every link on which TCP works is

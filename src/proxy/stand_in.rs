@@ -1,4 +1,5 @@
-//! The responses for a URL that is replaced by another one, or blocked.
+//! The responses for a URL that is replaced by another one or blocked, and for methods and protocols
+//! that are not allowed.
 
 use hyper::header::{HeaderValue, LOCATION};
 use hyper::{Method, Response};
@@ -7,19 +8,33 @@ use wwwoffle_config::Location;
 
 use super::ask::ProxyRequest;
 use super::body::Body;
+use super::protocols::allows_method;
 use super::reply;
+use super::rules::Ruling;
 use super::status::CacheStatus;
 use super::visitor::Visitor;
 use crate::page::message::{Message, Ruled};
 use crate::proxy::context::ProxyContext;
 
-/// Redirects the browser to the new URL, including the method and the body of a form.
-pub(super) fn moved(
+/// The response for a URL or method for which no stored copy is looked up.
+pub(super) fn response(
     context: &ProxyContext,
+    visitor: &Visitor,
     ask: &ProxyRequest,
-    to: &str,
-    by: &Location,
-) -> Response<Body> {
+) -> Option<Response<Body>> {
+    Some(match &ask.ruling {
+        Ruling::Moved { to, by } => moved(context, ask, to, by),
+        Ruling::Blocked { by, replacement } => {
+            blocked(context, visitor, ask, by, replacement.as_deref())
+        }
+        Ruling::OtherProtocol => refused(context, ask, Ruled::OtherProtocol),
+        Ruling::Usual(_) if allows_method(&ask.config, &ask.bare, &ask.method) => return None,
+        Ruling::Usual(_) => refused(context, ask, Ruled::UnknownMethod),
+    })
+}
+
+/// Redirects the browser to the new URL, including the method and the body of a form.
+fn moved(context: &ProxyContext, ask: &ProxyRequest, to: &str, by: &Location) -> Response<Body> {
     debug!(url = ask.resource.url.as_str(), to, %by, "an alias");
     let status = if is_safe(&ask.method) { 302 } else { 307 };
     redirect(context, ask, status, to, CacheStatus::Moved)
@@ -27,7 +42,7 @@ pub(super) fn moved(
 
 /// Reports that the URL is blocked, in the form that suits the audience. Only clients on this
 /// machine see `by`: the owner's blocks and the path of the file are private.
-pub(super) fn blocked(
+fn blocked(
     context: &ProxyContext,
     visitor: &Visitor,
     ask: &ProxyRequest,
@@ -51,7 +66,7 @@ pub(super) fn blocked(
 }
 
 /// Refuses a request that is not one of the web.
-pub(super) fn refused(context: &ProxyContext, ask: &ProxyRequest, ruled: Ruled) -> Response<Body> {
+fn refused(context: &ProxyContext, ask: &ProxyRequest, ruled: Ruled) -> Response<Body> {
     let url = ask.resource.url.as_str();
     debug!(url, method = %ask.method, ?ruled, "refused");
     reply::instead(context, ask, CacheStatus::Blocked, &Message::Ruled { url, ruled, place: None })

@@ -18,6 +18,7 @@ use super::download::{
     Allowance, AnswerHead, Download, DownloadJob, FeedReader, HeadOutcome, Joined, LeavingRules,
     run,
 };
+use super::finish::undecodable_message;
 use super::freshen::Confirmed;
 use super::keep::{NotKept, StorageRules};
 use super::reply::WentOffline;
@@ -43,7 +44,7 @@ pub(super) async fn fetch(
     let mut conditions = Conditions::default();
     // The origin evaluates our copy, and we the client's. The conditions of a form decide whether
     // it is executed.
-    if ask.post.is_none() {
+    if ask.form.is_none() {
         conditions = Conditions::of(&ask.fields);
         conditional::strip(&mut ask.fields);
     }
@@ -54,7 +55,7 @@ pub(super) async fn fetch(
         match recode::look_ahead(response).await {
             Ok(response) => return or_queued(context, &ask, response).await,
             Err(undecodable) if undecodable.is_damaged() => found = &nothing,
-            Err(undecodable) => return super::instead_of(context, &ask.reader(), &undecodable),
+            Err(undecodable) => return undecodable_message(context, &ask.reader(), &undecodable),
         }
     }
     // The response has a coding that this client does not accept and that may not be decoded.
@@ -127,7 +128,7 @@ impl OriginFetch<'_> {
     /// must be requested again in a coding that it accepts.
     async fn answer(self) -> Option<Response<Body>> {
         let ask = self.ask;
-        if ask.post.is_some() {
+        if ask.form.is_some() {
             return self.start_download(self.alone(), self.revalidation()).await;
         }
         let about = self.revalidation();
@@ -231,7 +232,7 @@ impl OriginFetch<'_> {
     fn revalidation(self) -> Revalidation {
         let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
         // Every submission of a form is a new action.
-        let asks = self.ask.post.is_none() && self.asks_conditionally();
+        let asks = self.ask.form.is_none() && self.asks_conditionally();
         let may_ask = |kept: &Kept| asks && self.reads(kept) && !self.is_withheld(kept);
         let mut about = self.found.about(may_ask, self.ask.is_personal());
         if !*config.online_options.validate_with_etag.of(&url) {
@@ -246,10 +247,10 @@ impl OriginFetch<'_> {
             places: self.ask.places.clone(),
             origin: self.ask.resource.origin.clone(),
             head: self.ask.wire(&self.context.base.pseudonym),
-            body: self.ask.post.clone(),
+            body: self.ask.form.as_ref().map(|form| form.body.clone()),
             kept: self.found.spelled_alike().map(|kept| kept.status),
             keeping: StorageRules::of(config, &url, &self.ask.fields),
-            answers: self.ask.answers.clone(),
+            answers: self.ask.form.as_ref().map(|form| Arc::clone(&form.answers)),
             about,
             allowance: Allowance::default(),
             leaving: LeavingRules::of(&self.ask.config, &UrlParts::of(&self.ask.bare)),
@@ -377,7 +378,7 @@ impl OriginFetch<'_> {
             (Some(answer), Some(kept), Some(verdict))
                 if verdict.instead_of_error
                     && is_failure(answer.status())
-                    && self.ask.post.is_none() =>
+                    && self.ask.form.is_none() =>
             {
                 Some(self.serve_copy(kept, CacheStatus::InsteadOf(answer.status())))
             }
@@ -395,11 +396,11 @@ impl OriginFetch<'_> {
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin gave no answer");
-        let kept = self.found.near().filter(|_| self.ask.post.is_none());
+        let kept = self.found.near().filter(|_| self.ask.form.is_none());
         let kept = kept.map(|kept| (kept, verdict(self.context, self.ask, kept)));
         let of_use = kept.filter(|(kept, verdict)| is_of_use(self.ask.mode, kept, verdict));
         let Some((kept, verdict)) = of_use else {
-            let kept = self.found.near().filter(|_| self.ask.post.is_none());
+            let kept = self.found.near().filter(|_| self.ask.form.is_none());
             return reply::failed(self.context, self.ask, failure, kept.map(Arc::as_ref));
         };
         match verdict.unreachable {

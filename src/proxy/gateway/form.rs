@@ -7,7 +7,8 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
 use super::super::body::Body;
-use super::super::{BodyReadError, ask, read_whole, reply};
+use super::super::small_body::read_whole;
+use super::super::{ask, reply};
 use super::{GatewayClient, GatewayRequest};
 use crate::base::clock;
 use crate::base::mode::Mode;
@@ -142,10 +143,7 @@ impl GatewayClient {
             return Err(reply::plain(413, "forms of up to 256 KiB are sent from here"));
         }
         let patience = self.context.base.config().options.socket_timeout;
-        Box::pin(read_whole(incoming, patience)).await.map_err(|unread| match unread {
-            BodyReadError::Broken => reply::plain(400, "the request's body ended early"),
-            BodyReadError::Stalled => reply::plain(408, "the request's body did not come"),
-        })
+        Box::pin(read_whole(incoming, patience)).await.map_err(|error| error.response())
     }
 }
 

@@ -1,0 +1,117 @@
+//! Carries out a decision.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use tracing::debug;
+
+use super::ask::ProxyRequest;
+use super::body::Body;
+use super::choose::CopyLookup;
+use super::decide::{Decision, DecisionRefusal};
+use super::finish::undecodable_message;
+use super::plan::RequestPlan;
+use super::receive::RequestRest;
+use super::recode::Undecodable;
+use super::status::{CacheStatus, HitReason};
+use super::{Client, form_again, kept, memento, missing, pass, recode, through};
+use crate::base::mode::Mode;
+use crate::proxy::context::ProxyContext;
+use wwwoffle_http::caching::reuse::Reuse;
+
+/// Carries out the decision of `plan`.
+pub(super) async fn act(
+    context: &Arc<ProxyContext>,
+    client: &Client,
+    ask: ProxyRequest,
+    plan: RequestPlan,
+    rest: RequestRest,
+) -> Response<Body> {
+    let RequestPlan { kept, found, decision } = plan;
+    match (decision, kept) {
+        (Decision::Serve, Some(kept)) => {
+            let reason = hit_reason(&ask);
+            let response = kept::serve(context, &ask, &kept, CacheStatus::Hit(reason));
+            if ask.asked.form_answer || !ask.mode.may_dial() {
+                return response;
+            }
+            match recode::look_ahead(response).await {
+                Ok(response) => response,
+                Err(undecodable) => fetch_again(context, client, ask, &undecodable).await,
+            }
+        }
+        (Decision::ServeVersion, Some(kept)) => memento::serve(context, &ask, &kept),
+        (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(context, &ask, &kept).await,
+        (Decision::ServeAndRevalidate, Some(kept)) => {
+            let status = CacheStatus::Hit(reuse_reason(&ask));
+            match recode::look_ahead(kept::serve(context, &ask, &kept, status)).await {
+                Ok(response) => {
+                    through::revalidate(context, client, ask, &found);
+                    response
+                }
+                Err(undecodable) => fetch_again(context, client, ask, &undecodable).await,
+            }
+        }
+        (Decision::Revalidate | Decision::Fetch, _) => {
+            Box::pin(through::fetch(context, client, ask, &found)).await
+        }
+        (Decision::Pass, _) => Box::pin(pass::pass(context, client, &ask, &found, rest)).await,
+        (Decision::QueuePage, _) => missing::page(context, &ask).await,
+        (Decision::QueuePart, _) => missing::part(context, &ask).await,
+        (Decision::Confirm, Some(kept)) if ask.asked.form_answer => {
+            form_again::confirm(context, &ask, &kept)
+        }
+        (Decision::Confirm, kept) => missing::confirm(context, &ask, kept.is_some()),
+        (Decision::Refuse(refusal), _) => missing::refuse(context, &ask, refusal),
+        // Unreachable: this decision requires a stored copy.
+        (
+            Decision::Serve
+            | Decision::ServeVersion
+            | Decision::ServeAndRefresh
+            | Decision::ServeAndRevalidate,
+            None,
+        ) => missing::refuse(context, &ask, DecisionRefusal::NotKept),
+    }
+}
+
+/// Asks the origin as if nothing was stored, because the stored body is damaged.
+async fn fetch_again(
+    context: &Arc<ProxyContext>,
+    client: &Client,
+    mut ask: ProxyRequest,
+    undecodable: &Undecodable,
+) -> Response<Body> {
+    debug!(url = undecodable.url, error = %undecodable.fault, "the stored body cannot be decoded");
+    if !undecodable.is_damaged() {
+        return undecodable_message(context, &ask.reader(), undecodable);
+    }
+    if ask.control.only_if_cached {
+        return missing::refuse(context, &ask, DecisionRefusal::NotKept);
+    }
+    ask.verdict = None;
+    ask.codings.ask_as_the_client();
+    Box::pin(through::fetch(context, client, ask, &CopyLookup::default())).await
+}
+
+/// Why the stored copy is served.
+fn hit_reason(ask: &ProxyRequest) -> HitReason {
+    match ask.mode {
+        _ if ask.asked.form_answer => HitReason::FormAnswer,
+        Mode::Offline if ask.form.is_some() => HitReason::SameBody,
+        Mode::Offline => ask.near.map_or(HitReason::Offline, HitReason::Near),
+        Mode::Autodial => HitReason::Autodial,
+        Mode::Online => reuse_reason(ask),
+    }
+}
+
+/// Why the stored copy is served while online.
+fn reuse_reason(ask: &ProxyRequest) -> HitReason {
+    let verdict = ask.verdict.as_ref();
+    let by = match verdict.map(|verdict| (verdict.reuse, verdict.by)) {
+        Some((Reuse::StaleTaken, _)) => Some("max-stale"),
+        Some((Reuse::Refreshing, _)) => Some("stale-while-revalidate"),
+        Some((_, Some(option))) => Some(option.as_str()),
+        Some((_, None)) | None => ask.overruled,
+    };
+    HitReason::Reused { ttl: verdict.map_or(0, |verdict| verdict.freshness.ttl()), by }
+}

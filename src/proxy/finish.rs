@@ -1,0 +1,161 @@
+//! What happens to a response on its way out, in this order:
+//!
+//! | step | for | what it does |
+//! |---|---|---|
+//! | decode | resources | decodes the start of a stored body; a damaged one becomes a message |
+//! | amend | responses of origins | `location-error`, `censor-header` |
+//! | modify | pages that a person sees, and the gateway | `modify-html`, references of the gateway |
+//! | replay | plain hits | notes how long the same request gets the same bytes |
+//! | record | resources | the last requests, and the statistics |
+//! | connection | all | the response to an extended CONNECT, HTTP/2, `Connection`, `Alt-Svc` |
+
+use std::sync::Arc;
+
+use hyper::header::ALT_SVC;
+use hyper::{Method, Request, Response, Version};
+use jiff::Timestamp;
+use tracing::debug;
+
+use super::amend::Amendment;
+use super::ask::ProxyRequest;
+use super::body::Body;
+use super::last::{LastAction, LastKey};
+use super::modify::Modification;
+use super::plan::RequestPlan;
+use super::recode::Undecodable;
+use super::repeat::{ReplayConditions, replay_conditions};
+use super::status::CacheStatus;
+use super::tunnel::Switch;
+use super::{Client, http2, recode, reply, websocket};
+use crate::base::clock;
+use crate::base::statistics::{Account, Given, Outcome};
+use crate::page::context::PageReader;
+use crate::page::message::Message;
+use crate::proxy::context::ProxyContext;
+
+/// The steps for the response to a request that was decided about.
+pub(super) struct ResponseFinish {
+    reader: PageReader,
+    amendment: Option<Amendment>,
+    modification: Option<Modification>,
+    /// When the stored copy was last checked.
+    checked: Option<Timestamp>,
+    conditions: Option<ReplayConditions>,
+}
+
+impl ResponseFinish {
+    pub(super) fn of(
+        context: &ProxyContext,
+        request: &mut ProxyRequest,
+        plan: &RequestPlan,
+    ) -> Self {
+        Self {
+            reader: request.reader(),
+            amendment: Amendment::of(request),
+            checked: plan.kept.as_ref().map(|kept| kept.entry.checked()),
+            conditions: replay_conditions(context, request, plan),
+            modification: request.modification.take(),
+        }
+    }
+
+    /// Decodes, amends and modifies a response, and notes how long it may be replayed.
+    pub(super) async fn apply(
+        self,
+        context: &Arc<ProxyContext>,
+        response: Response<Body>,
+    ) -> Response<Body> {
+        let decoded = if recode::is_put(&response) {
+            Box::pin(recode::look_ahead(response)).await
+        } else {
+            Ok(response)
+        };
+        let mut response = match decoded {
+            Ok(response) => response,
+            Err(undecodable) => return undecodable_message(context, &self.reader, &undecodable),
+        };
+        if let Some(amendment) = self.amendment {
+            response = amendment.apply(context, response);
+        }
+        if let Some(modification) = self.modification {
+            return modification.apply(context, self.checked, response);
+        }
+        if let Some(conditions) = self.conditions {
+            response.extensions_mut().insert(conditions);
+        }
+        response
+    }
+}
+
+/// The response if the stored copy cannot be decoded for the client.
+pub(super) fn undecodable_message(
+    context: &ProxyContext,
+    reader: &PageReader,
+    undecodable: &Undecodable,
+) -> Response<Body> {
+    let Undecodable { fault, audience, url } = undecodable;
+    let detail = fault.to_string();
+    debug!(url, error = detail, "the stored body cannot be decoded");
+    let message = Message::Undecodable { url, detail: &detail };
+    reply::with_status(reply::told(context, reader, *audience, &message), CacheStatus::Undecodable)
+}
+
+/// The records about a request: the page of the last requests, and the statistics.
+pub(super) struct RequestRecord {
+    account: Arc<Account>,
+    key: LastKey,
+    method: Method,
+}
+
+impl RequestRecord {
+    pub(super) fn of(context: &ProxyContext, request: &ProxyRequest) -> Self {
+        Self {
+            account: context.storage.statistics.account(request.bare.host()),
+            key: LastKey::of(request),
+            method: request.method.clone(),
+        }
+    }
+
+    /// Records the response, unless it is a message that has nothing to do with the spool.
+    pub(super) fn complete(self, context: &ProxyContext, response: &mut Response<Body>) {
+        let Some(&status) = response.extensions().get::<CacheStatus>() else { return };
+        let (method, answer) = (self.method, response.status());
+        let action = LastAction { at: clock::now(), method, answer, status };
+        context.traffic.last.note(self.key, action);
+        response.extensions_mut().insert(Given::begin(self.account, Outcome::from(status)));
+    }
+}
+
+/// The last step: the response in the form that the connection of the client needs.
+pub(super) struct ConnectionFinish {
+    version: Version,
+    method: Method,
+    switch: Switch,
+    is_inside: bool,
+}
+
+impl ConnectionFinish {
+    /// Reads from the request as it came.
+    pub(super) fn of<B>(client: &Client, request: &Request<B>) -> Self {
+        Self {
+            version: request.version(),
+            method: request.method().clone(),
+            switch: Switch::asked(request),
+            is_inside: client.is_inside(),
+        }
+    }
+
+    pub(super) fn apply(self, mut response: Response<Body>) -> Response<Body> {
+        if self.version == Version::HTTP_2 {
+            if self.switch == Switch::WebSocket {
+                response = websocket::answer(response);
+            }
+            response = http2::send(&self.method, response);
+        } else {
+            self.switch.close_unless_granted(&mut response);
+        }
+        if self.is_inside {
+            response.headers_mut().remove(ALT_SVC);
+        }
+        response
+    }
+}

@@ -1,0 +1,100 @@
+//! Receives a request for a resource: checks that it may go further, and reads a small body whole.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::Response;
+use hyper::body::Incoming;
+use hyper::header::UPGRADE;
+use hyper::http::request::Parts;
+use hyper::upgrade::OnUpgrade;
+
+use super::audience::Audience;
+use super::body::Body;
+use super::forwards::{Forwards, about_us, forwards_left};
+use super::small_body::read_whole;
+use super::target::Resource;
+use super::websocket::WebSocketHandshake;
+use super::{Client, ask, reply};
+use crate::base::mode::Mode;
+use crate::page::context::PageReader;
+use crate::page::message::{Message, OriginFailure};
+use crate::proxy::context::ProxyContext;
+
+/// A request for a resource, as it came.
+pub(super) struct ReceivedRequest {
+    /// The mode when it came.
+    pub(super) mode: Mode,
+    pub(super) resource: Resource,
+    pub(super) parts: Parts,
+    /// The body of a POST that can be stored.
+    pub(super) form: Option<Bytes>,
+    pub(super) rest: RequestRest,
+}
+
+/// The unread rest of a request, which may go to the origin.
+#[derive(Default)]
+pub(super) struct RequestRest {
+    /// The body, if it was not read whole.
+    pub(super) incoming: Option<Incoming>,
+    /// The connection, if it may switch to another protocol.
+    pub(super) upgrade: Option<OnUpgrade>,
+    /// The expected response of the origin to a WebSocket request that came over HTTP/2.
+    pub(super) handshake: Option<WebSocketHandshake>,
+}
+
+/// Receives a request, or returns the response that ends it.
+pub(super) async fn receive(
+    context: &Arc<ProxyContext>,
+    client: &Client,
+    mode: Mode,
+    mut resource: Resource,
+    mut parts: Parts,
+    incoming: Incoming,
+) -> Result<ReceivedRequest, Response<Body>> {
+    if let Some(refused) = refuse_inward(context, client, mode, &mut resource, &parts) {
+        return Err(refused);
+    }
+    match forwards_left(&mut parts) {
+        Forwards::End => return Err(about_us()),
+        Forwards::Refused => return Err(reply::plain(405, "TRACE is not forwarded")),
+        Forwards::More => {}
+    }
+    let mut rest = RequestRest {
+        incoming: None,
+        upgrade: upgrade_of(&mut parts),
+        handshake: parts.extensions.remove(),
+    };
+    if !ask::has_small_body(&parts.method, &parts.headers) {
+        rest.incoming = Some(incoming);
+        return Ok(ReceivedRequest { mode, resource, parts, form: None, rest });
+    }
+    let patience = context.base.config().options.socket_timeout;
+    let body = Box::pin(read_whole(incoming, patience)).await.map_err(|error| error.response())?;
+    Ok(ReceivedRequest { mode, resource, parts, form: Some(body), rest })
+}
+
+/// The response if `client` may not request addresses in this network.
+pub(super) fn refuse_inward(
+    context: &ProxyContext,
+    client: &Client,
+    mode: Mode,
+    resource: &mut Resource,
+    parts: &Parts,
+) -> Option<Response<Body>> {
+    resource.origin.reach = client.visitor.reach();
+    if context.net.upstream.dialer().may_reach(&resource.origin) {
+        return None;
+    }
+    let (url, failure) = (resource.url.as_str(), OriginFailure::Inward);
+    let message = Message::OriginFailed { url, failure, kept: None };
+    let reader = PageReader::of(mode, &parts.headers);
+    let audience = Audience::of(&parts.method, &parts.headers);
+    Some(reply::told(context, &reader, audience, &message))
+}
+
+/// Takes the upgrade of the connection out of a request.
+fn upgrade_of(parts: &mut Parts) -> Option<OnUpgrade> {
+    parts.headers.get(UPGRADE)?;
+    parts.extensions.remove::<OnUpgrade>()
+}
