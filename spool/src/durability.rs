@@ -1,7 +1,9 @@
-//! The directory of a spool on its disk, and how a file gets its name there so that no crash damages it.
+//! The root directory of a spool on its disk, and how a file gets its name there so that no crash
+//! damages it.
 //!
-//! Nothing here knows entries in detail: [`Root`] creates files below `tmp/`, gives them names, syncs
-//! directories, moves damaged files to `damaged/`, and keeps room for small files on a full disk.
+//! Nothing here knows the content of entries: [`Root`] creates files below `tmp/`, renames them,
+//! syncs directories, moves damaged files to `damaged/`, and reserves room for small files on a
+//! full disk.
 
 pub(crate) mod aside;
 pub(crate) mod names;
@@ -32,26 +34,27 @@ pub(crate) const MONITOR: &str = "monitor";
 pub(crate) const PARTIAL: &str = "partial";
 pub(crate) const RUNS: &str = "runs";
 
-/// Failures kept until [`Root::take_failures`].
+/// The number of failures stored until [`Root::take_failures`].
 const MAX_FAILURES: usize = 64;
 
-/// Which finished entries a crash may take back. Under every setting, each entry is complete after a
-/// crash (old or new) or absent.
+/// Which finished entries a crash may undo. Under every setting but [`Durability::None`], each
+/// entry is complete after a crash (old or new) or absent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// None: an entry is on the medium before [`crate::Writer::finish`] returns.
+    /// None: [`crate::Writer::finish`] returns only when the entry is on the medium.
     Each,
-    /// The entries of the last moments, if the power fails; none if only the program ends. They are
-    /// found at once, and are on the medium within [`crate::Options::batch_interval`] plus the time of
-    /// the sync.
+    /// The entries of the last moments if the power fails; none if only the program ends. Readers
+    /// find an entry at once; it is on the medium within [`crate::Options::batch_interval`] plus
+    /// the time of the sync.
     #[default]
     Batch,
-    /// Whatever the system had not written when the power failed. Some entries may then be damaged;
-    /// reading detects it.
+    /// Every entry that the system had not written to the medium when the power failed. Some
+    /// entries may then be damaged; reading detects it.
     None,
 }
 
-/// The root directory of a spool: its disk, its promise, and the state of its files in general.
+/// The root directory of a spool: its disk, its durability, and the state that all of its files
+/// share.
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) disk: Arc<dyn Disk>,
@@ -62,10 +65,10 @@ pub(crate) struct Root {
     reserve: Mutex<Reserve>,
     /// The files that were renamed into place last.
     recent: Recent,
-    /// Why finished entries could not be stored, and damage found on the way.
+    /// Reasons why finished entries could not be stored, and damage found during other work.
     failures: Mutex<Vec<Error>>,
     last_stamp: Mutex<Timestamp>,
-    /// Directories whose name is on the medium, as is that of each directory above.
+    /// Directories whose name, and the name of each directory above, is on the medium.
     synced: Mutex<HashSet<PathBuf>>,
 }
 
@@ -89,12 +92,12 @@ impl Root {
         self.path.join(below)
     }
 
-    /// Whether anything is synced at all.
+    /// Whether the spool syncs files at all.
     pub(crate) fn is_synced(&self) -> bool {
         self.durability != Durability::None
     }
 
-    /// Records a failure for [`Root::take_failures`]; above [`MAX_FAILURES`] it is dropped.
+    /// Records a failure for [`Root::take_failures`]. Above [`MAX_FAILURES`] it is dropped.
     pub(crate) fn fail(&self, error: Error) {
         let mut failures = lock(&self.failures);
         if failures.len() < MAX_FAILURES {
@@ -106,11 +109,11 @@ impl Root {
         std::mem::take(&mut *lock(&self.failures))
     }
 
-    /// The time, always later than any time returned before.
+    /// Returns the current time, but always a later one than any returned before.
     pub(crate) fn stamp(&self) -> Timestamp {
         let mut last = lock(&self.last_stamp);
         let next = last.saturating_add(SignedDuration::from_micros(1)).unwrap_or(*last);
-        // A WARC header holds whole microseconds.
+        // A WARC header stores whole microseconds.
         let now = Timestamp::from_microsecond(self.disk.now().as_microsecond()).unwrap_or(next);
         *last = now.max(next);
         *last

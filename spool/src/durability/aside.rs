@@ -11,14 +11,15 @@ use crate::error::{Damage, Error};
 /// The ending of the notes.
 pub(crate) const NOTE: &str = ".reason";
 
-/// The longest part of a name that is kept, in bytes: with the time before it and the ending of the
-/// note behind it, the new name must not exceed 255.
+/// The longest part of the old name that the new one contains, in bytes. With the time before it
+/// and the ending of the note behind it, the new name must not exceed 255.
 const MAX_NAME: usize = 200;
 
 impl Root {
     /// Moves the file at `path` to `damaged/`, and writes a note beside it.
     pub(crate) fn move_aside(&self, path: &Path, reason: &str) -> Damage {
-        // Before the reference to the holder is out of reach: the holder may be the damaged file.
+        // The damaged file may be the holder of a shared body. It must be checked first: afterwards
+        // the reference to it cannot be read any more.
         self.set_bad_holder_aside(path);
         let mut damage =
             Damage { path: path.to_owned(), moved_to: None, reason: reason.to_owned() };
@@ -33,7 +34,7 @@ impl Root {
     }
 
     /// Sets aside the holder that the file at `path` refers to, if the holder is damaged. The other
-    /// entries that share it follow when they are looked up.
+    /// entries that share it are set aside when they are looked up.
     pub(crate) fn set_bad_holder_aside(&self, path: &Path) {
         if path.starts_with(self.join(BODIES)) {
             // A holder must not refer to another. Following such a reference could lead back to
@@ -52,7 +53,7 @@ impl Root {
         }
     }
 
-    /// A free name in `damaged/`.
+    /// Returns a free name in `damaged/`.
     pub(crate) fn name_aside(&self, path: &Path) -> PathBuf {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut start = name.len().saturating_sub(MAX_NAME);
@@ -69,20 +70,20 @@ impl Root {
         reason = "quoted: a path may hold control bytes"
     )]
     pub(crate) fn note_aside(&self, path: &Path, to: &Path, reason: &str) {
-        // The file is out of the way even if the note cannot be written.
+        // The damaged file is moved even if the note cannot be written.
         if let Ok(file) = self.disk.create(&note_of(to)) {
             let _ = file.write_all_at(format!("{path:?}\n{reason}\n").as_bytes(), 0);
         }
     }
 }
 
-/// The path of the note for a file.
 pub(crate) fn note_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name}{NOTE}"))
 }
 
-/// When a file with this name was set aside, in microseconds since 1970. `None`: not our name.
+/// The time at which a file was set aside, from its name, in microseconds since 1970. `None` if the
+/// name does not have this form.
 pub(crate) fn time_of(name: &str) -> Option<i64> {
     let (time, _) = name.split_once('-')?;
     time.parse().ok().filter(|_| time.bytes().all(|byte| byte.is_ascii_digit()))

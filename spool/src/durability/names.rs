@@ -1,4 +1,4 @@
-//! Names of files: rename, remove, sync.
+//! Renaming and removing files, and syncing their names.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::fs::{OpenedFile, parallel};
 const MAX_SYNCED: usize = 8_192;
 
 impl Root {
-    /// Renames a file into the tree and creates missing directories on its path. The caller holds
+    /// Renames a file into the tree. Creates the missing directories on its path. The caller holds
     /// `commit`.
     pub(crate) fn rename_into_place(&self, from: &Path, to: &Path) -> Result<()> {
         match self.disk.rename(from, to) {
@@ -37,16 +37,16 @@ impl Root {
         }
     }
 
-    /// Waits until changed names in these directories, and the directories themselves, are on the
-    /// medium.
+    /// Waits until the changed names in these directories, and the names of the directories
+    /// themselves, are on the medium.
     pub(crate) fn sync_names(&self, directories: &[&Path]) -> Result<()> {
         let mut above: Vec<&Path> = Vec::new();
         {
             let known = lock(&self.synced);
             for directory in directories {
                 let upward = directory.ancestors().take_while(|path| path.starts_with(&self.path));
-                // If a directory is synced, so are those above it. The directory itself has
-                // changed.
+                // If the name of a directory is on the medium, so are the names above it. The
+                // directory itself must be synced again, because a name in it has changed.
                 above.push(directory);
                 above.extend(
                     upward.take_while(|path| !known.contains(*path)).filter_map(Path::parent),
@@ -60,7 +60,7 @@ impl Root {
         let threads = self.disk.waits_at_once();
         for done in parallel::for_each(&above, threads, |directory| self.sync_dir(directory)) {
             match done {
-                // Another program has deleted it with everything in it.
+                // Another program has deleted the directory and everything in it.
                 Err(error) if error.is_missing() => {}
                 done => failed = failed.or(done.err()),
             }
@@ -90,7 +90,7 @@ impl Root {
         }
     }
 
-    /// Whether there is a plain file of that name.
+    /// Whether `path` is a plain file.
     pub(crate) fn is_file(&self, path: &Path) -> Result<bool> {
         match self.disk.open(path) {
             Ok(OpenedFile::File(..)) => Ok(true),

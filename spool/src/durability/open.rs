@@ -14,8 +14,8 @@ pub(crate) const VERSION: &str = "wwwoffle-spool 1";
 const VERSION_FILE: &str = "version";
 const LOCK_FILE: &str = "lock";
 
-/// Names allowed in a directory that is to become a spool: remains of an interrupted opening, and
-/// the content of an empty file system.
+/// Names allowed in a directory that is to become a spool: those that an interrupted opening left,
+/// and `lost+found` of an empty file system.
 const MAY_BE_THERE: [&str; 4] = [LOCK_FILE, TMP, VERSION_FILE, "lost+found"];
 
 /// The longest version file or lock file, in bytes.
@@ -29,8 +29,8 @@ pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
     lock.ok_or_else(|| Error::locked(root, holder(disk, &path)))
 }
 
-/// Creates the root if needed, and takes its lock. `None` for a spool on a read-only file system, which is opened
-/// for reading.
+/// Creates the root if needed, and takes its lock. Returns `None` on a read-only file system, where
+/// the spool is opened for reading only.
 pub(crate) fn lock_root_to_write(disk: &dyn Disk, root: &Path) -> Result<Option<Lock>> {
     match lock_root(disk, root) {
         Ok(lock) => Ok(Some(lock)),
@@ -58,7 +58,7 @@ pub(crate) fn prepare(root: &Root) -> Result<()> {
     root.replace_file(&root.join(VERSION_FILE), format!("{VERSION}\n").as_bytes())
 }
 
-/// Whether the root is a spool of this version. False if it has no version yet.
+/// Whether the root is a spool of this version. False if it has no `version` file yet.
 pub(crate) fn check_version(disk: &dyn Disk, root: &Path) -> Result<bool> {
     let Some(text) = read_line(disk, &root.join(VERSION_FILE))? else { return Ok(false) };
     match text.trim() {
@@ -85,7 +85,8 @@ fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     let mut made = disk.create_dir(root);
     if made.as_ref().is_err_and(is_missing) && parent(root) != root {
         make_root(disk, parent(root))?;
-        // Only once more: where nothing can be created, as in /proc, it stays missing.
+        // Tried only once more: where nothing can be created, as in /proc, the directory stays
+        // missing.
         made = disk.create_dir(root);
     }
     match made {
@@ -107,7 +108,7 @@ fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     }
 }
 
-/// The first name in a directory that a new spool would not contain.
+/// Returns the first name in a directory that a new spool would not contain.
 fn foreign_name(disk: &dyn Disk, root: &Path) -> Result<Option<String>> {
     let names = disk.read_dir(root).map_err(|error| Error::disk("read", root, error))?;
     for name in names {

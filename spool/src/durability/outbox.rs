@@ -1,5 +1,6 @@
-//! Changes of the outgoing queue that wait for the next batch: new requests, still below `tmp/`,
-//! and answered requests, whose files are removed only when their responses are on the medium.
+//! Changes of the outgoing queue that wait for the next batch: new requests, whose files are still
+//! below `tmp/`, and fetched requests, whose files are removed only when their responses are on the
+//! medium.
 //!
 //! So no crash loses a request: when its file is removed on the medium, its response and the
 //! requests that follow from it are on the medium.
@@ -16,14 +17,14 @@ use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::{DiskFile, parallel};
 
-/// The number of changes that start a batch at once, written by the caller that added the last one.
-/// Each new request holds a file open.
+/// The number of waiting changes at which the caller that adds one writes the batch itself. Each
+/// new request holds a file open.
 const MAX_DUE: usize = 256;
 
 /// The changes of the queue that wait for the next batch.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// Held while the queue changes, over all disk calls.
+    /// Held while the queue changes, including all disk calls.
     pub(crate) changing: Mutex<()>,
     due: Mutex<DueChanges>,
 }
@@ -31,20 +32,20 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct DueChanges {
     come: HashMap<Key, NewRequest>,
-    /// With the number of the change, because a request may be added and removed again in the
-    /// meantime.
+    /// Each with the number of its change, because a request may be added and removed again before
+    /// the batch is written.
     gone: HashMap<Key, u64>,
     changes: u64,
 }
 
-/// A request whose file is still below `tmp/`.
+/// A new request, whose file is still below `tmp/`.
 #[derive(Debug, Clone)]
 struct NewRequest {
     path: PathBuf,
     file: Arc<dyn DiskFile>,
 }
 
-/// The changes that were due when a batch began.
+/// The changes that were waiting when a batch began.
 #[derive(Debug, Default)]
 pub(crate) struct DueBatch {
     come: Vec<(Key, NewRequest)>,
@@ -58,13 +59,13 @@ impl DueChanges {
 }
 
 impl Outbox {
-    /// Where the file of this request lies, if it is still below `tmp/`.
+    /// The path of the file of this request, if it is still below `tmp/`.
     pub(crate) fn path(&self, key: &Key) -> Option<PathBuf> {
         lock(&self.due).come.get(key).map(|come| come.path.clone())
     }
 
-    /// Keeps the files of requests whose responses could not be stored. The next start fetches what
-    /// is missing.
+    /// Drops the removals of a batch, because the responses could not be stored. The files of the
+    /// requests stay, and the next start fetches what is missing.
     pub(crate) fn keep(&self, taken: &DueBatch) {
         let mut due = lock(&self.due);
         for (key, change) in &taken.gone {
@@ -74,13 +75,14 @@ impl Outbox {
         }
     }
 
-    /// Drops the removals of a batch, like [`Outbox::keep`], and returns its new requests.
+    /// Drops the removals of a batch as [`Outbox::keep`] does, and returns its new requests.
     pub(crate) fn only_come(&self, taken: DueBatch) -> DueBatch {
         self.keep(&taken);
         DueBatch { come: taken.come, gone: Vec::new() }
     }
 
-    /// The changes that are due now. To be called before the waiting entries are listed.
+    /// Returns the changes that are waiting now. Must be called before the waiting entries are
+    /// listed.
     pub(crate) fn take(&self) -> DueBatch {
         let due = lock(&self.due);
         DueBatch {
@@ -125,12 +127,12 @@ impl Outbox {
             due.come.remove(key)
         };
         if let Some(come) = come {
-            // A remaining file is removed when the spool is opened.
+            // If this fails, the next opening of the spool removes the file.
             let _ = root.disk.remove_file(&come.path);
         }
     }
 
-    /// Writes the new requests to the medium, and removes the files of answered ones. To be called
+    /// Writes the new requests to the medium, and removes the files of fetched ones. Must be called
     /// only when the responses are on the medium.
     pub(crate) fn write(&self, root: &Root, taken: &DueBatch) -> Result<()> {
         let threads = root.disk.waits_at_once();
@@ -159,7 +161,6 @@ impl Outbox {
     }
 }
 
-/// Where the file of a request lies.
 pub(crate) fn request_path(root: &Path, key: &Key) -> PathBuf {
     root.join(OUTGOING).join(format!("{key}{EXTENSION}"))
 }

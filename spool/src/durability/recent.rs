@@ -3,13 +3,13 @@
 //! The file `recent` exists while the spool is open. It has a line for each file that was renamed
 //! into place: the time in microseconds since 1970, a space, and the path below the root. The time
 //! is that of the rename, not of the entry: an entry that is rewritten or moved keeps the time it
-//! was stored. Closing the spool removes the file. An opening that finds it knows that the spool
-//! was not closed, and which entries were stored last; those are verified in the background.
+//! was stored. Closing the spool removes the file. If an opening finds it, the spool was not closed
+//! properly; the entries listed last are then verified in the background.
 //!
-//! The list is an aid. A failure to write it stops nothing, a full disk gives it up for more
-//! important files, and its content is verified before use. It is synced when the spool is opened,
-//! and never after. So after a power failure its last lines may be missing, as may the files that
-//! they name.
+//! The list is only an aid. A failure to write it stops nothing, a full disk deletes it to make
+//! room for more important files, and its content is verified before use. It is synced when the
+//! spool is opened, and never after. So after a power failure its last lines may be missing, as may
+//! the files that they name.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -26,24 +26,25 @@ use crate::fs::{DiskFile, OpenedFile, read_exactly};
 /// The file in the root.
 pub(crate) const FILE: &str = "recent";
 
-/// The largest size of the file, about 35,000 entries. Then its first half is dropped.
+/// The largest size of the file, for about 35,000 entries. At this size its first half is dropped.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// The longest line, in bytes.
 const MAX_LINE: usize = 1_024;
 
-/// The files renamed since the spool was opened, and the unchecked ones of the previous run.
+/// The files renamed since the spool was opened, and those of the previous run that are not checked
+/// yet.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     now: Mutex<RecentList>,
-    /// Files of the previous run that are not checked yet, the oldest first.
+    /// The unchecked files of the previous run, the oldest first.
     left: Mutex<Vec<RecentFile>>,
 }
 
 /// A file that was renamed into place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecentFile {
-    /// When. `None` if the line has no time.
+    /// The time of the rename. `None` if the line has no time.
     pub(crate) at: Option<Timestamp>,
     pub(crate) path: PathBuf,
 }
@@ -69,19 +70,21 @@ impl Root {
                 Vec::new()
             }
             Err(error) if is_missing(&error) => {
-                // The program may stop before the first line is written.
+                // The program may stop before the first line is written. The file must exist by
+                // then.
                 let _written_or_not = self.begin_recent(&path, &[]);
                 return false;
             }
             Err(_) => return true,
         };
         *lock(&self.recent.left) = noted(&bytes);
-        // Until they are checked, the next opening needs them too.
+        // The unchecked lines stay in the new list: if this run is not closed either, the next
+        // opening needs them.
         let _written_or_not = self.begin_recent(&path, &bytes);
         true
     }
 
-    /// Writes a new list, and continues it.
+    /// Writes a new list with this content, and opens it for more lines.
     fn begin_recent(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let (aside, file) = self.create_tmp()?;
         let fail = |error| Error::disk("write", path, error);
@@ -104,22 +107,20 @@ impl Root {
         if is_synced { self.sync_dir(&self.path) } else { Ok(()) }
     }
 
-    /// The file that was renamed last, of those that have not been checked.
+    /// The file renamed last among those that are not checked yet.
     pub(crate) fn last_unchecked(&self) -> Option<RecentFile> {
         lock(&self.recent.left).last().cloned()
     }
 
-    /// Removes that file from the list.
     pub(crate) fn pop_unchecked(&self) {
         lock(&self.recent.left).pop();
     }
 
-    /// Empties the list.
     pub(crate) fn drop_unchecked(&self) {
         lock(&self.recent.left).clear();
     }
 
-    /// Adds a file that was renamed into place.
+    /// Adds a line for a file that was renamed into place.
     pub(crate) fn note_recent(&self, path: &Path) {
         let Some(line) = path.strip_prefix(&self.path).ok().and_then(Path::to_str) else { return };
         let mut now = lock(&self.recent.now);
@@ -129,7 +130,7 @@ impl Root {
         }
     }
 
-    /// Writes the added lines.
+    /// Writes the added lines to the file.
     pub(crate) fn write_recent(&self) {
         let is_full = {
             let mut now = lock(&self.recent.now);
@@ -147,7 +148,7 @@ impl Root {
         }
     }
 
-    /// Keeps the second half of the lines. If that fails, the list ends here.
+    /// Keeps the second half of the lines. If that fails, the list is not continued.
     fn halve_recent(&self) {
         let path = self.join(FILE);
         let mut now = lock(&self.recent.now);
@@ -166,25 +167,26 @@ impl Root {
         }
     }
 
-    /// Gives up the list until the next opening, to make room on the disk. False if there is no list.
+    /// Deletes the list until the next opening, to make room on the disk. Returns false if there is
+    /// no list.
     pub(crate) fn give_up_recent(&self) -> bool {
-        // The file must be closed, or its blocks stay allocated.
+        // The file must be closed first, or its blocks stay allocated.
         let had_one = lock(&self.recent.now).file.take().is_some();
         had_one && self.disk.remove_file(&self.join(FILE)).is_ok()
     }
 
-    /// Removes the list, because the spool is closed properly.
+    /// Removes the list when the spool is closed properly.
     pub(crate) fn close_recent(&self) {
         if lock(&self.recent.now).file.take().is_none() || !lock(&self.recent.left).is_empty() {
-            // The files of the previous run are not all checked.
+            // Some files of the previous run are not checked yet.
             return;
         }
-        // If the file stays, the next opening only checks more than needed.
+        // If the file cannot be removed, the next opening only checks more than needed.
         let _removed_or_not = self.disk.remove_file(&self.join(FILE));
     }
 }
 
-/// The lines of a file that begin after the offset `from`; none if it is unreadable.
+/// Returns the lines that begin after the offset `from`; empty if the file is unreadable.
 fn last_lines(file: &dyn DiskFile, len: u64, from: u64) -> Vec<u8> {
     let Ok(len) = narrow(len.saturating_sub(from)) else { return Vec::new() };
     let mut bytes = read_exactly(file, len, from).unwrap_or_default();
@@ -200,7 +202,7 @@ fn last_lines(file: &dyn DiskFile, len: u64, from: u64) -> Vec<u8> {
 fn noted(bytes: &[u8]) -> Vec<RecentFile> {
     let noted = |line: &[u8]| {
         let line = std::str::from_utf8(line).ok()?;
-        // No scheme has a space.
+        // A line begins with a time only if it has a space: no scheme contains one.
         let timed = line.split_once(' ').and_then(|(at, path)| Some((at.parse().ok()?, path)));
         let at = timed.and_then(|(at, _)| Timestamp::from_microsecond(at).ok());
         let path = Path::new(timed.map_or(line, |(_, path)| path));
@@ -213,7 +215,7 @@ fn noted(bytes: &[u8]) -> Vec<RecentFile> {
         (is_plain && is_ours && is_entry && is_short)
             .then(|| RecentFile { at, path: path.to_owned() })
     };
-    // An incomplete last line has no end.
+    // A last line without a line feed is incomplete, and is ignored.
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let lines = bytes.get(..end).unwrap_or_default().split(|&byte| byte == b'\n');
     lines.filter_map(noted).collect()

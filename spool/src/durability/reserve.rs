@@ -1,17 +1,17 @@
-//! Writing small files whole, and the reserve for them on a full disk: `reserve/`.
+//! Writing small files as a whole, and the reserve for them on a full disk: `reserve/`.
 //!
-//! The reserve is [`SLOTS`] files of [`SLOT`] bytes. If a small file finds no room, a slot is
-//! overwritten with the new content and renamed. Its blocks are never free in between, so no other
-//! program can take them, and a file system that writes in place needs no further block. On other
-//! file systems the slot is removed first, and the file is then written as usual.
+//! The reserve is [`SLOTS`] files of [`SLOT`] bytes, called slots. If a small file finds no room, a
+//! slot is overwritten with the new content and renamed. Its blocks are never free in between, so
+//! no other program can take them, and a file system that writes in place needs no further block.
+//! On other file systems the slot is removed first, and the file is then written as usual.
 //!
 //! This is the only place that changes a file in place. After a crash, a file that has just been
-//! renamed may have its old name again. So a slot is overwritten only if every byte is that of a
-//! slot, which means that it is no other file. Anything else below `reserve/` is removed by its
-//! name.
+//! renamed may have its old name, that of a slot, again. So a slot is overwritten only if every
+//! byte is that of a slot, which proves that it is no other file. Any other file below `reserve/`
+//! is removed.
 //!
-//! Deleting the slots loses nothing. [`crate::Spool::keep_reserve`] creates them, not the opening:
-//! a program that opens the spool for one action needs none.
+//! Deleting the slots loses nothing. [`crate::Spool::keep_reserve`] creates them. Opening a spool
+//! does not, because a program that opens it for one action needs no reserve.
 
 use std::io;
 use std::ops::Range;
@@ -30,18 +30,19 @@ pub(crate) const RESERVE: &str = "reserve";
 /// The number of small files that can be written on a full disk.
 const SLOTS: u8 = 16;
 
-/// The slots that only the state may use, so that the mode can be saved after many requests.
+/// The slots reserved for the state file, so that the mode can be saved even after many requests
+/// have used the others.
 const FOR_STATE: u8 = 4;
 
-/// The length of a slot in bytes. Few requests with secrets are longer.
+/// The length of a slot in bytes. Few requests are longer, even with secrets.
 const SLOT: usize = 16 << 10;
 
 /// The state of the reserve.
 #[derive(Debug, Default)]
 pub(crate) struct Reserve {
-    /// The program has asked for it since the spool was opened.
+    /// Whether the program has asked for a reserve since the spool was opened.
     is_kept: bool,
-    /// All slots exist.
+    /// Whether all slots exist.
     is_whole: bool,
 }
 
@@ -53,12 +54,13 @@ impl Root {
         self.fill_reserve(&mut reserve)
     }
 
-    /// Writes a small file whole: to `tmp/`, synced if anything is, then renamed.
+    /// Writes a small file as a whole: to `tmp/`, synced unless the spool syncs nothing, then
+    /// renamed.
     pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
         self.replace_with(to, bytes, FOR_STATE..SLOTS)
     }
 
-    /// Writes the state, which may use every slot.
+    /// Writes the state file, which may use every slot.
     pub(crate) fn replace_state(&self, to: &Path, bytes: &[u8]) -> Result<()> {
         self.replace_with(to, bytes, 0..SLOTS)
     }
@@ -106,7 +108,7 @@ impl Root {
         }
         let mut reserve = lock(&self.reserve);
         reserve.is_whole = false;
-        // Files longer than all slots together cannot be helped.
+        // A file longer than all slots together gains nothing from them.
         let slots = slots.rev().filter(|_| bytes.len() <= SLOT * usize::from(SLOTS - FOR_STATE));
         for number in slots {
             done = self.put_with_slot(number, to, bytes, &put).unwrap_or(done);
@@ -114,16 +116,16 @@ impl Root {
                 break;
             }
         }
-        // The last resort: the list of recent entries, which is only an aid.
+        // The last resort is to delete the list of recent entries, which is only an aid.
         if is_full(&done) && self.give_up_recent() {
             done = put();
         }
-        // The replaced file has freed about as much room.
+        // The replaced file has freed about as much room as the slot took.
         let _as_much_as_there_is = self.fill_reserve(&mut reserve);
         done
     }
 
-    /// Writes a file with the blocks of a slot; `None` if the slot does not exist.
+    /// Writes a file into the blocks of a slot. `None` if the slot does not exist.
     fn put_with_slot(
         &self,
         number: u8,
@@ -140,12 +142,12 @@ impl Root {
         if file.is_some_and(|file| self.turn_slot(&slot, &*file, to, bytes).is_ok()) {
             return Some(self.sync_replaced(to));
         }
-        // At least its blocks become free.
+        // Removing the slot at least frees its blocks.
         let _removed_or_not = self.disk.remove_file(&slot);
         Some(put())
     }
 
-    /// Turns a slot into the file at `to`. After a failure it is not a slot.
+    /// Turns a slot into the file at `to`. If that fails, the file is no longer a slot.
     fn turn_slot(
         &self,
         slot: &Path,
@@ -164,7 +166,7 @@ impl Root {
         self.disk.rename(slot, to)
     }
 
-    /// Creates the missing slots, those for the state first.
+    /// Creates the missing slots, beginning with those for the state.
     fn fill_reserve(&self, reserve: &mut Reserve) -> Result<()> {
         if reserve.is_whole || !reserve.is_kept {
             return Ok(());
@@ -180,7 +182,8 @@ impl Root {
         match self.disk.open(&path) {
             Ok(OpenedFile::File(file, _)) if is_slot(&*file, number) => return Ok(()),
             Err(error) if is_missing(&error) => {}
-            // It was being turned into another file, or into a slot.
+            // A crash interrupted the change of this file into a slot, or of a slot into another
+            // file.
             _ => {
                 self.remove_file(&path)?;
             }
@@ -202,7 +205,7 @@ fn is_slot(file: &dyn DiskFile, number: u8) -> bool {
     read_exactly(file, SLOT + 1, 0).is_ok_and(|bytes| bytes == content(number))
 }
 
-/// The content of a slot: incompressible, and different for each slot (`SplitMix64`).
+/// The content of a slot: incompressible and different for each slot (generated by `SplitMix64`).
 fn content(number: u8) -> Vec<u8> {
     let (mut bytes, mut state) = (Vec::with_capacity(SLOT), u64::from(number) << 32);
     while bytes.len() < SLOT {

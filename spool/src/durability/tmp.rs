@@ -1,7 +1,7 @@
-//! The directory `tmp/`: files being written, and files waiting for their names.
+//! The directory `tmp/`: files being written, and complete files that are not renamed yet.
 //!
-//! A complete file found there on opening gets its name, unless the present file of that name is
-//! newer. So an unwanted file must be removed before the newer entry is.
+//! An opening renames each complete file that it finds there, unless the file that has the name is
+//! newer. So an unwanted file must be removed before the newer entry is removed.
 
 use std::io::{
     self,
@@ -16,14 +16,14 @@ use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::parallel::lock;
 
-/// The number of unwanted files remembered for another attempt to remove them. Only a failing disk
+/// The number of unwanted files remembered because they could not be removed. Only a failing disk
 /// leaves more.
 const MAX_LITTER: usize = 1_024;
 
-/// The ending of files that replace an equivalent file.
+/// The ending of files that replace a file with equivalent content.
 const REWRITE: &str = "rewrite";
 
-/// Whether a name below `tmp/` has that ending.
+/// Whether a file below `tmp/` has the ending of a rewrite.
 pub(crate) fn is_rewrite(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == REWRITE)
 }
@@ -32,15 +32,15 @@ pub(crate) fn is_rewrite(path: &Path) -> bool {
 #[derive(Debug)]
 pub(crate) struct Tmp {
     next: AtomicU64,
-    /// Unwanted files that could not be removed.
+    /// Unwanted files that could not be removed. Their removal is tried again.
     litter: Mutex<Vec<PathBuf>>,
-    /// Files have left the directory, and that may not be on the medium.
+    /// Whether files have left the directory since it was last synced.
     left: AtomicBool,
 }
 
 impl Default for Tmp {
     fn default() -> Tmp {
-        // The previous run may have left anything.
+        // The removals of the previous run may not be on the medium.
         Tmp { next: AtomicU64::new(0), litter: Mutex::default(), left: AtomicBool::new(true) }
     }
 }
@@ -51,7 +51,7 @@ impl Root {
         self.tmp.left.store(true, Ordering::Release);
     }
 
-    /// A name under `tmp/` not used since the spool was opened.
+    /// Returns a name under `tmp/` that was not used since the spool was opened.
     fn tmp_path(&self) -> PathBuf {
         let number = self.tmp.next.fetch_add(1, Ordering::Relaxed);
         self.join(TMP).join(format!("{number:08}.warc"))
@@ -62,8 +62,8 @@ impl Root {
         self.create_tmp_with(|path| self.disk.create(path))
     }
 
-    /// Creates a file that is to replace an equivalent one. The next opening removes it unread: the
-    /// original is still there, or was removed.
+    /// Creates a file that is to replace an equivalent one. After a crash, the next opening removes
+    /// it without reading it: the original still exists, or was removed on purpose.
     pub(crate) fn create_rewrite(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
         loop {
             let path = self.tmp_path().with_extension(REWRITE);
@@ -94,8 +94,8 @@ impl Root {
         }
     }
 
-    /// Removes an unwanted file of `tmp/`, now or later. While the entry that replaced it exists,
-    /// it is older and harmless.
+    /// Removes an unwanted file of `tmp/`. If that fails, it is tried again later: the file is
+    /// older than the entry that replaced it, so it does no harm while that entry exists.
     pub(crate) fn discard(&self, path: &Path) {
         let mut litter = lock(&self.tmp.litter);
         if self.remove_file(path).is_err() && litter.len() < MAX_LITTER {
@@ -124,24 +124,26 @@ impl Root {
     }
 
     /// Gives a file a second name in the tree, and replaces a file of that name. If the file system
-    /// allows one name only, the file is moved, and for a moment only the file system protects it.
+    /// allows only one name for a file, the file is moved, and for a moment its safety depends on
+    /// the file system alone.
     pub(crate) fn link_into_place(&self, from: &Path, to: &Path) -> Result<()> {
         let Some(aside) = self.link_to_tmp(from)? else {
             return self.rename_into_place(from, to);
         };
         let linked = self.rename_into_place(&aside, to);
-        // It still exists if the rename failed, or both were names of one file.
+        // The second name under `tmp/` still exists if the rename failed, or if both names were of
+        // one file.
         let _ = self.disk.remove_file(&aside);
         linked
     }
 
-    /// Gives a file a second name under `tmp/`; `None` if the file system allows one name only.
+    /// Gives a file a second name under `tmp/`. `None` if the file system allows only one name.
     pub(crate) fn link_to_tmp(&self, from: &Path) -> Result<Option<PathBuf>> {
         loop {
             let aside = self.tmp_path();
             match self.disk.link(from, &aside) {
                 Ok(()) => return Ok(Some(aside)),
-                // Left by the previous run.
+                // A file of the previous run has this name.
                 Err(error) if error.kind() == AlreadyExists => {}
                 Err(error)
                     if matches!(
