@@ -1,7 +1,8 @@
 //! Entries: the bytes of their files, and reading them.
 //!
-//! [`place`] names an entry, [`layout`] and [`warc`] are its bytes, [`gzip`] their compressed form; `read`
-//! makes an [`Entry`] of a file. Nothing here writes to the disk or knows which entries exist.
+//! [`place`] names an entry, [`layout`] and [`warc`] define its bytes, [`gzip`] their compressed
+//! form. [`read`] makes an [`Entry`] of a file. Nothing here writes to the disk or knows which
+//! entries exist.
 
 pub(crate) mod blocks;
 pub(crate) mod body;
@@ -38,16 +39,16 @@ pub use self::body::{Body, BodyBytes, BodyFile, Verifier};
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
 pub enum Lookup {
-    /// The entry.
+    /// The entry was found.
     Found(Entry),
     /// There is no entry.
     Missing,
-    /// The file was damaged or foreign. It was moved aside, and the next lookup does not find it.
+    /// The file was damaged or foreign. It was moved aside, so the next lookup does not find it.
     SetAside(Damage),
 }
 
 impl Lookup {
-    /// The entry, if there is one.
+    /// Returns the entry, if it was found.
     #[must_use]
     pub fn found(self) -> Option<Entry> {
         match self {
@@ -57,12 +58,12 @@ impl Lookup {
     }
 }
 
-/// Every entry of one key; see [`crate::Spool::entries`].
+/// Every entry of one key. See [`crate::Spool::entries`].
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// The entries, the newest first. Their variants differ.
+    /// The entries, the newest first. No two have the same variant.
     pub found: Vec<Entry>,
-    /// The damaged and foreign files.
+    /// The damaged and foreign files, which were set aside.
     pub set_aside: Vec<Damage>,
 }
 
@@ -75,7 +76,8 @@ impl From<Entries> for Lookup {
     }
 }
 
-/// One stored exchange. Everything but a [`Body::File`] has been verified. Clones share the bytes.
+/// One stored exchange. Everything except a [`Body::File`] has been verified. Clones share the
+/// bytes.
 #[derive(Clone)]
 pub struct Entry {
     /// The whole file, or its beginning and its tail.
@@ -85,9 +87,9 @@ pub struct Entry {
     pub(crate) body: Body,
     pub(crate) after: TailRanges,
     pub(crate) status: u16,
-    /// For a segment: which part of which body it is.
+    /// For a segment: its position, and the body it belongs to.
     pub(crate) part: Option<Part>,
-    /// A later head and state, from the file beside a large entry.
+    /// The later head and state from the update file of a large entry.
     pub(crate) overlay: Option<Overlay>,
     /// The length of its file on the disk.
     pub(crate) disk_len: u64,
@@ -114,20 +116,21 @@ impl Entry {
         &self.first.place
     }
 
-    /// When the response with the body came, according to the writer.
+    /// When the response with the body arrived, according to the writer of the entry.
     #[must_use]
     pub fn when(&self) -> Timestamp {
         self.first.when
     }
 
-    /// When the request was sent whose response came at [`Entry::responded`] (`request_time` of RFC
-    /// 9111 §4.2.3). For an entry stored before this was recorded: when the response came.
+    /// When the request was sent whose response arrived at [`Entry::responded`] (`request_time` of
+    /// RFC 9111 §4.2.3). For an entry stored before this was recorded: when the response arrived.
     #[must_use]
     pub fn asked(&self) -> Timestamp {
         self.state().asked
     }
 
-    /// When the response came that brought [`Entry::head`] or confirmed it last (`response_time`).
+    /// When the response arrived that brought [`Entry::head`] or last confirmed it
+    /// (`response_time`).
     #[must_use]
     pub fn responded(&self) -> Timestamp {
         self.state().responded.unwrap_or(self.first.when)
@@ -186,13 +189,13 @@ impl Entry {
         &self.body
     }
 
-    /// A reader for any part of the body, which returns only verified bytes.
+    /// A reader for any range of the body, which returns only verified bytes.
     #[must_use]
     pub fn verified(&self) -> VerifiedReader {
         VerifiedReader::of(&self.body)
     }
 
-    /// The request: head and body, without secrets.
+    /// The request: its head and body, without secrets.
     #[must_use]
     pub fn request(&self) -> &[u8] {
         self.tail.get(self.after.request.clone()).unwrap_or_default()
@@ -204,13 +207,13 @@ impl Entry {
         self.tail.get(self.after.trailers.clone()?)
     }
 
-    /// The record of the connection it came over, if there is one.
+    /// The record of the connection over which it was received, if there is one.
     #[must_use]
     pub fn connection(&self) -> Option<&[u8]> {
         self.tail.get(self.after.connection.clone()?)
     }
 
-    /// The memory it takes in bytes, without a body on disk.
+    /// The memory that it takes in bytes, without a body on disk.
     #[must_use]
     pub fn held(&self) -> usize {
         let tail = if Arc::ptr_eq(&self.bytes, &self.tail) { 0 } else { self.tail.len() };
@@ -222,7 +225,7 @@ impl Entry {
         size_of::<Entry>() + self.bytes.len() + tail + body + overlay + 3 * self.url().len()
     }
 
-    /// Whether its body is in a file of its own, which other entries share.
+    /// Whether its body is in a separate file, which other entries share.
     #[must_use]
     pub fn shares_body(&self) -> bool {
         self.first.refers.is_some()
@@ -241,7 +244,7 @@ impl Entry {
         self.is_compressed.then_some(self.first.length)
     }
 
-    /// Whether both were read from a file with the same content, apart from later updates.
+    /// Whether both entries were read from a file with the same content, apart from later updates.
     pub(crate) fn is_same_file(&self, other: &Entry) -> bool {
         let of = |entry: &Entry| {
             (entry.first.stored, entry.first.state, entry.first.digest, entry.first.length)
@@ -258,7 +261,7 @@ impl Entry {
         self.part.as_ref()
     }
 
-    /// The record id, unique among all entries that its place has ever had. Updates keep it.
+    /// The record id, unique among all entries that its place ever had. Updates keep it.
     pub(crate) fn id(&self) -> &str {
         &self.first.id
     }
@@ -267,14 +270,15 @@ impl Entry {
         self.overlay.as_ref().map_or(&self.first.state, |overlay| &overlay.state)
     }
 
-    /// Orders entries of a place, and states of one entry: the newer is greater.
+    /// Orders the entries of a place, and the states of one entry: the newer is greater.
     pub(crate) fn order(&self) -> (Timestamp, Option<Timestamp>) {
         (self.first.stored, self.state().updated)
     }
 
-    /// Everything behind the body, as in the file.
+    /// The bytes behind the body, as in the file.
     pub(crate) fn tail(&self) -> &[u8] {
-        // In a small file, read as a whole, the tail begins behind the body.
+        // A small file was read as a whole, so `tail` is the whole file, and its tail begins after
+        // the body.
         let is_read_at_once = Arc::ptr_eq(&self.bytes, &self.tail);
         let start =
             if is_read_at_once { narrow(self.first.body_end()).unwrap_or(usize::MAX) } else { 0 };

@@ -1,6 +1,6 @@
-//! Checksums for the blocks of a large body, so that a part can be verified without the rest.
+//! Checksums for the blocks of a large body, so that a range can be verified without the rest.
 //!
-//! They form a metadata record in the tail of the file:
+//! They form a metadata record behind the body in the file:
 //!
 //! ```text
 //! block-length: 1048576
@@ -30,7 +30,7 @@ pub(crate) const MAX_BLOCKS_TEXT: usize = MAX_BLOCKS * 11 + 64;
 /// The checksums of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blocks {
-    /// The length of each block but the last.
+    /// The length of each block except the last.
     len: u64,
     sums: Vec<u32>,
 }
@@ -40,7 +40,6 @@ impl Blocks {
         self.len
     }
 
-    /// The sum of the block that contains `offset`.
     pub(crate) fn sum_at(&self, offset: u64) -> Option<u32> {
         let index = usize::try_from(offset / self.len).ok()?;
         self.sums.get(index).copied()

@@ -17,10 +17,10 @@ use crate::error::{Damage, Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::size::wide;
 
-/// How much of a body is read at once while it is verified, in bytes.
+/// The number of bytes of a body that are read at once for verification.
 const PIECE: usize = 256 << 10;
 
-/// Bytes that several parts of an entry share.
+/// Bytes that several values of an entry share.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
 
 /// The body of an entry as received, without its transfer coding.
@@ -32,8 +32,8 @@ pub enum Body {
     File(BodyFile),
 }
 
-/// A body in memory. Clones share it. It is `AsRef<[u8]>`, so a buffer type can own it without a
-/// copy.
+/// A body in memory, shared by its clones. It implements `AsRef<[u8]>`, so a buffer type can own it
+/// without a copy.
 #[derive(Clone)]
 pub struct BodyBytes {
     pub(crate) bytes: SharedBytes,
@@ -50,14 +50,14 @@ pub struct BodyFile {
     pub(crate) digest: [u8; 32],
     /// The checksums of its blocks, read from the file or computed when first needed.
     pub(crate) blocks: Arc<OnceLock<Blocks>>,
-    /// Whether the complete body was read since it was opened, and matched its digest.
+    /// Whether the complete body was read since it was opened and matched its digest.
     pub(crate) verified: Arc<AtomicBool>,
 }
 
-/// Checks a body, read in order, against the digest it was stored with.
+/// Checks a body, read in order, against its stored digest.
 ///
 /// The sender of a [`BodyFile`] passes every byte to it, and sends the last piece only after
-/// [`Verifier::finish`]. A receiver then never sees a damaged body as complete.
+/// [`Verifier::finish`] has returned true. So a receiver never sees a damaged body as complete.
 #[derive(Debug)]
 pub struct Verifier {
     hasher: Sha256,
@@ -121,7 +121,7 @@ impl BodyFile {
         }
     }
 
-    /// A verifier for this body.
+    /// Returns a new verifier for this body.
     #[must_use]
     pub fn verifier(&self) -> Verifier {
         let verified = Arc::clone(&self.verified);
@@ -135,8 +135,8 @@ impl BodyFile {
         self.verified.load(Ordering::Acquire)
     }
 
-    /// Reads like [`BodyFile::read_at`] if the bytes are in the system's cache. `None` if it would
-    /// have to wait, or cannot know.
+    /// Reads like [`BodyFile::read_at`] if the bytes are in the page cache of the system. `None` if
+    /// the read would have to wait for the disk, or if that cannot be known.
     #[must_use]
     pub fn read_cached(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
         let left = self.len.saturating_sub(offset);

@@ -1,9 +1,10 @@
 //! Compressed entries: the same file under the same name, as gzip members, one for each record.
 //!
 //! WARC 1.1 annex D defines this form, so every WARC reader reads it, and `zcat -f` of any set of
-//! files is a WARC. The first header holds a table of offsets ([`table`]). Code above [`open`] does
-//! not see the compression: it reads offsets and bytes of the uncompressed file ([`expanded`]).
-//! Verification covers the uncompressed bytes; compression adds nothing that must be trusted.
+//! files is a WARC. The first gzip header holds a table of offsets ([`table`]). Modules above
+//! [`open`] are not aware of the compression: they read offsets and bytes of the uncompressed file
+//! ([`expanded`]). Verification covers the uncompressed bytes, so the compression adds nothing that
+//! must be trusted.
 
 mod bounds;
 mod expanded;

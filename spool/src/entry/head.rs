@@ -1,5 +1,5 @@
-//! Which exchanges may be stored. An exchange that could not be read again, or that shows a secret,
-//! is refused.
+//! Checks which exchanges may be stored. An exchange that could not be read back, or that contains
+//! a secret, is refused.
 
 use crate::entry::layout::{MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL};
 use crate::entry::place::{MAX_OWNER, MAX_VARIANT, Place, scheme_and_host};
@@ -13,7 +13,7 @@ pub(crate) fn check_place(place: &Place) -> Result<()> {
     check_url(place.url())
 }
 
-/// A target must be one line without blanks and without credentials.
+/// A target must be one line, without spaces and without credentials.
 fn check_url(url: &str) -> Result<()> {
     let authority = scheme_and_host(url).1;
     if url.is_empty() || url.chars().any(|character| character.is_control() || character == ' ') {
@@ -45,7 +45,7 @@ pub(crate) fn check_head(head: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Checks the request that is stored with a response.
+/// Checks the request to be stored with a response.
 pub(crate) fn check_request(request: &[u8]) -> Result<()> {
     Error::unless_fits("the request", request.len(), MAX_KEPT_REQUEST)?;
     let Some(end) = empty_line(request) else {
@@ -57,25 +57,25 @@ pub(crate) fn check_request(request: &[u8]) -> Result<()> {
 /// Refuses a head with a field that only the origin may see.
 pub(crate) fn refuse_secrets(head: &[u8]) -> Result<()> {
     if has_field(head, &["authorization", "proxy-authorization", "cookie"]) {
-        // The message must not show the secret.
+        // The message must not quote the secret.
         return Err(Error::invalid("the request", "has secrets in its head", b""));
     }
     Ok(())
 }
 
-/// Where a head ends: after its first empty line.
+/// The offset after the first empty line, which ends a head.
 pub(crate) fn empty_line(head: &[u8]) -> Option<usize> {
     head.windows(4).position(|window| window == b"\r\n\r\n").map(|start| start + 4)
 }
 
-/// Other WARC readers treat a bare line feed as a line end, and could see the end of the head
-/// elsewhere.
+/// Whether a head has a line feed without a carriage return. Other WARC readers treat one as a line
+/// end, and could see the end of the head elsewhere.
 fn has_bare_line_feed(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n').rev().skip(1);
     !lines.all(|line| line.ends_with(b"\r"))
 }
 
-/// Whether a head has one of these fields, named in lower case.
+/// Whether a head has one of these fields. `names` are in lower case.
 fn has_field(head: &[u8], names: &[&str]) -> bool {
     head.split(|&byte| byte == b'\n').skip(1).any(|line| {
         let name = line.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii();

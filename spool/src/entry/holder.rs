@@ -1,4 +1,5 @@
-//! A body that several entries share: the reference to it, and the file that holds it.
+//! A body that several entries share: the reference to it, and the holder, which is the file that
+//! contains it.
 
 use std::path::{Path, PathBuf};
 
@@ -21,17 +22,19 @@ use wwwoffle_url::Key;
 /// The directory of the holders.
 pub(crate) const BODIES: &str = "bodies";
 
-/// WARC 1.1 §6.7.2.
+/// The profile of a record that refers to a shared body (WARC 1.1 §6.7.2).
 const PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
-/// The length of the shared body, and the id of the record that the entry was first stored with.
+/// The fields for the length of the shared body, and for the id of the record that the entry was
+/// first stored with.
 pub(crate) const BODY_LENGTH: &str = "Wwwoffle-Body-Length";
 pub(crate) const RECORD: &str = "Wwwoffle-Record";
 
-/// The bytes an update may add in addition to a longer head: three times, each with its field name.
+/// The number of bytes that an update may add to the file, in addition to a longer head: three
+/// times, each with its field name.
 const UPDATED: usize = 256;
 
-/// A reference to the record that holds the body.
+/// A reference to the record that contains the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BodyReference {
     id: String,
@@ -52,19 +55,19 @@ impl BodyReference {
 /// A shared body, as one of its entries refers to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedBody {
-    /// Identifies the body.
+    /// The short form of its name, which identifies the body.
     pub(crate) name: u64,
     /// The length of its file in bytes.
     pub(crate) size: u64,
 }
 
-/// The shared body of the entry at a path.
+/// Returns the shared body of the entry at a path, if it shares one.
 pub(crate) fn held_by(disk: &dyn Disk, root: &Path, path: &Path) -> Result<Option<SharedBody>> {
     let first = beginning(disk, path)?.map(|(first, _)| first);
     first.map_or(Ok(None), |first| held_of(disk, root, &first))
 }
 
-/// The shared body of an entry with this beginning.
+/// Returns the shared body of an entry, given the beginning of its file.
 pub(crate) fn held_of(
     disk: &dyn Disk,
     root: &Path,
@@ -79,7 +82,8 @@ pub(crate) fn held_of(
     Ok(about.map(|about| SharedBody { name: short(name), size: about.len }))
 }
 
-/// Parses the reference in the first record of an entry. `None` for a response with its own body.
+/// Parses the reference in the first record of an entry. `None` for a response that contains its
+/// body.
 pub(crate) fn refers(header: &Header<'_>) -> Result<Option<BodyReference>, Reason> {
     match header.need("WARC-Type")? {
         "response" => Ok(None),
@@ -92,13 +96,13 @@ pub(crate) fn refers(header: &Header<'_>) -> Result<Option<BodyReference>, Reaso
     }
 }
 
-/// The name of the holder of a body.
+/// The name of the holder of a body with this digest, for entries of this owner.
 pub(crate) fn name_of(digest: [u8; 32], owner: Option<&str>) -> Key {
     let digest = Key::from_bytes(digest);
     owner.map_or(digest, |owner| digest.variant(owner))
 }
 
-/// Where the holder with this name lies, below the root.
+/// The path of the holder with this name, below the root.
 pub(crate) fn path_of(name: Key) -> PathBuf {
     let name = name.to_string();
     let group = name.get(..2).unwrap_or_default();
@@ -120,7 +124,8 @@ pub(crate) fn body_of(
     })
 }
 
-/// Reads the holder of a body for the owner of a place. A file that is not a valid holder is bad.
+/// Reads the holder of a body for the owner of a place. A file that is not a valid holder is
+/// [`Content::Bad`].
 pub(crate) fn holder(
     disk: &dyn Disk,
     root: &Path,
@@ -140,13 +145,13 @@ pub(crate) fn holder(
     })
 }
 
-/// Why a complete file is not a holder.
+/// The reason why a complete file is not a holder, if it is not.
 fn fault_of(holder: &Entry) -> Option<Reason> {
     holder.is_part().then_some("it is a part of an answer and no whole one")
 }
 
-/// The file of an entry with this head and state, and a reference in place of its body. `None` if
-/// it would be too long to be read at once, or could become so by an update.
+/// Builds the file of an entry with this head and state, and a reference in place of its body.
+/// `None` if the file is too long to be read at once, or could become so by an update.
 pub(crate) fn file_of(
     entry: &Entry,
     (head, state): (&[u8], &EntryState),
@@ -185,7 +190,7 @@ pub(crate) fn file_of(
     Ok((most <= FIRST_READ).then_some(bytes))
 }
 
-/// The file of an entry that shares its body, after an update.
+/// Builds the file of an entry that shares its body, after an update.
 pub(crate) fn updated(entry: &Entry, head: &[u8], state: &EntryState) -> Result<Vec<u8>> {
     let bytes = match &entry.first.refers {
         Some(refers) => file_of(entry, (head, state), refers)?,
@@ -194,7 +199,7 @@ pub(crate) fn updated(entry: &Entry, head: &[u8], state: &EntryState) -> Result<
     bytes.ok_or_else(|| Error::invalid("the head of the update", "is too long", b""))
 }
 
-/// A short form of a name. Two bodies with the same short form count as one, so both are kept.
+/// The short form of a name. Two bodies with the same short form count as one, so both are kept.
 pub(crate) fn short(name: Key) -> u64 {
     let bytes = name.as_bytes().first_chunk().copied().unwrap_or_default();
     u64::from_be_bytes(bytes)

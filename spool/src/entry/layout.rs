@@ -5,8 +5,8 @@
 //! rest      the other fields of the response record, and the empty line
 //! head      the head of the response, as HTTP
 //! body      to the end of record 1
-//! tail      record 2, the request; then one of the connection and one of the trailers, if known, one of
-//!           the checksums of a large body, and one of the part of a body that a segment is
+//! tail      record 2, the request; then, if there are any, the records of the connection, the trailers,
+//!           the checksums of a large body, and the position of a segment in its body
 //! ```
 //!
 //! A file that may end as a segment has one more fixed field, which says whether it did.
@@ -65,13 +65,13 @@ const FIXED: usize = VERSION_LINE.len()
     + "Wwwoffle-Stored: 2026-11-20T13:13:26.123456Z\r\n".len()
     + "Wwwoffle-Check: 01234567\r\n".len();
 
-/// An upper bound for the other fields of record 1, without URL, owner, variant and head.
+/// An upper bound for the fields of record 1 except URL, owner, variant and head.
 const OTHER_FIELDS: usize = 1 << 10;
 
-/// The length of owner and variant if every byte is escaped.
+/// The length of owner and variant if every byte of them is escaped.
 pub(crate) const PLACE_FIELDS: usize = 3 * (MAX_OWNER + MAX_VARIANT);
 
-/// An upper bound for the other records: their fields, the URL in each, and their blocks.
+/// An upper bound for the records after the first: their fields, the URL in each, and their blocks.
 pub(crate) const MAX_TAIL: usize = 5 * (MAX_URL + OTHER_FIELDS)
     + MAX_KEPT_REQUEST
     + MAX_CONNECTION
@@ -79,33 +79,34 @@ pub(crate) const MAX_TAIL: usize = 5 * (MAX_URL + OTHER_FIELDS)
     + MAX_BLOCKS_TEXT
     + MAX_PART_TEXT;
 
-/// The field, and its values, that distinguish the records after the request from the trailers.
+/// The field whose values distinguish the records after the request. The record of the trailers has
+/// no such field.
 const ABOUT: &str = "Wwwoffle-About";
 const CONNECTION: &str = "connection";
 const BLOCKS: &str = "blocks";
 const PART: &str = "part";
 
-/// The fixed field of a file that may end as a segment: one of two lines of the same width. The
-/// body is complete, or (WARC 1.1 §5.13) the connection was lost.
+/// The fixed field of a file that may end as a segment. One of two lines of the same width: the
+/// body is complete, or the connection was lost (WARC 1.1 §5.13).
 const ENDED: &str = "Wwwoffle-Ended: completely\r\n";
 const CUT: &str = "WARC-Truncated: disconnect\r\n";
 const _: () = assert!(ENDED.len() == CUT.len());
 
-/// Marks a file begun as a segment, which never holds a complete response.
+/// The field of a file begun as a segment, which never contains a complete response.
 const IS_PART: &str = "Wwwoffle-Part";
 
 /// The fields of owner and variant.
 const OWNER: &str = "Wwwoffle-Owner";
 const VARIANT: &str = "Wwwoffle-Variant";
 
-// One read must reach the offset of the body.
+// One read must always include the beginning of the body.
 const _: () =
     assert!(FIXED + ENDED.len() + OTHER_FIELDS + PLACE_FIELDS + MAX_URL + MAX_HEAD < FIRST_READ);
 
-/// What a file being written may become.
+/// The possible results of a file being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// An entry, or nothing.
+    /// An entry.
     Whole,
     /// An entry, or a segment if the transfer breaks off.
     WholeOrPart,
@@ -113,12 +114,12 @@ pub(crate) enum Purpose {
     Part,
 }
 
-/// The beginning of an entry that is being written, up to its body.
+/// Writes the beginning of an entry, up to its body.
 #[derive(Debug)]
 pub(crate) struct StartWriter {
     /// The length of the fixed fields.
     fixed: usize,
-    /// The check over everything after the fixed fields.
+    /// The checksum of everything after the fixed fields, up to the body.
     check: crc32fast::Hasher,
     /// The length of everything that `check` covers.
     after_fixed: u64,
@@ -133,7 +134,7 @@ pub(crate) struct FinalFields {
     pub(crate) digest: [u8; 32],
     pub(crate) tail_len: u64,
     pub(crate) stored: Timestamp,
-    /// The transfer broke off.
+    /// Whether the transfer broke off.
     pub(crate) cut: bool,
 }
 
@@ -155,8 +156,8 @@ impl StartWriter {
         StartWriter::go_on(out, fixed, place, when, state, head, purpose)
     }
 
-    /// Appends the beginning of an entry whose body is in another file; `fields` adds the
-    /// reference.
+    /// Appends the beginning of an entry whose body is in another file. `fields` adds the reference
+    /// to that file.
     pub(crate) fn write_shared(
         out: &mut Vec<u8>,
         place: &Place,
@@ -196,12 +197,12 @@ impl StartWriter {
         StartWriter { fixed, check, after_fixed: wide(after.len()), head: wide(head.len()) }
     }
 
-    /// Where the body begins in the file.
+    /// The offset of the body in the file.
     pub(crate) fn body_offset(&self) -> u64 {
         wide(self.fixed) + self.after_fixed
     }
 
-    /// The bytes that replace the beginning of the file when everything else is written.
+    /// Returns the bytes that replace the beginning of the file when everything else is written.
     pub(crate) fn fixed(&self, finish: &FinalFields) -> Vec<u8> {
         let block_end = self.body_offset() + finish.body_len;
         let mut fixed = Vec::with_capacity(self.fixed);
@@ -226,7 +227,7 @@ impl StartWriter {
     }
 }
 
-/// Appends the first line of an unfinished file, and room for the fixed fields.
+/// Appends the first line of an unfinished file, and space for the fixed fields.
 fn begin(out: &mut Vec<u8>, fixed: usize) {
     out.extend_from_slice(UNFINISHED.as_bytes());
     out.resize(fixed, b'\n');
@@ -239,7 +240,8 @@ pub(crate) struct TailContent<'a> {
     pub(crate) connection: Option<&'a [u8]>,
     pub(crate) trailers: Option<&'a [u8]>,
     pub(crate) part: Option<&'a Part>,
-    /// The checksums of the body. They are written if the file is too long to be read at once.
+    /// The checksums of the blocks of the body. They are written only if the file is too long to be
+    /// read at once.
     pub(crate) blocks: Option<&'a Blocks>,
 }
 
@@ -294,7 +296,7 @@ pub(crate) fn tail(
 #[derive(Debug, Clone)]
 pub(crate) struct EntryStart {
     pub(crate) place: Place,
-    /// The id of the record it was first stored with. Updates keep it.
+    /// The id of the record that the entry was first stored with. Updates keep it.
     pub(crate) id: String,
     pub(crate) when: Timestamp,
     pub(crate) state: EntryState,
@@ -304,14 +306,14 @@ pub(crate) struct EntryStart {
     pub(crate) body_len: u64,
     /// The length of the file.
     pub(crate) length: u64,
-    /// The body is incomplete, or was never meant to be complete.
+    /// Whether the body is incomplete, or the file was begun as a segment.
     pub(crate) is_part: bool,
     /// The reference, if the body is in another file.
     pub(crate) refers: Option<BodyReference>,
 }
 
 impl EntryStart {
-    /// Parses the beginning of a file of `file_len` bytes. Everything up to the body is verified.
+    /// Parses the beginning of a file of `file_len` bytes. Verifies everything up to the body.
     pub(crate) fn parse(bytes: &[u8], file_len: u64) -> Result<EntryStart, Reason> {
         if bytes.starts_with(UNFINISHED.as_bytes()) {
             return Err("it was never finished");
@@ -358,12 +360,12 @@ impl EntryStart {
         }
     }
 
-    /// Where the body begins.
+    /// The offset of the body in this file.
     pub(crate) fn body_offset(&self) -> usize {
         self.head.end
     }
 
-    /// Where the body ends in this file.
+    /// The offset of the end of the body in this file.
     pub(crate) fn body_end(&self) -> u64 {
         let in_file = if self.refers.is_some() { 0 } else { self.body_len };
         wide(self.head.end).saturating_add(in_file)
@@ -374,7 +376,7 @@ impl EntryStart {
     }
 }
 
-/// Where the records of a tail are.
+/// The ranges of the records behind the body.
 #[derive(Debug, Clone)]
 pub(crate) struct TailRanges {
     pub(crate) request: Range<usize>,
@@ -385,7 +387,7 @@ pub(crate) struct TailRanges {
 }
 
 impl TailRanges {
-    /// The same ranges in a buffer in which the tail begins at `start`.
+    /// Returns the same ranges in a buffer in which the tail begins at `start`.
     pub(crate) fn moved(self, start: usize) -> Self {
         let moved = |range: Range<usize>| range.start + start..range.end + start;
         Self {
@@ -398,7 +400,7 @@ impl TailRanges {
     }
 }
 
-/// Parses the records behind the body. All of them are verified.
+/// Parses the records behind the body, and verifies all of them.
 pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
     let rest = tail.strip_prefix(BLOCK_END.as_bytes()).ok_or("a body longer than it says")?;
     let before = |rest: &[u8], block: &[u8]| {
@@ -421,7 +423,7 @@ pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
             Some(CONNECTION) => &mut ranges.connection,
             Some(PART) => &mut ranges.part,
             Some(BLOCKS) => &mut ranges.blocks,
-            // A record of a later version.
+            // A later version of the program has written this record.
             Some(_) => continue,
         };
         if header.need("WARC-Type")? != "metadata" || part.is_some() {
@@ -432,7 +434,7 @@ pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
     Ok(ranges)
 }
 
-/// Writes the fields that identify the place of a record, in addition to its target.
+/// Passes the fields that identify the place of a record, except its target URL, to `field`.
 pub(crate) fn place_fields(place: &Place, mut field: impl FnMut(&str, &str)) {
     let origin = match place.origin() {
         KeyOrigin::Url => "url",

@@ -1,9 +1,9 @@
 //! The update file beside a large entry: a later head and state.
 //!
 //! `9f86d081….update.warc` beside `9f86d081….warc` is one WARC `revisit` record, whose block is the
-//! present head. It names its entry and counts for no other. So it may stay for a moment after the
-//! entry is replaced, and it is not moved along with the new entry. Only entries too long to be
-//! read at once have one; shorter entries are rewritten with the update.
+//! present head. It names the entry that it updates, and has no effect on any other. So it may stay
+//! for a moment after the entry is replaced, and it never applies to the new entry. Only entries
+//! too long to be read at once have an update file; shorter entries are rewritten with the update.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ use crate::error;
 use crate::error::{Error, Result};
 use crate::fs::{Disk, OpenedFile, read_exactly};
 
-/// The end of the file's name, in place of the entry's ending.
+/// The ending of update files, in place of the ending of the entry.
 const EXTENSION: &str = "update.warc";
 
 /// WARC 1.1 §6.7.3.
 const PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
-/// When the entry it belongs to was stored.
+/// The field with the time when the updated entry was stored.
 const REFERS_TO_STORED: &str = "Wwwoffle-Refers-To-Stored";
 
 /// The largest update file in bytes: the URL twice, owner and variant with every byte escaped,
@@ -36,18 +36,18 @@ pub(crate) struct Overlay {
     pub(crate) state: EntryState,
 }
 
-/// The content of the update file.
+/// The result of reading an update file.
 #[derive(Debug)]
 pub(crate) enum OverlayLookup {
-    /// The update of this entry.
+    /// The update of the given entry.
     Its(Overlay),
-    /// No file, or the update of another entry.
+    /// The file is missing, or updates another entry.
     Nothing,
     /// Unreadable.
     Bad,
 }
 
-/// Whether the rest of a name, after its stem, is the ending of an update file.
+/// Whether `rest`, a name without its stem, is the ending of an update file.
 pub(crate) fn is_name(rest: &str) -> bool {
     rest.strip_prefix('.') == Some(EXTENSION)
 }

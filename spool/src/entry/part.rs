@@ -1,4 +1,4 @@
-//! Which part of a body a segment is: a metadata record in the tail of its file.
+//! The position of a segment in its body: a metadata record in the tail of its file.
 //!
 //! ```text
 //! start: 1048576                                 where in the whole body it begins
@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 /// The longest validator of a segment, in bytes.
 pub const MAX_VALIDATOR: usize = 1 << 10;
 
-/// An upper bound for the text of a part: three bytes for each byte of the validator, and two
+/// An upper bound for the text of the record: three bytes for each byte of the validator, and two
 /// numbers.
 pub(crate) const MAX_PART_TEXT: usize = 3 * MAX_VALIDATOR + 128;
 
-/// The position of a segment, and the body it is a part of.
+/// The position of a segment, and the body that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) start: u64,
@@ -40,21 +40,21 @@ impl WholeBody {
         Ok(WholeBody { validator: validator.to_vec(), complete_length })
     }
 
-    /// Whether segments of both can be joined.
+    /// Whether segments of both bodies belong together and can be joined.
     pub(crate) fn agrees(&self, other: &WholeBody) -> bool {
         let lengths = (self.complete_length, other.complete_length);
         self.validator == other.validator
             && !matches!(lengths, (Some(one), Some(other)) if one != other)
     }
 
-    /// Whether the body can contain a range.
+    /// Whether a range, given as its beginning and end, lies within the body.
     pub(crate) fn reaches(&self, span: Option<(u64, u64)>) -> bool {
         span.is_some_and(|(_, end)| self.complete_length.is_none_or(|complete| end <= complete))
     }
 }
 
 impl Part {
-    /// Whether the body can contain `len` bytes from `start` on.
+    /// Whether the body can have `len` bytes from the start of the segment on.
     pub(crate) fn has_room_for(&self, len: u64) -> bool {
         let end = self.start.checked_add(len);
         end.is_some_and(|end| self.whole.complete_length.is_none_or(|complete| end <= complete))
@@ -99,7 +99,7 @@ impl Part {
     }
 }
 
-/// Parses decimal digits, at least one, without anything else.
+/// Parses decimal digits. At least one digit, and nothing else, is allowed.
 fn number(digits: &str) -> Option<u64> {
     digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }

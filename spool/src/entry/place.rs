@@ -2,19 +2,19 @@
 //!
 //! A place is a URL, an owner and a variant. The owner is part of the key: an entry of one person
 //! is found only by requests of that person. The variant is not part of the key: all variants of a
-//! response share its key and lie together in `9f86d081….variants/`, each named by the SHA-256 of
-//! its variant text ([`crate::tree::shelf`]).
+//! response have the same key and lie together in `9f86d081….variants/`, each named by the SHA-256
+//! of its variant text ([`crate::tree::shelf`]).
 //!
 //! # Names of directories
 //!
 //! A host comes from the network, so the name of its directory is built from an allow-list and is
 //! always one plain name inside the spool. `a`–`z`, `0`–`9`, `.`, `-` and `_` stand for themselves,
-//! but `.` and `-` not at the beginning; every other byte is `%` and two lower-case hex digits; a
+//! but `.` and `-` not at the beginning. Every other byte is `%` and two lower-case hex digits. A
 //! missing host is `%`. A name longer than [`MAX_NAME`] becomes `=` and the SHA-256 of the host. So
-//! no two hosts share a directory, even if the file system ignores case.
+//! no two hosts have the same directory, even if the file system ignores case.
 //!
-//! A scheme other than the four that the program supports has the prefix `=`; otherwise it could be
-//! called `tmp`.
+//! A scheme other than the four that the program supports has the prefix `=`. Otherwise a scheme
+//! could be called `tmp`, like another directory of the root.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -44,19 +44,19 @@ pub const MAX_OWNER: usize = 1 << 10;
 /// The longest variant text of an entry, in bytes.
 pub const MAX_VARIANT: usize = 4 << 10;
 
-/// The prefix of the variant text for another spelling of a URL.
+/// The prefix of the variant text of a response to another spelling of the URL.
 const RESPELLED: &str = ":spelling::";
 
 /// The identity of one entry: its URL, owner, key and variant.
 #[derive(Clone)]
 pub struct Place {
-    /// Canonical, never with credentials.
+    /// The canonical URL, never with credentials.
     url: String,
     /// The key of the URL alone. It is not always known for a place read from a file, so
     /// comparisons ignore it.
     base: Key,
     origin: KeyOrigin,
-    /// Empty: no owner.
+    /// The owner; empty if there is none.
     owner: String,
     /// The key of the URL and the owner.
     key: Key,
@@ -66,9 +66,9 @@ pub struct Place {
 /// What the key was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum KeyOrigin {
-    /// The visible URL and the owner, so the key of a file can be checked.
+    /// The stored URL and the owner, so the key of a file can be checked.
     Url,
-    /// The URL with credentials or other secrets, which are not in the file.
+    /// A URL with credentials or other secrets, which the file does not contain.
     Variant,
 }
 
@@ -85,7 +85,7 @@ impl Place {
     /// ```
     #[must_use]
     pub fn of(url: &CanonicalUrl) -> Place {
-        // The hash covers the credentials, which are not shown.
+        // The hash covers the credentials. The URL of the place does not contain them.
         let plain = url.user().is_none() && url.password().is_none();
         let origin = if plain { KeyOrigin::Url } else { KeyOrigin::Variant };
         Place::new(url.as_str(), url.key(), origin)
@@ -145,15 +145,15 @@ impl Place {
         Place { url: url.to_owned(), base: key, origin, owner, key, variant }
     }
 
-    /// The place that a file claims; `key` includes the owner. `None` if the key does not match the
-    /// URL and the owner, as far as the file can show.
+    /// The place according to a file. `key` includes the owner. `None` if the key does not match
+    /// the URL and the owner, as far as the file allows to check this.
     pub(crate) fn recorded(url: &str, owner: &str, key: Key, origin: KeyOrigin) -> Option<Place> {
         let place = match origin {
             KeyOrigin::Url => {
                 let base = Key::from_bytes(Sha256::digest(url).into());
                 Place::new(url, base, origin).owned_by(owner)
             }
-            // The hashed secret is not in the file.
+            // The secret was part of the hash, but is not in the file.
             KeyOrigin::Variant => {
                 Place { owner: owner.to_owned(), ..Place::new(url, key, KeyOrigin::Variant) }
             }
@@ -233,8 +233,8 @@ impl Place {
         variant.strip_prefix(RESPELLED)?.split('&').next()
     }
 
-    /// Where the entry lies below the root of the spool. An entry without variant lies in the
-    /// directory of variants as soon as its key has some.
+    /// The path of the entry below the root of the spool. As soon as the key has a directory of
+    /// variants, its entry without variant lies there too.
     #[must_use]
     pub fn relative_path(&self) -> PathBuf {
         if self.variant.is_empty() { self.single_path() } else { self.variant_path() }
@@ -247,7 +247,7 @@ impl Place {
         0xb8, 0x55,
     ]);
 
-    /// Where an entry without variant lies while its key has no others.
+    /// The path of an entry without variant while its key has no variants.
     pub(crate) fn single_path(&self) -> PathBuf {
         self.stem(EXTENSION)
     }
@@ -257,12 +257,12 @@ impl Place {
         self.stem(VARIANTS)
     }
 
-    /// Where the entry lies in that directory.
+    /// The path of the entry in the directory of variants.
     pub(crate) fn variant_path(&self) -> PathBuf {
         self.variants_path().join(format!("{}{EXTENSION}", self.variant_name()))
     }
 
-    /// The name of the entry among those of its key.
+    /// The name of the entry in the directory of variants.
     pub(crate) fn variant_name(&self) -> Key {
         if self.variant.is_empty() {
             return Place::SINGLE;
@@ -270,13 +270,13 @@ impl Place {
         Key::from_bytes(Sha256::digest(&self.variant).into())
     }
 
-    /// Whether both have the same URL, owner and key.
+    /// Whether both places have the same URL, owner and key.
     pub(crate) fn is_variant_of(&self, other: &Place) -> bool {
         (self.key, self.origin, &self.url, &self.owner)
             == (other.key, other.origin, &other.url, &other.owner)
     }
 
-    /// The path `<host>/9f/9f86d081…` with an ending.
+    /// The path `<host>/9f/9f86d081…`, with an ending.
     fn stem(&self, end: &str) -> PathBuf {
         let (scheme, host) = scheme_and_host(&self.url);
         let key = self.key.to_string();
@@ -359,7 +359,7 @@ fn stands_for_itself((index, byte): (usize, u8)) -> bool {
     }
 }
 
-/// The host of a directory. `None` if the name is hashed or not ours.
+/// The host of a directory. `None` if the name is hashed, or is not a name of the spool.
 pub(crate) fn host_of(directory: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(directory.len());
     let mut rest = directory.bytes();

@@ -1,4 +1,4 @@
-//! Reading an entry: one open and one read if it is small.
+//! Reading an entry. A small one takes one open and one read.
 
 use crate::fs::read_exactly;
 use crate::fs::size::narrow;
@@ -22,7 +22,7 @@ use crate::fs::size::wide;
 use crate::fs::{Disk, DiskFile, OpenedFile};
 use wwwoffle_url::Key;
 
-/// The content of a path.
+/// The content found at a path.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
 pub(crate) enum Content {
@@ -33,10 +33,10 @@ pub(crate) enum Content {
     Moved,
 }
 
-/// The entry that belongs at a path.
+/// The entry that should be at a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExpectedEntry<'a> {
-    /// Any place with its key.
+    /// A place with its key; the variant does not matter.
     pub(crate) place: &'a Place,
     /// The name of its variant.
     pub(crate) name: Key,
@@ -59,19 +59,20 @@ pub(crate) fn read_updated(
         Content::Whole(entry) => entry,
         other => return Ok(other),
     };
-    // An entry that shares its body has a small file, which contains its updates.
+    // An entry that shares its body has a small file, which is rewritten with each update.
     let Some(body) = entry.file().filter(|_| !entry.shares_body()) else {
         return Ok(Content::Whole(entry));
     };
     match overlay::read(disk, &overlay::overlay_path(path), &entry)? {
         OverlayLookup::Its(overlay) => entry.overlay = Some(overlay),
-        // The unreadable update might have said that the entry is invalid.
+        // The unreadable update may have said that the entry is invalid.
         OverlayLookup::Bad => {
             let state = EntryState { invalid: Some(entry.stored()), ..*entry.state() };
             entry.overlay = Some(Overlay { head: entry.head().to_vec(), state });
         }
         OverlayLookup::Nothing => {
-            // The update file is removed when its entry is.
+            // When an entry is removed, its update file is removed too. If the entry is gone, the
+            // update may be missing for that reason.
             if !is_there(disk, path, &*body.file)? {
                 return Ok(Content::Moved);
             }
@@ -80,7 +81,7 @@ pub(crate) fn read_updated(
     Ok(Content::Whole(entry))
 }
 
-/// Whether an opened file still has its name.
+/// Whether an open file still has its name.
 pub(crate) fn is_there(disk: &dyn Disk, path: &Path, file: &dyn DiskFile) -> Result<bool> {
     let fail = |error| Error::disk("look at", path, error);
     match disk.open(path) {
@@ -93,7 +94,8 @@ pub(crate) fn is_there(disk: &dyn Disk, path: &Path, file: &dyn DiskFile) -> Res
     }
 }
 
-/// Reads the entry at `path` without its update file. With `expected`, any other entry is bad.
+/// Reads the entry at `path` without its update file. If it is not the `expected` one, it is
+/// [`Content::Bad`].
 pub(crate) fn read(
     disk: &dyn Disk,
     root: &Path,
@@ -117,7 +119,7 @@ pub(crate) fn read_part(disk: &dyn Disk, path: &Path, place: Option<&Place>) -> 
     })
 }
 
-/// Reads an entry or a segment. Without `root`, a body in another file is refused.
+/// Reads an entry or a segment. Without `root`, an entry whose body is in another file is refused.
 pub(crate) fn read_any(
     disk: &dyn Disk,
     root: Option<&Path>,
@@ -193,7 +195,7 @@ fn shared(bytes: Vec<u8>, body: Body, first: &EntryStart) -> Result<EntryParts, 
     Ok(EntryParts { tail: Arc::clone(&bytes), body, bytes, after })
 }
 
-/// Splits a large file of which beginning and tail were read.
+/// Splits a large file, of which only the beginning and the tail were read.
 fn large(
     mut bytes: Vec<u8>,
     tail: Vec<u8>,
@@ -202,7 +204,7 @@ fn large(
     path: &Path,
 ) -> Result<EntryParts, Reason> {
     let after = layout::parse_tail(&tail)?;
-    // The body is read when it is sent; the part read here is dropped.
+    // The body is read again when it is sent, so the bytes of it that were read here are dropped.
     bytes.truncate(first.body_offset());
     bytes.shrink_to_fit();
     let (start, len, digest) = (wide(first.body_offset()), first.body_len, first.digest);

@@ -1,4 +1,4 @@
-//! An entry as a list shows it, from the beginning of its file.
+//! An entry as a list shows it, read from the beginning of its file.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use super::place::Place;
 use crate::error::Result;
 use crate::fs::{Disk, Stamp};
 
-/// Most beginnings and heads fit in this many bytes. Others take a second read.
+/// The number of bytes in which most beginnings and heads fit. Others take a second read.
 const GLANCE: usize = 8 << 10;
 
 /// An entry as a list shows it. Its body was not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// The place: for [`Place::url`], [`Place::key`] and [`crate::Spool::remove`].
+    /// The place, for [`Place::url`], [`Place::key`] and [`crate::Spool::remove`].
     pub place: Place,
     /// The status code.
     pub status: u16,
@@ -26,12 +26,12 @@ pub struct Summary {
     pub content_type: Option<Vec<u8>>,
     /// The length of its body in bytes.
     pub body_len: u64,
-    /// When the response came.
+    /// When the response arrived.
     pub when: Timestamp,
-    /// When it was finished.
+    /// When the entry was finished.
     pub stored: Timestamp,
-    /// When the origin last confirmed it, according to its own file. The update file of a large
-    /// entry may be newer.
+    /// When the origin last confirmed the entry, according to its own file. The update file of a
+    /// large entry may have a newer time.
     pub checked: Timestamp,
     /// The SHA-256 of its body.
     pub digest: [u8; 32],
@@ -47,8 +47,7 @@ pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
     Ok(found.map(|(summary, _)| summary))
 }
 
-/// The summary for the beginning of an entry, and the stamp of its file when it was opened, if
-/// known. `None` if it is not an entry.
+/// The summary of an entry with this beginning. `None` if the file is not an entry.
 pub(crate) fn summary_of(
     first: EntryStart,
     opening: &OpenEntry,
@@ -76,7 +75,7 @@ pub(crate) fn summary_of(
     Some((summary, opening.file.opened_as()))
 }
 
-/// Reads a file up to the body. `None` if it is not an entry or a segment.
+/// Reads a file up to its body. `None` if the file is neither an entry nor a segment.
 pub(crate) fn beginning(disk: &dyn Disk, path: &Path) -> Result<Option<(EntryStart, OpenEntry)>> {
     let OpenLookup::File(mut opening) = gzip::open(disk, path, GLANCE)? else { return Ok(None) };
     for most in [GLANCE, FIRST_READ] {
@@ -91,7 +90,7 @@ pub(crate) fn beginning(disk: &dyn Disk, path: &Path) -> Result<Option<(EntrySta
 }
 
 impl Entry {
-    /// The summary of the entry, with its updates.
+    /// The summary of the entry as last updated.
     #[must_use]
     pub fn summary(&self) -> Summary {
         Summary {

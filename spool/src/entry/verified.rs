@@ -1,4 +1,4 @@
-//! Reading any part of a body, with a check of every byte before it is returned.
+//! Reading any range of a body. Every byte is verified before it is returned.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::fs::size::{narrow, wide};
 
 /// Reads a body at any offset, in any order. Holds at most one block, of 1 MiB.
 ///
-/// Sequential reads read each block of the disk once. A body stored before blocks had checksums is
-/// verified as a whole at the first read.
+/// Sequential reads read each block from the disk once. A body stored before blocks had checksums
+/// is verified as a whole at the first read.
 #[derive(Debug)]
 pub struct VerifiedReader {
     source: Source,
@@ -43,8 +43,8 @@ impl VerifiedReader {
         VerifiedReader { source: Source::Segments { all, current: None }, len: len.unwrap_or(0) }
     }
 
-    /// Reads at `offset` of the body, at most the length of `buffer`; it may be less than is
-    /// available. Returns 0 at its end, and where bytes are missing.
+    /// Reads at `offset` of the body, at most the length of `buffer`; it may return fewer bytes
+    /// than are available. Returns 0 at the end of the body, and where bytes are missing.
     ///
     /// # Errors
     ///
@@ -65,20 +65,20 @@ impl VerifiedReader {
         }
     }
 
-    /// The length of the body in bytes. For segments: where the last of them ends.
+    /// The length of the body in bytes. For segments: the end of the last one.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether it has no bytes.
+    /// Whether the body has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
-/// Begin and end of a segment in the complete body.
+/// The beginning and end of a segment in the complete body.
 pub(crate) fn span(segment: &Entry) -> Option<(u64, u64)> {
     let start = segment.part()?.start;
     Some((start, start.checked_add(segment.body_len())?))
@@ -94,7 +94,7 @@ fn read_segments(
     let still =
         current.as_ref().is_some_and(|(index, _)| all.get(*index).and_then(covers).is_some());
     if !still {
-        // The segment that reaches farthest serves the most reads.
+        // The segment that reaches farthest serves the most later reads.
         let best = all
             .iter()
             .enumerate()
@@ -123,11 +123,11 @@ fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
 #[derive(Debug)]
 struct BlockReader {
     file: BodyFile,
-    /// The current piece, and where it begins in the body.
+    /// The current piece, and its offset in the body.
     piece: Vec<u8>,
     start: u64,
-    /// For a block longer than a piece: where the last verified block begins, and the sums of its
-    /// pieces. A piece that is read again is compared with them.
+    /// For a block longer than a piece: the offset of the last verified block, and the checksums of
+    /// its pieces. A piece that is read again is compared with them.
     block: (u64, Vec<u32>),
 }
 
@@ -139,7 +139,7 @@ impl BlockReader {
         BlockReader { file, piece: Vec::new(), start: 0, block: (0, Vec::new()) }
     }
 
-    /// The piece that contains `offset`, and where it begins.
+    /// Returns the piece that contains `offset`, and its offset in the body.
     fn piece_at(&mut self, offset: u64) -> Result<(u64, &[u8])> {
         let start = offset - offset % BLOCK;
         if self.piece.is_empty() || start != self.start {
@@ -171,7 +171,7 @@ impl BlockReader {
     }
 }
 
-/// Reads and verifies a block longer than a piece. Returns the sums of its pieces.
+/// Reads and verifies a block longer than a piece. Returns the checksums of its pieces.
 fn verify_block(file: &BodyFile, blocks: &Blocks, block: u64) -> Result<Vec<u32>> {
     let end = block.saturating_add(blocks.len()).min(file.len());
     let (mut sums, mut all, mut start) = (Vec::new(), 0, block);

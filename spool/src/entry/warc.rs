@@ -1,8 +1,9 @@
 //! WARC 1.1 records (ISO 28500:2017), as far as the spool writes and reads them.
 //!
-//! A record is its header, its block, and two line ends. Every record of ours has the additional
+//! A record is a header, a block, and two line ends. Every record that we write has the additional
 //! field `Wwwoffle-Check`, which detects changed bits in the header; the digests of the standard do
-//! not cover it. Our own fields begin with `Wwwoffle-`; the standard lets readers skip them.
+//! not cover it. The names of our own fields begin with `Wwwoffle-`; the standard lets readers skip
+//! them.
 
 use std::ops::Range;
 
@@ -18,32 +19,32 @@ pub(crate) const VERSION_LINE: &str = "WARC/1.1\r\n";
 pub(crate) const LINE_END: &str = "\r\n";
 pub(crate) const BLOCK_END: &str = "\r\n\r\n";
 
-/// An upper bound for the fields of our records.
+/// An upper bound for the number of fields in our records.
 const MAX_FIELDS: usize = 28;
 
-/// The name of the check, a CRC-32 in hex.
+/// The name of the field for the check, a CRC-32 in hex.
 const CHECK: &str = "Wwwoffle-Check";
 
-/// Media types of the blocks (WARC 1.1 §6.3, §6.5, §6.6).
+/// The media types of the blocks (WARC 1.1 §6.3, §6.5, §6.6).
 pub(crate) const RESPONSE: &str = "application/http; msgtype=response";
 pub(crate) const REQUEST: &str = "application/http; msgtype=request";
 pub(crate) const FIELDS: &str = "application/warc-fields";
 
-/// Why a record was refused: a few words that follow "damaged: ".
+/// The reason why a record was refused: a few words that follow "damaged: ".
 pub(crate) type Reason = &'static str;
 
 /// The parsed header of a record.
 #[derive(Debug)]
 pub(crate) struct Header<'a> {
     fields: [(&'a str, &'a str); MAX_FIELDS],
-    /// The length in bytes, with the empty line: the offset of the block.
+    /// The length in bytes, including the empty line: the offset of the block.
     pub(crate) len: usize,
     /// The range of the check's digits in the record.
     check: Range<usize>,
 }
 
 impl<'a> Header<'a> {
-    /// Parses the header at the beginning of `bytes`. The check is not verified yet.
+    /// Parses the header at the beginning of `bytes`, without verifying its check.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Header<'a>, Reason> {
         if !bytes.starts_with(VERSION_LINE.as_bytes()) {
             return Err("it does not begin as a WARC record");
@@ -68,17 +69,15 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// The value of a field.
     pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
         self.fields.iter().find(|field| field.0 == name).map(|field| field.1)
     }
 
-    /// The value of a required field.
     pub(crate) fn need(&self, name: &str) -> Result<&'a str, Reason> {
         self.get(name).ok_or("a field is missing in a header")
     }
 
-    /// A required number of decimal digits.
+    /// Parses a required field of decimal digits.
     pub(crate) fn number(&self, name: &str) -> Result<u64, Reason> {
         let digits = self.need(name)?;
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -87,12 +86,12 @@ impl<'a> Header<'a> {
         digits.parse().map_err(|_| "a number in a header is none")
     }
 
-    /// A required time.
+    /// Parses a required field with a time.
     pub(crate) fn time(&self, name: &str) -> Result<Timestamp, Reason> {
         self.need(name)?.parse().map_err(|_| "a time in a header is none")
     }
 
-    /// A required SHA-256.
+    /// Parses a required field with a SHA-256.
     pub(crate) fn digest(&self, name: &str) -> Result<[u8; 32], Reason> {
         let digits = self.need(name)?.strip_prefix("sha256:").unwrap_or_default();
         let mut digest = [0; 32];
@@ -100,7 +99,7 @@ impl<'a> Header<'a> {
         Ok(digest)
     }
 
-    /// Compares the check with `covered`, which begins with the header.
+    /// Compares the check with that of `covered`, which begins with the header.
     pub(crate) fn verify(&self, covered: &[u8]) -> Result<(), Reason> {
         let found = covered.get(self.check.clone()).unwrap_or_default();
         let before = covered.get(..self.check.start).unwrap_or_default();
@@ -113,7 +112,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The line at `start`, without its end.
+/// Returns the line at `start`, without its line end.
 fn line_at(bytes: &[u8], start: usize) -> Option<&[u8]> {
     let rest = bytes.get(start..)?;
     let end = rest.iter().position(|&byte| byte == b'\r')?;
@@ -123,7 +122,7 @@ fn line_at(bytes: &[u8], start: usize) -> Option<&[u8]> {
     rest.get(..end)
 }
 
-/// The check over consecutive pieces.
+/// Computes the check over consecutive pieces.
 pub(crate) fn check_digits(pieces: &[&[u8]]) -> String {
     let mut hasher = crc32fast::Hasher::new();
     for piece in pieces {
@@ -132,21 +131,21 @@ pub(crate) fn check_digits(pieces: &[&[u8]]) -> String {
     format!("{:08x}", hasher.finalize())
 }
 
-/// A record being built in memory: header, block and end.
+/// A record being built in memory: header, block and line ends.
 #[derive(Debug)]
 pub(crate) struct Record {
     bytes: Vec<u8>,
 }
 
 impl Record {
-    /// Begins a record of a type.
+    /// Begins a record of the WARC type `kind`.
     pub(crate) fn new(kind: &str) -> Record {
         let mut record = Record { bytes: VERSION_LINE.as_bytes().to_vec() };
         record.field("WARC-Type", kind);
         record
     }
 
-    /// Adds a field. The caller makes sure that `value` has no control characters.
+    /// Adds a field. The caller ensures that `value` has no control characters.
     pub(crate) fn field(&mut self, name: &str, value: &str) {
         push_field(&mut self.bytes, name, value);
     }
@@ -185,8 +184,8 @@ pub(crate) fn push_field(bytes: &mut Vec<u8>, name: &str, value: &str) {
     }
 }
 
-/// Parses a record written by [`Record`] at the beginning of `bytes`: its header, its block, and
-/// the rest. Length and check are verified.
+/// Parses a record written by [`Record`] at the beginning of `bytes`. Returns its header, its
+/// block, and the bytes after it. Length and check are verified.
 pub(crate) fn parse_record(bytes: &[u8]) -> Result<(Header<'_>, &[u8], &[u8]), Reason> {
     let header = Header::parse(bytes)?;
     let length =
@@ -200,15 +199,16 @@ pub(crate) fn parse_record(bytes: &[u8]) -> Result<(Header<'_>, &[u8], &[u8]), R
     Ok((header, block, rest))
 }
 
-/// A time as a header field: UTC with six digits after the point, so the width is fixed.
+/// The text of a time for a header field: UTC with six digits after the point, so the width is
+/// fixed.
 ///
 /// A time before 1970, from a wrong clock, becomes the beginning of 1970.
 pub(crate) fn time_text(time: Timestamp) -> String {
     format!("{:.6}", time.max(Timestamp::UNIX_EPOCH))
 }
 
-/// Escapes text for one header line: control characters and `%` become `%` and hex; cut at `most`
-/// bytes.
+/// Escapes text for one header line: control characters and `%` become `%` and two hex digits. The
+/// result is cut at `most` bytes.
 pub(crate) fn escape(text: &str, most: usize) -> String {
     let mut line = String::new();
     for (start, character) in text.char_indices() {

@@ -1,21 +1,21 @@
-//! The bounds of compressing and expanding: free space on the disk, and when to stop.
+//! The limits for compressing and expanding: free disk space, and when to stop.
 
 use std::fmt;
 
-/// Bytes always left free, because other programs write at the same time.
+/// The number of bytes that always stay free, because other programs write at the same time.
 const RESERVE: u64 = 8 << 20;
 
 /// The result of [`crate::Spool::compress`] and [`crate::Spool::expand`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RewriteOutcome {
-    /// The file has another length now. Both are in bytes.
+    /// The file was rewritten. Both lengths are in bytes.
     Done {
         /// The old length.
         before: u64,
         /// The new length.
         after: u64,
     },
-    /// It already had this form.
+    /// The file already had this form.
     Already,
     /// Compression would save too little disk space. The file is unchanged.
     NotWorth,
@@ -23,13 +23,13 @@ pub enum RewriteOutcome {
     Overtaken,
     /// The disk has too little free space.
     NoRoom,
-    /// `go_on` returned false. The file is unchanged.
+    /// `go_on` returned false before the end. The file is unchanged.
     Stopped,
     /// There is no such entry or version, or it is damaged and was set aside.
     Missing,
 }
 
-/// The bounds of rewriting a file. During the rewrite both forms are on the disk.
+/// The limits for rewriting a file. During the rewrite both forms are on the disk.
 pub struct RewriteBounds<'a> {
     spare: u64,
     free: &'a dyn Fn() -> Option<u64>,
@@ -44,8 +44,8 @@ impl fmt::Debug for RewriteBounds<'_> {
 
 impl<'a> RewriteBounds<'a> {
     /// At least `spare` bytes stay free, and never less than some megabytes. `free` returns the
-    /// free bytes, or `None` if they are unknown. `go_on` is called before each file, and
-    /// repeatedly within a large one.
+    /// free bytes of the disk, or `None` if they are unknown. `go_on` is called before each file,
+    /// and repeatedly within a large one; when it returns false, the work stops.
     #[must_use]
     pub fn new(
         spare: u64,
@@ -60,7 +60,7 @@ impl<'a> RewriteBounds<'a> {
         RewriteBounds { spare: 0, free: &|| None, go_on: &|| true }
     }
 
-    /// Whether less than the bound is free already.
+    /// Whether the disk already has less free space than the limit.
     #[must_use]
     pub fn is_short(&self) -> bool {
         !self.has_room(0)

@@ -11,30 +11,30 @@ use crate::fs::size::{narrow, wide};
 use crate::fs::{DiskFile, Stamp, read_exactly};
 use sha2::{Digest, Sha256};
 
-/// The number of readers at different offsets of one file for which no stretch is expanded twice.
+/// The number of readers of one file for which no stretch is expanded twice.
 const MAX_CURSORS: usize = 4;
 
-/// The largest and smallest number of bytes that are expanded at once.
+/// The largest and the smallest number of bytes that are expanded at once.
 const WINDOW: usize = 64 << 10;
 const LEAST_WINDOW: usize = 8 << 10;
 
 /// Reads a compressed file by the offsets of the uncompressed file.
 ///
-/// Keeps the last expanded bytes of a few readers, about 150 KiB for each, until they reach the end
-/// of a stretch.
+/// For each of a few readers, it holds the bytes expanded last, about 150 KiB, until the reader
+/// reaches the end of a stretch.
 #[derive(Debug)]
 pub(crate) struct ExpandedFile {
     file: Arc<dyn DiskFile>,
     table: Table,
-    /// The most recently used is the last.
+    /// The most recently used cursor is last.
     cursors: Mutex<Vec<Cursor>>,
 }
 
-/// The position of one reader.
+/// The position of one reader in the expanded file.
 #[derive(Debug)]
 struct Cursor {
     inflating: Inflater,
-    /// The bytes expanded last. They end where `inflating` is.
+    /// The bytes expanded last. They end at the position of `inflating`.
     window: Vec<u8>,
 }
 
@@ -43,12 +43,13 @@ impl Cursor {
         self.inflating.at() - wide(self.window.len())
     }
 
-    /// Whether it can return the bytes at `offset` without a restart.
+    /// Whether it can return the bytes at `offset` without expanding the stretch from its
+    /// beginning.
     fn reaches(&self, offset: u64) -> bool {
         (self.window_start()..self.inflating.stretch().to).contains(&offset)
     }
 
-    /// Copies bytes at `offset`, which is in its stretch and not before its window.
+    /// Copies the bytes at `offset`, which must be in its stretch and not before its window.
     fn read(&mut self, file: &dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         while offset >= self.inflating.at() {
             self.window.resize(buffer.len().clamp(LEAST_WINDOW, WINDOW), 0);
@@ -68,7 +69,7 @@ impl ExpandedFile {
         ExpandedFile { file, table, cursors: Mutex::default() }
     }
 
-    /// Takes the cursor nearest before `offset`, or makes a new one.
+    /// Removes the cursor nearest before `offset` from the list, or creates one.
     fn cursor(&self, offset: u64) -> Option<Cursor> {
         let mut cursors = lock(&self.cursors);
         let reaching = cursors.iter().enumerate().filter(|(_, cursor)| cursor.reaches(offset));
@@ -82,10 +83,11 @@ impl ExpandedFile {
 
     fn read_record(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut cursor = self.cursor(offset).ok_or_else(|| broken(BROKEN))?;
-        // A cursor that failed is not reused.
+        // After a failed read, the cursor is dropped.
         let read = cursor.read(&*self.file, buffer, offset)?;
         if offset + wide(read) == cursor.inflating.stretch().to {
-            // The next read is in the next stretch, so an idle open file holds no memory.
+            // The next read is in another stretch, so the cursor is dropped: an idle open file
+            // holds no memory.
             return Ok(read);
         }
         let mut cursors = lock(&self.cursors);
@@ -105,8 +107,8 @@ impl ExpandedFile {
         inflate::members(&packed, expanded).map_err(broken)
     }
 
-    /// Expands the whole file, both as other programs do and as this program does. Returns the
-    /// SHA-256 of the uncompressed file, or why it is damaged.
+    /// Expands the whole file both as other programs do and as this program does. Returns the
+    /// SHA-256 of the uncompressed file, or why the file is damaged.
     pub(super) fn verify(&self) -> io::Result<Result<[u8; 32], Reason>> {
         match self.expand() {
             Err(error) => match inflate::reason_of(&error) {

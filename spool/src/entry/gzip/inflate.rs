@@ -1,4 +1,4 @@
-//! Decompression of one stretch at a time, and of whole gzip members.
+//! Decompression of single stretches and of whole gzip members.
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ use crate::fs::size::{narrow, wide};
 /// The number of compressed bytes read at once.
 const INPUT: usize = 32 << 10;
 
-/// The header of every member but the first: deflate, without further information.
+/// The header of every member except the first: deflate, without further information.
 pub(super) const PLAIN_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
 /// The reason for a compressed file that cannot be expanded.
@@ -31,12 +31,13 @@ impl fmt::Display for DamagedGzip {
 
 impl std::error::Error for DamagedGzip {}
 
-/// A read error for a damaged compressed file, in contrast to a failure of the disk.
+/// Builds the read error for a damaged compressed file, which [`reason_of`] tells apart from a
+/// failure of the disk.
 pub(super) fn broken(reason: Reason) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, DamagedGzip(reason))
 }
 
-/// The reason, if the error means a damaged compressed file.
+/// The reason, if the error says that the compressed file is damaged.
 pub(crate) fn reason_of(error: &io::Error) -> Option<Reason> {
     error.get_ref()?.downcast_ref::<DamagedGzip>().map(|broken| broken.0)
 }
@@ -51,7 +52,7 @@ pub(super) struct Inflater {
     /// The offset of the first compressed byte not yet read.
     packed_at: u64,
     input: Vec<u8>,
-    /// How much of the input is used.
+    /// The number of bytes of the input that are used.
     used: usize,
     is_ended: bool,
 }
@@ -105,8 +106,9 @@ impl Inflater {
         }
     }
 
-    /// Reads the rest of the compressed bytes, which must expand to nothing. True if the deflate
-    /// stream ends there for the last stretch of a member, and continues for any other.
+    /// Reads the rest of the compressed bytes, which must expand to nothing. Returns true if the
+    /// deflate stream ends there (required for the last stretch of a member) or continues (required
+    /// for any other).
     pub(super) fn is_at_end(&mut self, file: &dyn DiskFile, is_last: bool) -> io::Result<bool> {
         let mut more = [0];
         while !self.is_ended {
@@ -156,7 +158,7 @@ pub(super) fn members(mut packed: &[u8], expanded: usize) -> Result<Vec<u8>, Rea
         let deflated = packed.strip_prefix(&PLAIN_HEAD).ok_or(BROKEN)?;
         let (mut inflate, begin) = (Decompress::new(false), all.len());
         loop {
-            // One byte more than allowed, so that an excess is detected.
+            // One byte more than allowed, so that excess output is detected.
             let room = (expanded + 1).saturating_sub(all.len());
             all.reserve(room);
             let input = deflated.get(used(&inflate)..).unwrap_or_default();
@@ -188,7 +190,7 @@ fn used(inflate: &Decompress) -> usize {
     narrow(inflate.total_in()).unwrap_or(usize::MAX)
 }
 
-/// The trailer of a member of `len` bytes.
+/// Builds the trailer of a member of `len` bytes.
 pub(super) fn trailer(sum: u32, len: u64) -> [u8; 8] {
     let mut trailer = [0; 8];
     // RFC 1952 §2.3.1: the length modulo 2³².

@@ -16,7 +16,7 @@ use crate::fs::{Disk, DiskFile, OpenedFile, read_exactly};
 /// Enough bytes to see whether a file is compressed, and how long its header is.
 const LEAST: usize = 64;
 
-/// The content of a path.
+/// The result of opening a path.
 #[derive(Debug)]
 pub(crate) enum OpenLookup {
     File(OpenEntry),
@@ -24,18 +24,19 @@ pub(crate) enum OpenLookup {
     Bad(Reason),
 }
 
-/// An open file and its beginning. Offsets are those of the uncompressed file.
+/// An open file and its first bytes. Offsets are those of the uncompressed file.
 #[derive(Debug)]
 pub(crate) struct OpenEntry {
     pub(crate) file: Arc<dyn DiskFile>,
     /// The length of the uncompressed file, in bytes.
     pub(crate) len: u64,
-    /// The length on the disk.
+    /// The length of the file on the disk, in bytes.
     pub(crate) disk_len: u64,
     pub(crate) beginning: Vec<u8>,
-    /// How much may be read as the beginning: not the body, if that is a stretch of its own.
+    /// How many bytes may be read as the beginning. The body is excluded if it is a stretch of its
+    /// own.
     most: u64,
-    /// The same file, if it is compressed.
+    /// The reader of the uncompressed bytes, if the file is compressed.
     pub(crate) expanded: Option<Arc<ExpandedFile>>,
 }
 
@@ -78,13 +79,13 @@ pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<OpenLook
     Ok(OpenLookup::File(OpenEntry { file, len, disk_len, beginning, most: end, expanded }))
 }
 
-/// Tells a damaged compressed file from a failure of the disk.
+/// Returns why a compressed file is damaged, or the error if the disk failed.
 pub(crate) fn bad(error: io::Error, path: &Path) -> Result<Reason> {
     reason_of(&error).ok_or_else(|| Error::disk("read", path, error))
 }
 
 impl OpenEntry {
-    /// Reads the first bytes again, at most `most`.
+    /// Reads the first bytes again, up to `most` of them.
     pub(crate) fn read_to(&mut self, most: usize) -> io::Result<()> {
         if wide(self.beginning.len()) < self.most.min(wide(most)) {
             self.beginning = first_bytes(&*self.file, self.most, most)?;
@@ -97,7 +98,7 @@ fn first_bytes(file: &dyn DiskFile, len: u64, most: usize) -> io::Result<Vec<u8>
     read_exactly(file, usize::try_from(len).unwrap_or(most).min(most), 0)
 }
 
-/// Reads the compressed file at `path` completely. Returns why it is damaged, if it is.
+/// Reads the compressed file at `path` completely, and returns its fault, if any.
 pub(crate) fn fault(disk: &dyn Disk, path: &Path) -> Result<Option<Reason>> {
     let opening = match open(disk, path, LEAST)? {
         OpenLookup::File(opening) => opening,
@@ -109,8 +110,8 @@ pub(crate) fn fault(disk: &dyn Disk, path: &Path) -> Result<Option<Reason>> {
     Ok(verified.err())
 }
 
-/// Expands the compressed file just written to `file`. Returns the SHA-256 of the uncompressed
-/// file.
+/// Expands the compressed file just written to `file`, as a check. Returns the SHA-256 of the
+/// uncompressed file.
 pub(crate) fn read_back(file: Arc<dyn DiskFile>, len: u64) -> io::Result<Option<[u8; 32]>> {
     let most = super::table::MAX_HEADER;
     let header = first_bytes(&*file, len, most)?;

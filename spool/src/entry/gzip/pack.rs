@@ -23,26 +23,26 @@ const BUFFER: usize = 256 << 10;
 /// The block size of most file systems, in bytes.
 pub(crate) const DISK_BLOCK: u64 = 4_096;
 
-/// Room for the bytes that a compressor holds when it is flushed.
+/// Room for the bytes that a compressor still holds when it is flushed.
 const ROOM: usize = 192 << 10;
 
 /// How many bytes of a body are compressed at once.
 const PIECE: usize = 64 << 10;
 
-/// The result of compressing.
+/// The result of compressing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PackOutcome {
-    /// Everything is in the file, of `len` bytes, with the SHA-256 of the uncompressed file.
+    /// The file is complete, with `len` bytes. `digest` is the SHA-256 of the uncompressed file.
     Whole { len: u64, digest: [u8; 32] },
     /// The body is damaged.
     Damaged,
-    /// It exceeds the allowed length; the rest was not written.
+    /// The compressed file exceeds the allowed length. The rest was not written.
     NotSmaller,
-    /// A bound stopped it.
+    /// A limit stopped the work.
     Refused(RewriteOutcome),
 }
 
-/// Whether compression may help, judged by the head and the beginning of the body.
+/// Whether compression may save space, judged by the head and the beginning of the body.
 pub(crate) fn may_shrink(entry: &Entry) -> Result<bool> {
     if entry.first.length <= DISK_BLOCK || has_coding(entry.head()) {
         return Ok(false);
@@ -53,7 +53,7 @@ pub(crate) fn may_shrink(entry: &Entry) -> Result<bool> {
     })
 }
 
-/// Whether the body has a content coding (RFC 9110 §8.4). The codings in use compress it.
+/// Whether the body has a content coding (RFC 9110 §8.4). All codings in use compress.
 fn has_coding(head: &[u8]) -> bool {
     head.split(|&byte| byte == b'\n').any(|line| {
         let Some((name, value)) = line.split_at_checked("content-encoding".len()) else {
@@ -95,7 +95,7 @@ pub(crate) fn pack(
     let (record, tail) = (entry.first.body_end() + END, packer.at());
     let mut left = rest;
     while !left.is_empty() {
-        // The tail was verified when the entry was read, so this is a record.
+        // The tail was verified when the entry was read, so these bytes are a record.
         let after = parse_record(left).map_or(&[][..], |(_, _, after)| after);
         let one = left.get(..left.len() - after.len()).unwrap_or_default();
         packer.append(&PLAIN_HEAD)?;
@@ -107,7 +107,7 @@ pub(crate) fn pack(
     packer.finish(Table { expanded, record, start, tail, length: 0, points: Vec::new() })
 }
 
-/// Compresses a body from its file. Returns the result if it stopped early.
+/// Compresses a body from its file. Returns an outcome if it stopped early.
 fn feed_file(
     packer: &mut Packer<'_>,
     body: &BodyFile,
@@ -143,8 +143,8 @@ fn beginning_of(body: &BodyFile) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether compression saves a tenth. An empty body counts as compressible: the records around it
-/// may be.
+/// Whether compression saves a tenth. An empty body counts as compressible, because the records
+/// around it may be.
 fn shrinks(bytes: &[u8]) -> bool {
     let mut out = Vec::with_capacity(bytes.len() + 64);
     let mut compress = Compress::new(Compression::fast(), false);
@@ -170,7 +170,7 @@ struct Packer<'a> {
 }
 
 impl<'a> Packer<'a> {
-    /// A packer that writes from `offset` on, behind the header.
+    /// A packer that writes from `offset` on, after the space for the header.
     fn new((path, file): (&'a Path, &'a dyn DiskFile), offset: u64) -> Packer<'a> {
         Packer {
             path,
@@ -206,10 +206,10 @@ impl<'a> Packer<'a> {
         if is_divided && !body.is_empty() { self.divide() } else { Ok(()) }
     }
 
-    /// Begins a stretch that can be expanded without the one before.
+    /// Begins a new stretch, which can be expanded without the previous one.
     fn divide(&mut self) -> Result<()> {
         self.deflate(&[], FlushCompress::Sync)?;
-        // Clears the dictionary.
+        // The reset clears the dictionary.
         self.compress.reset();
         self.points.push(self.at());
         Ok(())
@@ -262,7 +262,7 @@ impl<'a> Packer<'a> {
         Error::disk("write", self.path, error)
     }
 
-    /// Writes the rest, then the header. Without the header the file is invalid.
+    /// Writes the remaining bytes, then the header. Without its header the file is invalid.
     fn finish(mut self, mut table: Table) -> Result<PackOutcome> {
         let length = self.at();
         self.write()?;

@@ -1,5 +1,5 @@
-//! The table of a compressed file, in an extra field of its first gzip header (RFC 1952 §2.3.1.1)
-//! that other programs skip.
+//! The table of a compressed file, in an extra field of its first gzip header (RFC 1952 §2.3.1.1).
+//! Other programs skip it.
 //!
 //! ```text
 //! version    1 byte, 1
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Numbers are little-endian, as in gzip. The compressor restarts at each point, so the bytes from
-//! there can be expanded without the ones before. A file that is read at once is not divided.
+//! a point on can be expanded without those before it. A file that is read at once is not divided.
 
 use crate::entry::blocks::{BLOCK, MAX_BLOCKS};
 use crate::entry::layout::{FIRST_READ, MAX_TAIL};
@@ -45,43 +45,44 @@ pub(super) const MAX_HEADER: usize = BEFORE + FIXED + 8 * (MAX_BLOCKS + 1);
 /// The length of a member's trailer: a CRC-32 and a length.
 pub(super) const TRAILER: u64 = 8;
 
-/// The largest compression ratio of deflate (a match of 258 bytes takes two bits).
+/// The largest compression ratio of deflate: a match of 258 bytes takes two bits.
 const MOST_FOR_A_BYTE: u64 = 1_032;
 
-/// The length of the end of a record. It is a stretch of its own, because it is read with the tail
-/// and not with the last block of the body.
+/// The length of the end of a record. It is a stretch of its own, because it is read together with
+/// the tail, not with the last block of the body.
 pub(super) const END: u64 = 4;
 const _: () = assert!(BLOCK_END.len() == 4);
 
-/// The offsets in a compressed file. All lengths and offsets are consistent.
+/// The parsed table of a compressed file. All its lengths and offsets are consistent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
     /// The length of the uncompressed file.
     pub(super) expanded: u64,
-    /// The length of its first record.
+    /// The length of the first record when it is expanded.
     pub(super) record: u64,
-    /// Where the body begins. 0: the record is not divided.
+    /// The offset of the body in the first record. 0 if the record is not divided.
     pub(super) start: u64,
-    /// Where member 2 begins in the compressed file.
+    /// The offset of member 2 in the compressed file.
     pub(super) tail: u64,
     /// The length of the compressed file.
     pub(super) length: u64,
-    /// Where the blocks after the first begin in the compressed file, and the end of record 1.
+    /// The offsets in the compressed file of each block after the first, and of the end of record
+    /// 1.
     pub(super) points: Vec<u64>,
 }
 
 /// A range that can be expanded without other ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// Begin and end in the uncompressed file.
+    /// The beginning and end in the uncompressed file.
     pub(super) from: u64,
     pub(super) to: u64,
-    /// Begin and end in the compressed file.
+    /// The beginning and end in the compressed file.
     pub(super) packed_from: u64,
     pub(super) packed_to: u64,
 }
 
-/// The block length for a body, the same as for its checksums.
+/// The length of a block for a body of `body_len` bytes, as for its checksums.
 pub(super) fn block_len(body_len: u64) -> u64 {
     let mut len = BLOCK;
     while body_len.div_ceil(len) > wide(MAX_BLOCKS) {
@@ -102,12 +103,11 @@ pub(super) fn header_len(points: usize) -> usize {
 }
 
 impl Table {
-    /// Whether the first record is divided.
     fn is_divided(&self) -> bool {
         self.start > 0
     }
 
-    /// The length of the body, if the record is divided.
+    /// The length of the body, if the record is divided into stretches.
     fn body_len(&self) -> u64 {
         self.record.saturating_sub(END).saturating_sub(self.start)
     }
@@ -116,7 +116,7 @@ impl Table {
         if self.is_divided() { block_len(self.body_len()) } else { 0 }
     }
 
-    /// The length of the header that holds it.
+    /// The length of the header that contains this table.
     pub(super) fn header_len(&self) -> u64 {
         wide(header_len(self.points.len()))
     }
@@ -154,7 +154,7 @@ impl Table {
         Some(Stretch { from: self.begins(index)?, to, packed_from, packed_to })
     }
 
-    /// Where a stretch begins in the uncompressed file.
+    /// The offset of a stretch in the uncompressed file.
     fn begins(&self, index: usize) -> Option<u64> {
         let Some(blocks) = index.checked_sub(1) else { return Some(0) };
         if index == self.points.len() {
@@ -163,7 +163,7 @@ impl Table {
         self.start.checked_add(self.block_len().checked_mul(wide(blocks))?)
     }
 
-    /// The header of the first member, with the table.
+    /// Builds the header of the first member, with the table.
     pub(super) fn header(&self) -> Vec<u8> {
         let len = header_len(self.points.len());
         let mut header = Vec::with_capacity(len);
@@ -183,7 +183,8 @@ impl Table {
         header
     }
 
-    /// The length of the header that begins with these bytes; `None` if it is not ours.
+    /// The length of the header that begins with these bytes. `None` if it is not written by this
+    /// program.
     pub(super) fn header_len_of(beginning: &[u8]) -> Option<usize> {
         let rest = beginning.strip_prefix(&HEAD)?;
         let (extra, rest) = rest.split_first_chunk()?;
@@ -261,7 +262,6 @@ fn fits(expanded: u64, packed: u64) -> bool {
     expanded <= packed.saturating_mul(MOST_FOR_A_BYTE)
 }
 
-/// Whether a file begins as a gzip member.
 pub(super) fn is_gzip(beginning: &[u8]) -> bool {
     beginning.starts_with(&MAGIC)
 }
@@ -272,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    /// The table of a file with a body of this length, each stretch a tenth of what it stands for.
+    /// The table of a file with a body of `body_len` bytes. Each stretch is compressed to a tenth.
     fn table(body_len: u64) -> Table {
         let (start, tail_len) = (700, 1_500);
         let record = start + body_len + END;
@@ -294,7 +294,7 @@ mod tests {
         Table { expanded, record, start, tail, length: tail + tail_len, points }
     }
 
-    /// A header whose check holds, whatever the numbers say.
+    /// Replaces the check of a header by the correct one, whatever its numbers say.
     fn with_check(header: &[u8]) -> Vec<u8> {
         let (table, _) = header[BEFORE..].split_last_chunk::<4>().unwrap();
         let check = crc32fast::hash(table).to_le_bytes();
@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    /// What a table may say at all: nothing that leads out of the file.
+    /// Whether the table is safe to use: no number leads out of the file.
     fn is_safe(table: &Table) -> bool {
         let stretches: Vec<_> = table.stretches().collect();
         stretches.len() == table.points.len() + 1

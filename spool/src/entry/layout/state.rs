@@ -4,25 +4,26 @@ use jiff::Timestamp;
 
 use crate::entry::warc::{Header, Reason, time_text};
 
-/// The fields of the times, and of later changes.
+/// The fields for times and for later changes of an entry.
 pub(crate) const ASKED: &str = "Wwwoffle-Asked";
 const RESPONDED: &str = "Wwwoffle-Responded";
 const UPDATED: &str = "Wwwoffle-Updated";
 const INVALID: &str = "Wwwoffle-Invalid";
 
-/// When the request was sent, when the origin last answered, and later changes of the entry.
+/// When the request was sent, when the origin last responded, and later changes of the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EntryState {
     pub(crate) asked: Timestamp,
-    /// `None`: the time of the entry's own response.
+    /// When the origin last confirmed the entry. `None`: it never did, and the time of the entry's
+    /// own response counts.
     pub(crate) responded: Option<Timestamp>,
-    /// Orders two states of one entry; `None` is the oldest.
+    /// Orders the states of one entry: the later is the newer, and `None` is the oldest.
     pub(crate) updated: Option<Timestamp>,
     pub(crate) invalid: Option<Timestamp>,
 }
 
 impl EntryState {
-    /// The state of an entry that was stored and not updated.
+    /// The state of a new entry.
     pub(crate) fn new(asked: Timestamp) -> EntryState {
         EntryState { asked, responded: None, updated: None, invalid: None }
     }
@@ -37,8 +38,8 @@ impl EntryState {
         }
     }
 
-    /// `when` is the time of the response. It replaces a missing time of the request in old
-    /// entries.
+    /// Parses the fields. `when` is the time of the response. It also replaces the time of the
+    /// request, which old entries lack.
     pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<EntryState, Reason> {
         let time = |name| header.get(name).map(|_| header.time(name)).transpose();
         Ok(EntryState {
