@@ -1,4 +1,4 @@
-//! What can fail in a spool, and how a caller can distinguish it.
+//! The errors of a spool, and how a caller can distinguish them.
 
 use std::fmt;
 use std::io;
@@ -10,9 +10,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// A damaged or foreign file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// Where it was.
+    /// The path where it was found.
     pub path: PathBuf,
-    /// Where it is now, if it was moved.
+    /// The path where it is now, if it was moved.
     pub moved_to: Option<PathBuf>,
     /// The fault, in a few words.
     pub reason: String,
@@ -29,9 +29,9 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A failed call to the spool. Its target is unchanged.
+/// A failed call to the spool. Whatever the call should change is unchanged.
 ///
-/// The message says what to do, if something can be done. The system's error is its source.
+/// The message says what to do, if something can be done. The error of the system is its source.
 #[derive(Debug)]
 pub struct Error(Box<Kind>);
 
@@ -87,7 +87,7 @@ enum Kind {
 
 impl Error {
     /// The disk is full, or a quota or the largest file size is reached. Stored entries are safe.
-    /// The call can be repeated when there is room.
+    /// The call can be repeated when there is space again.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. } if is_full(source))
@@ -103,7 +103,7 @@ impl Error {
             if Errno::from_io_error(source).is_some_and(|error| limits.contains(&error)))
     }
 
-    /// This user may not read or write there, or the file system is read-only.
+    /// The user of this process may not read or write there, or the file system is read-only.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. } if is_denied(source))
@@ -116,7 +116,7 @@ impl Error {
             if source.kind() == io::ErrorKind::ReadOnlyFilesystem)
     }
 
-    /// The file is missing; for a spool that is opened, its directory.
+    /// The file is missing. For a spool that is opened: its directory is missing.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -128,7 +128,8 @@ impl Error {
         matches!(&*self.0, Kind::Locked { .. })
     }
 
-    /// The process id of the holder, if [`Error::is_locked`] and the id is known.
+    /// The id of the process that has opened the spool, if [`Error::is_locked`] and the id is
+    /// known.
     #[must_use]
     pub fn holder(&self) -> Option<u32> {
         match &*self.0 {
@@ -137,7 +138,7 @@ impl Error {
         }
     }
 
-    /// The directory is not a directory, not a spool, or has a format that this version does not
+    /// The path is not a directory, not a spool, or a spool in a format that this version does not
     /// read.
     #[must_use]
     pub fn is_no_spool(&self) -> bool {
@@ -177,7 +178,7 @@ impl Error {
         matches!(&*self.0, Kind::MonitorsFull { .. })
     }
 
-    /// A file was damaged and has been set aside.
+    /// A file was damaged, and has been set aside.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         matches!(&*self.0, Kind::Damaged(_))
@@ -208,7 +209,7 @@ impl Error {
     }
 
     pub(crate) fn invalid(what: &'static str, why: &'static str, found: &[u8]) -> Error {
-        /// Longer quotes do not make a message clearer.
+        /// A longer quote would not make the message clearer.
         const SHOWN: usize = 80;
         let found = String::from_utf8_lossy(found).chars().take(SHOWN).collect();
         Kind::Invalid { what, why, found }.into()
@@ -253,7 +254,7 @@ impl Error {
     }
 }
 
-/// A name is also missing if a directory on its path is a file.
+/// A file is also missing if a name on its path is not a directory.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -1,7 +1,7 @@
-//! The disk, behind one small trait. Only this module touches files.
+//! The disk, behind one small trait. Only this module accesses files.
 //!
-//! [`Disk`] has only the calls that the spool makes. Each of them happens or does not happen, so a
-//! test can use a disk that fails, stops or loses power at any call.
+//! [`Disk`] has only the calls that the spool makes. Each call either takes effect or does not, so
+//! a test can use a disk that fails, stops or loses power at any call.
 
 #![expect(clippy::disallowed_methods, reason = "this is the one file of the crate that may")]
 
@@ -37,8 +37,8 @@ pub use space::{Space, space};
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// How many threads wait for the medium at once. More gain little, and other programs need the disk
-/// too.
+/// The number of threads that wait for the medium at once. More gain little, and other programs
+/// need the disk too.
 const WAITS_AT_ONCE: usize = 8;
 
 /// The calls that the spool makes to a file system. Paths begin with the root.
@@ -50,7 +50,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// `AlreadyExists` if the name is taken.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Lists a directory in no order, read as the iterator advances.
+    /// Lists the names in a directory, in no order. The directory is read as the iterator advances.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Those of the system, such as `NotFound`.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
-    /// Waits until the names in a directory are on the medium.
+    /// Waits until the changed names in a directory are on the medium.
     ///
     /// # Errors
     ///
@@ -137,15 +137,15 @@ pub trait Disk: fmt::Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// How many threads may wait for the medium at once. A file system with a journal syncs ten
-    /// files in about the time of one.
+    /// The number of threads that may wait for the medium at once. A file system with a journal
+    /// syncs ten files in about the time of one.
     fn waits_at_once(&self) -> usize {
         1
     }
 
-    /// Takes the lock file at `path`, creates it if missing, and writes our process id to it if
-    /// possible. `None`: another process has it. Dropping the lock releases it, as does the end of
-    /// the process.
+    /// Takes the lock file at `path`, creates it if it is missing, and writes our process id to it
+    /// if possible. `None` if another process holds the lock. Dropping the lock releases it, as
+    /// does the end of the process.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// The current time.
     fn now(&self) -> Timestamp;
 
-    /// The stamp of a file or directory; `None` if the name is missing. A link is not followed.
+    /// The stamp of a file or directory. `None` if the name is missing. A link is not followed.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Type and permissions of a name; `None` if the name is missing. A link is not followed.
+    /// The type and permissions of a name. `None` if the name is missing. A link is not followed.
     ///
     /// # Errors
     ///
@@ -239,7 +239,7 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     /// Those of the system. The state of the medium is then unknown.
     fn sync(&self) -> io::Result<()>;
 
-    /// A number that no other file of the spool has while this one is open.
+    /// A number that no other file of the spool has while this file is open.
     ///
     /// # Errors
     ///
@@ -252,19 +252,19 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Its stamp when it was opened for reading, if known.
+    /// The stamp of the file when it was opened for reading, if known.
     fn opened_as(&self) -> Option<Stamp> {
         None
     }
 }
 
-/// Identifies a file or directory, and its state: a change alters the stamp.
+/// Identifies a file or directory in its present state: every change of it alters the stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     device: u64,
     inode: u64,
     len: u64,
-    /// Seconds and nanoseconds.
+    /// Each in seconds and nanoseconds.
     modified: (i64, i64),
     changed: (i64, i64),
 }
@@ -372,7 +372,7 @@ impl Disk for SystemDisk {
     }
 
     fn now(&self) -> Timestamp {
-        // A clock before 1970, or outside the years of jiff, was never set.
+        // A time before 1970, or beyond the range of jiff, means that the clock was never set.
         let now = Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH);
         now.max(Timestamp::UNIX_EPOCH)
     }
@@ -404,8 +404,8 @@ fn new_file(path: &Path) -> io::Result<File> {
 
 /// Opens a plain file for reading, or also for writing. `None` if it is not a plain file.
 fn plain_file(path: &Path, to_change: bool) -> io::Result<Option<(File, std::fs::Metadata)>> {
-    // `std` adds O_CLOEXEC. O_NONBLOCK has no effect on a plain file; with it, opening a FIFO
-    // returns at once.
+    // `std` adds O_CLOEXEC. O_NONBLOCK has no effect on a plain file, but with it the opening of a
+    // FIFO returns at once.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let opened = OpenOptions::new().read(true).write(to_change).custom_flags(flags).open(path);
     let file = match opened {
@@ -417,8 +417,8 @@ fn plain_file(path: &Path, to_change: bool) -> io::Result<Option<(File, std::fs:
     Ok(about.is_file().then_some((file, about)))
 }
 
-/// `open` refuses a symbolic link with ELOOP (`O_NOFOLLOW`), and a socket or unserved device with
-/// ENXIO.
+/// Whether the error means that the name is not a file: `open` refuses a symbolic link with ELOOP
+/// (because of `O_NOFOLLOW`), and a socket or a device without a driver with ENXIO.
 fn is_no_file(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::LOOP, Errno::NXIO].iter().any(|kind| error.raw_os_error() == Some(kind.raw_os_error()))
@@ -438,19 +438,19 @@ pub(crate) fn read_exactly(file: &dyn DiskFile, len: usize, offset: u64) -> io::
     Ok(bytes)
 }
 
-/// The directory of a path. Every path of the spool is inside its root.
+/// The directory of a path. Every path of the spool lies below its root.
 pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
 /// A held lock. Closing the file is not enough to release it: a process that another thread has
-/// just forked shares the open file until it executes its own program.
+/// just forked has the same open file until it executes its own program.
 #[derive(Debug)]
 struct SystemLock(File);
 
 impl Drop for SystemLock {
     fn drop(&mut self) {
-        // Closing the file follows, and has to suffice if this fails.
+        // If this fails, closing the file has to suffice.
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
@@ -507,7 +507,7 @@ mod tests {
         let path = directory.path().join("lock");
         let lock = SystemDisk.lock(&path).unwrap().unwrap();
         assert!(SystemDisk.lock(&path).unwrap().is_none());
-        // What a process has between its beginning and its program.
+        // The file that a forked process has until it executes its own program.
         let inherited = lock.downcast_ref::<SystemLock>().unwrap().0.try_clone().unwrap();
         drop(lock);
         assert!(SystemDisk.lock(&path).unwrap().is_some());

@@ -20,7 +20,7 @@ const PERMISSIONS: u32 = 0o777;
 pub struct FileInfo {
     /// The type of the file.
     pub kind: FileKind,
-    /// The permission bits; `None` if there are none.
+    /// The permission bits; `None` if the disk has none.
     pub mode: Option<u32>,
     /// The length of a file in bytes.
     pub len: u64,
@@ -51,13 +51,13 @@ impl FileInfo {
         } else {
             FileKind::Other
         };
-        // The permissions of a link have no meaning.
+        // The permission bits of a link have no effect.
         let mode = Some(mode).filter(|_| kind != FileKind::Link);
         Self { kind, mode, len: about.len() }
     }
 }
 
-/// The fallback for disks without a call of their own.
+/// The implementation for disks without a system call for it: opens the file.
 pub(super) fn by_opening(disk: &(impl Disk + ?Sized), path: &Path) -> io::Result<Option<FileInfo>> {
     let about = |kind, len| Some(FileInfo { kind, mode: None, len });
     match disk.open(path) {
@@ -85,7 +85,8 @@ pub fn owner_of(directory: &Path) -> io::Result<Option<(u32, u32)>> {
     }
 }
 
-/// Uses a handle, because the name may be given to another file in the meantime.
+/// Changes the mode through an open file, because the name may be given to another file in the
+/// meantime.
 pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

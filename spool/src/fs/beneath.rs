@@ -1,4 +1,4 @@
-//! Opening a file below a directory, so that no name on the path can lead out of it.
+//! Opening a file below a directory, so that no name on the path can lead out of the directory.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,20 +11,20 @@ use super::{DiskFile, Stamp, SystemFile};
 use crate::error::is_missing;
 use std::sync::Arc;
 
-/// What a path led to.
+/// What a path leads to.
 #[derive(Debug)]
 pub enum PathTarget {
     /// A plain file, its length, and its stamp.
     File(Arc<dyn DiskFile>, u64, Stamp),
     /// A directory.
     Directory,
-    /// Nothing: missing, another type of file, or behind a link.
+    /// Nothing that may be read: the name is missing, another type of file, or behind a link.
     Nothing,
 }
 
-/// Opens the file that the names of `path` lead to, from `root` on. A symbolic link on the path
+/// Opens the file that the names of `path` lead to, starting at `root`. A symbolic link on the path
 /// counts as missing, wherever it leads: the right to create a link in a directory must not become
-/// the right to read its target through us.
+/// the right to read the target of the link through this program.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ pub fn open_beneath<'a>(
     })
 }
 
-/// Whether it is one plain name.
+/// Whether the name is one plain name: no separator, and neither `.` nor `..`.
 fn is_plain(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     !matches!(bytes, b"" | b"." | b"..") && !bytes.iter().any(|byte| matches!(byte, b'/' | 0))
@@ -68,7 +68,8 @@ fn is_plain(name: &OsStr) -> bool {
 fn nothing(error: io::Error) -> io::Result<PathTarget> {
     use rustix::io::Errno;
     let number = error.raw_os_error().map(Errno::from_raw_os_error);
-    // A link, a file in place of a directory, a name that is too long, an unserved device.
+    // A link, a file where a directory is expected, a name that is too long, or a device without a
+    // driver.
     let is_none =
         [Errno::LOOP, Errno::NOTDIR, Errno::NAMETOOLONG, Errno::NXIO, Errno::ACCESS, Errno::MLINK];
     if is_missing(&error) || number.is_some_and(|number| is_none.contains(&number)) {

@@ -3,7 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle, scope};
 
-/// Calls `call` for each item in up to `threads` threads. Returns the results in order.
+/// Calls `call` for each item, in up to `threads` threads. Returns the results in the order of the
+/// items.
 pub(crate) fn for_each<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -12,7 +13,7 @@ pub(crate) fn for_each<T: Sync, R: Send>(
     let call = &call;
     let share = items.len().div_ceil(threads.max(1)).max(1);
     let mut shares = items.chunks(share);
-    // This thread takes one share.
+    // The present thread takes the first share.
     let mine = shares.next().unwrap_or_default();
     scope(|scope| {
         let others: Vec<_> = shares.map(|share| begin(scope, share, call)).collect();
@@ -22,7 +23,7 @@ pub(crate) fn for_each<T: Sync, R: Send>(
                 Ok(thread) => {
                     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 }
-                // No thread could be started.
+                // If a thread cannot be started, the present thread does its share.
                 Err(share) => share.iter().map(call).collect(),
             });
         }
@@ -30,7 +31,8 @@ pub(crate) fn for_each<T: Sync, R: Send>(
     })
 }
 
-/// The data behind these locks is valid even after a panic in another thread.
+/// Takes a lock, even if it is poisoned: the data behind these locks is valid even after a panic in
+/// another thread.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -60,7 +62,7 @@ mod tests {
 
     #[test]
     fn so_many_wait_at_once() {
-        // Each waits for all the others.
+        // Each call waits for all the others.
         let together = Barrier::new(4);
         let leaders = for_each(&[(); 4], 4, |()| together.wait().is_leader());
         assert_eq!(leaders.into_iter().filter(|leads| *leads).count(), 1);

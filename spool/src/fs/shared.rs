@@ -36,7 +36,7 @@ impl SharedDisk {
 impl Disk for SharedDisk {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         SystemDisk.create_dir(path)?;
-        // The umask reduces the mode given to `mkdir`.
+        // The umask reduces the mode given to `mkdir`, so the mode is set afterwards.
         std::fs::set_permissions(path, Permissions::from_mode(self.directories))
     }
 
@@ -116,19 +116,21 @@ impl Disk for SharedDisk {
 }
 
 /// Creates the missing directories on the path of `root`. If `root` itself was missing, sets its
-/// permission bits, user and group: a daemon that drops root cannot create it later.
+/// permission bits, user and group: a daemon that gives up its root privileges could not create it
+/// later.
 ///
 /// # Errors
 ///
 /// Those of the system.
 pub fn make_root_for(root: &Path, mode: u32, user: u32, group: u32) -> io::Result<()> {
     if let Some(above) = root.parent().filter(|above| !above.as_os_str().is_empty()) {
-        // Other users may enter these; only the spool is private.
+        // Other users may enter the directories above; only the spool is private.
         DirBuilder::new().recursive(true).create(above)?;
     }
     match SystemDisk.create_dir(root) {
         Ok(()) => {
-            // Uses a handle: a user who may write in its parent could replace it with a link.
+            // Uses an open file: a user who may write in its parent directory could replace it with
+            // a link.
             let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
             let directory = OpenOptions::new().read(true).custom_flags(flags).open(root)?;
             directory.set_permissions(Permissions::from_mode(mode))?;

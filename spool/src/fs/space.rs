@@ -1,20 +1,20 @@
-//! How much room a disk has.
+//! The space of a disk.
 
 use std::io;
 use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// How much room there is on the disk of a spool, in bytes.
+/// The space of the disk of a spool, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// In total.
+    /// The total space.
     pub total: u64,
-    /// Still available to us.
+    /// The space available to this user.
     pub free: u64,
 }
 
-/// The total and free space of the disk at `root`.
+/// Returns the total and free space of the disk at `root`.
 ///
 /// # Errors
 ///
@@ -27,7 +27,8 @@ pub fn space(root: &Path) -> Result<Space> {
         .ok_or_else(|| Error::disk("look at", root, nothing()))
 }
 
-/// The space in blocks; `None` if none are reported, as by FUSE and some network file systems.
+/// Converts a number of blocks. `None` if the system reports no blocks, as for FUSE and some
+/// network file systems.
 fn of(blocks: u64, available: u64, size: u64) -> Option<Space> {
     let bytes = |blocks: u64| blocks.saturating_mul(size);
     Some(Space { total: bytes(blocks), free: bytes(available) }).filter(|space| space.total > 0)
