@@ -35,10 +35,7 @@ pub(super) enum Plan {
     /// These steps, in this order.
     Do(Vec<Step>),
     /// We have no permission: the reason, and the commands for an administrator.
-    Tell {
-        why: String,
-        commands: Vec<String>,
-    },
+    Tell { why: String, commands: Vec<String> },
 }
 
 impl Step {
