@@ -1,4 +1,4 @@
-//! The Basic scheme (RFC 7617): a user and a password in a field.
+//! The Basic authentication scheme (RFC 7617): a user and a password in a header field.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use base64::prelude::BASE64_STANDARD;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
-/// Bytes of the longest field that is read as a login; names and passwords are far shorter.
+/// Bytes of the longest field read as a login; names and passwords are far shorter.
 const MAX_FIELD: usize = 4096;
 
-/// A user and a password, as bytes. Not shown.
+/// A user and a password, as bytes. `Debug` does not show them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     /// The name, without a colon.
@@ -26,7 +26,7 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
-    /// Reads the value of a field. `None` for another scheme, and for what is no login.
+    /// Parses the value of a field. `None` for another scheme or an invalid login.
     #[must_use]
     pub fn parse(value: &HeaderValue) -> Option<Self> {
         let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
@@ -40,8 +40,8 @@ impl Login {
         Some(Self { user: user.to_vec(), password })
     }
 
-    /// Takes the login out of a request, and with it all that the field holds. `None` also for more
-    /// than one, of which nobody can tell which is meant.
+    /// Removes the field from a request and returns its login. `None` also if the field occurs more
+    /// than once, since the intended value is unknown.
     pub fn take(fields: &mut HeaderMap, name: &HeaderName) -> Option<Self> {
         let only = fields.get_all(name).iter().count() == 1;
         let value = fields.remove(name)?;

@@ -1,15 +1,15 @@
-//! The one place of the daemon that reads the clock; everything else takes the time as an argument.
+//! The only place in the daemon that reads the clock; all other code takes the time as an argument.
 #![expect(clippy::disallowed_methods, reason = "this is the file that may read the clock")]
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 
-/// Seconds from the epoch to the end of the year 9999, which is the last of HTTP dates.
+/// Seconds from the epoch to the end of the year 9999, the last year of HTTP dates.
 const LAST: u64 = 253_402_300_799;
 
-/// The time now, not before 1970 and not after 9999: HTTP dates and TLS know no other times, and
-/// the libraries that write them panic.
+/// The current time, limited to the years 1970 to 9999. HTTP dates and TLS cannot express other
+/// times, and the libraries that write them panic.
 #[must_use]
 pub fn now() -> SystemTime {
     clamp(SystemTime::now())
@@ -28,7 +28,7 @@ fn clamp(time: SystemTime) -> SystemTime {
     time.clamp(UNIX_EPOCH, UNIX_EPOCH + Duration::from_secs(LAST))
 }
 
-/// `time` as RFC 3339 in UTC, to the second: the form of the API and of WARC dates.
+/// Formats `time` as RFC 3339 in UTC, to the second: the form of the API and of WARC dates.
 ///
 /// A time outside jiff's range (the years -9999 to 9999) is shown as the epoch.
 #[must_use]
@@ -37,14 +37,14 @@ pub fn rfc3339(time: SystemTime) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// `time` as a person reads it, in the local time zone: `2026-11-20 14:05`.
+/// Formats `time` for people, in the local time zone: `2026-11-20 14:05`.
 #[must_use]
 pub fn for_people(time: SystemTime) -> String {
     let time = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// Whole seconds since the epoch; zero for a time before it.
+/// Whole seconds since the epoch; zero for an earlier time.
 #[must_use]
 pub fn unix_seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())

@@ -1,4 +1,4 @@
-//! What all rooms share.
+//! The context that all rooms share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use super::live::Live;
 use super::mode::ModeSwitch;
 use super::tasks::Tasks;
 
-/// What all rooms share: configuration, mode, tasks, and the names and addresses of this daemon.
+/// The context of all rooms: configuration, mode, tasks, and the names and addresses of this
+/// daemon.
 #[derive(Debug)]
 pub struct BaseContext {
     /// The configuration in force, and its file.
@@ -34,15 +35,15 @@ pub struct BaseContext {
 }
 
 impl BaseContext {
-    /// The configuration in force now. Code that acts on several options takes it once and keeps it,
-    /// so that a change of the file does not take effect halfway.
+    /// The configuration in force now. Code that acts on several options reads it once and keeps
+    /// it, so that a change of the file does not take effect halfway.
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
         self.live.config()
     }
 
-    /// Starts the program that the configuration names for this event, if any, and does not wait for
-    /// its end.
+    /// Starts the program that the configuration names for this event, if any, and does not wait
+    /// for it to end.
     pub fn happened(&self, hook: Hook) {
         self.hooks.run(hook, &self.config().options, self.mode.now(), &self.tasks);
     }

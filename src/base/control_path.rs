@@ -1,6 +1,6 @@
-//! The address of the control socket, `<spool>/control`, at both its ends.
+//! The address of the control socket, `<spool>/control`, for the daemon and its clients.
 //!
-//! For a spool on a read-only file system it is in the [`run_directory`].
+//! If the spool is on a read-only file system, the socket is in the [`run_directory`].
 
 use std::{
     io,
@@ -18,14 +18,14 @@ use super::run_directory;
 /// The name of the socket in the spool.
 const NAME: &str = "control";
 
-/// Bytes of the longest path the kernel takes for a socket: `sun_path` less its closing zero
+/// Bytes of the longest socket path that the kernel accepts: `sun_path` without its final zero
 /// (unix(7)).
 const LONGEST: usize = 107;
 
 /// A path to the socket that is short enough to bind or connect to.
 ///
-/// A spool may lie deeper than a socket's address can say. Then the path leads through a
-/// descriptor of the spool directory, which must stay open meanwhile: keep this until `bind` or
+/// The path of a spool may be longer than a socket address allows. Then this path leads through a
+/// descriptor of the spool directory, which must stay open: keep this value until `bind` or
 /// `connect` has returned.
 #[derive(Debug)]
 pub struct ControlPath {
@@ -34,11 +34,11 @@ pub struct ControlPath {
 }
 
 impl ControlPath {
-    /// Makes the path for the spool at `spool`.
+    /// Returns the path for the spool at `spool`.
     ///
     /// # Errors
     ///
-    /// When the path is too long and the directory cannot be opened. `NotFound` if the spool is on a
+    /// If the path is too long and the directory cannot be opened. `NotFound` if the spool is on a
     /// read-only file system and no daemon has run there.
     pub fn of(spool: &Path) -> io::Result<Self> {
         if run_directory::is_needed(spool) {

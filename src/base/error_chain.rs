@@ -1,8 +1,8 @@
-//! An error with all that led to it, for a log line, a page or standard error.
+//! Formats an error with its causes, for a log line, a page or standard error.
 
 use std::error::Error;
 
-/// An error and all its causes in one line: each level tells only its own part.
+/// Formats an error and all its causes in one line. Each error must describe only its own level.
 ///
 /// ```
 /// # use wwwoffle::base::error_chain::error_chain;

@@ -1,13 +1,13 @@
-//! Text in HTML.
+//! Escapes text in HTML.
 
 use std::fmt;
 
 use minijinja::{AutoEscape, Error, Output, State, Value};
 
-/// Text as it is written into HTML: between tags, or between the quotes of an attribute.
+/// Text escaped for HTML: between tags, or within a quoted attribute.
 ///
-/// All that could end either is escaped. The templates' engine escapes `/` besides, which ends neither, and made
-/// lists of URLs longer by a fifth.
+/// Escapes every character that could end either. The template engine also escapes `/`, which ends
+/// neither; this made lists of URLs a fifth longer.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -16,14 +16,14 @@ impl fmt::Display for Escaped<'_> {
         while let Some((at, name)) = rest.char_indices().find_map(|(at, c)| Some((at, name(c)?))) {
             f.write_str(rest.get(..at).unwrap_or_default())?;
             f.write_str(name)?;
-            // Each of them is one byte.
+            // Each escaped character is one byte.
             rest = rest.get(at + 1..).unwrap_or_default();
         }
         f.write_str(rest)
     }
 }
 
-/// What a character is written as, where that is not itself.
+/// The escape of a character, if it has one.
 fn name(c: char) -> Option<&'static str> {
     Some(match c {
         '&' => "&amp;",
@@ -35,13 +35,13 @@ fn name(c: char) -> Option<&'static str> {
     })
 }
 
-/// Bytes of a text as it is written into HTML.
+/// Length in bytes of the escaped text.
 #[must_use]
 pub(crate) fn written(text: &str) -> usize {
     text.chars().map(|c| name(c).map_or(c.len_utf8(), str::len)).sum()
 }
 
-/// Writes a value of a template.
+/// Writes a template value, escaped if its context requires it.
 pub(crate) fn write(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,

@@ -2,22 +2,22 @@
 
 use std::process::ExitCode;
 
-/// How a run of `wwwoffle` ended. The numbers are promised to scripts and never change.
+/// The result of a run of `wwwoffle`. The numbers are promised to scripts and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// Everything asked for was done.
+    /// The command succeeded.
     Done,
-    /// Something failed; standard error says what.
+    /// The command failed; standard error says why.
     Failed,
-    /// The command line could not be understood.
+    /// The command line is invalid.
     Usage,
-    /// What was asked for is on the outgoing queue, and is fetched when the mode allows.
+    /// The requests are in the queue, and are fetched when the mode allows.
     Queued,
-    /// The spool was not sound; it has been repaired, and is now.
+    /// The spool was damaged, and has been repaired.
     Repaired,
-    /// The spool is not sound.
+    /// The spool is damaged.
     Unsound,
-    /// The configuration was refused (`EX_USAGE` of sysexits.h).
+    /// The configuration is invalid (`EX_USAGE` of sysexits.h).
     BadConfig,
     /// No daemon runs on the spool (`EX_UNAVAILABLE`).
     NoDaemon,
@@ -28,7 +28,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// All of them, in the order of their numbers.
+    /// All statuses, ordered by number.
     pub const ALL: [Self; 10] = [
         Self::Done,
         Self::Failed,
@@ -42,7 +42,7 @@ impl ExitStatus {
         Self::Taken,
     ];
 
-    /// The number the shell sees.
+    /// The number that the shell sees.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {

@@ -1,8 +1,9 @@
-//! Programs of the user's that are run when something has happened.
+//! Hooks: programs of the user that run after certain events.
 //!
-//! Each is started directly, never by a shell, in `/`, with nothing on its standard input and nothing in
-//! its environment but `PATH`, `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. What it writes goes into the
-//! log. Nobody waits for it: of one kind one runs at a time, and the next begins when it has ended.
+//! Each program is started directly, without a shell, in `/`, with empty standard input and an
+//! environment of only `PATH`, `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. Its output goes to the log.
+//! The daemon does not wait for it. Of each kind only one runs at a time; the next starts when it
+//! has ended.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,26 +22,26 @@ use crate::base::process_group::Group;
 use crate::base::small_file::{IN_SPOOL, lies_in};
 use crate::base::tasks::Tasks;
 
-/// Where such a program finds others.
+/// The `PATH` of a hook.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// How many programs may wait for one of their kind to end; a further one is left out.
+/// The maximum number of programs of one kind that wait for their turn; further ones are skipped.
 const MAX_WAITING: usize = 16;
 
-/// What has happened.
+/// An event with a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
-    /// The mode is another one.
+    /// The mode has changed.
     Mode(Mode),
     /// Fetching has begun.
     FetchStart,
     /// Fetching has ended.
     FetchStop,
-    /// The configuration in force is another one.
+    /// The configuration in force has changed.
     Changed,
 }
 
-/// The programs that run, by their kinds.
+/// The running and waiting hooks, by kind.
 #[derive(Debug)]
 pub struct Hooks {
     spool: PathBuf,
@@ -49,13 +50,13 @@ pub struct Hooks {
 
 #[derive(Debug)]
 struct Kind {
-    /// Held while one runs. Whoever waits gets it in order.
+    /// Held while a program runs. Waiting programs get it in order.
     turn: Mutex<()>,
     waiting: Arc<Semaphore>,
 }
 
 impl Hooks {
-    /// No program runs. `spool` is the root of the spool, in which no program may lie.
+    /// Creates the hooks; `spool` is the root of the spool, in which no program may lie.
     #[must_use]
     pub fn new(spool: PathBuf) -> Self {
         let kind = || {
@@ -66,7 +67,7 @@ impl Hooks {
     }
 }
 
-/// A program and what it is told.
+/// A program and its arguments.
 struct Run {
     program: PathBuf,
     arguments: Vec<&'static str>,
@@ -76,7 +77,7 @@ struct Run {
 }
 
 impl Hooks {
-    /// Runs what `options` name for `hook`, in a task of its own.
+    /// Runs the programs that `options` name for `hook`, in a task of their own.
     pub fn run(&self, hook: Hook, options: &Options, mode: Mode, tasks: &Tasks) {
         let (kind, program, arguments) = match hook {
             Hook::Mode(Mode::Online) => (0, &options.run_online, vec!["online"]),
@@ -96,7 +97,7 @@ impl Hooks {
         let (kind, stop) = (Arc::clone(kind), tasks.clone());
         tasks.spawn(async move {
             tokio::select! {
-                // The child is dropped with this, and killed.
+                // On a stop, the child is dropped with this future, and killed.
                 () = stop.stopping() => {}
                 () = async {
                     let _turn = kind.turn.lock().await;

@@ -1,4 +1,4 @@
-//! The configuration in force, which a file says.
+//! The configuration in force, and its file.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,9 +17,9 @@ use super::observer::Observer;
 pub struct Live {
     pub(crate) lookup: Lookup,
     pub(crate) config: Arc<ArcSwap<Config>>,
-    /// Held by whoever reads or changes the file, until what it says is in force.
+    /// Locked while the file is read or changed, until its content is in force.
     pub(crate) state: Mutex<State>,
-    /// Is told of each new configuration once it is in force.
+    /// Notified of each new configuration once it is in force.
     pub(crate) observer: Observer<Applied>,
 }
 
@@ -27,45 +27,45 @@ pub struct Live {
 pub(crate) struct State {
     /// The text in force.
     pub(crate) text: String,
-    /// What was told of the file when it was faulty, so that it is told once.
+    /// The last error logged about the file, so that it is logged only once.
     pub(crate) faults: Option<String>,
     pub(crate) watch: Watch,
-    /// When the daemon began, for options that are read only then.
+    /// The text at the start of the daemon, for options that are read only then.
     pub(crate) first: String,
 }
 
-/// What a new configuration has changed.
+/// The changes made by a new configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// The options, with when each comes into force.
+    /// The changed options, with when each takes effect.
     pub options: Vec<OptionChange>,
-    /// Those that differ now from what the daemon started with, and are read only then.
+    /// Options that now differ from those at the start, and are read only then.
     pub restart: Vec<OptionChange>,
 }
 
-/// A change of the file, and what it meant.
+/// A change of the file, and its effect.
 #[derive(Debug)]
 pub struct Done {
-    /// The text as it is now.
+    /// The new text.
     pub text: ConfigText,
-    /// What was done, if it was an edit.
+    /// The result of the edit, if it was one.
     pub edited: Option<EditResult>,
-    /// What it changed.
+    /// The options that it changed.
     pub applied: Applied,
 }
 
-/// The file, and how it differs from what is in force.
+/// The file, and its differences from the configuration in force.
 #[derive(Debug)]
 pub struct Standing {
-    /// The text as the file has it now.
+    /// The current text of the file.
     pub text: ConfigText,
     /// The text in force.
     pub in_force: String,
-    /// What is wrong with the file, which is why it is not in force.
+    /// The errors in the file that keep it from being in force.
     pub faults: Option<Faults>,
-    /// Options that differ from what the daemon started with, and are read only then.
+    /// Options that differ from those at the start, and are read only then.
     pub restart: Vec<OptionChange>,
-    /// The versions before, the oldest first.
+    /// The earlier versions, oldest first.
     pub versions: Vec<Version>,
 }
 
@@ -76,12 +76,12 @@ pub enum Change {
     Edit(Edit),
     /// A whole new text.
     Replace(String),
-    /// The version of this number, or the one before.
+    /// The version of this number, or the previous one.
     Undo(Option<u64>),
 }
 
 impl Live {
-    /// `config` in force, read from `text`, which `lookup` found.
+    /// Puts `config` in force, read from `text`, which `lookup` found.
     #[must_use]
     pub fn new(lookup: Lookup, config: Config, text: String, watch: Watch) -> Self {
         let state = State { first: text.clone(), text, faults: None, watch };
@@ -89,7 +89,7 @@ impl Live {
         Self { lookup, config, state: Mutex::new(state), observer: Observer::default() }
     }
 
-    /// `config` in force, from no file.
+    /// Puts `config` in force, without a file.
     #[must_use]
     pub fn without_file(config: Config) -> Self {
         Self::new(Lookup::FirstOf(Vec::new()), config, String::new(), Watch::default())
@@ -101,20 +101,20 @@ impl Live {
         self.config.load_full()
     }
 
-    /// Where the configuration in force is at any time, for what asks it without the daemon.
+    /// A handle on the configuration in force, for code that reads it without the daemon.
     #[must_use]
     pub fn in_force(&self) -> Arc<ArcSwap<Config>> {
         Arc::clone(&self.config)
     }
 
-    /// The file it comes from, or that the first change makes.
+    /// The file of the configuration, or the one that the first change creates.
     #[must_use]
     pub fn file(&self) -> ConfigFile {
         ConfigFile::of(&self.lookup)
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        // Its fields are set one after the other, each to a whole value.
+        // A panic leaves no field half-written, so the state stays usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -129,7 +129,7 @@ impl Live {
     }
 }
 
-/// Runs what waits for the disk where nothing else waits for it.
+/// Runs a blocking disk operation on a thread for such operations.
 pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(run).await {
         Ok(done) => done,

@@ -1,4 +1,4 @@
-//! The log: where it goes and how much of it.
+//! The log: its destination and its level.
 
 mod syslog;
 
@@ -16,16 +16,16 @@ use self::syslog::Syslog;
 
 type SetLevel = Box<dyn Fn(LogLevel) + Send + Sync>;
 
-/// How the level of the log is changed once it has been started.
+/// Changes the level of the log once it has been started.
 static SET_LEVEL: OnceLock<SetLevel> = OnceLock::new();
 
-/// Where the log of the system is written to (`syslog(3)`).
+/// The socket of the system log (`syslog(3)`).
 const SYSLOG: &str = "/dev/log";
 
-/// Why the log cannot go where it is to go.
+/// Why the log cannot be sent to its destination.
 #[derive(Debug, thiserror::Error)]
 pub enum NoLog {
-    /// There is no log of the system.
+    /// There is no system log.
     #[error(
         "log-to = \"syslog\": nobody reads {SYSLOG}; start a syslog daemon, or log to \"stderr\""
     )]
@@ -37,16 +37,16 @@ pub enum NoLog {
     Journal(#[source] io::Error),
 }
 
-/// Sends the log there from now on, `level` and above.
+/// Starts the log at `level` and above.
 ///
-/// Only the first call of a process has an effect: tests start several daemons in one.
+/// Only the first call of a process has an effect: tests start several daemons in one process.
 ///
 /// # Errors
 ///
-/// [`NoLog`] when nobody takes it there.
+/// [`NoLog`] if the destination does not accept it.
 pub fn start(level: LogLevel, to: LogTo) -> Result<(), NoLog> {
     let (level, handle) = reload::Layer::new(filter(level));
-    // The level is judged first, for all of it.
+    // The level is checked first, for every layer.
     if registry().with(output(to)?.and_then(level)).try_init().is_ok() {
         let set = move |level| {
             if let Err(error) = handle.reload(filter(level)) {
@@ -73,7 +73,7 @@ fn output(to: LogTo) -> Result<Box<dyn Layer<Registry> + Send + Sync>, NoLog> {
         }
         LogTo::Syslog => {
             let syslog = Syslog::open(Path::new(SYSLOG)).map_err(NoLog::Syslog)?;
-            // The log of the system has its own time and level.
+            // The system log adds its own time and level.
             lines.with_ansi(false).without_time().with_level(false).with_writer(syslog).boxed()
         }
         LogTo::Journal => tracing_journald::layer().map_err(NoLog::Journal)?.boxed(),

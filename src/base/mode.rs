@@ -1,7 +1,7 @@
 //! Online, offline or autodial: the one switch of the program.
 //!
-//! A person chooses one of them, or [`Choice::Auto`]: then [`crate::net::link`] says which of online and
-//! offline it is, and requests see only that.
+//! The user chooses one of them, or [`Choice::Auto`]. Then [`crate::net::link`] decides between
+//! online and offline, and requests see only the result.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,22 +14,21 @@ use tokio::sync::watch;
 use crate::base::clock;
 use crate::base::observer::Observer;
 
-/// How many hosts of a captive portal are reached while offline.
+/// The maximum number of captive portal hosts that are reachable while offline.
 const MAX_PORTAL_HOSTS: usize = 4;
 
-/// What the proxy may do about a page.
+/// How the proxy handles a request for a page.
 ///
-/// A request takes the mode once, at its start, and keeps it: a switch in the middle never splits
-/// one request between two modes.
+/// A request reads the mode once, at its start, and keeps it. A later switch does not affect it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Pages come from their origins, checked there when they are kept already.
+    /// Pages come from their origins; stored copies are revalidated there.
     #[default]
     Online,
-    /// No socket is opened outward; what is kept is served, what is missing is queued.
+    /// No socket is opened outward; stored copies are served, and missing pages are queued.
     Offline,
-    /// What is kept is served at once, only the rest is fetched.
+    /// Stored copies are served at once, and only missing pages are fetched.
     Autodial,
 }
 
@@ -57,7 +56,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// What a person has chosen.
+/// The mode chosen by the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
@@ -68,12 +67,12 @@ pub enum Choice {
     Offline,
     /// Always [`Mode::Autodial`].
     Autodial,
-    /// [`Mode::Online`] or [`Mode::Offline`], by what the link really does.
+    /// [`Mode::Online`] or [`Mode::Offline`], depending on whether the link works.
     Auto,
 }
 
 impl Choice {
-    /// All there is to choose from, in the order of the buttons.
+    /// All choices, in the order of the buttons.
     pub const ALL: [Self; 4] = [Self::Online, Self::Autodial, Self::Offline, Self::Auto];
 
     /// The word used on the command line, in the API and in the state file.
@@ -85,7 +84,7 @@ impl Choice {
         }
     }
 
-    /// The mode that follows from it, if nothing else decides.
+    /// The mode of this choice; `None` for [`Choice::Auto`].
     #[must_use]
     pub const fn mode(self) -> Option<Mode> {
         match self {
@@ -127,28 +126,28 @@ impl FromStr for Choice {
     }
 }
 
-/// The mode in force, and the news of its changes.
+/// The mode in force, which can be watched for changes.
 #[derive(Clone, Debug)]
 pub struct ModeSwitch {
     chosen: watch::Sender<Choice>,
     mode: watch::Sender<Mode>,
     shared: Arc<Mutex<Shared>>,
-    /// Is told the previous mode whenever the mode was set.
+    /// Notified of the previous mode whenever the mode was set.
     pub(crate) observer: Arc<Observer<Mode>>,
 }
 
-/// What is changed together with the mode. Whoever changes anything of a switch holds it.
+/// The data that changes together with the mode. It is locked during every change of the switch.
 #[derive(Debug)]
 struct Shared {
-    /// When connections to origins became possible, after a time when they were not.
+    /// When connections to origins last became possible.
     dials_since: SystemTime,
-    /// The hosts of a captive portal, which are reached until somebody has logged in there.
+    /// The hosts of a captive portal, reachable until the user has logged in there.
     portal: Vec<String>,
 }
 
 impl ModeSwitch {
-    /// A switch that stands at `choice` from now on. The link has to be judged before anything goes
-    /// out under [`Choice::Auto`].
+    /// Creates a switch with `choice` chosen. With [`Choice::Auto`], the link must be checked
+    /// before any request goes out.
     #[must_use]
     pub fn new(choice: impl Into<Choice>) -> Self {
         let choice = choice.into();
@@ -162,20 +161,20 @@ impl ModeSwitch {
         }
     }
 
-    /// The mode now.
+    /// The current mode.
     #[must_use]
     pub fn now(&self) -> Mode {
         *self.mode.borrow()
     }
 
-    /// What is chosen now.
+    /// The current choice.
     #[must_use]
     pub fn chosen(&self) -> Choice {
         *self.chosen.borrow()
     }
 
-    /// Chooses, and returns what was chosen before and what the mode was. Whoever watches is told
-    /// only of a real change. With [`Choice::Auto`] the mode stays until the link is judged, but that
+    /// Sets the choice, and returns the previous choice and mode. Watchers are notified only if the
+    /// value changes. With [`Choice::Auto`], the mode stays until the link is checked, except that
     /// autodial becomes online.
     pub fn set(&self, choice: impl Into<Choice>) -> (Choice, Mode) {
         let choice = choice.into();
@@ -193,8 +192,9 @@ impl ModeSwitch {
         (chosen, was)
     }
 
-    /// What the link turned out to allow. Returns what the mode was, or `None` if it is not for the
-    /// link to decide. Offline the hosts of a captive `portal` are reached all the same.
+    /// Sets the mode from the state of the link, and returns the previous mode, or `None` unless
+    /// the choice is [`Choice::Auto`]. The hosts of a captive `portal` stay reachable while
+    /// offline.
     #[expect(clippy::must_use_candidate, reason = "it is called to change the mode")]
     pub fn judged(&self, mode: Mode, portal: &[String]) -> Option<Mode> {
         let mut shared = self.shared();
@@ -208,8 +208,8 @@ impl ModeSwitch {
         Some(was)
     }
 
-    /// Whether `host`, as a canonical URL spells it, is reached although the mode is offline: a
-    /// captive portal, where somebody has to log in.
+    /// Whether `host`, in canonical spelling, is reachable although the mode is offline: the host
+    /// of a captive portal, where the user must log in.
     #[must_use]
     pub fn passes(&self, host: &str) -> bool {
         self.now() == Mode::Offline
@@ -222,7 +222,7 @@ impl ModeSwitch {
         self.mode.send_if_modified(|current| {
             was = std::mem::replace(current, mode);
             if mode.may_dial() && !was.may_dial() {
-                // Before anybody can begin a request under the new mode.
+                // Set before any request can start in the new mode.
                 shared.dials_since = clock::now();
             }
             was != mode
@@ -231,24 +231,24 @@ impl ModeSwitch {
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        // Each of its fields is set by one call.
+        // Each field is set by one call, so a panic leaves no field half-written.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Since when connections to origins are possible: the last change from offline to another mode,
-    /// or the start. While offline, the one before.
+    /// Since when connections to origins are possible: the last change from offline to another
+    /// mode, or the start. While offline, the previous such time.
     #[must_use]
     pub fn dials_since(&self) -> SystemTime {
         self.shared().dials_since
     }
 
-    /// Follows the changes of the mode from now on.
+    /// Watches the mode from now on.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Mode> {
         self.mode.subscribe()
     }
 
-    /// Follows what is chosen from now on.
+    /// Watches the choice from now on.
     #[must_use]
     pub fn watch_choice(&self) -> watch::Receiver<Choice> {
         self.chosen.subscribe()

@@ -1,13 +1,14 @@
-//! A function that is called at once with each piece of news.
+//! A function that is called at once with each event.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 type Observe<T> = Box<dyn Fn(&T) + Send + Sync>;
 
-/// The one function that learns of each piece of news before the call that caused it returns.
+/// A callback that runs for each event, before the call that caused the event returns.
 ///
-/// A lower room tells its news by an observer; the daemon sets it to what the rooms above do then.
+/// A lower room reports events through an observer; the daemon sets it to the reaction of the rooms
+/// above.
 pub struct Observer<T>(OnceLock<Observe<T>>);
 
 impl<T> Default for Observer<T> {

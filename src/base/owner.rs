@@ -1,17 +1,17 @@
-//! Whose an answer is: everyone's, or that of the person who asked.
+//! The owner of a stored response: everyone, or one person.
 //!
-//! Several people may use one proxy, and what an origin tells one of them is not for the others. So
-//! an answer that may depend on who asks is kept in a place of its owner's own ([`Whose`]), and
-//! nobody else's requests are ever looked up there ([`Places`]).
+//! Several people may use one proxy, and a response to one of them may be private. A response that
+//! may depend on the requester is stored in a place of its own for this owner ([`Whose`]). Lookups
+//! for other people never read that place ([`Places`]).
 //!
-//! Whether an answer depends on who asks is known only when its head is here:
+//! The response head decides whether a response depends on the requester:
 //!
-//! | | the request has a cookie or credentials, or is a form | it has none |
+//! | | the request has a cookie or credentials, or is a form | the request has none |
 //! |---|---|---|
-//! | the answer says `Cache-Control: public` | everyone's | everyone's |
-//! | it says `private`, whatever else | the owner's | the owner's |
-//! | it sets a cookie | the owner's | the owner's |
-//! | it says nothing of the kind | the owner's | everyone's |
+//! | response with `Cache-Control: public` | everyone's | everyone's |
+//! | response with `private`, whatever else | the owner's | the owner's |
+//! | response that sets a cookie | the owner's | the owner's |
+//! | any other response | the owner's | everyone's |
 
 use std::fmt;
 use std::net::IpAddr;
@@ -29,27 +29,28 @@ use crate::base::spelling::Spelling;
 use wwwoffle_http::caching::control::{ResponseControl, Scope};
 use wwwoffle_http::caching::storing::may_share;
 
-/// `Set-Cookie2` (RFC 2965), which nobody sends any more; it would say as much as `Set-Cookie`.
+/// `Set-Cookie2` (RFC 2965), which is obsolete. It would mean the same as `Set-Cookie`.
 const SET_COOKIE_2: HeaderName = HeaderName::from_static("set-cookie2");
 
-/// The user that stands for credentials of another scheme than Basic; no browser can send such a one.
+/// The user name that stands for credentials of another scheme than Basic; no browser can send this
+/// name.
 const OTHER_SCHEME: &[u8] = b"\nauthorization";
 
-/// A person, as far as the proxy can tell one from another.
+/// A person, as far as the proxy can distinguish people.
 ///
 /// As text, in the files of the spool: `local`, `user:ada`, `client:192.0.2.1`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// Whoever sits at this machine: on loopback, or at the command line, and not logged in.
+    /// The person at this machine: on loopback or at the command line, and not logged in.
     Local,
-    /// A user of the proxy, by name, wherever they come from.
+    /// A user of the proxy, by name, from any machine.
     User(Arc<str>),
-    /// Another machine. Its whole address counts: one network of IPv6 is a whole household.
+    /// Another machine. Its full address counts, since one IPv6 network is a whole household.
     Client(IpAddr),
 }
 
 impl Owner {
-    /// Whose a request is that comes from `peer`, from this user if a password has told.
+    /// The owner of a request from `peer`, or of `user` if a password has authenticated one.
     #[must_use]
     pub fn of(peer: IpAddr, user: Option<&Arc<str>>) -> Self {
         let peer = peer.to_canonical();
@@ -60,14 +61,14 @@ impl Owner {
         }
     }
 
-    /// Whose a queued request is, by the place it is queued for. `None` where that names somebody
-    /// whom this version does not know.
+    /// The owner of a queued request, from the place in the queue. `None` if this version does not
+    /// know the owner.
     #[must_use]
     pub fn of_queued(place: &Place) -> Option<Self> {
         place.owner().map_or(Some(Self::Local), |text| text.parse().ok())
     }
 
-    /// Whether what lies at `place` may be shown to this person: it is theirs, or everyone's.
+    /// Whether this person may see the entry at `place`: it is theirs, or everyone's.
     #[must_use]
     pub fn may_see(&self, place: &Place) -> bool {
         place.owner().is_none_or(|owner| owner.parse().as_ref() == Ok(self))
@@ -84,23 +85,23 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Who asks for something to be fetched, and where they sit.
+/// Who requests a fetch, and from where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requester {
-    /// Whose the request is.
+    /// The owner of the request.
     pub owner: Owner,
-    /// Where it is asked for, which decides what may be reached for it.
+    /// Where the request comes from, which decides which hosts may be reached for it.
     pub asked_from: RequesterLocation,
 }
 
 impl Requester {
-    /// Whoever sits at this machine.
+    /// The person at this machine.
     #[must_use]
     pub fn local() -> Self {
         Self { owner: Owner::Local, asked_from: RequesterLocation::Here }
     }
 
-    /// Who has asked for a queued request; `None` where that is somebody whom this version does not know.
+    /// The requester of a queued request; `None` if this version does not know the owner.
     #[must_use]
     pub fn of_queued(outgoing: &Outgoing) -> Option<Self> {
         let owner = Owner::of_queued(&outgoing.place)?;
@@ -123,7 +124,7 @@ impl FromStr for Owner {
             Some(("user", name)) if !name.is_empty() => Ok(Self::User(name.into())),
             Some(("client", address)) => {
                 let address: IpAddr = address.parse().map_err(|_| bad())?;
-                // One spelling each, and never one that [`Owner::of`] would not make.
+                // Only the canonical spelling, as [`Owner::of`] makes it.
                 let owner = Self::of(address, None);
                 if owner.to_string() == text { Ok(owner) } else { Err(bad()) }
             }
@@ -132,24 +133,24 @@ impl FromStr for Owner {
     }
 }
 
-/// For whom an answer is kept.
+/// For whom a response is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// For who asked.
+    /// For the requester.
     Own,
-    /// For all.
+    /// For everyone.
     Everyone,
 }
 
 impl Whose {
-    /// Decides, by the head of the answer. `shared` is whether we are a shared cache.
+    /// Decides by the response head. `shared` is whether we are a shared cache.
     ///
-    /// `public` is what an origin says of an answer that others may have though the request was
-    /// somebody's (RFC 9111 §5.2.2.9). `s-maxage` and `must-revalidate`, with which §3.5 is content
-    /// too, are often said of everything a server has, by habit: they count only where we are to be a
-    /// shared cache, and for credentials alone, of which §3.5 speaks, not for cookies. `private` is
-    /// obeyed with a list of fields as without one (§5.2.2.7 lets a cache do so), and outweighs
-    /// `public` where an origin says both.
+    /// With `public`, an origin allows sharing a response although the request was personal (RFC
+    /// 9111 §5.2.2.9). §3.5 also accepts `s-maxage` and `must-revalidate`, but servers often send
+    /// these with everything, by habit. So they count only if we are a shared cache, and only for
+    /// credentials, to which §3.5 applies, not for cookies. `private` is obeyed with and without a
+    /// list of fields (§5.2.2.7 allows this), and takes precedence over `public` if an origin sends
+    /// both.
     #[must_use]
     pub fn of_answer(asked: Asked, answer: &HeaderMap, shared: bool) -> Self {
         let control = ResponseControl::of(answer);
@@ -167,19 +168,19 @@ impl Whose {
     }
 }
 
-/// What a request tells of who asks.
+/// What a request reveals about the requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Nothing.
     Plainly,
-    /// Who it is, by credentials alone.
+    /// The identity, by credentials alone.
     WithCredentials,
-    /// Who it is, by a cookie or in a form.
+    /// The identity, by a cookie or in a form.
     AsSomebody,
 }
 
 impl Asked {
-    /// What a request with these fields, as it was sent, tells.
+    /// Classifies a request by its fields, as the client sent them.
     #[must_use]
     pub fn of(request: &HeaderMap, is_form: bool) -> Self {
         if is_form || request.contains_key(COOKIE) {
@@ -192,63 +193,64 @@ impl Asked {
     }
 }
 
-/// Whether a request carries what makes its answer one person's own.
+/// Whether a request has fields that make its response personal.
 #[must_use]
 pub fn is_personal(request: &HeaderMap) -> bool {
     request.contains_key(COOKIE) || request.contains_key(AUTHORIZATION)
 }
 
-/// Whether an answer sets a cookie.
+/// Whether a response sets a cookie.
 #[must_use]
 pub fn sets_cookie(answer: &HeaderMap) -> bool {
     answer.contains_key(SET_COOKIE) || answer.contains_key(SET_COOKIE_2)
 }
 
-/// Takes the cookies that it sets out of an answer.
+/// Removes the cookies that a response sets.
 pub fn remove_cookies(answer: &mut HeaderMap) {
     answer.remove(SET_COOKIE);
     answer.remove(SET_COOKIE_2);
 }
 
-/// Where the answer to one person's request may lie.
+/// The places where the response to one person's request may be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// That of the person's own answer. Credentials are part of its key.
+    /// The place of the person's own response. Credentials are part of its key.
     pub own: Place,
-    /// That of everyone's.
+    /// The place of everyone's response.
     pub public: Place,
-    /// Where a request is queued.
+    /// The place of the request in the queue.
     pub queued: Place,
-    /// Whether the request has credentials: then everyone's answer is one for it only where the
-    /// origin has marked it `public`. Another one is what strangers are shown.
+    /// Whether the request has credentials. Then everyone's response may be used only if the origin
+    /// marked it `public`; without that mark it is the response for people who are not logged in.
     pub credentials: bool,
     /// How the request spells the URL.
     pub spelling: Spelling,
 }
 
 impl Places {
-    /// The same for a request that spells the URL so.
+    /// The same places for a request with this spelling of the URL.
     #[must_use]
     pub fn spelled(self, spelling: &Spelling) -> Self {
         Self { spelling: spelling.clone(), ..self }
     }
 
     /// The places for a request by `owner` for `url`, with these fields. A login in the fields
-    /// becomes part of `url`: credentials of the Basic scheme are those of the URL, so that both
-    /// ways of giving them are one; any other scheme makes a variant.
+    /// becomes part of `url`. Basic credentials become those of the URL, so that both ways to send
+    /// them are equivalent; any other scheme makes a variant.
     #[must_use]
     pub fn of(url: &mut CanonicalUrl, fields: &HeaderMap, owner: &Owner) -> Self {
         let public = Place::of(&url.without_credentials());
         let plain = place(url, fields);
         let own = plain.clone().owned_by(&owner.to_string());
         let credentials = plain.key() != public.key();
-        // Most queues are those of one person at one machine, whose requests are known by the URL.
+        // Most queues belong to one person at one machine, whose requests are known by the URL
+        // alone.
         let queued = if *owner == Owner::Local { plain } else { own.clone() };
         Self { own, public, queued, credentials, spelling: Spelling::default() }
     }
 
-    /// The places for the request that is queued for `queued`. `None` where that is somebody's whom
-    /// this version does not know.
+    /// The places for the request queued at `queued`. `None` if this version does not know its
+    /// owner.
     #[must_use]
     pub fn of_queued(queued: &Place, local: &LocalHost) -> Option<Self> {
         let owner = Owner::of_queued(queued)?.to_string();
@@ -262,13 +264,13 @@ impl Places {
         Some(Self { own, public, queued, credentials, spelling: Spelling::default() })
     }
 
-    /// Whose request it is.
+    /// The owner of the request.
     #[must_use]
     pub fn owner(&self) -> Option<Owner> {
         self.own.owner()?.parse().ok()
     }
 
-    /// Where an answer is kept.
+    /// The place where a response is stored.
     #[must_use]
     pub fn of_answer(&self, whose: Whose) -> &Place {
         match whose {
@@ -277,8 +279,8 @@ impl Places {
         }
     }
 
-    /// Whether everyone's answer, with these fields, is one for the request. `shared` is whether we are
-    /// a shared cache.
+    /// Whether everyone's response, with these fields, may be used for the request. `shared` is
+    /// whether we are a shared cache.
     #[must_use]
     pub fn takes_public(&self, answer: &HeaderMap, shared: bool) -> bool {
         let control = ResponseControl::of(answer);
@@ -296,13 +298,13 @@ fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
         return Place::of(url);
     }
     let text = String::from_utf8_lossy(authorization.as_bytes());
-    // Not the URL of the request, which is that of the rules and of the origin: only of the key.
+    // Changes only the key, not the URL of the request, which the rules and the origin use.
     let digest = hex::encode(Sha256::digest(who(&text)));
     Place::of(&url.with_credentials(OTHER_SCHEME, Some(digest.as_bytes())))
 }
 
-/// Who is meant by credentials that change with each request: the `username` of the Digest scheme
-/// (RFC 7616 §3.4); any other scheme stands for itself.
+/// The identity in credentials that change with each request: the `username` of the Digest scheme
+/// (RFC 7616 §3.4); credentials of any other scheme stand for themselves.
 fn who(authorization: &str) -> &str {
     let is_digest =
         authorization.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("digest "));

@@ -1,39 +1,40 @@
-//! How fast a number changes, over the last seconds. Pure: whoever looks tells the time.
+//! Measures how fast a number changes over the last seconds. It does no I/O: the caller passes the
+//! time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Over how long it is taken.
+/// The period over which the rate is measured.
 const OVER: Duration = Duration::from_secs(10);
 
-/// How far apart the looks are that it is taken from.
+/// The shortest interval between two samples.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Of less than this nothing is foretold.
+/// The shortest measured period that allows an estimate.
 const FORETOLD_FROM: Duration = Duration::from_secs(3);
 
-/// A number that is looked at now and then. However often, little is remembered.
+/// A number that is sampled from time to time. Memory use is bounded, however often it is sampled.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
-    /// When it was what, the oldest first.
+    /// The samples, oldest first.
     looks: VecDeque<(Instant, u64)>,
 }
 
 impl Pace {
-    /// Begins anew: what was before tells nothing of what comes.
+    /// Starts over with this sample and discards earlier ones.
     pub fn begin(&mut self, now: Instant, number: u64) {
         self.looks = [(now, number)].into();
     }
 
-    /// Looks at the number. Before the beginning nothing is looked at.
+    /// Adds a sample. Before [`Pace::begin`], it is ignored.
     pub fn look(&mut self, now: Instant, number: u64) {
         let is_due = |(last, _): &(Instant, u64)| now.duration_since(*last) >= LOOK_EVERY;
         if self.looks.back().is_some_and(is_due) {
             self.looks.push_back((now, number));
         }
-        // One look that is older has to stay, or there is nothing to compare with.
+        // One older sample must stay for comparison.
         while self.looks.get(1).is_some_and(|(then, _)| now.duration_since(*then) >= OVER) {
             self.looks.pop_front();
         }
@@ -45,7 +46,7 @@ impl Pace {
         !self.looks.is_empty()
     }
 
-    /// By how much it grows in a second; `None` before anything can be said of it.
+    /// The increase per second; `None` before it can be estimated.
     #[must_use]
     pub fn rise(&self) -> Option<u64> {
         let ((then, before), (now, number)) = (self.looks.front()?, self.looks.back()?);
@@ -54,7 +55,7 @@ impl Pace {
         per_second.checked_div(millis).and_then(|rise| u64::try_from(rise).ok())
     }
 
-    /// When it will be nothing, if it goes on as it has; `None` where it does not fall.
+    /// The estimated time until the number is zero; `None` if it does not fall.
     #[must_use]
     pub fn time_to_nothing(&self) -> Option<Duration> {
         let ((then, before), (now, number)) = (self.looks.front()?, self.looks.back()?);
@@ -87,10 +88,10 @@ mod tests {
             (&[][..], None, None),
             (&[(0, 9)], None, None),
             (&[(0, 0), (1_000, 500)], Some(500), None),
-            // Too soon after the last look.
+            // Too soon after the last sample.
             (&[(0, 0), (1_000, 500), (1_100, 900)], Some(500), None),
             (&[(0, 0), (1_000, 500), (5_000, 5_000)], Some(1_000), None),
-            // What is long ago does not count.
+            // Old samples do not count.
             (&[(0, 0), (1_000, 9_000), (30_000, 9_000), (60_000, 9_000)], Some(0), None),
             (&[(0, 10), (4_000, 8)], Some(0), Some(16)),
             (&[(0, 10), (4_000, 10)], Some(0), None),

@@ -8,23 +8,23 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// Fails a write that makes no progress for a time.
+/// Fails a write that makes no progress for a given time.
 #[derive(Debug)]
 pub struct WriteTimer {
     patience: Duration,
     stall: Pin<Box<Sleep>>,
-    /// Whether a write is waiting for the client, and so the clock runs.
+    /// Whether a write is waiting for the client, so that the time counts.
     is_waiting: bool,
 }
 
 impl WriteTimer {
-    /// A write fails after it has made no progress for `patience`.
+    /// Creates a timer that fails a write after `patience` without progress.
     #[must_use]
     pub fn new(patience: Duration) -> Self {
         Self { patience, stall: Box::pin(tokio::time::sleep(patience)), is_waiting: false }
     }
 
-    /// The result of one step of a write, or an error if the steps have waited for too long.
+    /// Passes on the result of one write step, or an error if the writes have waited too long.
     pub fn watch<R>(
         &mut self,
         cx: &mut Context<'_>,

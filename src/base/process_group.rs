@@ -1,4 +1,4 @@
-//! A program of others with all that it has started: they end together.
+//! A program and all processes that it has started, which end together.
 
 use std::io;
 use std::process::ExitStatus;
@@ -9,13 +9,13 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
-/// The most of what a program writes on either output that is told, in bytes.
+/// The part of each output of a program that is reported, in bytes.
 const MAX_OUTPUT: usize = 16 * 1024;
 
-/// How often it is looked whether all of a group have ended.
+/// Interval between checks whether all processes of a group have ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A program with all it has started. Dropped, all of them are killed.
+/// A program and all processes that it has started. Dropping it kills all of them.
 #[derive(Debug)]
 pub(crate) struct Group {
     /// The program that was started.
@@ -24,7 +24,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Starts the program as the first of a group of its own.
+    /// Starts the program as the leader of a new process group.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl Group {
         Ok(Self { child, leader })
     }
 
-    /// Waits for its end, and that of whatever else writes to its outputs.
+    /// Waits until the program and every other process that writes to its outputs have ended.
     ///
     /// # Errors
     ///
@@ -43,20 +43,21 @@ impl Group {
     pub(crate) async fn watch(&mut self) -> io::Result<(ExitStatus, [String; 2])> {
         let (out, err) = (self.child.stdout.take(), self.child.stderr.take());
         let (out, err) = tokio::join!(text(out), text(err));
-        // Until here its number is its own: nobody has been told that it has ended.
+        // Until this point the process is not reaped, so its number cannot have been reused.
         let status = self.child.wait().await?;
         self.leader = None;
         Ok((status, [out, err]))
     }
 
-    /// Kills all of them, and waits at most so long until they are gone. Dropped, they are killed.
+    /// Kills all processes, and waits at most `patience` until they are gone. If this future is
+    /// dropped, they are killed.
     pub(crate) async fn end(&mut self, patience: Duration) {
         let Some(leader) = self.leader else { return };
         let until = Instant::now() + patience;
-        // As long as the program is not waited for, the number of the group is theirs.
+        // Until the program is reaped, the number of the group cannot be reused.
         let _ended = kill_process_group(leader, Signal::KILL);
         while Instant::now() < until && self.child.id().is_some() {
-            // An error is that it has been waited for.
+            // An error means that it is already reaped.
             if !matches!(self.child.try_wait(), Ok(None)) {
                 break;
             }
@@ -72,18 +73,18 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(leader) = self.leader {
-            // It may have ended just now.
+            // It may have just ended.
             let _ended = kill_process_group(leader, Signal::KILL);
         }
     }
 }
 
-/// Reads to the end, and keeps the first [`MAX_OUTPUT`] bytes.
+/// Reads to the end, and returns the first [`MAX_OUTPUT`] bytes.
 pub(crate) async fn text(from: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut from) = from else { return String::new() };
     let mut kept = Vec::new();
     let mut piece = [0; 4096];
-    // An output that cannot be read is one that has ended.
+    // A read error counts as the end of the output.
     while let Ok(got @ 1..) = from.read(&mut piece).await {
         let room = MAX_OUTPUT.saturating_sub(kept.len()).min(got);
         kept.extend_from_slice(piece.get(..room).unwrap_or_default());

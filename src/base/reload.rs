@@ -1,13 +1,13 @@
-//! How the configuration in force comes to be: read again when its file changes, and changed while the daemon runs.
+//! Reloads the configuration when its file changes, and changes it while the daemon runs.
 //!
 //! ```text
 //! SIGHUP, the API ─┐                         ┌─ a faulty file: logged once, the one in force stays
-//! the file changed ┴─ BaseContext::reload ───┴─ in force from here on; the observer of Live is told
+//! the file changed ┴─ BaseContext::reload ───┴─ in force from here on; Live's observer is notified
 //! BaseContext::change_config ── the file ────┘
 //! ```
 //!
-//! A request keeps the configuration it began with, [`BaseContext::config`] taken once. Every call here
-//! that touches the file goes to its end, also when whoever asked for it leaves.
+//! A request keeps the configuration it began with, from one call of [`BaseContext::config`]. Every
+//! call here that touches the file runs to its end, even if its caller is dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,30 +22,30 @@ use crate::base::clock;
 use crate::base::context::BaseContext;
 use crate::base::live::{Applied, Change, Done, Standing, blocking};
 
-/// How often it is looked whether a file has changed. A change counts once nothing has changed any
-/// more from one look to the next: an editor may be in the middle of writing.
+/// Interval between checks whether a file has changed. A change is used only if nothing has changed
+/// since the previous check: an editor may still be writing.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How often a faulty configuration is read again, though nothing is seen to have changed.
+/// Interval between attempts to reload a faulty configuration, even if no change was seen.
 const TRY_AGAIN_EVERY: Duration = Duration::from_secs(10);
 
 impl BaseContext {
-    /// Reads the configuration again, and puts it in force if nothing in it is wrong.
+    /// Reads the configuration again, and puts it in force if it is valid.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it; the one in force stays.
+    /// All errors in it; the configuration in force stays.
     pub async fn reload(self: &Arc<Self>) -> Result<Applied, Faults> {
         let base = Arc::clone(self);
         blocking(move || base.reload_now()).await
     }
 
-    /// Changes the file, with `expected` only if it is still that text, and puts what it says then
-    /// in force.
+    /// Changes the file, and puts the result in force. If `expected` is given, the file is changed
+    /// only if it still has that text.
     ///
     /// # Errors
     ///
-    /// [`ChangeError`]; file and configuration stay as they were.
+    /// [`ChangeError`]; then file and configuration are unchanged.
     pub async fn change_config(
         self: &Arc<Self>,
         change: Change,
@@ -56,31 +56,31 @@ impl BaseContext {
         blocking(move || base.change_now(&change, expected, reach)).await
     }
 
-    /// The text of the configuration as its file has it now.
+    /// The current text of the configuration file.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub async fn config_text(self: &Arc<Self>) -> Result<ConfigText, ChangeError> {
         let file = self.live.file();
         blocking(move || file.read()).await
     }
 
-    /// The versions before the one in force, the oldest first.
+    /// The versions before the one in force, oldest first.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn config_versions(self: &Arc<Self>) -> Result<Vec<Version>, ChangeError> {
         let file = self.live.file();
         blocking(move || file.versions()).await
     }
 
-    /// The file, and how it differs from what is in force.
+    /// The file, and its differences from the configuration in force.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub async fn config_standing(self: &Arc<Self>) -> Result<Standing, ChangeError> {
         let base = Arc::clone(self);
         blocking(move || base.standing_now()).await
@@ -150,7 +150,7 @@ impl BaseContext {
     }
 }
 
-/// Reads the configuration again when a file of it has changed, until the daemon stops.
+/// Reloads the configuration when one of its files has changed, until the daemon stops.
 pub async fn watch(base: Arc<BaseContext>) {
     let mut tick = tokio::time::interval(LOOK_EVERY);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -174,7 +174,7 @@ pub async fn watch(base: Arc<BaseContext>) {
         seen = is_changed.then_some(now);
         if is_settled || (is_faulty && tried.elapsed() >= TRY_AGAIN_EVERY) {
             tried = tokio::time::Instant::now();
-            // What is wrong with it is in the log.
+            // Its errors are in the log.
             let _in_force_or_not = base.reload().await;
         }
     }

@@ -1,7 +1,9 @@
-//! The directory of a daemon whose spool is on a read-only file system: control socket and index are there.
+//! The directory for the control socket and the index of a daemon whose spool is on a read-only
+//! file system.
 //!
-//! It is `wwwoffle-UID/DEVICE-INODE` in `/run/user/UID`, or in `/tmp` where that does not exist. Device and
-//! inode are those of the spool, so that each of its paths leads to the same directory.
+//! It is `wwwoffle-UID/DEVICE-INODE` in `/run/user/UID`, or in `/tmp` if that does not exist.
+//! Device and inode are those of the spool, so that each path of the spool leads to the same
+//! directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,14 +12,14 @@ use rustix::fs::{FileType, Mode, StatVfsMountFlags, lstat, stat, statvfs};
 use rustix::process::geteuid;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 
-/// Whether the spool at `spool` is on a read-only file system. One that does not exist is not.
+/// Whether the spool at `spool` is on a read-only file system; `false` if it does not exist.
 #[must_use]
 pub fn is_needed(spool: &Path) -> bool {
     statvfs(spool).is_ok_and(|about| about.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
-/// Finds the directory for the spool at `spool`: the one of this user, or else that of the user who owns
-/// the spool.
+/// Finds the directory for the spool at `spool`: the one of this user, or else that of the user who
+/// owns the spool.
 ///
 /// # Errors
 ///
@@ -65,7 +67,7 @@ fn name(spool: &Path) -> io::Result<String> {
     Ok(format!("{:x}-{:x}", about.st_dev, about.st_ino))
 }
 
-/// Whether it is a directory that only `uid` may enter. A symbolic link is not.
+/// Whether it is a directory, not a symbolic link, that only `uid` may enter.
 fn is_private(path: &Path, uid: u32) -> bool {
     lstat(path).is_ok_and(|about| {
         FileType::from_raw_mode(about.st_mode) == FileType::Directory

@@ -1,7 +1,7 @@
-//! Foreign text and times, made fit to be shown.
+//! Prepares foreign text and times for display.
 //!
-//! Escaping is the templates' work. What is done here is what escaping does not do: passwords are
-//! left out, lengths bounded, and characters that would hide or turn the text made visible.
+//! The templates escape text. This module does the rest: it removes passwords, limits lengths, and
+//! makes characters visible that would hide or reorder the text.
 
 use std::fmt::Write as _;
 
@@ -16,20 +16,20 @@ const SHOWN_URL: usize = 160;
 const SHOWN_TEXT: usize = 400;
 /// Bytes of the longest URL that is made a link.
 const LONGEST_LINK: usize = 8_192;
-/// What stands for the part left out.
+/// Replaces the part left out.
 const ELLIPSIS: &str = " … ";
 
 /// A URL as pages show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShownUrl {
-    /// The text, without user and password, of bounded length.
+    /// The text, without user and password, of limited length.
     pub text: String,
-    /// Where it leads; `None` when it must not be a link.
+    /// The target of the link; `None` if it must not be a link.
     pub href: Option<String>,
 }
 
 impl ShownUrl {
-    /// Makes a URL fit to be shown, whatever is in it.
+    /// Prepares any URL for display.
     #[must_use]
     pub fn new(url: &str) -> Self {
         let url = without_credentials(url);
@@ -38,25 +38,25 @@ impl ShownUrl {
     }
 }
 
-/// A URL in so many characters, to tell one thing from others by.
+/// A URL shortened to `characters`, to distinguish it from others.
 #[must_use]
 pub fn brief(url: &str, characters: usize) -> String {
     shortened(&without_credentials(url), characters)
 }
 
-/// Makes foreign text fit to be shown in a sentence. A URL in it loses its credentials.
+/// Prepares foreign text for display in a sentence. URLs in it lose their credentials.
 #[must_use]
 pub fn text(foreign: &str) -> String {
     shortened(&without_any_credentials(foreign), SHOWN_TEXT)
 }
 
-/// The same at whatever length.
+/// Like [`text`], without a limit of length.
 #[must_use]
 pub fn whole(foreign: &str) -> String {
     line(&without_any_credentials(foreign))
 }
 
-/// Leaves out the credentials of each URL in a text.
+/// Removes the credentials of each URL in a text.
 fn without_any_credentials(foreign: &str) -> String {
     let mut parts = foreign.split("//");
     let mut safe = parts.next().unwrap_or_default().to_owned();
@@ -69,14 +69,14 @@ fn without_any_credentials(foreign: &str) -> String {
     safe
 }
 
-/// Makes the hidden characters of foreign text visible, at whatever length: for a terminal, which
-/// must not be commanded by what it shows.
+/// Makes the hidden characters of foreign text visible, at any length. This keeps a terminal from
+/// obeying control sequences in the text.
 #[must_use]
 pub fn line(foreign: &str) -> String {
     foreign.chars().fold(String::new(), visible)
 }
 
-/// A moment as pages show it.
+/// A time as pages show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShownTime {
     /// For programs: RFC 3339 in UTC.
@@ -86,21 +86,21 @@ pub struct ShownTime {
 }
 
 impl ShownTime {
-    /// Makes a moment fit to be shown.
+    /// Prepares a time for display.
     #[must_use]
     pub fn new(time: Timestamp, zone: &TimeZone) -> Self {
         let text = time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string();
         Self { iso: time.to_string(), text }
     }
 
-    /// The same to the second, where others of the same minute stand beside it.
+    /// Prepares a time for display to the second, where several times of one minute are listed.
     #[must_use]
     pub fn to_the_second(time: Timestamp, zone: &TimeZone) -> Self {
         let text = time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
         Self { iso: time.to_string(), text }
     }
 
-    /// As the macro `when` has it.
+    /// The same HTML as the template macro `when`.
     #[must_use]
     pub(crate) fn to_html(&self) -> String {
         let (iso, text) = (Escaped(&self.iso), Escaped(&self.text));
@@ -131,7 +131,7 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// A time for people: `0:08`, `12:30`, `1:02:05`.
+/// A duration for people: `0:08`, `12:30`, `1:02:05`.
 #[must_use]
 pub fn span(seconds: u64) -> String {
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -142,11 +142,11 @@ pub fn span(seconds: u64) -> String {
     }
 }
 
-/// Leaves out `user:password@`, read as browsers do: the authority ends at the first of `/?#\`,
-/// the credentials at its last `@`.
+/// Removes `user:password@` as browsers parse it: the authority ends at the first of `/?#\`, the
+/// credentials at its last `@`.
 fn without_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("//") else { return url.to_owned() };
-    // Two slashes further in belong to the path of something that is no URL with an authority.
+    // Two slashes further on belong to the path of a URL without an authority.
     if !(scheme.is_empty() || scheme.ends_with(':')) || scheme.contains(['/', '?', '#']) {
         return url.to_owned();
     }
@@ -163,7 +163,7 @@ fn is_linkable(url: &str) -> bool {
         && !url.chars().any(|c| is_hidden(c) || c == ' ' || c == '\\')
 }
 
-/// The first and the last part, with hidden characters made visible. Takes time in proportion to
+/// The beginning and the end, with hidden characters made visible. Takes time in proportion to
 /// `limit`, not to the length of `foreign`.
 fn shortened(foreign: &str, limit: usize) -> String {
     if foreign.chars().nth(limit).is_none() {
@@ -185,8 +185,8 @@ fn visible(mut text: String, c: char) -> String {
     text
 }
 
-/// Characters without a shape of their own, and those that turn the direction of the text
-/// (Unicode Standard Annex 9).
+/// Invisible characters, and those that change the direction of the text (Unicode Standard Annex
+/// 9).
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

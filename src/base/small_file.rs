@@ -1,5 +1,5 @@
-//! Small files that are not the spool's: certificates in the stores of other programs, their lists
-//! of profiles, settings written for them.
+//! Small files outside the spool: certificates in the stores of other programs, their lists of
+//! profiles, and settings written for them.
 
 use std::io;
 use std::path::Path;
@@ -7,19 +7,19 @@ use std::path::Path;
 use rustix::fs::{Access, FileType, Mode};
 use wwwoffle_spool::fs::{Disk, OpenedFile, SystemDisk};
 
-/// The longest such file that is read, in bytes; what is beyond is not looked at.
+/// The longest such file that is read, in bytes; the rest of a longer one is ignored.
 pub const MAX_FILE: u64 = 1024 * 1024;
 
-/// Reads a plain file, at most [`MAX_FILE`] of it. `None`: there is none.
+/// Reads at most [`MAX_FILE`] bytes of a regular file. `None` if it does not exist.
 ///
 /// # Errors
 ///
-/// Those of the system; and when it is no plain file. A symbolic link is none.
+/// Those of the system; also if it is not a regular file. A symbolic link is not followed.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     read_at_most(path, MAX_FILE)
 }
 
-/// Reads at most the first `most` bytes of a plain file. `None`: there is none.
+/// Reads at most the first `most` bytes of a regular file. `None` if it does not exist.
 ///
 /// # Errors
 ///
@@ -43,20 +43,20 @@ pub fn read_at_most(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Who may read a file that is written.
+/// Who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Everyone; its owner alone may write it.
+    /// Everyone; only its owner may write it.
     All,
-    /// Its owner alone.
+    /// Only its owner.
     Owner,
 }
 
-/// Writes a file aside, then gives it its name.
+/// Writes a temporary file, then renames it.
 ///
 /// # Errors
 ///
-/// Those of the system; then what had the name is as it was.
+/// Those of the system; then a file of that name is unchanged.
 pub fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".new");
@@ -83,7 +83,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     SystemDisk.remove_file(path)
 }
 
-/// Makes a directory that its owner alone may enter, and those above it that are missing.
+/// Makes a directory that only its owner may enter, and its missing parents.
 ///
 /// # Errors
 ///
@@ -100,26 +100,26 @@ pub fn create_directories(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a directory that was not there, which its owner alone may enter.
+/// Makes a new directory that only its owner may enter.
 ///
 /// # Errors
 ///
-/// Those of the system; and when there is something of that name.
+/// Those of the system; also if something of that name exists.
 pub fn create_new_directory(path: &Path) -> io::Result<()> {
     rustix::fs::mkdir(path, Mode::RWXU)?;
     Ok(())
 }
 
-/// Removes a directory with all that is in it. What a symbolic link leads to stays.
+/// Removes a directory and its contents. Symbolic links are removed, not followed.
 ///
 /// # Errors
 ///
-/// The first of those of the system; what can be removed is gone all the same.
+/// The first error of the system; everything else that can be removed is removed.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     std::fs::remove_dir_all(path)
 }
 
-/// Whether there is a file that this user may run.
+/// Whether it is a file that this user may run.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
     rustix::fs::stat(path)
@@ -130,7 +130,7 @@ pub fn is_program(path: &Path) -> bool {
 /// Why a program that [lies in](lies_in) the spool is not run.
 pub const IN_SPOOL: &str = "it lies in the spool, whose files come from other sites";
 
-/// Whether `path` leads to something in `directory`, also through symbolic links.
+/// Whether `path` leads into `directory`, also through symbolic links.
 #[must_use]
 pub fn lies_in(path: &Path, directory: &Path) -> bool {
     match (path.canonicalize(), directory.canonicalize()) {
@@ -139,14 +139,14 @@ pub fn lies_in(path: &Path, directory: &Path) -> bool {
     }
 }
 
-/// Whether there is a directory, be it behind a symbolic link.
+/// Whether it is a directory, or a symbolic link to one.
 #[must_use]
 pub fn is_directory(path: &Path) -> bool {
     rustix::fs::stat(path)
         .is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::Directory)
 }
 
-/// The names in a directory, sorted; none when it cannot be read.
+/// The names in a directory, sorted; empty if it cannot be read.
 #[must_use]
 pub fn names(directory: &Path) -> Vec<String> {
     let names = SystemDisk.read_dir(directory).into_iter().flatten();

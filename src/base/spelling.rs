@@ -1,11 +1,12 @@
-//! How a request spells its URL. Spellings of one canonical URL have one key, and their origin may mean something else
-//! by each, so each has its own entries.
+//! How a request spells its URL. All spellings of one canonical URL have the same key, but their
+//! origin may treat each differently, so each has its own entries.
 
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
-/// The spelling of a URL: nothing for the canonical one, else the SHA-256 of the request's target, in hexadecimal.
+/// The spelling of a URL: empty for the canonical one, else the SHA-256 of the request target, in
+/// hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Spelling(String);
 
@@ -25,13 +26,13 @@ impl Spelling {
         self.0.is_empty()
     }
 
-    /// The variant text of a response to this spelling, which varies so.
+    /// The variant text of a response to this spelling, given the text `varies` for its `Vary`.
     #[must_use]
     pub fn variant(&self, varies: &str) -> String {
         if self.is_canonical() { varies.to_owned() } else { Place::respelled(&self.0, varies) }
     }
 
-    /// Whether a response with this variant text is one to this spelling.
+    /// Whether a response with this variant text belongs to this spelling.
     #[must_use]
     pub fn is_of(&self, variant: &str) -> bool {
         Place::spelling_of(variant).unwrap_or_default() == self.0

@@ -1,16 +1,16 @@
-//! What the proxy does, counted: requests by what became of them, and the bytes of bodies, by day and by host.
+//! Counts requests by outcome, and the bytes of bodies, by day and by host.
 //!
 //! ```text
-//! a request ── account of its host ── count, bytes      one number each, nobody waits
-//!                    │  every minute, and when somebody looks
+//! a request ── account of its host ── count, bytes      one atomic number each, never blocks
+//!                    │  every minute, and before it is shown
 //!                  ledger ── days, hosts, the rest ───── /statistics/  /metrics
 //!                    │  every five minutes, and at the end
 //!              <spool>/statistics
 //! ```
 //!
-//! Counted are requests for resources of origins that got an answer with a `Cache-Status`, and tunnels; our own pages and the
-//! API are not. Bytes are those of bodies as they were sent and as they came, without heads and without
-//! what encrypts them.
+//! Requests for resources of origins that got a response with a `Cache-Status` are counted, and
+//! tunnels; our own pages and the API are not. Bytes are those of bodies as sent and as received,
+//! without heads and without the overhead of encryption.
 
 mod account;
 mod ledger;
@@ -30,23 +30,23 @@ pub use self::account::{Account, FETCHED, GIVEN, Given, SAVED};
 pub use self::ledger::{Ledger, requests};
 pub use self::outcome::Outcome;
 
-/// So many parts of the accounts have a lock of their own.
+/// The number of shards of the accounts, each with its own lock.
 const PARTS: usize = 16;
 
-/// The most accounts of a part between two bookings; the hosts beyond have one together.
+/// The maximum number of accounts of a shard between two bookings; further hosts share one account.
 const MAX_ACCOUNTS: usize = 256;
 
 type Accounts = HashMap<Box<str>, Arc<Account>>;
 
-/// What is counted.
+/// The counters of the daemon.
 #[derive(Debug, Default)]
 pub struct Statistics {
     parts: [Mutex<Accounts>; PARTS],
     hasher: RandomState,
-    /// Of hosts that have no account.
+    /// The account of hosts without one of their own.
     others: Arc<Account>,
     ledger: Mutex<Ledger>,
-    /// Whether what was written before has been read: it must not be written over unread.
+    /// Whether the file has been read. It must not be overwritten before that.
     may_write: AtomicBool,
 }
 
@@ -66,7 +66,7 @@ impl Statistics {
         account
     }
 
-    /// What was written before is in the books.
+    /// Allows writing, once the counts in the file have been read.
     pub(crate) fn begin_writing(&self) {
         self.may_write.store(true, Ordering::Release);
     }
@@ -82,17 +82,18 @@ impl Statistics {
         lock(at.and_then(|at| rest.get(at)).unwrap_or(first))
     }
 
-    /// The books, with all that was counted until `now`.
+    /// The ledger, with everything counted until `now`.
     pub fn books(&self, now: SystemTime) -> MutexGuard<'_, Ledger> {
         let today = day(now);
         let mut ledger = lock(&self.ledger);
         for part in &self.parts {
             lock(part).retain(|host, account| {
-                // Whoever has it in hand may count between these lines; nobody takes it up meanwhile.
+                // Its holders may count between these lines; the lock keeps others from acquiring
+                // it.
                 let is_in_hand = Arc::strong_count(account) > 1;
                 let counts = account.take();
                 ledger.book(today, Some(host), &counts);
-                // What was not used makes place for others.
+                // Unused accounts make room for others.
                 is_in_hand || !counts.is_empty()
             });
         }
@@ -101,7 +102,7 @@ impl Statistics {
     }
 }
 
-/// The day of a moment, where the program runs.
+/// The day of a time, in the local time zone.
 #[must_use]
 pub fn day(now: SystemTime) -> Date {
     let now = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -109,7 +110,7 @@ pub fn day(now: SystemTime) -> Date {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whatever panicked, a count is a count.
+    // Counts stay valid after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -134,7 +135,7 @@ mod tests {
             assert_eq!((of(GIVEN), of(SAVED), of(FETCHED)), (16, 15, 7));
             assert_eq!(books.hosts()[0].0, "a.example");
         }
-        // What is in hand goes on counting, whatever was booked meanwhile.
+        // An account in use continues to count after a booking.
         given.gave(1);
         assert_eq!(statistics.books(now).since_start().of(GIVEN), 17);
     }

@@ -1,4 +1,5 @@
-//! Every task of the daemon starts here, so that all of them are counted, told to stop, and ended.
+//! Starts every task of the daemon, so that all of them are counted, notified of the stop, and
+//! ended.
 #![expect(clippy::disallowed_methods, reason = "this is the file that may spawn")]
 
 use std::future::Future;
@@ -29,7 +30,7 @@ impl Default for Tasks {
 }
 
 impl Tasks {
-    /// No tasks yet.
+    /// Creates a handle without tasks.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -41,8 +42,8 @@ impl Tasks {
         }
     }
 
-    /// Starts `task` in the span that is current here. It runs until it ends or the runtime is
-    /// dropped; a task that waits for long should also wait for [`Tasks::stopping`].
+    /// Starts `task` in the current span. It runs until it ends or the runtime is dropped; a task
+    /// that waits for long should also wait for [`Tasks::stopping`].
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let running = Running::enter(&self.shared);
         tokio::spawn(
@@ -54,10 +55,11 @@ impl Tasks {
         );
     }
 
-    /// Resolves when the daemon begins to stop; at once if it already has. Dropping it is free.
+    /// Resolves when the daemon begins to stop; at once if it already has. It may be dropped at any
+    /// time.
     pub async fn stopping(&self) {
         let mut stopping = self.shared.stopping.subscribe();
-        // The sender lives in `self`, so waiting fails only when nobody is left to wait.
+        // `self` holds the sender, so waiting cannot fail.
         let _ended = stopping.wait_for(|stopping| *stopping).await;
     }
 
@@ -67,7 +69,7 @@ impl Tasks {
         *self.shared.stopping.borrow()
     }
 
-    /// Tells every task to come to an end.
+    /// Asks every task to end.
     pub fn stop(&self) {
         self.shared.stopping.send_replace(true);
     }
@@ -87,14 +89,14 @@ impl Tasks {
         self.running()
     }
 
-    /// How many tasks run now.
+    /// The number of running tasks.
     #[must_use]
     pub fn running(&self) -> usize {
         self.shared.running.load(Ordering::Acquire)
     }
 }
 
-/// Counts one task for as long as it lives, also when it panics or is dropped.
+/// Counts one task as long as it lives, also if it panics or is dropped.
 struct Running(Arc<Shared>);
 
 impl Running {

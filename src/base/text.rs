@@ -1,14 +1,15 @@
-//! The words of pages: written in English where they are used, and told in the language of whoever reads.
+//! The texts of pages: written in English in the code, and translated into the language of the
+//! reader.
 //!
-//! A text is its English. A [`Catalogue`] has for it the words of another language; what it has not is told in
-//! English. A text may hold
+//! The English text is the key. A [`Catalogue`] has its translations into another language; missing
+//! ones are shown in English. A text may contain
 //!
-//! - `{name}`, in whose place comes the value of that name, escaped unless it is markup of our own;
+//! - `{name}`, which is replaced by the value of that name, escaped unless it is our own markup;
 //! - `[label](name)`, a link to the value of that name;
-//! - `` `word` ``, something that is typed or read by machines.
+//! - `` `word` ``, a word that is typed or read by machines.
 //!
-//! Templates say `t("…", name=…)` and `n(count, "{n} entry", "{n} entries")`, our own code [`say`] and [`count`]; a
-//! test finds these calls and holds the catalogues against them.
+//! Templates call `t("…", name=…)` and `n(count, "{n} entry", "{n} entries")`, our own code [`say`]
+//! and [`count`]; a test finds these calls and checks the catalogues against them.
 
 mod built_in;
 mod catalogue;
@@ -33,25 +34,25 @@ use super::escape;
 
 use super::shown::ShownTime;
 
-/// A text that is told in the language of the page it comes into.
+/// A text that is translated into the language of its page.
 ///
 /// `Display` is its English.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     english: &'static str,
-    /// Where it depends on a number: the number, and how it is said of one.
+    /// If it depends on a number: the number, and the English for one.
     count: Option<(u64, &'static str)>,
     values: Vec<(&'static str, Given)>,
 }
 
-/// What stands for a name in a text.
+/// The value of a name in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
     /// The same in all languages.
     Plain(String),
-    /// Told in the language of the page.
+    /// Translated into the language of the page.
     Text(Text),
-    /// A moment, which programs can read too.
+    /// A time, also readable for programs.
     Time(ShownTime),
 }
 
@@ -85,13 +86,14 @@ pub const fn say(english: &'static str) -> Text {
     Text { english, count: None, values: Vec::new() }
 }
 
-/// A text that depends on a number, in English: of one, and of any other, where `{n}` stands for it.
+/// A text that depends on a number, in English: for one, and for any other, where `{n}` stands for
+/// it.
 #[must_use]
 pub const fn count(number: u64, one: &'static str, other: &'static str) -> Text {
     Text { english: other, count: Some((number, one)), values: Vec::new() }
 }
 
-/// Facts one after the other; an empty text where there are none.
+/// Joins facts in a row; an empty text if there are none.
 #[must_use]
 pub fn row(facts: impl IntoIterator<Item = Given>) -> Text {
     let both = |first: Given, next: Given| {
@@ -105,14 +107,14 @@ pub fn row(facts: impl IntoIterator<Item = Given>) -> Text {
 }
 
 impl Text {
-    /// The same with the value of one more name.
+    /// Adds the value of a name.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<Given>) -> Self {
         self.values.push((name, value.into()));
         self
     }
 
-    /// Its English, before anything is filled in.
+    /// Its English, before values are filled in.
     #[must_use]
     pub const fn english(&self) -> &'static str {
         self.english
@@ -139,7 +141,7 @@ impl Text {
         Ok(())
     }
 
-    /// What it says in the language of `catalogue`, as HTML.
+    /// Translates it into the language of `catalogue`, as HTML.
     fn to_html(&self, catalogue: &Catalogue) -> String {
         let value = |name: &str| match self.values.iter().find(|(known, _)| *known == name) {
             Some((_, Given::Plain(plain))) => Some(Filled::Plain(plain.clone())),
@@ -147,7 +149,7 @@ impl Text {
             Some((_, Given::Time(time))) => Some(Filled::Markup(time.to_html())),
             None => self.count.filter(|_| name == "n").map(|(n, _)| Filled::Plain(n.to_string())),
         };
-        // A name without a value stays as it is written: only a text of our own can lack one.
+        // A name without a value is shown unchanged: only one of our own texts can lack a value.
         let value = |name: &str| {
             Ok::<_, fmt::Error>(value(name).unwrap_or_else(|| Filled::Plain(format!("{{{name}}}"))))
         };
@@ -184,20 +186,20 @@ impl Object for Text {
 }
 
 impl Serialize for Text {
-    /// In a template it stays what it is; anywhere else it is its English.
+    /// Templates receive the object itself; other formats its English.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Value::from_object(self.clone()).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Text {
-    /// What another program has told in English; it stays as it is.
+    /// A text from another program is in English and stays as received.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(|told| say("{fact}").with("fact", told))
     }
 }
 
-/// Has the templates of an environment speak the language of `catalogue`.
+/// Sets the language of the templates of an environment to that of `catalogue`.
 pub(crate) fn speak(environment: &mut Environment<'_>, catalogue: &Arc<Catalogue>) {
     environment.add_global("lang", catalogue.tag());
     environment.add_global("direction", catalogue.direction().as_str());
@@ -221,7 +223,7 @@ pub(crate) fn speak(environment: &mut Environment<'_>, catalogue: &Arc<Catalogue
     });
 }
 
-/// What `t(text, …)` says.
+/// Evaluates `t(text, …)`.
 fn tell(catalogue: &Catalogue, text: &Value, values: &Kwargs) -> Result<Value, Error> {
     if let Some(text) = text.downcast_object_ref::<Text>() {
         return Ok(Value::from_safe_string(text.to_html(catalogue)));

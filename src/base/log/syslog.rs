@@ -1,4 +1,4 @@
-//! The log of the system: a datagram for each event, as `syslog(3)` sends it.
+//! The system log: a datagram for each event, as `syslog(3)` sends it.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
@@ -9,10 +9,11 @@ use jiff::Zoned;
 use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The longest text of an event, in bytes; what is longer is cut. Many syslog daemons take no more.
+/// The longest text of an event, in bytes; longer ones are truncated. Many syslog daemons accept no
+/// more.
 const MAX_TEXT: usize = 8 * 1024 - 64;
 
-/// What a message is about, for the log of the system: a daemon (RFC 5424 §6.2.1).
+/// The syslog facility: a daemon (RFC 5424 §6.2.1).
 const FACILITY: u8 = 3;
 
 /// Sends each event to a socket.
@@ -31,20 +32,20 @@ pub(super) struct Event<'a> {
 }
 
 impl Syslog {
-    /// Sends to the socket at `at`.
+    /// Connects to the socket at `at`.
     ///
     /// # Errors
     ///
-    /// When nobody reads it.
+    /// If no daemon listens there.
     pub(super) fn open(at: &Path) -> io::Result<Self> {
         Ok(Self { at: at.to_owned(), socket: Mutex::new(connect(at)?) })
     }
 
-    /// Sends once more when whoever read it has been started anew.
+    /// Sends a datagram. If the syslog daemon has restarted, connects again and retries once.
     fn send(&self, datagram: &[u8]) -> io::Result<()> {
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = match socket.send(datagram) {
-            // A log that nobody reads in time must not stop us.
+            // A slow syslog daemon must not block us, so the event is dropped.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
             Err(_) => {
                 *socket = connect(&self.at)?;
@@ -99,12 +100,12 @@ impl Write for Event<'_> {
 
 impl Drop for Event<'_> {
     fn drop(&mut self) {
-        // Where it would have to be told is just what fails.
+        // A failure of the log cannot be logged.
         let _nobody_reads = self.to.send(&datagram(self.severity, &self.text, &Zoned::now()));
     }
 }
 
-/// The form of RFC 3164 §4.1, without the host: it goes to the same machine.
+/// The form of RFC 3164 §4.1, without the host, since it stays on this machine.
 fn datagram(severity: u8, text: &[u8], now: &Zoned) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let text: String = text.trim_end().chars().map(printable).collect();
@@ -112,7 +113,7 @@ fn datagram(severity: u8, text: &[u8], now: &Zoned) -> Vec<u8> {
     format!("<{}>{when} wwwoffle[{id}]: {text}", FACILITY * 8 + severity).into_bytes()
 }
 
-/// One event is one line.
+/// Replaces control characters, so that one event is one line.
 fn printable(character: char) -> char {
     if character.is_control() { ' ' } else { character }
 }

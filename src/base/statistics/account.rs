@@ -1,4 +1,4 @@
-//! What is counted of one host, since it was last taken into the books.
+//! The counts of one host since they were last added to the ledger.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,16 +7,16 @@ use wwwoffle_spool::Counts;
 
 use super::outcome::Outcome;
 
-/// The name of the bytes of bodies that clients got.
+/// The name of the bytes of bodies sent to clients.
 pub const GIVEN: &str = "given";
 
-/// The name of the bytes of bodies that came from origins.
+/// The name of the bytes of bodies received from origins.
 pub const FETCHED: &str = "fetched";
 
-/// The name of those of [`GIVEN`] that did not have to come from an origin for their client.
+/// The name of the part of [`GIVEN`] that did not have to be fetched from an origin.
 pub const SAVED: &str = "saved";
 
-/// What was done for one host. Counting is adding to one number; nobody waits for anybody.
+/// The counts of one host. Counting is an atomic addition and never blocks.
 #[derive(Debug, Default)]
 pub struct Account {
     outcomes: [AtomicU64; Outcome::ALL.len()],
@@ -34,7 +34,7 @@ impl Account {
         }
     }
 
-    /// Counts bytes that a client got, and whether they were saved.
+    /// Counts bytes sent to a client, and whether they were saved.
     pub fn gave(&self, bytes: usize, is_saved: bool) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.given.fetch_add(bytes, Ordering::Relaxed);
@@ -43,12 +43,12 @@ impl Account {
         }
     }
 
-    /// Counts bytes that came from the origin.
+    /// Counts bytes received from the origin.
     pub fn fetched(&self, bytes: usize) {
         self.fetched.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Takes out what was counted.
+    /// Returns the counts and resets them.
     pub(super) fn take(&self) -> Counts {
         let mut counts = Counts::default();
         for (outcome, count) in Outcome::ALL.iter().zip(&self.outcomes) {
@@ -62,7 +62,7 @@ impl Account {
     }
 }
 
-/// One answer on its way to its client, as far as it is counted.
+/// The counter of one response on its way to its client.
 #[derive(Clone, Debug)]
 pub struct Given {
     account: Arc<Account>,
@@ -70,19 +70,19 @@ pub struct Given {
 }
 
 impl Given {
-    /// Counts a request that is answered now; the bytes of its answer are counted as they go.
+    /// Counts a request whose response begins now; its bytes are counted as they are sent.
     #[must_use]
     pub fn begin(account: Arc<Account>, outcome: Outcome) -> Self {
         account.count(outcome);
         Self { account, outcome }
     }
 
-    /// Counts bytes of it.
+    /// Counts bytes of the response.
     pub fn gave(&self, bytes: usize) {
         self.account.gave(bytes, self.outcome.saves());
     }
 
-    /// Counts the same request once more, that is answered by so many bytes.
+    /// Counts the same request once more, with a response of `bytes` bytes.
     pub fn again(&self, bytes: usize) {
         self.account.count(self.outcome);
         self.gave(bytes);

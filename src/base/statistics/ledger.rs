@@ -1,14 +1,14 @@
-//! The books: what was counted, by day and by host, within bounds.
+//! The ledger: bounded counts by day and by host.
 //!
-//! Days are those of the clock where the program runs; a count is booked on the day on which it is taken over from
-//! the accounts, which is done every minute and before the books are looked at. 400 days are kept.
+//! Days are in the local time zone. Counts move from the accounts to the ledger every minute and
+//! before the ledger is read, and belong to the day on which they move. 400 days are stored.
 //!
-//! Of hosts the 500 are kept that most was asked of. When one more comes and there is no place, the one with the
-//! smallest weight goes, and what was counted of it is from then on a part of "the rest", so that nothing is lost from
-//! the sums. The weight of a host is its requests, and, before them, the weight of the one whose place it
-//! took ("Space-Saving", Metwally and others 2005). So a host that was asked more than one request in 500 of all is in the
-//! table for certain; what is told of a host is exact since it got its place, and the weight that it began with is
-//! the most that there can have been of it before.
+//! The 500 hosts with the most requests are stored. If another host appears and the table is full,
+//! the host with the smallest weight is removed, and its counts are added to "the rest", so that
+//! the sums stay exact. The weight of a host is the number of its requests plus the weight of the
+//! host that it replaced ("Space-Saving", Metwally and others 2005). So a host with more than one
+//! in 500 of all requests is certainly in the table. The counts of a host are exact since it
+//! entered the table; its initial weight is an upper bound for the requests before.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ use wwwoffle_spool::{Counts, HostCounts, MAX_DAYS, MAX_HOSTS, Statistics, is_hos
 
 use super::outcome::Outcome;
 
-/// What was counted.
+/// The counts by day and by host.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     kept: Statistics,
-    /// All of it since the program started.
+    /// The sum since the program started.
     since_start: Counts,
-    /// Whether something was booked since it was last written.
+    /// Whether it has changed since it was last written.
     is_news: bool,
 }
 
 impl Ledger {
-    /// Goes on with what was written before.
+    /// Continues from the counts in the file.
     pub fn go_on(&mut self, kept: Statistics) {
         let before = std::mem::replace(&mut self.kept, kept);
         let latest = before.days.last_key_value().or(self.kept.days.last_key_value());
@@ -45,7 +45,7 @@ impl Ledger {
         }
     }
 
-    /// Books what was counted of a host; `None` is what is counted of none by itself.
+    /// Adds the counts of a host; `None` is for hosts without an account of their own.
     pub fn book(&mut self, today: Date, host: Option<&str>, counts: &Counts) {
         if counts.is_empty() {
             return;
@@ -70,7 +70,7 @@ impl Ledger {
         }
     }
 
-    /// Makes a place for one more host; returns the weight that it begins with.
+    /// Makes room for one more host; returns its initial weight.
     fn make_place(&mut self) -> u64 {
         if self.kept.hosts.len() < MAX_HOSTS {
             return 0;
@@ -82,8 +82,8 @@ impl Ledger {
         weight(&gone)
     }
 
-    /// Forgets the days that are farthest from today: those long past, and before them what a clock that was wrong
-    /// has put far ahead. Today stays, wherever a clock is set.
+    /// Removes the days farthest from today: old ones, and days far ahead from a wrong clock. Today
+    /// stays, however the clock is set.
     fn forget(&mut self, today: Date) {
         while self.kept.days.len() > MAX_DAYS {
             let distance = |day: &Date| day.duration_since(today).abs();
@@ -94,13 +94,13 @@ impl Ledger {
         }
     }
 
-    /// What was counted, by day.
+    /// The counts by day.
     #[must_use]
     pub fn days(&self) -> &BTreeMap<Date, Counts> {
         &self.kept.days
     }
 
-    /// The hosts, those first of which most was asked.
+    /// The hosts, those with the most requests first.
     #[must_use]
     pub fn hosts(&self) -> Vec<(&str, &HostCounts)> {
         let mut hosts: Vec<_> =
@@ -109,30 +109,30 @@ impl Ledger {
         hosts
     }
 
-    /// What was counted of all the other hosts.
+    /// The counts of all other hosts.
     #[must_use]
     pub fn rest(&self) -> &Counts {
         &self.kept.rest
     }
 
-    /// All that was counted since the program started.
+    /// The counts since the program started.
     #[must_use]
     pub fn since_start(&self) -> &Counts {
         &self.since_start
     }
 
-    /// What is to be written, if that is other than what was.
+    /// The counts to write, if they have changed since the last write.
     pub fn to_write(&mut self) -> Option<Statistics> {
         std::mem::take(&mut self.is_news).then(|| self.kept.clone())
     }
 
-    /// It was not written.
+    /// Marks the counts as not written, after a failed write.
     pub fn not_written(&mut self) {
         self.is_news = true;
     }
 }
 
-/// How many requests are in counts.
+/// The total number of requests.
 #[must_use]
 pub fn requests(counts: &Counts) -> u64 {
     Outcome::ALL.iter().fold(0, |sum, outcome| sum.saturating_add(counts.of(outcome.as_str())))
@@ -162,7 +162,7 @@ mod tests {
         let today = day("2026-11-22");
         let (mut all, mut much) = (0, 0);
         for round in 0..5_000_u64 {
-            // Each of these comes once, and would displace one that comes seldom.
+            // Each of these appears once, and would displace another rare host.
             ledger.book(today, Some(&format!("once{round}.example")), &hits(1));
             all += 1;
             if round % 100 == 0 {
@@ -175,7 +175,7 @@ mod tests {
         let account = &ledger.kept.hosts["much.example"];
         let counted = account.counts.of("hit");
         assert!(counted <= much && much <= counted + account.before, "{account:?}");
-        // Nothing is lost from the sums.
+        // The sums stay exact.
         let sum = |ledger: &Ledger| {
             let of_hosts = ledger.kept.hosts.values().map(|host| host.counts.of("hit"));
             of_hosts.sum::<u64>() + ledger.rest().of("hit")
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(ledger.days().len(), MAX_DAYS);
         assert!(!ledger.days().contains_key(&first));
         assert!(ledger.hosts().is_empty());
-        // A clock that is wrong costs a day, and no more.
+        // A wrong clock costs one day at most.
         let (ahead, last) = (day("2094-01-01"), *ledger.days().keys().last().unwrap());
         ledger.book(ahead, None, &hits(1));
         assert!(ledger.days().contains_key(&ahead));

@@ -1,36 +1,36 @@
-//! What became of a request, as it is counted.
+//! The outcomes of requests, for the statistics.
 
-/// What became of a request: one word for each way in which it can be answered.
+/// The outcome of a request: one word for each way to answer it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// What is kept was served, nobody was asked.
+    /// The stored copy was served without a request to the origin.
     Hit,
-    /// What is kept was served after its origin had said that it still holds.
+    /// The stored copy was served after a successful revalidation.
     Validated,
-    /// What is kept was served because its origin could not be asked, or had nothing better than an error.
+    /// The stored copy was served because its origin failed or sent an error.
     Stale,
-    /// The origin was asked and its answer is kept.
+    /// The response of the origin was stored.
     Stored,
-    /// The answer was on its way to somebody else, and was got once for both.
+    /// The response was already being downloaded for another client, and was fetched once for both.
     Joined,
-    /// The origin was asked and its answer is not kept.
+    /// The response of the origin was passed on without being stored.
     Passed,
-    /// Nothing is kept; it was put on the queue.
+    /// There is no stored copy; the request was queued.
     Queued,
-    /// Nothing is kept; a person is asked first, or nothing was done.
+    /// There is no stored copy; the user must confirm the request first, or nothing was done.
     Refused,
-    /// The configuration has it blocked.
+    /// Blocked by the configuration.
     Blocked,
-    /// The configuration has another URL for it.
+    /// Redirected to another URL by the configuration.
     Moved,
-    /// The origin could not be asked, and nothing can be served in its place.
+    /// The origin could not be reached, and there is nothing to serve instead.
     Failed,
-    /// Bytes went both ways unread: `CONNECT`, where it is not answered here.
+    /// Bytes were relayed unread in both directions: a `CONNECT` that is not intercepted.
     Tunnelled,
 }
 
 impl Outcome {
-    /// All of them.
+    /// All outcomes.
     pub const ALL: [Outcome; 12] = [
         Self::Hit,
         Self::Validated,
@@ -46,7 +46,7 @@ impl Outcome {
         Self::Tunnelled,
     ];
 
-    /// The word, as it is written to the spool and told to programs.
+    /// The word used in the spool and the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the body that the client gets did not have to be got for it.
+    /// Whether the body sent to the client did not have to be fetched for it.
     #[must_use]
     pub const fn saves(self) -> bool {
         matches!(self, Self::Hit | Self::Validated | Self::Stale | Self::Joined)

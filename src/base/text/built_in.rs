@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::Catalogue;
 
-/// Those besides English, in which all is written.
+/// All except English, in which every text is written.
 pub(crate) static BUILT_IN: [BuiltIn; 7] = [
     BuiltIn::new("de", include_str!("../texts/de.toml")),
     BuiltIn::new("es", include_str!("../texts/es.toml")),
@@ -16,7 +16,8 @@ pub(crate) static BUILT_IN: [BuiltIn; 7] = [
     BuiltIn::new("ru", include_str!("../texts/ru.toml")),
 ];
 
-/// A language that comes with the program. Most are never asked for: one is read when it is first needed, and kept.
+/// A language that comes with the program. Most are never used, so each is parsed when it is first
+/// needed, and cached.
 pub(crate) struct BuiltIn {
     tag: &'static str,
     text: &'static str,
@@ -33,13 +34,14 @@ impl BuiltIn {
         self.tag
     }
 
-    /// Its file.
+    /// The text of its file.
     #[cfg(test)]
     pub(super) const fn text(&self) -> &'static str {
         self.text
     }
 
-    /// Its words. What could not be read would be told in English; a test holds that all can.
+    /// Its catalogue. Invalid translations would be shown in English; a test ensures that there are
+    /// none.
     pub(crate) fn catalogue(&self) -> &Arc<Catalogue> {
         self.catalogue.get_or_init(|| {
             let parsed = Catalogue::parse(self.tag, self.text);

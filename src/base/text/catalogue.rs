@@ -1,4 +1,4 @@
-//! The words of one language.
+//! The translations of one language.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::BuiltIn;
 use super::filling::{Piece, pieces};
 
-/// The words of one language for the English texts of pages.
+/// Translations of the English texts of pages into one language.
 #[derive(Debug)]
 pub struct Catalogue {
     tag: String,
@@ -17,7 +17,7 @@ pub struct Catalogue {
     direction: Option<Direction>,
     plurals: Option<Plurals>,
     texts: BTreeMap<String, Phrase>,
-    /// What has the words that this one has not.
+    /// The catalogue for texts that are missing in this one.
     beneath: Option<&'static BuiltIn>,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Debug for Plurals {
     }
 }
 
-/// In which direction a language is written.
+/// The writing direction of a language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -41,7 +41,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// As HTML's `dir` has it.
+    /// The value of HTML's `dir`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,13 +51,13 @@ impl Direction {
     }
 }
 
-/// How a text is said.
+/// The translation of a text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Phrase {
-    /// Always so.
+    /// The same for all numbers.
     One(String),
-    /// By the sort of number (CLDR): `one`, `few`, `many`, `other` …
+    /// By plural category (CLDR): `one`, `few`, `many`, `other` …
     Many(BTreeMap<String, String>),
 }
 
@@ -87,16 +87,16 @@ struct Head {
     direction: Option<Direction>,
 }
 
-/// What is wrong with a catalogue, or with one text of it.
+/// A fault of a catalogue, or of one text in it.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueFault {
-    /// Its name is that of no language.
+    /// Its name is not a language tag.
     #[error("{0:?} is no tag of a language, such as de or pt-br")]
     Tag(String),
-    /// It is no TOML, or has other tables than `language` and `texts`.
+    /// It is not TOML, or has other tables than `language` and `texts`.
     #[error("it cannot be read")]
     Unreadable(#[source] Box<toml::de::Error>),
-    /// A text names what its English does not.
+    /// A translation names a value that the English does not have.
     #[error(
         "the words for {english:?} name {name:?}, which the English does not; they are left out"
     )]
@@ -106,7 +106,7 @@ pub enum CatalogueFault {
         /// The name of a value.
         name: String,
     },
-    /// The forms of a text are not called as CLDR calls them.
+    /// The forms of a translation are not plural categories of CLDR.
     #[error(
         "the words for {english:?} have forms other than zero, one, two, few, many and other, or no other; they are left out"
     )]
@@ -126,7 +126,7 @@ const FORMS: [(&str, PluralCategory); 6] = [
 ];
 
 impl Catalogue {
-    /// English, in which all is written.
+    /// The catalogue of English, in which every text is written.
     #[must_use]
     pub fn english() -> Self {
         Self {
@@ -139,15 +139,15 @@ impl Catalogue {
         }
     }
 
-    /// Reads a catalogue in TOML; `tag` is that of its language, in lower case. A text that cannot be used is left
-    /// out, and told.
+    /// Parses a catalogue in TOML; `tag` is that of its language, in lower case. Invalid
+    /// translations are left out and returned as faults.
     ///
     /// # Errors
     ///
-    /// When nothing of it can be used.
+    /// If the whole catalogue is invalid.
     pub fn parse(tag: &str, text: &str) -> Result<(Self, Vec<CatalogueFault>), CatalogueFault> {
         let bad_tag = || CatalogueFault::Tag(tag.to_owned());
-        // The parser takes `_` as well, which no browser asks with.
+        // The parser also accepts `_`, which browsers never send.
         let is_written_so = !tag.contains('_');
         let language: unic_langid::LanguageIdentifier =
             tag.parse().ok().filter(|_| is_written_so).ok_or_else(bad_tag)?;
@@ -169,7 +169,7 @@ impl Catalogue {
             tag: tag.to_owned(),
             name: file.language.name,
             direction: file.language.direction,
-            // A language that CLDR does not know counts as English does.
+            // A language unknown to CLDR uses the plural rule of English.
             plurals: PluralRules::create(plain, PluralRuleType::CARDINAL).ok().map(Plurals),
             texts,
             beneath: None,
@@ -177,14 +177,15 @@ impl Catalogue {
         Ok((catalogue, faults))
     }
 
-    /// Puts the words of `other`, of the same language, over these.
+    /// Overrides these translations by those of `other`, of the same language.
     pub(crate) fn overlay(&mut self, other: Self) {
         self.name = other.name.or(self.name.take());
         self.direction = other.direction.or(self.direction);
         self.texts.extend(other.texts);
     }
 
-    /// Puts these words over those of `built_in`, of the same language, which are not read for it yet.
+    /// Overrides those of `built_in`, of the same language, by these, without parsing `built_in`
+    /// yet.
     pub(crate) fn over(self, built_in: &'static BuiltIn) -> Self {
         Self { beneath: Some(built_in), ..self }
     }
@@ -195,7 +196,7 @@ impl Catalogue {
         &self.tag
     }
 
-    /// How the language calls itself.
+    /// The name of the language in that language.
     #[must_use]
     pub fn name(&self) -> &str {
         let beneath =
@@ -203,14 +204,14 @@ impl Catalogue {
         self.name.as_deref().unwrap_or_else(beneath)
     }
 
-    /// In which direction it is written.
+    /// The writing direction.
     #[must_use]
     pub fn direction(&self) -> Direction {
         let beneath = || self.beneath.map(|beneath| beneath.catalogue().direction());
         self.direction.or_else(beneath).unwrap_or_default()
     }
 
-    /// The words for an English text.
+    /// Translates an English text.
     pub(super) fn plain<'a>(&'a self, english: &'a str) -> &'a str {
         match self.phrase(english) {
             Some(Phrase::One(text)) => text,
@@ -219,7 +220,7 @@ impl Catalogue {
         }
     }
 
-    /// The words for an English text that depends on a number.
+    /// Translates an English text that depends on a number.
     pub(super) fn counted<'a>(&'a self, number: u64, one: &'a str, other: &'a str) -> &'a str {
         match self.phrase(other) {
             Some(Phrase::One(text)) => text,
@@ -247,19 +248,19 @@ impl Catalogue {
         FORMS.iter().find(|(_, known)| *known == category).map_or("other", |(form, _)| form)
     }
 
-    /// Whether it has words of its own for an English text.
+    /// Whether it has a translation of an English text.
     #[cfg(test)]
     pub(super) fn has(&self, english: &str) -> bool {
         self.texts.contains_key(english)
     }
 
-    /// The English texts it has words for.
+    /// The English texts that it translates.
     #[cfg(test)]
     pub(super) fn known(&self) -> impl Iterator<Item = &str> {
         self.texts.keys().map(String::as_str)
     }
 
-    /// The forms that the numbers of its language take.
+    /// Whether the translation lacks a plural form that the language uses.
     #[cfg(test)]
     pub(super) fn lacks_a_form(&self, english: &str) -> bool {
         let needed: BTreeSet<_> = (0..200).map(|number| self.form(number)).collect();
@@ -287,7 +288,7 @@ fn check(english: &str, phrase: &Phrase) -> Result<(), CatalogueFault> {
     Ok(())
 }
 
-/// The names of the values in a text, and whether each is where a link leads.
+/// The names of the values in a text, and whether each is the target of a link.
 fn names(text: &str) -> impl Iterator<Item = (bool, &str)> {
     pieces(text).flat_map(|piece| -> Vec<(bool, &str)> {
         match piece {

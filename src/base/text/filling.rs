@@ -1,37 +1,37 @@
-//! A text with its values in it, as HTML.
+//! Fills values into a text, as HTML.
 
 use super::catalogue::Direction;
 use crate::base::escape::Escaped;
 
 /// A value of a text.
 pub(super) enum Filled {
-    /// To be escaped.
+    /// Text, to be escaped.
     Plain(String),
-    /// HTML already.
+    /// HTML.
     Markup(String),
 }
 
-/// A text piece by piece.
+/// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
-    /// Words.
     Words(&'a str),
     /// `{name}`.
     Value(&'a str),
     /// `[label](name)`.
     Link {
-        /// What is seen of it.
+        /// The visible label.
         label: &'a str,
-        /// Whose value it leads to.
+        /// The name of the value that is the target.
         to: &'a str,
     },
     /// `` `word` ``.
     Code(&'a str),
 }
 
-/// Makes HTML of a text in a language of this direction; `value` has the value of each name.
+/// Converts a text in a language of this direction to HTML; `value` returns the value of each name.
 ///
-/// From right to left each value stands by itself (U+2068), or of `3 kB. 2 kB` the first number would be after all.
+/// In right-to-left text, each value is isolated (U+2068). Otherwise the first number of `3 kB. 2
+/// kB` would be displayed last.
 ///
 /// # Errors
 ///
@@ -75,7 +75,7 @@ fn push(html: &mut String, value: Filled) {
     }
 }
 
-/// Words of ours: what would be markup, or would end an attribute, is escaped.
+/// Adds our own words. Characters that would be markup, or would end an attribute, are escaped.
 fn push_words(html: &mut String, words: &str) {
     for c in words.chars() {
         match c {
@@ -88,7 +88,7 @@ fn push_words(html: &mut String, words: &str) {
     }
 }
 
-/// Takes a text apart. What only looks like the beginning of something is words.
+/// Splits a text into pieces. An incomplete piece counts as words.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {

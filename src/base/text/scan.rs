@@ -1,4 +1,4 @@
-//! Finds all texts in templates and in our own code, and holds the catalogues against them.
+//! Finds all texts in templates and in our own code, and checks the catalogues against them.
 
 #![expect(clippy::disallowed_methods, reason = "it reads the sources, which no daemon does")]
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{BUILT_IN, Catalogue};
 
-/// A call whose texts are literals, and how many texts it takes.
+/// The calls whose texts are literals, and the number of texts of each.
 const CALLS: [(&str, usize); 4] = [("t(", 1), ("n(", 2), ("say(", 1), ("count(", 2)];
 
 /// The English texts in one file: templates call `t` and `n`, our own code `say` and `count`.
@@ -21,7 +21,7 @@ fn texts_of(text: &str, calls: &[(&str, usize)]) -> Vec<String> {
                 continue;
             }
             let literals = literals(&text[at + call.len()..], *many == 1);
-            // Of two the second is what catalogues know the text by.
+            // Of two texts, catalogues use the second as key.
             found.extend(literals.into_iter().take(*many).nth(many - 1));
         }
     }
@@ -53,7 +53,8 @@ fn literals(arguments: &str, first: bool) -> Vec<String> {
     found
 }
 
-/// A literal to its closing quote, without escapes; `\` at the end of a line joins it with the next.
+/// A literal up to its closing quote, without escapes; `\` at the end of a line joins it with the
+/// next.
 pub(super) fn literal(text: &str) -> (String, &str) {
     let (mut literal, mut rest) = (String::new(), text);
     while let Some(c) = rest.chars().next() {
@@ -97,11 +98,11 @@ fn all() -> BTreeSet<String> {
     let code = files(&root.join("src"), "rs");
     for path in code.into_iter().filter(|path| !path.starts_with(root.join("src/base/text"))) {
         let text = fs::read_to_string(path).unwrap();
-        // What tests say is no text of a page.
+        // Texts in tests are not shown on pages.
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         texts.extend(texts_of(code, &CALLS[2..]));
     }
-    // Nothing is nothing in every language.
+    // The empty text needs no translation.
     texts.remove("");
     texts
 }
@@ -122,7 +123,7 @@ fn the_list_of_texts_is_true() {
     held("src/base/texts/en.toml", &list);
 }
 
-/// Holds a file against what it should say, or with `UPDATE=1` writes it.
+/// Compares a file with its expected content, or with `UPDATE=1` writes it.
 fn held(path: &str, want: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     if std::env::var_os("UPDATE").is_some() {
@@ -135,8 +136,8 @@ fn held(path: &str, want: &str) {
     );
 }
 
-/// What a catalogue lacks is told in English, and listed in `texts/missing.txt`, which `UPDATE=1` writes; what no
-/// page says any more is an error.
+/// Missing translations are shown in English, and listed in `texts/missing.txt`, which `UPDATE=1`
+/// writes. Translations of texts that no page uses are an error.
 #[test]
 fn catalogues_are_whole() {
     let all = all();

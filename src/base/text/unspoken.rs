@@ -1,4 +1,4 @@
-//! Holds that templates have no words but those of texts, which are told in the language of whoever reads.
+//! Checks that all words in templates are texts, which can be translated.
 
 #![expect(clippy::disallowed_methods, reason = "it reads the sources, which no daemon does")]
 
@@ -10,13 +10,13 @@ use super::scan::{files, literal};
 /// Words that are the same in all languages.
 const SAME: &[&str] = &["wwwoffle", "http://www.example.org/"];
 
-/// Literals with the look of words that are compared, and not shown.
+/// Literals that look like words but are compared and not shown.
 const COMPARED: &[&str] = &["URL-SPECIFICATIONs"];
 
-/// Attributes that a person gets to read or to hear.
+/// Attributes that a person reads or hears.
 const READ: &[&str] = &["aria-label", "aria-description", "placeholder", "title", "alt"];
 
-/// What is not told by a text: words in the markup, in attributes that are read, and in expressions.
+/// Words that are not texts: in the markup, in attributes that are read, and in expressions.
 fn unspoken(template: &str) -> Vec<String> {
     let (markup, expressions) = split(template);
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ fn unspoken(template: &str) -> Vec<String> {
     found
 }
 
-/// The markup of a template, and what is in its `{{ }}` and `{% %}`.
+/// Splits a template into its markup and the content of its `{{ }}` and `{% %}`.
 fn split(template: &str) -> (String, Vec<String>) {
     let (mut markup, mut expressions, mut rest) = (String::new(), Vec::new(), template);
     while let Some(at) = ["{{", "{%", "{#"].iter().filter_map(|open| rest.find(open)).min() {
@@ -57,15 +57,15 @@ fn split(template: &str) -> (String, Vec<String>) {
     (markup, expressions)
 }
 
-/// Words, if there are any but those that are the same in all languages.
+/// The text, if it has words other than those that are the same in all languages.
 fn words_of(text: &str) -> Option<String> {
     let plain = text.replace("&nbsp;", " ");
     let plain = SAME.iter().fold(plain, |plain, same| plain.replace(same, ""));
     plain.chars().any(char::is_alphabetic).then(|| text.trim().to_owned())
 }
 
-/// The literals of an expression that are not those of a text, and look like words for a person: of several
-/// words, with a capital, or one of the two that an inline `if` gives.
+/// The literals of an expression that are not texts, and look like words for a person: of several
+/// words, with a capital, or a result of an inline `if`.
 fn shown_literals(expression: &str) -> Vec<String> {
     let (mut calls, mut found, mut before) = (Vec::new(), Vec::new(), String::new());
     let mut rest = expression;
