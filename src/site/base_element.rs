@@ -1,8 +1,8 @@
-//! Where the links of a page lead that is shown at another address than its own.
+//! Corrects relative links of a page that is shown at another address than its own.
 //!
-//! A page that is shown as it was has an address of ours, so what it refers to by relative references would
-//! be looked for here. One element more tells the browser where the page was: `<base>`, in its head. All
-//! else of it stays as it was.
+//! A page shown as an earlier version has an address of ours, so the browser would resolve its
+//! relative references against our site. A `<base>` element in its head tells the browser the
+//! original URL. Nothing else in the page changes.
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -11,11 +11,11 @@ use hyper::body::Frame;
 
 use crate::proxy::body::Body;
 
-/// How much of a page is looked at, in bytes: its head begins there, and says where its links lead if it does
-/// so itself.
+/// Number of bytes of a page that are searched for its head and for a `<base>` element of its own.
 const LOOKED_AT: usize = 64 << 10;
 
-/// Puts the element into a page that came from `url`, if there is a place for it and need of it.
+/// Inserts the element into a page that came from `url`, if the page needs it and has a place for
+/// it.
 pub(super) async fn put(mut body: Body, url: &str) -> Body {
     let (mut frames, mut beginning) = (Vec::new(), Vec::new());
     while beginning.len() < LOOKED_AT
@@ -58,8 +58,9 @@ fn element(url: &str) -> String {
     format!("<base href=\"{escaped}\">")
 }
 
-/// Where the element may stand: after all that may come before the first thing in a head. `None` where
-/// the page says itself where its links lead, is not written byte by byte, or has no such place.
+/// Returns the position for the element: behind everything that may precede the first element in a
+/// head. `None` if the page has a `<base>` element of its own, is not encoded in an extension of
+/// ASCII, or has no such position.
 fn place(page: &[u8]) -> Option<usize> {
     let is_ascii_text = page.iter().take(4).all(|byte| !matches!(byte, 0 | 0xfe | 0xff));
     let says_itself = page.windows(5).any(|five| five.eq_ignore_ascii_case(b"<base"));
@@ -85,7 +86,7 @@ fn place(page: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether a text begins with this, and then something else than a longer name.
+/// Whether a text begins with this name, and not with a longer one.
 fn begins(text: &[u8], start: &str) -> bool {
     let next = text.get(start.len()).copied();
     let is_name_over = start == "<?" || next.is_none_or(|byte| !byte.is_ascii_alphanumeric());
@@ -97,7 +98,7 @@ fn find(text: &[u8], end: &[u8]) -> Option<usize> {
     text.windows(end.len()).position(|window| window == end).map(|at| at + end.len())
 }
 
-/// The length of a tag, to its `>` outside of quotes.
+/// Returns the length of a tag, up to the first `>` outside of quotes.
 fn tag(text: &[u8]) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in text.iter().enumerate() {
@@ -115,7 +116,7 @@ fn tag(text: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The page with a bar where the element goes.
+    /// Marks the position for the element with a bar.
     fn marked(page: &str) -> String {
         match place(page.as_bytes()) {
             Some(at) => format!("{}|{}", &page[..at], &page[at..]),

@@ -1,4 +1,4 @@
-//! Who asks for one of our own pages, and how they are answered.
+//! The caller of a local page: identity, permissions and responses.
 
 use std::sync::Arc;
 
@@ -36,40 +36,40 @@ use crate::site::pages::address::{self, About};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// A request to ourselves, without its body.
+/// A request to our own site, without its body.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
-    /// The daemon.
+    /// The context of the site.
     pub(super) context: Arc<SiteContext>,
-    /// What pages share, at the address that the client used.
+    /// Values that all pages share, at the address that the client used.
     pub(super) shell: Shell,
-    /// What they may do.
+    /// Permission of the caller.
     pub(super) permission: Permission,
-    /// Who they are: they see what is kept for them, besides what is everyone's.
+    /// Identity of the caller. The caller sees its own entries and the public ones.
     pub(super) owner: Owner,
-    /// Where they sit.
+    /// Location of the caller.
     asked_from: RequesterLocation,
     over: Over,
     host_is_ours: bool,
     fetch_site: Option<String>,
     other_sites: OtherSites,
-    /// The page that the request says it comes from.
+    /// The referring page, as the request names it.
     referer: Option<String>,
     origin: Option<String>,
-    /// Who gets the answer, where a browser says so outright.
+    /// The destination of the response, if the browser names one.
     audience: Option<Audience>,
-    /// What their browser has sent, for the page that shows it.
+    /// The request as the browser sent it, for the page that shows it.
     pub(super) sent: Option<Sent>,
 }
 
-/// A request as it came.
+/// A request as it arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
-    /// Its first line.
+    /// Request line.
     pub(super) line: String,
-    /// Its fields.
+    /// Header fields.
     pub(super) fields: HeaderMap,
-    /// Whether a login to the proxy was among them, which was taken out.
+    /// Whether the fields included credentials for the proxy, which were removed.
     pub(super) has_proxy_login: bool,
 }
 
@@ -84,22 +84,22 @@ impl Sent {
     }
 }
 
-/// A body that was not read.
+/// Failure to read a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BadBody {
-    /// It is longer than what is read.
+    /// The body exceeds the limit.
     #[error("the body is longer than {0} bytes")]
     TooLong(usize),
-    /// The client left in the middle of it.
+    /// The client disconnected before the end.
     #[error("the body ended early")]
     CutShort,
-    /// It came too slowly.
+    /// The body did not arrive in time.
     #[error("the body did not come in time")]
     Late,
 }
 
 impl BadBody {
-    /// The status that says so.
+    /// Returns the response status for this failure.
     pub(super) fn status(self) -> StatusCode {
         match self {
             Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -110,8 +110,8 @@ impl BadBody {
 }
 
 impl Caller {
-    /// Someone on the port; `url` is made from the name they used, which is in the request target
-    /// or else in `Host`, and from how they came.
+    /// A caller on the proxy port. `url` consists of the host name that the caller used, from the
+    /// request target or else from `Host`, and the scheme of the connection.
     pub(super) fn over_tcp<B>(
         context: Arc<SiteContext>,
         mode: Mode,
@@ -147,12 +147,13 @@ impl Caller {
         }
     }
 
-    /// Whether they are on the control socket: at this machine, as who runs the daemon.
+    /// Whether the caller uses the control socket: on this machine, as the user that runs the
+    /// daemon.
     pub(super) fn is_on_socket(&self) -> bool {
         self.over == Over::UnixSocket
     }
 
-    /// Someone on the control socket.
+    /// A caller on the control socket.
     pub(super) fn over_socket(context: Arc<SiteContext>) -> Self {
         let shell =
             context.pages.shell(&PageReader::of(context.base.mode.now(), &HeaderMap::new()));
@@ -174,7 +175,7 @@ impl Caller {
         }
     }
 
-    /// How far what they ask for may go.
+    /// Networks to which requests of this caller may lead.
     pub(super) fn reaches(&self) -> upstream::Reach {
         match self.asked_from {
             RequesterLocation::Here => upstream::Reach::All,
@@ -182,34 +183,34 @@ impl Caller {
         }
     }
 
-    /// As whom they ask for something to be fetched.
+    /// The requester for fetches of this caller.
     pub(super) fn requester(&self) -> Requester {
         Requester { owner: self.owner.clone(), asked_from: self.asked_from }
     }
 
-    /// Whether they may do everything, and see what is stored for others: through the Unix socket, or
-    /// with the control password.
+    /// Whether the caller may do everything and see the entries of all owners: through the Unix
+    /// socket, or with the control password.
     pub(super) fn administers(&self) -> bool {
         self.permission == Permission::Administer
     }
 
-    /// Whether they own the machine, as far as can be told: they administer the proxy, or sit at the
-    /// machine where there is neither a control password nor users.
+    /// Whether the caller owns the machine, as far as we can tell: it administers the proxy, or
+    /// uses this machine and there are neither a control password nor users.
     pub(super) fn owns(&self) -> bool {
         self.permission >= Permission::Change && (self.administers() || self.owner == Owner::Local)
     }
 
-    /// Whether they connect from this machine.
+    /// Whether the caller connects from this machine.
     pub(super) fn is_here(&self) -> bool {
         self.asked_from == RequesterLocation::Here
     }
 
-    /// Whether they may do what needs `needed`.
+    /// Whether the caller has the permission `needed`.
     pub(super) fn may(&self, needed: Permission) -> bool {
         self.permission >= needed
     }
 
-    /// Why they may not do what needs `needed`, if they may not.
+    /// Returns the refusal if the caller lacks the permission `needed`.
     fn lacks(&self, needed: Permission) -> Option<GuardRefusal> {
         if self.may(needed) {
             None
@@ -222,45 +223,47 @@ impl Caller {
         }
     }
 
-    /// Whether they may be shown what is kept or queued at `place`.
+    /// Whether the caller may see the entry or request at `place`.
     pub(super) fn may_see(&self, place: &Place) -> bool {
         self.administers() || self.owner.may_see(place)
     }
 
-    /// Whether they may be shown a queued request: a place without an owner is this machine's there.
+    /// Whether the caller may see a queued request: without an owner, the request belongs to this
+    /// machine.
     pub(super) fn may_see_queued(&self, place: &Place) -> bool {
         self.administers() || Owner::of_queued(place).as_ref() == Some(&self.owner)
     }
 
-    /// Whether they may be shown what is `owner`'s, as the queue writes it.
+    /// Whether the caller may see items of `owner`, a name as in the queue.
     pub(super) fn may_see_owned(&self, owner: Option<&str>) -> bool {
         let owner = owner.map_or(Ok(Owner::Local), str::parse);
         self.administers() || owner.as_ref() == Ok(&self.owner)
     }
 
-    /// Whether the browser says that another site made it ask.
+    /// Whether the browser says that another site caused the request.
     pub(super) fn is_sent_by_another_site(&self) -> bool {
         match self.fetch_site.as_deref() {
             Some(site) => !matches!(site, "same-origin" | "none"),
-            // Browsers say it to origins alone that they trust; to others a page of ours sends what it is.
+            // Browsers send the field to trustworthy origins only. For other origins, the referrer
+            // shows requests from our own pages.
             None => !self.shell.origin.is_trustworthy() && !self.is_referred_by_us(),
         }
     }
 
-    /// Whether the request says that it comes from a page of ours.
+    /// Whether the request names one of our pages as its referrer.
     fn is_referred_by_us(&self) -> bool {
         let rest =
             self.referer.as_deref().and_then(|page| page.strip_prefix(self.shell.origin.as_str()));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// The mode the request began under.
+    /// The mode when the request began.
     pub(super) fn mode(&self) -> Mode {
         self.shell.mode
     }
 
-    /// Whether a request that needs `needed` may pass, with a token for `scope`. What needs only
-    /// [`Permission::Read`] changes nothing.
+    /// Checks whether a request that needs `needed` may pass, with a token for `scope`. A request
+    /// that only needs [`Permission::Read`] changes nothing.
     pub(super) fn check(
         &self,
         needed: Permission,
@@ -285,19 +288,22 @@ impl Caller {
         }
     }
 
-    /// Whether the request may be answered at all: the name that was used is ours, and no other site makes
-    /// the browser load the response unseen.
+    /// Checks whether the request may be answered at all: the host name is ours, and no other site
+    /// makes the browser load the response in the background.
     pub(super) fn check_origin(&self) -> Result<(), GuardRefusal> {
         self.check(Permission::Read, ActionScope::General, Token::Absent)
     }
 
-    /// The token in the forms of pages that are for them.
+    /// The token for forms on pages for this caller.
     pub(super) fn token(&self) -> String {
         self.context.pages.tokens.of_page(&self.owner.to_string())
     }
 
-    /// The same, as whom the page was for that a form with this token came from. The control password is everyone's who
-    /// knows it: it lets them do it, and tells not who it is that does.
+    /// Returns the caller in the role of the owner for whom the page with this form `token` was
+    /// made.
+    ///
+    /// The control password grants permission but does not identify a person, because everyone who
+    /// knows it shares it. So the token decides the owner.
     pub(super) fn for_page(&self, token: Option<&str>) -> Self {
         let has_told = self.administers() && !self.is_on_socket();
         let told =
@@ -306,7 +312,7 @@ impl Caller {
         Self { owner: owner.unwrap_or_else(|| self.owner.clone()), ..self.clone() }
     }
 
-    /// What a token is worth for `purpose`.
+    /// Validates a token for `purpose`.
     pub(super) fn worth(&self, purpose: Purpose<'_>, presented: Option<&str>) -> Token {
         match presented {
             None | Some("") => Token::Absent,
@@ -315,7 +321,7 @@ impl Caller {
         }
     }
 
-    /// Reads a body of at most `limit` bytes, in at most the time in which one must move at all.
+    /// Reads a body of at most `limit` bytes. The time limit is `socket-timeout`.
     pub(super) async fn read(&self, body: Incoming, limit: usize) -> Result<Bytes, BadBody> {
         let patience = self.context.base.config().options.socket_timeout;
         match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
@@ -326,12 +332,13 @@ impl Caller {
         }
     }
 
-    /// A page.
+    /// Responds with a page.
     pub(super) fn page(&self, page: Page) -> Response<Body> {
         reply::from_page(&self.shell, page)
     }
 
-    /// A message page, unless that would become a part of a page.
+    /// Responds with a message page, or with an empty body if it would become a sub-resource of a
+    /// page.
     pub(super) fn message(&self, told: &Message<'_>) -> Response<Body> {
         if let Some(audience) = self.audience.filter(|audience| audience.is_part()) {
             return audience.nothing(told.status());
@@ -339,29 +346,29 @@ impl Caller {
         self.page(message::page(&self.context.pages.templates, &self.shell, told))
     }
 
-    /// The form in place of the page about an address, where it is not said which; `typed` is what was said that
-    /// is none.
+    /// Responds with the form for an address, in place of the page about it; `typed` is the invalid
+    /// input.
     pub(super) fn ask_for_address(&self, about: About, typed: &str) -> Response<Body> {
         let typed = Some(typed).filter(|typed| !typed.is_empty());
         self.page(address::page(&self.context.pages.templates, &self.shell, about, typed))
     }
 
-    /// The message page for an address of ours that says what its page cannot use.
+    /// Responds with the message page for an invalid address of ours; `detail` names the fault.
     pub(super) fn bad_address(&self, detail: &str) -> Response<Body> {
         self.message(&Message::BadAddress { detail })
     }
 
-    /// The message page for a form of ours that cannot be done.
+    /// Responds with the message page for a form that cannot be processed.
     pub(super) fn bad_form(&self, status: StatusCode, detail: &str) -> Response<Body> {
         self.message(&Message::BadForm { status: status.as_u16(), detail })
     }
 
-    /// The message page for whoever may not, which asks for what is missing.
+    /// Responds with the message page for a missing permission, which asks for the credentials.
     pub(super) fn denied(&self, denied: Denied) -> Response<Body> {
         with_challenge(self.message(&Message::Denied(denied)), denied)
     }
 
-    /// The message page for a request that was refused.
+    /// Responds with the message page for a refused request.
     pub(super) fn refused(&self, refusal: GuardRefusal) -> Response<Body> {
         match refusal {
             GuardRefusal::NoPassword => self.denied(Denied::Control),
@@ -369,7 +376,7 @@ impl Caller {
         }
     }
 
-    /// The message page for a spool that failed, which the log learns of too.
+    /// Responds with the message page for a failed spool, and logs the error.
     pub(super) fn spool_failed(&self, error: &SpoolError) -> Response<Body> {
         let detail = error_chain(error);
         tracing::error!(error = detail, "the spool failed");
@@ -384,16 +391,16 @@ impl Caller {
         })
     }
 
-    /// The way to another page of ours, after something was done (RFC 9110 §15.4.4).
+    /// Redirects to another page of ours, after an action (RFC 9110 §15.4.4).
     pub(super) fn see_other(&self, path: &str) -> Response<Body> {
         let mut response = self.other(StatusCode::SEE_OTHER, None, body::empty());
-        // Paths of ours are ASCII: what is foreign in them is encoded.
+        // Our paths are ASCII: foreign text in them is encoded.
         let path = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
         response.headers_mut().insert(LOCATION, path);
         response
     }
 
-    /// Anything else, with the fields that every answer of ours has.
+    /// Responds with any other body, with the header fields common to all our responses.
     pub(super) fn other(
         &self,
         status: StatusCode,
@@ -415,8 +422,8 @@ impl Caller {
     }
 }
 
-/// The value of a field. One that is given twice, or is no text, is nobody's: it is there, and
-/// equals nothing.
+/// Returns the value of a field. A repeated field or one that is not text yields an invalid value:
+/// the field is present, but equals nothing.
 fn only(fields: &HeaderMap, name: &HeaderName) -> Option<String> {
     let mut values = fields.get_all(name).iter();
     let first = values.next()?;

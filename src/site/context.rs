@@ -1,4 +1,4 @@
-//! What our own web site needs.
+//! The context of our own web site.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,41 +12,41 @@ use crate::page::context::PageContext;
 use crate::proxy::context::ProxyContext;
 use crate::storage::context::StorageContext;
 
-/// What our own web site needs: the rooms that it shows and controls, and its own limits.
+/// The context of our own web site: the rooms that it shows and controls, and its own limits.
 #[derive(Debug)]
 pub struct SiteContext {
-    /// What all rooms share.
+    /// Shared by all rooms.
     pub base: Arc<BaseContext>,
-    /// The way out, and whether the line works.
+    /// Outgoing connections, and the state of the link.
     pub net: Arc<NetContext>,
     /// The spool and its index.
     pub storage: Arc<StorageContext>,
     /// Templates and form tokens.
     pub pages: Arc<PageContext>,
-    /// Downloads, and who may use the proxy.
+    /// Downloads, and the access rules of the proxy.
     pub proxy: Arc<ProxyContext>,
-    /// The queue's fetching and schedules.
+    /// Fetching of the queue, and schedules.
     pub fetch: Arc<FetchContext>,
-    /// How much may be done at once.
+    /// Limits on concurrent work.
     pub limits: PageLimits,
-    /// How many clients are connected; the server counts them.
+    /// Number of connected clients; the server maintains it.
     pub connections: Arc<AtomicUsize>,
 }
 
 impl SiteContext {
-    /// How many clients are connected.
+    /// Returns the number of connected clients.
     #[must_use]
     pub fn connected(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 }
 
-/// How many expensive pages may be made at once.
+/// Limits on how many expensive pages are served at the same time.
 #[derive(Debug)]
 pub struct PageLimits {
     /// Held by each export from a list.
     pub exports: Arc<Semaphore>,
-    /// Held by each page of a source, which is in memory as a whole.
+    /// Held by each source page, which is completely in memory.
     pub sources: Arc<Semaphore>,
 }
 

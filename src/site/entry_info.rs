@@ -1,4 +1,4 @@
-//! What is known of one URL, for the page, the API and the command line.
+//! Details of one URL, for the page, the API and the command line.
 
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, HeaderName, SET_COOKIE};
@@ -9,10 +9,11 @@ use crate::base::shown;
 use crate::net::connection;
 use wwwoffle_http::head::{self, SECRET};
 
-/// The fields of an answer whose values are not told.
+/// Response fields with secret values, which are never shown.
 const SECRET_ANSWERS: [HeaderName; 2] = [SET_COOKIE, HeaderName::from_static("set-cookie2")];
 
-/// What is known of the URL of `place`, of which `entry` is kept, and of its `parts`.
+/// Returns the details of the URL of `place`, with its stored `entry` and its sub-resources
+/// `parts`.
 #[must_use]
 pub fn of(place: &Place, entry: Option<&Entry>, parts: Option<Parts>) -> Info {
     let place = entry.map_or(place, Entry::place);
@@ -21,7 +22,7 @@ pub fn of(place: &Place, entry: Option<&Entry>, parts: Option<Parts>) -> Info {
 }
 
 fn kept(entry: &Entry) -> KeptInfo {
-    // What the spool took for a head and has kept whole is told as far as it can be read.
+    // A stored head that cannot be parsed completely is shown as far as possible.
     let response = head::read_response(entry.head()).map(|(_, fields)| fields).unwrap_or_default();
     let request = head::read_request(entry.request(), b"").ok();
     let content_type = type_in(&response);
@@ -45,13 +46,13 @@ fn kept(entry: &Entry) -> KeptInfo {
     }
 }
 
-/// The fields of a request, without what was added for the spool.
+/// The fields of a request, without those added for the spool.
 fn sent(mut headers: HeaderMap) -> Vec<Field> {
     headers.remove(head::FORM);
     fields(&headers)
 }
 
-/// The `Content-Type` of what is kept.
+/// Returns the `Content-Type` of an entry.
 pub(crate) fn content_type(entry: &Entry) -> Option<String> {
     type_in(&head::read_response(entry.head()).ok()?.1)
 }
@@ -69,14 +70,14 @@ fn fields(map: &HeaderMap) -> Vec<Field> {
     map.iter().map(field).collect()
 }
 
-/// A head, and what follows it, for whoever may see it: without the fields whose values are not told, and without credentials
-/// in the URLs of the others.
+/// Returns a head and the bytes after it for display: without the fields with secret values, and
+/// without credentials in the URLs of the other fields.
 pub(crate) fn open_head(head: &[u8]) -> Vec<u8> {
     let end = head.windows(4).position(|four| four == b"\r\n\r\n").map_or(head.len(), |at| at + 4);
     let (head, rest) = head.split_at_checked(end).unwrap_or((head, b""));
     let (mut open, mut is_secret) = (Vec::with_capacity(head.len()), false);
     for line in head.split_inclusive(|&byte| byte == b'\n') {
-        // What is folded goes with the line before.
+        // A folded line belongs to the field of the line before.
         if !line.starts_with(b" ") && !line.starts_with(b"\t") {
             let name = line.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii();
             let is = |one: &HeaderName| name.eq_ignore_ascii_case(one.as_str().as_bytes());
@@ -90,7 +91,7 @@ pub(crate) fn open_head(head: &[u8]) -> Vec<u8> {
     open
 }
 
-/// Leaves out what stands before the host of each URL in a line.
+/// Copies a line, without the credentials before the host of each URL.
 fn put_without_credentials(open: &mut Vec<u8>, line: &[u8]) {
     let mut rest = line;
     while let Some(at) = rest.windows(2).position(|two| two == b"//") {
@@ -104,12 +105,12 @@ fn put_without_credentials(open: &mut Vec<u8>, line: &[u8]) {
     open.extend_from_slice(rest);
 }
 
-/// The fields of a request or an answer, without those whose values are not told.
+/// The fields of a request or response, without those with secret values.
 pub(crate) fn open_fields(map: &HeaderMap) -> Vec<Field> {
     fields(map)
 }
 
-/// What a field says, fit to be shown.
+/// Returns a field value, made safe to show.
 pub(crate) fn text(value: &[u8]) -> String {
     shown::whole(&String::from_utf8_lossy(value))
 }

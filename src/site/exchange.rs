@@ -1,5 +1,5 @@
-//! Archives in and out, for the command line and the daemon alike: what the crate `exchange` is told of
-//! owners and variants.
+//! Import and export of archives, for the command line and the daemon: connects the crate `archive`
+//! with owners and variants.
 
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
@@ -19,10 +19,10 @@ use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Decoder, Output};
 use wwwoffle_http::head::{read_request, read_response};
 
-/// Bytes of a page, as it is kept and decoded, in which its title is looked for.
+/// Number of bytes of a page, as stored and as decoded, that are searched for its title.
 const TITLE_WITHIN: usize = 64 << 10;
 
-/// Puts answers where the proxy would have put them.
+/// Places imported responses where the proxy would have stored them.
 #[derive(Clone, Copy, Debug)]
 pub struct Placer;
 
@@ -51,7 +51,7 @@ impl Placement for Placer {
     }
 }
 
-/// The title of a kept page, if it has one near its beginning.
+/// Returns the title of a stored page, if there is one near its beginning.
 #[must_use]
 pub fn title(entry: &Entry) -> Option<String> {
     let (status, fields) = read_response(entry.head()).ok()?;
@@ -66,7 +66,7 @@ pub fn title(entry: &Entry) -> Option<String> {
         match decoder.decode(&mut input, false, rest) {
             Ok(Output::Bytes(length)) => filled += length,
             Ok(Output::Busy) => {}
-            // What is decoded so far has the title, or nothing has.
+            // The bytes decoded so far are enough for the title.
             Ok(Output::Hungry | Output::End) | Err(_) => break,
         }
     }
@@ -74,11 +74,11 @@ pub fn title(entry: &Entry) -> Option<String> {
     extract(kind, entry.url(), body.get(..filled)?)?.title
 }
 
-/// What the crate is told of what was asked for.
+/// Returns the import options of the crate for a request.
 ///
 /// # Errors
 ///
-/// [`BadOwner`] when the owner is none.
+/// [`BadOwner`] if the owner is invalid.
 pub fn options(
     wanted: &ImportRequest,
     local: LocalHost,

@@ -1,8 +1,8 @@
-//! What was chosen in a list, or all of it, as a download: an archive that other programs read.
+//! Downloads of selected entries or of a whole list, as an archive that other programs read.
 //!
-//! WARC is sent as it is written. WACZ has its parts' lengths in front, so it is written to a file below `tmp/` of the
-//! spool first, which has lost its name before its first byte is sent: whenever the client leaves, or the program
-//! ends, nothing stays.
+//! WARC is sent while it is written. WACZ begins with the lengths of its members, so it is first
+//! written to a file below `tmp/` of the spool. The file is unlinked before its first byte is sent,
+//! so it disappears when the client disconnects or the program ends.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -37,29 +37,29 @@ use crate::storage::lists;
 use crate::storage::purge::room::min_free_at;
 use crate::storage::store::timestamp;
 
-/// So many exports are under way at once: each keeps a thread busy for as long as its client takes.
+/// Maximum number of concurrent exports: each blocks a thread for as long as its client reads.
 pub(crate) const AT_ONCE: usize = 2;
 
-/// Bytes that are sent at once, and how many times as much waits for the client.
+/// Bytes sent at once, and the number of such pieces buffered for the client.
 pub(super) const PIECE: usize = 64 << 10;
 pub(super) const AHEAD: usize = 4;
 
-/// The bodies of what goes into an archive that is written to a file first have so many bytes at most.
+/// Maximum total size of the bodies in an archive that is first written to a file, in bytes.
 const LARGEST_FILE: u64 = 4 << 30;
 
-/// How long an export waits for what was just stored to be in the index.
+/// Maximum time that an export waits until the index contains the last changes of the spool.
 const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 
-/// The index is asked for the sub-resources of so many entries at once.
+/// Number of entries for which the index is queried for sub-resources at once.
 const PAGES_AT_ONCE: usize = 200;
 
-/// How often it is looked whether what has just come has its name.
+/// Number of checks whether a recently stored entry has its file name.
 const TRIES: u32 = 8;
 
-/// What an export is.
+/// Format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// WARC, a gzip member for each record.
+    /// WARC, with one gzip member for each record.
     Warc,
     /// WACZ, with an index and the titles of pages.
     Wacz,
@@ -81,17 +81,18 @@ impl Format {
     }
 }
 
-/// What is exported.
+/// The entries to export.
 #[derive(Default)]
 struct Chosen {
     places: Vec<Place>,
-    /// The bodies together.
+    /// Total size of the bodies.
     bytes: u64,
-    /// The keys whose entries were looked up.
+    /// Keys whose entries were already looked up.
     seen: HashSet<Key>,
 }
 
-/// Sends what the fields `url` name, as far as it is the caller's or everyone's, and the sub-resources of that.
+/// Sends the entries of the URLs in the fields `url`, those of the caller and public ones, and
+/// their sub-resources.
 pub(super) async fn send(
     caller: &Caller,
     format: Format,
@@ -147,7 +148,7 @@ pub(super) async fn send_places(
                     stream_to(spool, chosen, &options, &sender);
                     Ok(())
                 };
-                // What went wrong is told to the client, who has an archive that breaks off.
+                // The client sees the failure: its archive is cut off.
                 let _done = store.run(work).await;
             });
             *response.body_mut() = received(receiver);
@@ -166,11 +167,11 @@ pub(super) async fn send_places(
     Ok(response)
 }
 
-/// The sub-resources of entries, for everyone or the caller.
+/// Returns the sub-resources of entries, public ones and those of the caller.
 async fn sub_resources(caller: &Caller, places: Vec<Place>) -> Result<Vec<Place>, IndexError> {
     let owner = caller.owner.to_string();
     lists::ask(&caller.context.storage, move |index| {
-        // Without what is not read by then, an archive is better than none.
+        // An archive without the entries that are not indexed by then is better than none.
         let _late = index.settle_within(true, CURRENT_WITHIN);
         let mut found = SubResources::of_owner(Some(owner));
         for some in places.chunks(PAGES_AT_ONCE) {
@@ -181,7 +182,8 @@ async fn sub_resources(caller: &Caller, places: Vec<Place>) -> Result<Vec<Place>
     .await
 }
 
-/// Adds what is stored at places, each key once. What has just come gets its name first.
+/// Adds the entries stored at `places`, each key once. Waits until recently stored ones have their
+/// file names.
 fn find(spool: &Spool, chosen: &mut Chosen, places: &[Place]) -> Result<(), Error> {
     let reader = Reader::open(spool.root())?;
     for place in places {
@@ -206,7 +208,7 @@ fn find(spool: &Spool, chosen: &mut Chosen, places: &[Place]) -> Result<(), Erro
     Ok(())
 }
 
-/// Hands what is written to whoever receives it, and waits for them.
+/// Writer that passes the written bytes to a receiver, and waits while its buffer is full.
 pub(super) struct Sending(pub(super) mpsc::Sender<Result<Bytes, BoxError>>);
 
 impl Write for Sending {
@@ -233,12 +235,12 @@ fn stream_to(
         Ok(out.flush()?)
     };
     if let Err(error) = write() {
-        // Nobody may be there any more.
+        // The client may have disconnected.
         let _left = sender.blocking_send(Err(error));
     }
 }
 
-/// What is handed over so, as a body.
+/// Returns the received pieces as a body.
 pub(super) fn received(receiver: mpsc::Receiver<Result<Bytes, BoxError>>) -> Body {
     let frames = stream::unfold(receiver, |mut receiver| async move {
         let piece = receiver.recv().await?;
@@ -247,7 +249,7 @@ pub(super) fn received(receiver: mpsc::Receiver<Result<Bytes, BoxError>>) -> Bod
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// Writes a WACZ into a file that has no name any more when it is returned, with its length.
+/// Writes a WACZ into a file. Returns the file, already unlinked, and its length.
 fn in_file(
     spool: &Spool,
     chosen: Chosen,

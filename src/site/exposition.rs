@@ -1,25 +1,25 @@
-//! Numbers in the text format of Prometheus, version 0.0.4.
+//! Metrics in the text format of Prometheus, version 0.0.4.
 
 use std::fmt::Write as _;
 
-/// The content type of the format.
+/// Content type of the format.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What kind of numbers a family has.
+/// Type of a metric family.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// They only grow, until the program starts anew.
+    /// Only increases, until the program restarts.
     Counter,
-    /// They go up and down.
+    /// Increases and decreases.
     Gauge,
 }
 
-/// A text being written.
+/// The text being written.
 #[derive(Debug, Default)]
 pub(super) struct Exposition(String);
 
 impl Exposition {
-    /// Begins a family: its name is of `a`–`z` and `_`, and `_total` ends that of a counter.
+    /// Starts a family. Its name consists of `a`–`z` and `_`; that of a counter ends in `_total`.
     pub(super) fn family(&mut self, name: &'static str, kind: Kind, help: &str) -> Family<'_> {
         let kind = match kind {
             Kind::Counter => "counter",
@@ -31,12 +31,12 @@ impl Exposition {
         Family { text: &mut self.0, name }
     }
 
-    /// A family of one number.
+    /// Writes a family with one value.
     pub(super) fn one(&mut self, name: &'static str, kind: Kind, help: &str, value: u64) {
         self.family(name, kind, help).value(value);
     }
 
-    /// A family of which one number is 1 and the others are 0.
+    /// Writes a family in which one value is 1 and the others are 0.
     pub(super) fn state(
         &mut self,
         (name, label): (&'static str, &'static str),
@@ -50,13 +50,13 @@ impl Exposition {
         }
     }
 
-    /// All of it.
+    /// Returns the whole text.
     pub(super) fn text(self) -> String {
         self.0
     }
 }
 
-/// The numbers of one name.
+/// The values with one name.
 #[derive(Debug)]
 pub(super) struct Family<'a> {
     text: &'a mut String,
@@ -64,12 +64,12 @@ pub(super) struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// The number of a family that has one alone.
+    /// Writes the only value of a family.
     pub(super) fn value(&mut self, value: u64) {
         let _written = writeln!(self.text, "{} {value}", self.name);
     }
 
-    /// A number with a label.
+    /// Writes a value with a label.
     pub(super) fn with(&mut self, label: &'static str, is: &str, value: u64) {
         let is = is.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         let _written = writeln!(self.text, "{}{{{label}=\"{is}\"}} {value}", self.name);

@@ -1,4 +1,4 @@
-//! The form that leads to an address of the gateway.
+//! The form that leads to addresses of the gateway.
 
 use hyper::Response;
 use wwwoffle_url::{BrowserError, BrowserUrl};
@@ -10,18 +10,18 @@ use crate::page::message::Message;
 use crate::proxy::body::Body;
 use wwwoffle_html::rewrite::gateway::address;
 
-/// Why what was typed leads nowhere.
+/// Rejected input of the form.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum NoAddress {
-    /// It is no URL.
+    /// Not a valid URL.
     #[error("expected an address, as www.example.org: {0}")]
     Url(#[from] BrowserError),
-    /// It is one of which the gateway has none.
+    /// The gateway does not serve this kind of URL.
     #[error("expected an address of http or https, without a user")]
     Scheme,
 }
 
-/// The form; or the way to the page whose address was typed into it.
+/// Shows the form, or redirects to the page whose address was typed into it.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (context, shell) = (&caller.context, &caller.shell);
     if !context.base.config().pages.gateway {
@@ -48,10 +48,10 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     }
 }
 
-/// The address of what a person typed, who leaves the scheme away.
+/// Parses a typed address, which may lack the scheme.
 fn typed_address(typed: &str) -> Result<String, NoAddress> {
     let url = match BrowserUrl::parse(typed, None) {
-        // A host with a port is read as a scheme.
+        // A host with a port would be parsed as a scheme.
         Ok(url) if url.host().is_some() => url,
         Err(error) if typed.contains("://") => return Err(error.into()),
         _ => BrowserUrl::parse(&format!("http://{typed}"), None)?,

@@ -1,4 +1,4 @@
-//! What is kept of one page over time: the list, a version as it was, and what can be done with one.
+//! The stored versions of one page: the list, the view of a version, and the actions on one.
 
 use std::sync::Arc;
 
@@ -31,32 +31,33 @@ use crate::storage::versions::{self, NotCompared, Versions};
 use wwwoffle_http::caching::coding::CodingTerms;
 use wwwoffle_http::redirect::location;
 
-/// Versions of which it is told how many lines differ from the one before; of others only what their heads
-/// say.
+/// Number of versions whose text is compared with the previous one; of others only the heads are
+/// compared.
 const COMPARED: usize = 6;
 
-/// A body that is longer, in bytes, is not read for that.
+/// Maximum length of a body that is read for this comparison, in bytes.
 const COMPARED_BODY: u64 = 512 << 10;
 
-/// What a page that is shown as it was may do: be looked at. It has no origin, runs nothing, sends nothing.
+/// Content security policy of a page shown as an earlier version. It has no origin, runs no scripts
+/// and sends nothing.
 const GLASS_CASE: &str = "sandbox; default-src data: http: https: 'unsafe-inline'; \
      script-src 'none'; object-src 'none'; frame-src 'none'; connect-src 'none'; form-action 'none'; \
      frame-ancestors 'none'";
 
-/// The fields of an answer that go along when it is shown as it was.
+/// Response fields that are kept when an earlier version is shown.
 const SHOWN: [HeaderName; 4] =
     [CONTENT_TYPE, CONTENT_LANGUAGE, CONTENT_DISPOSITION, CONTENT_ENCODING];
 
-/// Why nothing was done with a version.
+/// Failure of an action on a version.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotDone {
-    /// It is not known which page.
+    /// The URL is unknown or invalid.
     #[error(transparent)]
     Url(#[from] NoInfo),
-    /// There is none of that time.
+    /// No version was stored at this time.
     #[error("no such version is kept")]
     Missing,
-    /// Something came in between.
+    /// The stored versions changed in between.
     #[error("other answers came meanwhile: try again")]
     Overtaken,
     /// The form names no version.
@@ -64,7 +65,7 @@ pub(super) enum NotDone {
     Time,
 }
 
-/// What is kept of a URL over time: the answer of `owner`, else everyone's.
+/// Returns the history of a URL: of the entry of `owner`, or else of the public entry.
 pub(super) async fn of(
     context: &SiteContext,
     owner: &Owner,
@@ -82,7 +83,7 @@ pub(super) async fn of(
     Ok((history, found))
 }
 
-/// All that is kept of a URL: the answer of `owner`, else everyone's, and its older versions.
+/// Returns the stored entry of a URL and its older versions: of `owner`, or else public ones.
 pub(super) async fn find(
     context: &SiteContext,
     owner: &Owner,
@@ -93,7 +94,7 @@ pub(super) async fn find(
     Ok((places.public.url().to_owned(), versions::of(&context.storage, &places).await?))
 }
 
-/// The list.
+/// Shows the list.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
     match listed(caller, arguments).await {
@@ -131,8 +132,8 @@ async fn listed(
     })
 }
 
-/// How many lines of text the newest versions differ in from those before them. What has no text, or too
-/// much of it, tells nothing.
+/// Returns the number of changed text lines for the newest versions. `None` if a version has no
+/// text or too much of it.
 async fn lines(context: &SiteContext, history: &History, found: &Versions) -> Vec<Option<Lines>> {
     let mut told = Vec::new();
     let pairs = history.versions.iter().zip(history.versions.iter().skip(1));
@@ -155,7 +156,7 @@ async fn lines(context: &SiteContext, history: &History, found: &Versions) -> Ve
     told
 }
 
-/// The list for programs that speak Memento.
+/// Responds with the time map, the list for programs that support Memento (RFC 7089).
 pub(super) async fn timemap(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match listed(caller, arguments).await {
         Ok((_, None)) => not_told(caller, arguments, &NotCompared::NotKept.into()),
@@ -167,7 +168,7 @@ pub(super) async fn timemap(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
-/// One version as it was: the newest, unless another is named.
+/// Shows one version as it was: the newest, unless another one is named.
 pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match read(caller, arguments).await {
         Ok(kept) => as_it_was(caller, &kept).await,
@@ -189,8 +190,8 @@ async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, Not
     Ok(kept.ok_or(NotCompared::NoVersion)?)
 }
 
-/// Shows an answer under our own name, where nothing of it may do anything: see [`GLASS_CASE`]. Of a page it
-/// is told where its links lead.
+/// Shows a response under our own origin, where it must not be able to do anything: see
+/// [`GLASS_CASE`]. A page gets a `<base>` element for its links.
 async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let mut theirs = kept.fields.clone();
@@ -207,7 +208,7 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
             fields.insert(name, value.clone());
         }
     }
-    // Under our own name a relative one would lead to a page of ours.
+    // Under our own origin a relative location would lead to a page of ours.
     if let Some(to) = location(url, kept.status, &theirs)
         && let Ok(to) = HeaderValue::try_from(to)
     {
@@ -217,7 +218,8 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     fields.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     let entry = &kept.entry;
     let link = links(caller.shell.origin.as_str(), url, (entry.stored(), entry.when()));
-    // So that its parts are looked for as they were: the address tells the proxy when that was.
+    // The referrer tells the proxy the time of the version, so that sub-resources are served from
+    // that time.
     fields.insert(REFERRER_POLICY, HeaderValue::from_static("unsafe-url"));
     for (name, value) in
         [(LINK, link), (HeaderName::from_static("memento-datetime"), http_date(entry.when()))]
@@ -229,15 +231,15 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     response
 }
 
-/// Whether an answer with these fields is a page whose coding is undone.
+/// Whether a response with these fields is a page whose content coding is removed.
 fn is_page(fields: &HeaderMap) -> bool {
     let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("text/html") && !fields.contains_key(CONTENT_ENCODING)
 }
 
-/// Makes the version of `owner`'s, or of everyone's, that was stored then what is kept; what was kept
-/// becomes a version.
+/// Makes the version of `owner`, or the public one, that was stored at this time the current one.
+/// The current one becomes an older version.
 pub(super) async fn restore(
     context: &SiteContext,
     owner: &Owner,
@@ -254,7 +256,7 @@ pub(super) async fn restore(
     }
 }
 
-/// Removes an older version.
+/// Deletes an older version.
 pub(super) async fn remove(
     context: &SiteContext,
     owner: &Owner,
@@ -272,16 +274,16 @@ pub(super) async fn remove(
     if removed.map_err(NoInfo::from)? { Ok(()) } else { Err(NotDone::Missing) }
 }
 
-/// What a button of the list does with the version that its form names.
+/// A button of the list, which acts on the version that its form names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Button {
-    /// It becomes what is kept.
+    /// Makes it the current version.
     Restore,
-    /// It goes.
+    /// Deletes it.
     Remove,
 }
 
-/// Does what a button says, and leads back to the list.
+/// Performs the action of a button, and redirects to the list.
 pub(super) async fn press(
     caller: &Caller,
     button: Button,

@@ -1,4 +1,4 @@
-//! What the page `/` tells, put together from all that knows something of it.
+//! The content of the page `/`, collected from all rooms.
 
 use std::sync::Arc;
 
@@ -21,13 +21,14 @@ use crate::storage::lists::query::Wanted;
 use crate::storage::purge::room::{max_size, min_free};
 use crate::storage::store::timestamp;
 
-/// Pages that are listed.
+/// Number of listed pages.
 const RECENT: &str = "10";
 
-/// Bytes of all icons on the page together, as they are written into it.
+/// Maximum size of all icons on the page together, in bytes as they are written into it.
 const MOST_ICONS: usize = 30_000;
 
-/// Shows the page, with the help for whoever begins where nothing is kept yet, or if the argument `help` asks.
+/// Shows the page. It includes the first steps if nothing is stored yet, or if the argument `help`
+/// asks for them.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
     let kept = kept(caller).await;
@@ -55,7 +56,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     caller.page(welcome::page(&context.pages.templates, &caller.shell, &home, &token))
 }
 
-/// How much is kept of what the caller may see, and the pages that were kept last.
+/// Returns the size of all entries that the caller may see, and the pages that were stored last.
 async fn kept(caller: &Caller) -> Result<(StoredTotal, Vec<Recent>), Error> {
     let wanted = Wanted::parse(|name| match name {
         "pages" => Some("1"),
@@ -64,7 +65,7 @@ async fn kept(caller: &Caller) -> Result<(StoredTotal, Vec<Recent>), Error> {
         "limit" => Some(RECENT),
         _ => None,
     });
-    // It says nothing that is none.
+    // All these arguments are valid.
     let Ok(wanted) = wanted else { return Ok(Default::default()) };
     let context = Arc::clone(&caller.context);
     let owner = caller.owner.clone();
@@ -86,7 +87,7 @@ async fn kept(caller: &Caller) -> Result<(StoredTotal, Vec<Recent>), Error> {
     .await
 }
 
-/// The pages with their icons, as many as there is room for.
+/// Adds icons to the pages, up to the size limit.
 fn with_icons(items: Vec<IndexItem>, icons: &Icons<'_>) -> Vec<Recent> {
     let mut room = MOST_ICONS;
     let with_icon = |item: IndexItem| {
@@ -97,7 +98,7 @@ fn with_icons(items: Vec<IndexItem>, icons: &Icons<'_>) -> Vec<Recent> {
     items.into_iter().map(with_icon).collect()
 }
 
-/// The room on the disk, if it tells.
+/// Returns the use of the disk; `None` if it is unknown.
 fn space(caller: &Caller, kept: StoredTotal) -> Option<Space> {
     let context = &caller.context;
     let (config, disk) = (context.base.config(), room(context.storage.store.spool().root()).ok()?);
@@ -111,7 +112,7 @@ fn space(caller: &Caller, kept: StoredTotal) -> Option<Space> {
     })
 }
 
-/// Who was sent away of late, to whoever may open the way to them.
+/// Returns the clients that were refused recently, if the caller may grant access.
 fn refused(caller: &Caller) -> Option<Refused> {
     let is_here = caller.administers() || caller.owner == Owner::Local;
     let refused = caller

@@ -1,4 +1,4 @@
-//! The icons of sites, as the spool has them: for pages of ours, which load nothing.
+//! Site icons from the spool, for our own pages, which load nothing.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -11,13 +11,13 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use crate::base::owner::{Owner, Places};
 use wwwoffle_http::head;
 
-/// Bytes of the longest icon that is shown.
+/// Maximum size of an icon, in bytes.
 const LONGEST: u64 = 4_096;
 
-/// How many things that a page refers to are looked at for its icon.
+/// Maximum number of references of a page that are checked for its icon.
 const MOST_LOOKED_AT: usize = 8;
 
-/// Who looks for icons, and where.
+/// The viewer of the icons, and the stores to search.
 pub(super) struct Icons<'a> {
     pub(super) spool: &'a Spool,
     pub(super) index: &'a Index,
@@ -27,8 +27,8 @@ pub(super) struct Icons<'a> {
 }
 
 impl Icons<'_> {
-    /// The icon of a page as a `data:` URL: what it names as its icon, or that of its site. What cannot be
-    /// read is none.
+    /// Returns the icon of a page as a `data:` URL: the one that the page names, or that of its
+    /// site. `None` if it cannot be read.
     pub(super) fn of(&self, url: &str) -> Option<String> {
         let mut url = CanonicalUrl::parse(url, self.local).ok().filter(|url| !url.is_local())?;
         let usual = format!("{}://{}/favicon.ico", url.protocol(), url.host_port());
@@ -42,7 +42,7 @@ impl Icons<'_> {
         self.at(&places.own).or_else(|| self.at(&places.public))
     }
 
-    /// Of what the page refers to that which is called an icon.
+    /// Returns the icon among the references of the page.
     fn named_by(&self, page: &Places) -> Option<String> {
         let of = |place: &Place| self.index.references(self.viewer, place).unwrap_or_default();
         let found = of(&page.own).into_iter().chain(of(&page.public));
@@ -56,13 +56,13 @@ impl Icons<'_> {
     fn at(&self, place: &Place) -> Option<String> {
         match self.spool.entry(place) {
             Ok(Lookup::Found(entry)) => data_url(&body(&entry)?),
-            // Whoever is served it sees to what is damaged.
+            // Damaged entries are repaired when they are served.
             Ok(Lookup::Missing | Lookup::SetAside(_)) | Err(_) => None,
         }
     }
 }
 
-/// The body of a whole answer that is not coded.
+/// Returns the body of a complete response without content coding.
 fn body(entry: &Entry) -> Option<Vec<u8>> {
     let (status, fields) = head::read_response(entry.head()).ok()?;
     let is_plain = status.as_u16() == 200 && !fields.contains_key(CONTENT_ENCODING);
@@ -85,8 +85,8 @@ fn body(entry: &Entry) -> Option<Vec<u8>> {
     }
 }
 
-/// A picture as a URL. What type it is its bytes say, and not its origin: what is no picture of dots, above all
-/// SVG, which can hold scripts, is none.
+/// Returns an image as a `data:` URL. Its bytes decide the type, not its origin. Only raster images
+/// are accepted: SVG can contain scripts.
 fn data_url(bytes: &[u8]) -> Option<String> {
     let kind = match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "png",

@@ -1,4 +1,4 @@
-//! What is known of one URL, as a page and as JSON.
+//! Details of one URL, as a page and as JSON.
 
 use hyper::header::{AUTHORIZATION, HOST, PROXY_AUTHORIZATION};
 use hyper::{HeaderMap, Response};
@@ -24,16 +24,16 @@ use crate::site::pages::lists::told_before;
 use crate::storage::lists;
 use crate::storage::lookup::look_up;
 
-/// The address of the page about the request itself.
+/// Path of the page about the request itself.
 pub(super) const REQUEST: &str = "/info/request";
 
-/// What it tells of where no URL is named.
+/// URL for that page if none is given.
 const EXAMPLE: &str = "http://www.example.org/";
 
-/// Why nothing can be told.
+/// Failure to determine the details.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoInfo {
-    /// It is no URL.
+    /// The URL is invalid.
     #[error("no URL")]
     Url(#[from] ParseError),
     /// The spool failed.
@@ -41,7 +41,7 @@ pub(super) enum NoInfo {
     Spool(#[from] Error),
 }
 
-/// What is known of a URL: the answer of `owner`, else everyone's.
+/// Returns the details of a URL: of the entry of `owner`, or else of the public entry.
 pub(super) async fn of(context: &SiteContext, owner: &Owner, url: &str) -> Result<Info, NoInfo> {
     let mut url = CanonicalUrl::parse(url, &context.base.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
@@ -59,7 +59,8 @@ pub(super) async fn of(context: &SiteContext, owner: &Owner, url: &str) -> Resul
     Ok(Info { pinned: pins.contains(&told.url), ..told })
 }
 
-/// How many entries share the body of one; `None` where the index does not know.
+/// Returns the number of entries that share the body of this one; `None` if the index does not know
+/// it.
 async fn sharing(context: &SiteContext, entry: Entry) -> Option<u64> {
     let owner = entry.place().owner().map(str::to_owned);
     let ask = move |index: &Index| index.with_body(entry.digest(), entry.body_len());
@@ -68,7 +69,7 @@ async fn sharing(context: &SiteContext, entry: Entry) -> Option<u64> {
     u64::try_from(of_owner.count()).ok().filter(|count| *count > 1)
 }
 
-/// The URL that is the whole of the arguments, or the value of `url` in them.
+/// Returns the URL that makes up all the arguments, or the value of the argument `url`.
 pub(super) fn url_in(arguments: Option<&str>) -> String {
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
@@ -95,7 +96,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     }
 }
 
-/// What the page tells besides.
+/// Returns the content of the page that is not part of the details.
 async fn more(caller: &Caller, url: &str, told: &Info) -> More {
     let context = &caller.context;
     let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
@@ -127,7 +128,8 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> More {
     More { referrers, versions, last, would, queued, told: None }
 }
 
-/// Shows what the browser has sent for this page, and what the origin of a URL would be sent for it.
+/// Shows the request that the browser sent for this page, and the request that the origin of a URL
+/// would get.
 pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
     let Some(sent) = &caller.sent else {
@@ -140,7 +142,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     };
     let mut fields = sent.fields.clone();
     for name in [AUTHORIZATION, HOST] {
-        // That is for us.
+        // These fields are meant for us.
         fields.remove(name);
     }
     let who = (caller.owner.clone(), caller.reaches());

@@ -1,8 +1,10 @@
-//! What pages of other sites may do with addresses of ours: open a page in a window, and load public files.
+//! Limits what pages of other sites can do with our addresses: they may open a page in a window,
+//! and load public files.
 //!
-//! Without that they could tell by the outcome which URLs are stored. Browsers say which site makes them
-//! send a request at addresses that they trust alone (Fetch Metadata §2), so the response says it too: at the
-//! plain address of a proxy in the network the response alone keeps other sites out.
+//! Otherwise they could find out from the result which URLs are stored. Browsers name the site that
+//! causes a request only to trustworthy origins (Fetch Metadata §2), so the response carries the
+//! restriction, too. At the plain HTTP address of a proxy in the network, the response alone keeps
+//! other sites out.
 
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
@@ -14,8 +16,8 @@ use crate::proxy::intent::SEC_FETCH_DEST;
 
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// Whether a page of any site may load what is at `path`. The user's own files are sandboxed, so to a
-/// browser each of them is another site.
+/// Whether pages of any site may load `path`. The user's own files are sandboxed, so the browser
+/// treats each of them as another site.
 fn is_public(path: &str) -> bool {
     entry::sets_up(path) || local::at(path).is_some()
 }
@@ -28,8 +30,8 @@ pub(super) fn other_sites(path: &str, fields: &HeaderMap) -> OtherSites {
     if is_allowed { OtherSites::Allowed } else { OtherSites::Refused }
 }
 
-/// Adds the fields that keep a response for `path` from other sites: from the page that would load it, and
-/// from the one that opened its window.
+/// Adds the fields that protect a response for `path` from other sites: from a page that would load
+/// it, and from the page that opened its window.
 pub(super) fn isolate(fields: &mut HeaderMap, path: &str) {
     isolation::isolate(fields, is_public(path));
 }

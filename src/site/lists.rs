@@ -1,5 +1,5 @@
-//! The pages below `/index/`, at the addresses of 2.9 and some more, and what is done with the entries
-//! that were chosen there.
+//! The pages below `/index/`, at the addresses of WWWOFFLE 2.9 and some more, and the actions on
+//! entries selected there.
 
 pub(super) mod whole;
 
@@ -27,18 +27,18 @@ use crate::storage::lists::sessions;
 use crate::storage::lists::whole::is_part;
 use links::ABOUT;
 
-/// What is done with what was chosen.
+/// Action on the selected entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chosen {
-    /// It is removed.
+    /// Deletes them.
     Delete,
-    /// It is fetched anew, now or once online.
+    /// Fetches them again, now or once online.
     Refresh,
-    /// It stays whatever its age.
+    /// Pins them: they stay whatever their age.
     Pin,
-    /// It is looked at once a day, if it is not monitored already.
+    /// Monitors them once a day, unless they are already monitored.
     Monitor,
-    /// It is downloaded.
+    /// Downloads them.
     Export(Format),
 }
 
@@ -47,7 +47,7 @@ pub(super) fn is_list(path: &str) -> bool {
     path == ROOT.trim_end_matches('/') || path.starts_with(ROOT)
 }
 
-/// Shows a list, or all there are.
+/// Shows a list, or the root of the lists.
 pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -> Response<Body> {
     let Some(name) = path.strip_prefix(ROOT) else { return caller.see_other(ROOT) };
     let (context, shell) = (&caller.context, &caller.shell);
@@ -72,7 +72,8 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     answer(caller, &shown, (outcome, told, count))
 }
 
-/// As much of a list as there is room for on one page, and how much all of it is: what follows is on the next.
+/// Returns as much of a list as fits on one page, and the length of the whole list. The rest is on
+/// the next page.
 fn some(source: &Source<'_>, wanted: &Wanted) -> Result<(IndexPage, Option<u64>), Error> {
     let mut found = found::list(source, wanted)?;
     if let Some(limit) = room::fewer(&found.listed) {
@@ -82,7 +83,7 @@ fn some(source: &Source<'_>, wanted: &Wanted) -> Result<(IndexPage, Option<u64>)
     Ok((found, count))
 }
 
-/// What was just done to the list, as its arguments tell.
+/// Returns the result of the last action on the list, from the arguments.
 pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Option<Told> {
     let value = |name: &str| {
         let pairs = arguments?.split(['&', ';']);
@@ -110,7 +111,7 @@ fn answer(
     caller.page(pages::page(&context.pages.templates, &caller.shell, shown, outcome, &token))
 }
 
-/// The list of what is kept of the host of a URL: `/index/url?<URL>`.
+/// Returns the address of the list of the host of a URL: `/index/url?<URL>`.
 fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
     let text = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
     of_host(caller, &String::from_utf8_lossy(&text))
@@ -126,8 +127,9 @@ fn of_host(caller: &Caller, url: &str) -> String {
     }
 }
 
-/// What a list is asked for with: its name is the rest of the path, and between its arguments stand `&` or,
-/// as in 2.9, `;`. The flags of 2.9 that added a column to the list count for nothing: all are there.
+/// Parses the address of a list: its name is the rest of the path, and its arguments are separated
+/// by `&` or, as in WWWOFFLE 2.9, by `;`. The flags of WWWOFFLE 2.9 that add a column are ignored,
+/// because all columns are shown.
 fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Box<Shown>, Text)> {
     let path = url_decode_form_args(name.trim_end_matches('/').replace('+', "%2B").as_bytes());
     let path = String::from_utf8_lossy(&path).into_owned();
@@ -142,7 +144,7 @@ fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Box<Sho
     let (what, site) = what(&shown.path);
     let flag = |name: &str| form.fields().any(|(field, value)| field == name && value.is_empty());
     let all = if flag("all") { "1" } else { form.value("all").unwrap_or_default() };
-    // As in 2.9 a word that names no order is as good as none.
+    // As in WWWOFFLE 2.9, an unknown order is ignored.
     let sort = form.value("sort").filter(|sort| sort.trim().parse::<Sort>().is_ok());
     let wanted = Wanted::parse(|name| match name {
         "what" => Some(what.as_str()),
@@ -174,7 +176,7 @@ fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Box<Sho
     Ok((shown, wanted))
 }
 
-/// What a path of ours means to [`Wanted`], and of which site.
+/// Returns the name of a path for [`Wanted`], and the site that it names.
 fn what(path: &str) -> (String, Option<&str>) {
     match path.split_once('/') {
         Some(("site", site)) => (String::new(), Some(site)),
@@ -184,34 +186,34 @@ fn what(path: &str) -> (String, Option<&str>) {
     }
 }
 
-/// Why nothing was done with what was chosen.
+/// Failure of an action on selected entries.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotDone {
-    /// Nothing was.
+    /// No entry was selected.
     #[error("nothing was chosen that is kept")]
     Nothing,
-    /// Others are at it.
+    /// Too many exports are running.
     #[error("two exports are under way already: try again when one is at its end")]
     Busy,
     /// The list is too long.
     #[error("the list has more entries than are exported at once: `wwwoffle export` has no limit")]
     TooMany,
-    /// There is no room for it.
+    /// The disk has not enough room.
     #[error("there is too little room for the archive: WARC needs none")]
     NoRoom,
-    /// Another deletes all of a list.
+    /// Another deletion of a list is running.
     #[error("a list is being deleted already: try again when that is at its end")]
     Deleting,
-    /// The index cannot tell what is in the list.
+    /// The index is not available.
     #[error("the list cannot be had now: {0}")]
     Index(String),
-    /// It cannot be written.
+    /// The archive cannot be written.
     #[error("the archive cannot be written: {0}")]
     Export(String),
-    /// It is no URL.
+    /// The URL is invalid.
     #[error("what was chosen is no URL")]
     Url(#[from] wwwoffle_url::ParseError),
-    /// It cannot be asked for.
+    /// The URL cannot be fetched.
     #[error(transparent)]
     Want(#[from] fetch::WantError),
     /// The spool failed.
@@ -219,7 +221,8 @@ pub(super) enum NotDone {
     Spool(#[from] wwwoffle_spool::Error),
 }
 
-/// Does something with the entries of the fields `url`, and leads back to the list they were chosen in.
+/// Performs an action on the entries in the fields `url`, and redirects to the list where they were
+/// selected.
 pub(super) async fn submit(
     caller: &Caller,
     chosen: Chosen,
@@ -229,7 +232,7 @@ pub(super) async fn submit(
         return export::send(caller, format, form).await;
     }
     let texts = form.fields().filter(|(name, _)| *name == "url").map(|(_, text)| text);
-    // All of them before anything is done with one.
+    // All URLs are validated before the first action.
     let urls = texts.map(|text| CanonicalUrl::parse(text, &caller.context.base.local));
     let urls = urls.collect::<Result<Vec<_>, _>>()?;
     if urls.is_empty() {
@@ -249,13 +252,13 @@ pub(super) async fn submit(
         Chosen::Monitor => Done::Monitored,
         Chosen::Pin => Done::Pinned,
     };
-    // What follows shows the list as it is then.
+    // The index must be current, because the next page shows the list.
     lists::level(&caller.context.storage).await;
     let value = format!("{}.{count}", done.name());
     Ok(caller.see_other(&pages::with(back, pages::DONE, &value)))
 }
 
-/// Deletes what was chosen, and leads to where it can be had back.
+/// Deletes the selected entries, and redirects to a page that can undo it.
 async fn delete(
     caller: &Caller,
     urls: Vec<CanonicalUrl>,
@@ -265,7 +268,7 @@ async fn delete(
     for url in urls {
         match removed::delete(caller, url, removal).await {
             Ok(was_there) => is_any |= was_there,
-            // The list shows what is there still, and what is not can be had back.
+            // The list shows the remaining entries, and the deleted ones can be restored.
             Err(error) if is_any => {
                 let error = error_chain(&error);
                 tracing::error!(error, "not all could be deleted that was chosen");
@@ -282,7 +285,7 @@ async fn delete(
     })
 }
 
-/// Does something else with one entry.
+/// Performs any other action on one entry.
 async fn act(caller: &Caller, chosen: Chosen, url: CanonicalUrl) -> Result<(), NotDone> {
     let context = &caller.context;
     match chosen {
@@ -299,7 +302,8 @@ async fn act(caller: &Caller, chosen: Chosen, url: CanonicalUrl) -> Result<(), N
     Ok(())
 }
 
-/// Where a form says that it came from, if that is a list of ours or the page about a URL.
+/// Returns the address from which a form says it came, if that is a list of ours or the page about
+/// a URL.
 pub(super) fn back(back: Option<&str>) -> &str {
     let is_ours = |back: &&str| back.starts_with(ROOT) || back.starts_with(ABOUT);
     back.filter(is_ours)

@@ -1,8 +1,9 @@
-//! Files of the user's own below `/local/`: what lies in `local/` of the spool, as it lies there.
+//! The user's own files below `/local/`: the files in `local/` of the spool, unchanged.
 //!
-//! Nothing in it is run here. 2.9 ran programs that lay there, for whoever asked; a page that another site shows could ask
-//! too, so this does not. What runs in the browser is kept off our own pages: each file is sandboxed (HTML
-//! §7.1.5), so that its scripts have none of our names, and no token of ours.
+//! No file is executed here. WWWOFFLE 2.9 ran programs in this directory for any request; because a
+//! page of another site could cause such a request, we do not. Scripts that run in the browser are
+//! kept away from our own pages: each file is sandboxed (HTML §7.1.5), so its scripts have neither
+//! our origin nor a token of ours.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -30,27 +31,27 @@ use crate::proxy::conditional::{Conditions, not_modified};
 use crate::storage::store::Store;
 use crate::storage::versions::memento::http_date;
 
-/// Where they are.
+/// Path below which the files are.
 const ROOT: &str = "/local/";
 
-/// What stands for a directory.
+/// File that is served for a directory.
 const INDEX: &str = "index.html";
 
-/// What a file of the user's own may do: everything but to be of our own origin.
+/// Permissions of a user's own file: everything except to act as our origin.
 const SANDBOX: HeaderValue = HeaderValue::from_static(
     "sandbox allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox allow-modals allow-downloads",
 );
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const PIECE: usize = 128 * 1024;
 
-/// What of `path` follows [`ROOT`], with its slash, if a file of ours is meant by it.
+/// Returns the part of `path` after [`ROOT`], with its slash, if it is below it.
 pub(super) fn at(path: &str) -> Option<&str> {
     path.strip_prefix(ROOT.trim_end_matches('/'))
         .filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Sends the file at `path`, as [`at`] has it.
+/// Sends the file at `path`, as returned by [`at`].
 pub(super) async fn serve(caller: &Caller, path: &str, request: &HeaderMap) -> Response<Body> {
     let Some(path) = path.strip_prefix('/') else { return caller.see_other(ROOT) };
     let config = caller.context.base.config();
@@ -76,7 +77,7 @@ pub(super) async fn serve(caller: &Caller, path: &str, request: &HeaderMap) -> R
     }
 }
 
-/// What a path leads to.
+/// The target of a path.
 enum Found {
     File {
         file: Arc<dyn DiskFile>,
@@ -84,14 +85,14 @@ enum Found {
         stamp: Stamp,
         name: String,
     },
-    /// Its own address ends with a slash.
+    /// A directory; its address must end with a slash.
     Directory,
     Nothing,
 }
 
-/// The names of a path, each as it is on the disk. The last is empty where a directory is meant.
+/// Splits a path into names as on the disk. The last one is empty for a directory.
 fn names(path: &str) -> Vec<Vec<u8>> {
-    // `+` is a blank in a form, and itself in a path.
+    // `+` is a space in a form, but itself in a path.
     path.split('/').map(|name| url_decode_form_args(name.replace('+', "%2B").as_bytes())).collect()
 }
 
@@ -111,7 +112,8 @@ fn find(spool: &Spool, names: &[Vec<u8>]) -> Result<Found, Error> {
     })
 }
 
-/// The type of a file by its name: as the configuration says, else as is usual, else as it says of all others.
+/// Returns the content type of a file by its name: as configured, else the usual one, else the
+/// configured default.
 fn content_type(config: &Config, name: &str) -> String {
     let options = &config.mime_types;
     let usual = || mime_guess::from_path(name).first_raw();
@@ -135,11 +137,11 @@ fn describe(fields: &mut HeaderMap, stamp: Stamp, length: u64, content_type: &st
         }
     }
     fields.insert(CONTENT_SECURITY_POLICY, SANDBOX);
-    // There are no buttons of ours in it that somebody could have pressed unseen.
+    // The file has no buttons of ours that a frame of another site could abuse.
     fields.remove(X_FRAME_OPTIONS);
 }
 
-/// The body. What has become shorter meanwhile breaks off.
+/// Returns the body. It is aborted if the file has become shorter.
 pub(super) fn sent(store: Store, file: Arc<dyn DiskFile>, length: u64) -> Body {
     let frames = stream::unfold((store, file, 0), move |(store, file, at)| async move {
         let left = usize::try_from(length.saturating_sub(at)).unwrap_or(PIECE).min(PIECE);

@@ -1,4 +1,4 @@
-//! What is kept that is like a page that is not: `/missing/?URL`.
+//! Similar stored pages for a page that is not stored: `/missing/?URL`.
 
 use hyper::{HeaderMap, Response};
 use wwwoffle_spool::Error;
@@ -13,7 +13,8 @@ use crate::site::pages::address::About;
 use crate::site::pages::missing::{self, Missing};
 use crate::storage::lookup::look_up;
 
-/// Shows it for the URL that is the whole of the arguments, or the value of `url` in them.
+/// Shows the page for the URL that makes up all the arguments, or for the value of the argument
+/// `url`.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());

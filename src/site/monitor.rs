@@ -1,4 +1,4 @@
-//! What is looked at on a schedule: the list, the form of one page, and what the forms do.
+//! Monitored pages: the list, the form of one page, and the actions of the forms.
 
 use hyper::{HeaderMap, Response};
 use jiff::tz::TimeZone;
@@ -24,13 +24,13 @@ use crate::site::pages::monitor as pages;
 use crate::storage::lists::found::Kind;
 use crate::storage::store::timestamp;
 
-/// What is monitored, as far as the caller may see it.
+/// Returns the monitored pages that the caller may see.
 pub(super) fn list(caller: &Caller) -> Vec<MonitorItem> {
     let list = monitor::list(&caller.context.fetch, |place| caller.may_see_queued(place));
     list.iter().map(item).collect()
 }
 
-/// One monitored page in the shape of the API.
+/// Converts a monitored page to the type of the API.
 pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
     MonitorItem {
         key: one.place.key().to_string(),
@@ -43,13 +43,13 @@ pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
     }
 }
 
-/// The key under which a page of the caller's is monitored.
+/// Returns the key under which a page of the caller is monitored.
 pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
     let mut url = CanonicalUrl::parse(url, &caller.context.base.local)?;
     Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
-/// The list, as far as the configuration lets pages be in it.
+/// Shows the list, if the configuration allows pages to be monitored.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
     let (token, config) = (caller.token(), context.base.config());
@@ -62,7 +62,8 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
     caller.page(pages::page(&context.pages.templates, &caller.shell, &items, &changed, &token))
 }
 
-/// Whether there is anything to compare what is kept with. That it cannot be told is no reason not to show the list.
+/// Whether there is an older version to compare with. If that is unknown, the list is shown without
+/// it.
 async fn has_changed(caller: &Caller, url: &str) -> bool {
     let context = &caller.context;
     let Ok(mut url) = CanonicalUrl::parse(url, &context.base.local) else { return false };
@@ -70,8 +71,8 @@ async fn has_changed(caller: &Caller, url: &str) -> bool {
     like::has_versions(&context.proxy, &places).await.unwrap_or_default()
 }
 
-/// The form for the URL that is the whole of the arguments, or the value of `url` in them; filled in
-/// with what is said of it already.
+/// Shows the form for the URL that makes up all the arguments, or for the value of the argument
+/// `url`, filled in with its current settings.
 pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
@@ -80,12 +81,12 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
     let known = match key_of(caller, url) {
         _ if url.is_empty() => Ok(None),
         Ok(key) => caller.context.storage.store.run(move |spool| spool.monitors().get(&key)).await,
-        // The form says so when it is sent.
+        // The form reports it when it is submitted.
         Err(_) => Ok(None),
     };
     let known = match known {
         Ok(known) => known,
-        // What is damaged is as good as not said.
+        // A damaged record counts as missing.
         Err(error) if error.is_damaged() => None,
         Err(error) => return caller.spool_failed(&error),
     };
@@ -101,13 +102,13 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
     caller.page(pages::options(&caller.context.pages.templates, &caller.shell, &form))
 }
 
-/// The form of 2.9 as a link: it is shown for the page that the link names.
+/// Shows the form for the page that a link names, in the syntax of WWWOFFLE 2.9.
 pub(super) async fn by_link(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     let url = form.value("url").unwrap_or_default();
     options(caller, Some(&url_encode_form_args(url.as_bytes()))).await
 }
 
-/// Monitors the page that a form names; a form that cannot be done is shown again.
+/// Monitors the page that a form names. An invalid form is shown again.
 pub(super) async fn set(
     caller: &Caller,
     form: &SubmittedForm,
@@ -137,7 +138,7 @@ fn again(caller: &Caller, form: &SubmittedForm, faults: &[FormFault]) -> Respons
     caller.page(pages::options_again(&context.pages.templates, &caller.shell, form, faults, given))
 }
 
-/// What the form says, or what is wrong with its fields but for the URL.
+/// Parses the form except for the URL. Returns the faults of its fields.
 fn wish(form: &SubmittedForm) -> Result<Wish, Vec<FormFault>> {
     let mut faults = Vec::new();
     let mut number = |field: &'static str, most: u16| {
@@ -168,7 +169,7 @@ fn wish(form: &SubmittedForm) -> Result<Wish, Vec<FormFault>> {
     }
 }
 
-/// Has a page looked at once a day, unless it is monitored already.
+/// Monitors a page once a day, unless it is already monitored.
 pub(super) async fn daily(caller: &Caller, url: &str) -> Result<(), WantError> {
     let monitors = caller.context.storage.store.spool().monitors();
     let known = key_of(caller, url).is_ok_and(|key| monitors.summary(&key).is_some());
@@ -180,8 +181,8 @@ pub(super) async fn daily(caller: &Caller, url: &str) -> Result<(), WantError> {
     Ok(())
 }
 
-/// When: a line of cron in the field `cron`, else as 2.9 has it. No month and no day of the week means
-/// all of them.
+/// Parses the schedule: a line of cron in the field `cron`, or else the fields of WWWOFFLE 2.9. No
+/// month or no day of the week means all of them.
 fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
     let text = |name: &str| form.value(name).map(str::trim).filter(|text| !text.is_empty());
     if let Some(line) = text("cron") {
@@ -215,7 +216,7 @@ fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
     })
 }
 
-/// Monitors the page no longer that a form names by its key or its URL.
+/// Stops monitoring the page that a form names by its key or its URL.
 pub(super) async fn delete(
     caller: &Caller,
     form: &SubmittedForm,
@@ -233,7 +234,7 @@ pub(super) async fn delete(
     Ok(caller.see_other("/monitor/"))
 }
 
-/// Monitors nothing of the caller's any longer.
+/// Stops monitoring all pages of the caller.
 pub(super) async fn delete_all(caller: &Caller) -> Result<Response<Body>, wwwoffle_spool::Error> {
     for one in monitor::list(&caller.context.fetch, |place| caller.may_see_queued(place)) {
         monitor::remove(&caller.context.fetch, one.place.key()).await?;

@@ -1,4 +1,4 @@
-//! The page about purging, its button, and those that pin a page.
+//! The page about purging, its button, and the buttons that pin a page.
 
 use crate::page::links;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ use crate::site::pages::purge as pages;
 use crate::storage::purge::{self, NotPurged, What};
 use crate::storage::store::timestamp;
 
-/// Where it is.
+/// Path of the page.
 pub(super) const PAGE: &str = "/purge/";
 
-/// A plan that is older is made anew when somebody looks.
+/// Maximum age of a plan; an older one is replaced when the page is opened.
 const PLAN_HOLDS: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
 
-/// How long a page waits for a plan; a larger spool takes longer.
+/// Maximum time that a page waits for a plan; a large spool takes longer.
 const WAITS: Duration = Duration::from_secs(5);
 
-/// Shows what would go, and what went last. For what another site made the browser ask for no plan is made:
-/// that is a walk over the whole spool.
+/// Shows the plan, and the report of the last purge. If another site caused the request, no plan is
+/// made, because that walks the whole spool.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
     let mut told = context.storage.purging.told();
     if !told.running && !has_plan(&told) && !caller.is_sent_by_another_site() {
-        // Where another has begun meanwhile, its plan is waited for.
+        // If another plan is already running, waits for that one.
         let _begun_or_not = begin(context, What::Plan);
         let planned = async {
             while !has_plan(&context.storage.purging.told())
@@ -42,7 +42,7 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        // Whether it has come or not, the page says.
+        // The page says whether the plan is ready.
         let _in_time = timeout(WAITS, planned).await;
         told = context.storage.purging.told();
     }
@@ -55,12 +55,13 @@ fn has_plan(told: &Purging) -> bool {
     told.plan.as_ref().is_some_and(|plan| now.duration_since(plan.at) <= PLAN_HOLDS)
 }
 
-/// Begins it in a task of its own; what comes of it is remembered. It has its turn before this returns, so
-/// that nothing else comes between; [`NotPurged::Busy`] where another has it.
+/// Starts a purge or a plan in the background; its result is stored. The task holds its turn before
+/// this returns, so that no other one can start in between. Returns [`NotPurged::Busy`] if another
+/// one is running.
 fn begin(context: &Arc<SiteContext>, what: What) -> Result<(), NotPurged> {
     let (own, turn) = (Arc::clone(context), context.storage.purging.turn()?);
     context.base.tasks.spawn(async move {
-        // Why not is remembered too.
+        // The stored result includes the failure.
         if let Err(NotPurged::Spool(error)) = purge::run_in(&own.storage, turn, what).await {
             tracing::error!(
                 error = crate::base::error_chain::error_chain(&error),
@@ -71,13 +72,13 @@ fn begin(context: &Arc<SiteContext>, what: What) -> Result<(), NotPurged> {
     Ok(())
 }
 
-/// Purges, as the button says, unless another purge or plan is under way.
+/// Starts a purge, unless another purge or plan is running.
 pub(super) fn submit(caller: &Caller) -> Result<Response<Body>, NotPurged> {
     begin(&caller.context, What::Purge)?;
     Ok(caller.see_other(PAGE))
 }
 
-/// Pins the page of the field `url`, or unpins it.
+/// Pins or unpins the page in the field `url`.
 pub(super) async fn pin(
     caller: &Caller,
     form: &SubmittedForm,
@@ -90,13 +91,13 @@ pub(super) async fn pin(
     Ok(caller.see_other(&links::info(&url)))
 }
 
-/// Why a page is not pinned.
+/// Failure to pin a page.
 pub(super) enum Pin {
     Url(wwwoffle_url::ParseError),
     Spool(Error),
 }
 
-/// Pins a URL, or unpins it.
+/// Pins or unpins a URL.
 pub(super) async fn set_pinned(
     context: &SiteContext,
     url: String,
@@ -127,7 +128,7 @@ mod tests {
         drop(turn);
         assert_eq!(submit(&caller).unwrap().status(), 303);
         assert!(purging.told().running, "it has its turn before the answer is out");
-        // Who looks now makes no plan in its place.
+        // A request during the purge starts no plan.
         assert_eq!(show(&caller).await.status(), 200);
         let purged = async {
             while purging.told().last.is_none() {

@@ -1,4 +1,5 @@
-//! What was deleted on a page: it rests for a while, and its person can have it back.
+//! Deletions on local pages: the entries are set aside for a while, and the caller can restore
+//! them.
 
 use hyper::{HeaderMap, Response};
 use wwwoffle_spool::{BringBackReport, Error, Place, Removal, RemovalSummary, Spool};
@@ -14,8 +15,8 @@ use crate::site::pages::lists::{BACK, Back, with};
 use crate::storage::lists;
 use crate::storage::store::Store;
 
-/// Deletes what is kept of a URL for the caller and for everyone, so that it can be had back; for good on a disk that is
-/// full, which is when somebody deletes in order to have room.
+/// Deletes the stored copies of a URL, those of the caller and public ones, so that they can be
+/// restored. If the disk is full the deletion is permanent, because its purpose is to free space.
 pub(super) async fn delete(
     caller: &Caller,
     mut url: CanonicalUrl,
@@ -27,7 +28,7 @@ pub(super) async fn delete(
     Ok(aside(store, &places.public, removal).await? || own)
 }
 
-/// Deletes what is kept at a place so; what is kept under its key with it.
+/// Deletes the entries at a place in this way, including all entries under its key.
 pub(super) async fn aside(store: &Store, place: &Place, removal: Removal) -> Result<bool, Error> {
     match store.remove_for_now(place, removal).await {
         Err(error) if error.is_full() => store.remove(place).await,
@@ -35,12 +36,13 @@ pub(super) async fn aside(store: &Store, place: &Place, removal: Removal) -> Res
     }
 }
 
-/// A new name for what the caller deletes next.
+/// Returns a new name for the next deletion of the caller.
 pub(super) fn begin(caller: &Caller) -> Removal {
     caller.context.storage.store.spool().removal(&caller.owner.to_string())
 }
 
-/// What the caller can have back, the last first. That it cannot be told is no reason not to show a page.
+/// Returns the deletions that the caller can undo, latest first. If they cannot be read, the page
+/// is shown without them.
 pub(super) async fn resting(caller: &Caller) -> Vec<RemovalSummary> {
     let who = caller.owner.to_string();
     let resting = caller.context.storage.store.run(move |spool| spool.resting(&who)).await;
@@ -50,16 +52,18 @@ pub(super) async fn resting(caller: &Caller) -> Vec<RemovalSummary> {
     })
 }
 
-/// Brings back what the field `removal` names, if the caller has deleted it, and leads to where the form came from.
+/// Undoes the deletion in the field `removal`, if the caller made it, and redirects to the page of
+/// the form.
 pub(super) async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, Error> {
     let named = form.value("removal").and_then(|text| text.parse::<Removal>().ok());
     let named = named.filter(|removal| removal.is_by(&caller.owner.to_string()));
     let mut told = Back::default();
     if let Some(removal) = named {
-        // Nothing goes while it comes back.
+        // A running deletion must not interfere with the restore.
         caller.context.storage.deletions.stop(removal).await;
         let index = caller.context.storage.index.clone();
-        // It is as old as it was when somebody last saw it in a list; else the next purge could have it.
+        // The entries get the age that they had when they were deleted. Otherwise the next purge
+        // could remove them.
         let brought = move |spool: &Spool| {
             spool.bring_back(&removal, &mut |place| index.used(place, removal.at()))
         };

@@ -21,13 +21,13 @@ use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::Wanted;
 use crate::storage::lookup::look_up;
 
-/// Hits on a page.
+/// Number of hits on a page.
 const HITS: usize = 10;
 
-/// Shows the form, and what was found if something is looked for.
+/// Shows the form, and the hits if there is a query.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (typed, outcome) = match wanted(arguments) {
-        // Whoever types an address wants to know of that.
+        // A typed address leads to the page about it.
         Ok(wanted) if is_address(&wanted.words) => {
             return caller.see_other(&links::info(wanted.words.trim()));
         }
@@ -44,7 +44,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             let outcome = if typed.words.trim().is_empty() {
                 Outcome::Nothing
             } else if wanted.query().is_empty() {
-                // "-milk" alone would be nearly all there is.
+                // "-milk" alone would match nearly every entry.
                 Outcome::Refused(say(
                     "A word to look for is needed, besides what is not to be there.",
                 ))
@@ -57,14 +57,15 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     caller.page(search::page(&caller.context.pages.templates, &caller.shell, &typed, outcome))
 }
 
-/// Whether these words are the address of a page, and nothing else.
+/// Whether the words are just the address of a page.
 fn is_address(words: &str) -> bool {
     let words = words.trim();
     let is_web = ["http://", "https://", "ftp://"].iter().any(|scheme| words.starts_with(scheme));
     is_web && !words.contains(char::is_whitespace)
 }
 
-/// What is kept at words that look like an address without its scheme, as `www.example.org/tea`.
+/// Returns the stored page at words that look like an address without its scheme, such as
+/// `www.example.org/tea`.
 async fn kept_at(caller: &Caller, words: &str) -> Option<String> {
     if !is_bare_address(words) {
         return None;
@@ -76,7 +77,7 @@ async fn kept_at(caller: &Caller, words: &str) -> Option<String> {
             continue;
         }
         let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
-        // A spool that fails is told of by what follows.
+        // The search that follows reports a failed spool.
         let found = look_up(&caller.context.storage.store, &places).await.ok()?;
         if found.choose(Mode::Offline).is_some() {
             return Some(url.without_credentials().as_str().to_owned());
@@ -85,8 +86,8 @@ async fn kept_at(caller: &Caller, words: &str) -> Option<String> {
     None
 }
 
-/// Whether a person may have meant an address by this: one word that begins with a host of two labels or more,
-/// the last of which has a letter. `node.js` is one too, but nothing is kept there.
+/// Whether a word may be meant as an address: it begins with a host of two or more labels, the last
+/// of which contains a letter. `node.js` qualifies, too, but no page is stored there.
 fn is_bare_address(words: &str) -> bool {
     let host = words.split(['/', '?', '#']).next().unwrap_or_default();
     let (host, port) = host.split_once(':').unwrap_or((host, ""));
@@ -113,7 +114,7 @@ async fn look(caller: &Caller, typed: &Typed, wanted: Wanted) -> Outcome {
     }
 }
 
-/// As much of what is found as there is room for on one page: what follows is on the next.
+/// Returns as many hits as fit on one page. The rest is on the next page.
 fn some(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
     let found = found::search(source, wanted)?;
     match search::fewer(&found.hits) {
@@ -122,7 +123,7 @@ fn some(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
     }
 }
 
-/// The arguments for what follows.
+/// Returns the arguments of the next page.
 fn arguments(typed: &Typed, after: &str) -> String {
     let kind = typed.kind.map(Class::name).unwrap_or_default();
     let pairs =

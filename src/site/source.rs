@@ -1,4 +1,4 @@
-//! What is kept of a URL as it is: its source as text, and its records as WARC.
+//! The stored copy of a URL in its original form: its source as text, and its records as WARC.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -32,16 +32,18 @@ use crate::storage::store::{Kept, timestamp};
 use crate::storage::versions::text;
 use wwwoffle_http::caching::coding::CodingTerms;
 
-/// The longest source that is shown as text, in bytes; more is handed over as a file.
+/// Maximum size of a source that is shown as text, in bytes; a larger one is sent as a file.
 const MAX_SOURCE: usize = 8 << 20;
 
-/// So many sources are shown at once: each is in memory until its client has read it.
+/// Maximum number of sources shown at the same time: each stays in memory until its client has read
+/// it.
 pub(crate) const AT_ONCE: usize = 4;
 
-/// Nothing in what is shown does anything.
+/// Content security policy: nothing in the source can become active.
 const GLASS_CASE: &str = "sandbox; default-src 'none'";
 
-/// Shows the source: as text, whatever it is; what is no text, or too long, is a file to be saved.
+/// Shows the source as text, whatever its type. If it is not text, or too long, it is sent as a
+/// file.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let kept = match find(caller, About::Source, arguments).await {
         Ok(kept) => kept,
@@ -69,7 +71,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     }
 }
 
-/// What is in memory whole, which its turn lasts for.
+/// Sends bytes from memory in pieces; holds the permit until the end.
 fn sliced(whole: Bytes, turn: OwnedSemaphorePermit) -> Body {
     let frames = stream::unfold((whole, turn), |(mut rest, turn)| async move {
         let piece = rest.split_to(rest.len().min(PIECE));
@@ -78,7 +80,7 @@ fn sliced(whole: Bytes, turn: OwnedSemaphorePermit) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// A body, if it is no longer than what is shown, and can be read.
+/// Reads a body; `None` if it exceeds the limit or cannot be read.
 async fn whole(mut body: Body) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -92,7 +94,7 @@ async fn whole(mut body: Body) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The body, and whether it could be decoded.
+/// Returns the body, and whether it could be decoded.
 fn decoded(caller: &Caller, kept: &Arc<Kept>) -> (Body, bool) {
     let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let is_readable = delivery.is_readable();
@@ -118,8 +120,8 @@ fn shown(
     response
 }
 
-/// Hands the records over: what is compressed or shared is whole in them, and cookies and credentials are left out, as on
-/// the page.
+/// Sends the WARC records. Compressed and shared bodies are complete in them; cookies and
+/// credentials are omitted, as on the page.
 pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let kept = match find(caller, About::Records, arguments).await {
         Ok(kept) => kept,
@@ -143,18 +145,18 @@ pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<B
             let heads = (info::open_head(kept.entry.head()), info::open_head(kept.entry.request()));
             let written = to_warc_one(&kept.entry, (&heads.0, &heads.1), &mut out, &options);
             if let Err(error) = written.map_err(BoxError::from).and_then(|()| Ok(out.flush()?)) {
-                // Nobody may be there any more.
+                // The client may have disconnected.
                 let _left = sender.blocking_send(Err(error));
             }
             Ok(())
         };
-        // What went wrong is told to the client, who has an archive that breaks off.
+        // The client sees the failure: its archive is cut off.
         let _done = store.run(work).await;
     });
     shown(caller, received(receiver), "application/warc", Some(&name))
 }
 
-/// What is kept for who asks, else for everyone.
+/// Returns the stored copy of the caller, or else the public one.
 async fn find(
     caller: &Caller,
     about: About,

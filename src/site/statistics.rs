@@ -1,4 +1,4 @@
-//! What was counted, as JSON and as a page.
+//! Statistics, as JSON and as a page.
 
 use hyper::Response;
 use wwwoffle_spool::Counts;
@@ -11,11 +11,11 @@ use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED};
 use crate::proxy::body::Body;
 use crate::site::pages::statistics as page;
 
-/// The page with the hosts by name.
+/// Path of the page with the names of hosts.
 pub(super) const HOSTS: &str = "/statistics/hosts";
 
-/// What was counted, as far as the caller may see it: hosts by name are for whoever owns the machine, for they tell
-/// what others have read.
+/// Returns the statistics that the caller may see. Names of hosts are only for the owner of the
+/// machine, because they reveal what others have read.
 pub(super) fn statistics(caller: &Caller) -> Statistics {
     let now = clock::now();
     let books = caller.context.storage.statistics.books(now);

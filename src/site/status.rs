@@ -1,4 +1,4 @@
-//! What the daemon does now, in the shapes of the API.
+//! Status of the daemon, in the types of the API.
 
 use std::collections::HashMap;
 
@@ -19,15 +19,15 @@ use crate::site::context::SiteContext;
 use crate::site::pages::link::Link;
 use crate::storage::store::timestamp;
 
-/// The most rejections that are told.
+/// Maximum number of reported rejections.
 const MAX_REJECTIONS: usize = 100;
 
-/// The daemon as a whole.
+/// Returns the status of the daemon as a whole.
 pub(super) fn status(caller: &Caller) -> Status {
     with_queue(caller, counts(&caller.context))
 }
 
-/// The same with what the caller may see of the queue.
+/// Returns the status, with those queued requests that the caller may see.
 pub(super) fn own_status(caller: &Caller) -> Status {
     with_queue(caller, own_counts(caller))
 }
@@ -52,7 +52,7 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
     }
 }
 
-/// What is known of the link, if that decides.
+/// Returns the state of the link, if the mode follows it.
 fn link(context: &SiteContext) -> Option<LinkStatus> {
     let told = context.net.link.told();
     (context.base.mode.chosen() == Choice::Auto).then(|| LinkStatus {
@@ -64,7 +64,8 @@ fn link(context: &SiteContext) -> Option<LinkStatus> {
     })
 }
 
-/// What pages tell of it in every mode: how it was judged, or else what the system says.
+/// Returns the state of the link for pages, in every mode: our own verdict, or else that of the
+/// system.
 pub(super) fn link_shown(context: &SiteContext) -> Link {
     let told = context.net.link.told();
     if context.base.mode.chosen() != Choice::Auto {
@@ -77,7 +78,7 @@ pub(super) fn link_shown(context: &SiteContext) -> Link {
     }
 }
 
-/// Who does not take our certificates.
+/// Returns the clients that recently rejected our certificates.
 pub(super) fn rejections(context: &SiteContext) -> Vec<Rejection> {
     let list =
         context.proxy.clients.faces.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
@@ -89,7 +90,7 @@ pub(super) fn rejections(context: &SiteContext) -> Vec<Rejection> {
     .collect()
 }
 
-/// The outgoing queue, oldest first, as far as the caller may see it.
+/// Returns the queued requests that the caller may see, oldest first.
 pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
     let (context, now) = (&caller.context, timestamp(clock::now()));
     let mut list = context.storage.store.spool().queue().list();
@@ -109,14 +110,14 @@ pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
     told.collect()
 }
 
-/// The outgoing queue in numbers.
+/// Returns the numbers of queued requests by state.
 pub(super) fn counts(context: &SiteContext) -> QueueCounts {
     let mut counts = QueueCounts::default();
     context.storage.store.spool().queue().visit(|request| counts.add(state(context, request)));
     counts
 }
 
-/// The same of what the caller may see.
+/// Returns the numbers of those queued requests that the caller may see.
 pub(super) fn own_counts(caller: &Caller) -> QueueCounts {
     let (context, mut counts) = (&caller.context, QueueCounts::default());
     context.storage.store.spool().queue().visit(|request| {
@@ -127,7 +128,7 @@ pub(super) fn own_counts(caller: &Caller) -> QueueCounts {
     counts
 }
 
-/// What comes in now, as far as the caller may see it.
+/// Returns the running downloads that the caller may see.
 pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
     let list = caller.context.proxy.traffic.downloads.list();
     list.iter()
@@ -136,7 +137,7 @@ pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
         .collect()
 }
 
-/// Ends the download of that number, if the caller may see it and nobody has ended it before; returns its URL.
+/// Cancels a download, if the caller may see it and it was not cancelled before. Returns its URL.
 pub(super) fn end_download(caller: &Caller, id: u64) -> Option<String> {
     let list = caller.context.proxy.traffic.downloads.list();
     let download = list.iter().find(|download| download.id() == id)?;

@@ -1,5 +1,5 @@
-//! What is told after the button of a will-get page: `/undone/`, to which it leads, so that to load that again
-//! takes nothing else off the queue.
+//! The page `/undone/`, to which the cancel button of a will-get page redirects. So reloading the
+//! page does not remove another request from the queue.
 
 use hyper::{HeaderMap, Response};
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
@@ -9,7 +9,7 @@ use crate::base::owner::Places;
 use crate::page::undone::page;
 use crate::proxy::body::Body;
 
-/// Tells it of the URL in the arguments, unless that waits again meanwhile: then the queue tells more.
+/// Shows the page for the URL in the arguments. If the URL is queued again, redirects to the queue.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
     let Some(url) = arguments.and_then(|arguments| arguments.strip_prefix("url=")) else {

@@ -1,4 +1,4 @@
-//! What is kept of one page over time, in words and in order.
+//! The list of stored versions of one page.
 
 use wwwoffle_spool::{Entry, Place, Summary};
 
@@ -7,7 +7,7 @@ use crate::api::{History, Version};
 use crate::base::shown;
 use crate::base::text::{Text, say};
 
-/// What is kept of a URL: the entry, if there is one, and the versions before it, the newest first.
+/// Returns the history of a URL: the entry, if there is one, and the older versions, newest first.
 #[must_use]
 pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
     let present = entry.map(|entry| Version {
@@ -18,7 +18,7 @@ pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
         bytes: entry.body_len(),
         content_type: content_type(entry),
     });
-    // Of a page that itself is gone there may be versions.
+    // Versions may exist without a current entry.
     let place = entry.map(Entry::place).or(older.first().map(|newest| &newest.place));
     let older = older.iter().map(|one| Version {
         stored: one.stored,
@@ -35,7 +35,7 @@ pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
     }
 }
 
-/// In what a version differs from the one before it, as far as their heads tell, in words.
+/// Describes the differences between the heads of two versions.
 #[must_use]
 pub fn changes(before: &Version, version: &Version) -> Vec<Text> {
     let mut told = Vec::new();

@@ -1,4 +1,4 @@
-//! What has changed of a page between two versions, and the feed of changes.
+//! Differences between two versions of a page, and the feed of changes.
 
 use std::collections::HashMap;
 
@@ -21,22 +21,22 @@ use crate::storage::versions::diff::Diff;
 use crate::storage::versions::feed::{self, Change, MAX_ENTRIES};
 use crate::storage::versions::{self, NotCompared};
 
-/// The type of the feed (RFC 4287 §7).
+/// Content type of the feed (RFC 4287 §7).
 const ATOM: &str = "application/atom+xml; charset=utf-8";
 
-/// Why nothing can be told.
+/// Failure to compare versions.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotTold {
-    /// The arguments are no form.
+    /// The arguments are not a valid form.
     #[error(transparent)]
     SubmittedForm(#[from] BadForm),
-    /// There is no URL among them.
+    /// The arguments contain no URL.
     #[error("expected a URL, as in /history/?https://www.example.org/")]
     NoUrl,
-    /// It is none.
+    /// The URL is invalid.
     #[error("no URL")]
     Url(#[from] ParseError),
-    /// A time is none.
+    /// A time is invalid.
     #[error("expected a time as 2026-11-20T14:25:15.812Z in {0:?}")]
     Time(&'static str),
     /// There is nothing to compare.
@@ -50,12 +50,12 @@ impl From<Error> for NotTold {
     }
 }
 
-/// What is asked for: the whole of the arguments is a URL, or they are a form.
+/// The arguments: a URL alone, or a form.
 pub(super) struct Asked {
     pub(super) url: String,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
-    /// One version.
+    /// Time of one version.
     pub(super) at: Option<Timestamp>,
 }
 
@@ -84,7 +84,7 @@ impl Asked {
     }
 }
 
-/// What has changed, of the caller's own answers or everyone's.
+/// Compares two versions of the entry of the caller, or else of the public entry.
 async fn compared(
     caller: &Caller,
     arguments: Option<&str>,
@@ -110,12 +110,12 @@ async fn compared(
     Ok((told, done.diff))
 }
 
-/// The same for programs.
+/// Returns the difference for programs.
 pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Result<VersionDiff, NotTold> {
     compared(caller, arguments).await.map(|(told, _)| told)
 }
 
-/// The page that shows it.
+/// Shows the difference as a page.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match compared(caller, arguments).await {
         Ok((told, diff)) => {
@@ -125,7 +125,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     }
 }
 
-/// The page that says why nothing can be told.
+/// Shows the page that says why there is no difference to show.
 pub(super) fn not_told(
     caller: &Caller,
     arguments: Option<&str>,
@@ -142,7 +142,7 @@ pub(super) fn not_told(
     }
 }
 
-/// The changes of what the caller monitors.
+/// Responds with the feed of changes of the caller's monitored pages.
 pub(super) async fn feed(caller: &Caller) -> Response<Body> {
     match changes(caller).await {
         Ok(changes) => {
@@ -161,7 +161,7 @@ pub(super) async fn feed(caller: &Caller) -> Response<Body> {
 async fn changes(caller: &Caller) -> Result<Vec<Change>, Error> {
     let context = &caller.context;
     let mut found = Vec::new();
-    // Only their own, whoever commands: a feed is read by programs that show it to others.
+    // Only the caller's own pages, even for administrators: feed readers may show them to others.
     let own = monitor::list(&context.fetch, |place| {
         Owner::of_queued(place).as_ref() == Some(&caller.owner)
     });

@@ -1,4 +1,4 @@
-//! `POST /api/entries/delete`, `/move` and `/write`: what a person changes of what is kept.
+//! `POST /api/entries/delete`, `/move` and `/write`: manual changes of stored entries.
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -16,7 +16,7 @@ use crate::storage::edit::rename::{BadRename, Rename};
 use crate::storage::edit::write::{Intake, Refused};
 use crate::storage::store::timestamp;
 
-/// Removes what is kept of URLs.
+/// Deletes the stored copies of URLs.
 pub(super) async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<DeletedUrls, Fault> {
     not_too_many(&wanted.urls)?;
     let owner = owner(caller, wanted.owner.as_deref())?;
@@ -39,7 +39,7 @@ pub(super) async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<D
     Ok(gone)
 }
 
-/// Gives what is kept other URLs.
+/// Moves stored copies to other URLs.
 pub(super) async fn rename(caller: &Caller, wanted: EntriesToMove) -> Result<MovedUrls, Fault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
     let local = caller.context.base.local.clone();
@@ -47,7 +47,8 @@ pub(super) async fn rename(caller: &Caller, wanted: EntriesToMove) -> Result<Mov
     Ok(caller.context.storage.store.run(move |spool| rename.carry_out(spool, &local)).await?)
 }
 
-/// Keeps the body of the call, a head and what follows it, as the answer of the URL in the arguments.
+/// Stores the body of the call, a response head and body, as the response for the URL in the
+/// arguments.
 pub(super) async fn write(
     caller: &Caller,
     arguments: Option<&str>,
@@ -60,7 +61,7 @@ pub(super) async fn write(
         .map_err(|error| Fault::url(text, &error))?;
     let named = form.value("owner").filter(|named| !named.is_empty());
     let places = Places::of(&mut url, &HeaderMap::new(), &owner(caller, named)?);
-    // Without a name it is everyone's; with a login in the URL it can only be one person's.
+    // Without an owner the entry is public. A URL with credentials always makes it private.
     let is_own = named.is_some() || places.credentials;
     let place = if is_own { places.own } else { places.public };
     let mut intake = Intake::new(place.clone(), timestamp(clock::now()));

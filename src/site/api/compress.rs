@@ -1,4 +1,4 @@
-//! `POST /api/entries/compress`: what is kept compressed, or no longer.
+//! `POST /api/entries/compress`: compresses or expands stored entries.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::site::caller::Caller;
 use crate::storage::edit::compress::{Form, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
 
-/// Begins it. The answer is one line, which comes when it is done: that may take long.
+/// Starts the task. The response is one line, sent when the task ends, which may take long.
 pub(super) fn start(caller: &Caller, wanted: &EntriesToCompress) -> Result<Body, Fault> {
     let form = if wanted.expand { Form::Plain } else { Form::Compressed };
     let which = which(caller, wanted)?;

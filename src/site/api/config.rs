@@ -13,14 +13,14 @@ use crate::api::{
 use crate::base::live::{Applied, Change, Done, blocking};
 use crate::proxy::body::Body;
 
-/// Every option, its value, and where that stands.
+/// Returns every option with its value and the place where it is set.
 pub(super) async fn state(caller: &Caller) -> Result<Response<Body>, Fault> {
     let file = caller.context.base.live.file();
     let text = match caller.context.base.config_text().await {
         Ok(text) => text,
         Err(error) => return Ok(refused(caller, &error)),
     };
-    // A list that the file names is read too.
+    // Also reads the lists that the file includes.
     let state = match blocking(move || ConfigState::of(&file, &text)).await {
         Ok(state) => state,
         Err(error) => return Ok(refused(caller, &error.into())),
@@ -39,7 +39,7 @@ pub(super) async fn versions(caller: &Caller) -> Response<Body> {
     }
 }
 
-/// Makes one edit.
+/// Applies one edit.
 pub(super) async fn edit(
     caller: &Caller,
     expected: Option<Stamp>,
@@ -48,7 +48,7 @@ pub(super) async fn edit(
     change(caller, expected, Change::Edit(edit.into())).await
 }
 
-/// Puts a version of before back.
+/// Restores an earlier version.
 pub(super) async fn undo(
     caller: &Caller,
     expected: Option<Stamp>,
@@ -67,7 +67,7 @@ async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Res
     }
 }
 
-/// Reads the configuration again.
+/// Reloads the configuration.
 pub(super) async fn reload(caller: &Caller) -> Response<Body> {
     let applied = match caller.context.base.reload().await {
         Ok(applied) => applied,
@@ -83,7 +83,8 @@ pub(super) async fn reload(caller: &Caller) -> Response<Body> {
     }
 }
 
-/// The text that a change is meant for, if the caller says (RFC 9110 §13.1.1).
+/// Returns the stamp of the text that the change is based on, if the caller sent one (RFC 9110
+/// §13.1.1).
 pub(super) fn expected(parts: &Parts) -> Result<Option<Stamp>, Fault> {
     let mut fields = parts.headers.get_all(IF_MATCH).iter();
     let Some(field) = fields.next() else { return Ok(None) };
@@ -102,7 +103,7 @@ fn faulty(caller: &Caller, faults: &Faults) -> Response<Body> {
     answered(caller, StatusCode::UNPROCESSABLE_ENTITY, &told)
 }
 
-/// Says why a change was not made.
+/// Returns the response for a refused change.
 fn refused(caller: &Caller, error: &ChangeError) -> Response<Body> {
     let status = match error {
         ChangeError::Conflict { .. } => StatusCode::PRECONDITION_FAILED,

@@ -1,4 +1,4 @@
-//! `GET /api/entries`: what the spool has, as the directories are walked.
+//! `GET /api/entries`: the entries of the spool, in the order of the directory walk.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::page::form::SubmittedForm;
 use crate::proxy::body::{self, Body};
 use crate::site::context::SiteContext;
 
-/// How many entries are read in one go.
+/// Number of entries read in one blocking call.
 const ENTRIES_AT_ONCE: usize = 100;
 
-/// Begins a list of what the argument `what` names, or of all entries. The walk goes on as the
-/// client reads, and ends when it leaves.
+/// Starts a list of the entries that the argument `what` names, or of all entries. The walk
+/// proceeds as the client reads, and ends when the client disconnects.
 pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Body, Fault> {
     let form = read(arguments)?;
     let what = match form.value("what") {
@@ -44,7 +44,8 @@ pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Bod
     }
 }
 
-/// Whose answers are meant: the caller's own, or those of the one they name, if they may see those.
+/// Returns the owner of the requested entries: the owner `named`, if the caller may see those
+/// entries, or the caller.
 pub(super) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault> {
     let Some(named) = named.filter(|named| !named.is_empty()) else {
         return Ok(caller.owner.clone());
@@ -58,8 +59,8 @@ pub(super) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault
     Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()))
 }
 
-/// What is known of the URL in the argument `url`, of the caller's own answer or that of `owner`,
-/// else of everyone's.
+/// Returns the details of the URL in the argument `url`: of the entry of the caller or of `owner`,
+/// or else of the public entry.
 pub(super) async fn info(caller: &Caller, arguments: Option<&str>) -> Result<Info, Fault> {
     let (url, owner) = asked_url(caller, arguments)?;
     info::of(&caller.context, &owner, &url).await.map_err(|error| match error {
@@ -68,7 +69,7 @@ pub(super) async fn info(caller: &Caller, arguments: Option<&str>) -> Result<Inf
     })
 }
 
-/// The arguments `url` and `owner` of a call.
+/// Parses the arguments `url` and `owner` of a call.
 pub(super) fn asked_url(
     caller: &Caller,
     arguments: Option<&str>,
@@ -85,7 +86,7 @@ pub(super) fn read(arguments: Option<&str>) -> Result<SubmittedForm, Fault> {
         .map_err(|error| Fault::bad(error.to_string()))
 }
 
-/// Walks the spool for `viewer`, or for somebody who may see everything.
+/// Walks the spool and returns the entries that `viewer` may see, all entries if it is `None`.
 fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: List) -> Body {
     let frames = stream::unfold(Some(list), move |list| {
         let (context, viewer) = (Arc::clone(&context), viewer.clone());
@@ -103,7 +104,8 @@ fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: List) -> Body {
                 Ok((None, _)) => None,
                 Ok((Some(lines), list)) => Some((Ok(Frame::data(Bytes::from(lines))), Some(list))),
                 Err(error) => {
-                    // Cut off, so that what is missing is not taken for all there is.
+                    // The response is aborted, so that the client does not take an incomplete list
+                    // for a complete one.
                     let fault = Fault::from(error);
                     Some((Err(BoxError::from(fault.error)), None))
                 }
@@ -113,7 +115,7 @@ fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: List) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// The lines of those of the next entries that `viewer` may see; `None` at the end.
+/// Returns a line for each of the next entries that `viewer` may see; `None` at the end.
 fn some(list: &mut List, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Error> {
     let (mut lines, mut count) = (Vec::new(), 0);
     for summary in list.take(ENTRIES_AT_ONCE) {

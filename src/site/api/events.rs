@@ -1,8 +1,8 @@
-//! How the fetching goes, for whoever looks on: `GET /api/events`, a stream of Server-Sent Events (HTML
-//! Living Standard, §9.2).
+//! Fetch progress as a stream of Server-Sent Events: `GET /api/events` (HTML Living Standard,
+//! §9.2).
 //!
-//! Each message tells how things are, and not what has changed; it is made when there is room for it. So a
-//! reader that is slow misses steps and nothing else, and nobody waits for it.
+//! Each message holds the current state, not a change, and is only created when the reader can take
+//! it. So a slow reader misses intermediate states only, and never delays anything.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,34 +22,35 @@ use crate::proxy::body::{self, Body};
 use crate::site::caller::Caller;
 use crate::site::status;
 
-/// The type of such a stream.
+/// Content type of the stream.
 const EVENTS: &str = "text/event-stream";
 
-/// How often something is told at most.
+/// Minimum interval between messages.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// When nothing has happened for so long, that is told: who has left is noticed by it.
+/// After this time without an event a comment is sent, which detects a disconnected reader.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// How long a stream lasts. Whoever reads it comes again by itself, and is asked for a password again.
+/// Maximum duration of a stream. The browser then reconnects automatically, which checks its
+/// password again.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
-/// How many downloads are told of at once.
+/// Maximum number of downloads in a message.
 const MAX_DOWNLOADS: usize = 100;
 
-/// How long a reader waits before it comes again, in milliseconds, and that first.
+/// First line of the stream: the delay before reconnecting, in milliseconds.
 const BEGINNING: &[u8] = b"retry: 2000\n\n";
 
-/// A message that says nothing.
+/// A comment, which readers ignore.
 const ALIVE: &[u8] = b":\n\n";
 
-/// Begins to tell `caller`; of a HEAD the head alone.
+/// Starts a stream for `caller`. The response to HEAD has no body.
 pub(super) fn answer(caller: &Caller, method: &Method) -> Response<Body> {
     let told = if method == Method::HEAD { body::empty() } else { body_for(caller.clone()) };
     caller.other(StatusCode::OK, Some(EVENTS), told)
 }
 
-/// Dropping the body ends the telling, and nothing else.
+/// Returns the body of the stream. Dropping it only ends the stream.
 fn body_for(caller: Caller) -> Body {
     let frames = stream::unfold(Telling::new(caller), |mut telling| async move {
         let message = telling.next().await?;
@@ -58,16 +59,16 @@ fn body_for(caller: Caller) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// Tells one reader.
+/// The stream of one reader.
 struct Telling {
     caller: Caller,
     look: Interval,
     begun: Instant,
     has_begun: bool,
-    /// What was told last, and when anything was.
+    /// The last message sent, and the time when anything was sent.
     told: Option<ProgressStep>,
     said: Instant,
-    /// Of each fetch along links how fast it comes.
+    /// Speed of each recursive fetch.
     runs: HashMap<String, Gauge>,
 }
 
@@ -80,7 +81,7 @@ impl Telling {
         Self { caller, look, begun: now, has_begun: false, told: None, said: now, runs }
     }
 
-    /// The next message; `None` when there will be none.
+    /// Returns the next message; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Bytes> {
         if !std::mem::replace(&mut self.has_begun, true) {
             return Some(Bytes::from_static(BEGINNING));
@@ -107,7 +108,7 @@ impl Telling {
         }
     }
 
-    /// How things are now, as far as the caller may see them.
+    /// Returns the current state, as far as the caller may see it.
     fn step(&mut self) -> ProgressStep {
         let context = &self.caller.context;
         let (queue, may_dial) = (status::counts(context), context.base.mode.now().may_dial());

@@ -1,4 +1,4 @@
-//! Why a call was not carried out.
+//! Failed API calls.
 
 use std::error::Error;
 
@@ -9,12 +9,12 @@ use crate::base::error_chain::error_chain;
 use crate::base::shown;
 use crate::page::guard::GuardRefusal;
 
-/// An answer that says no.
+/// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) status: StatusCode,
     pub(super) error: String,
-    /// The methods, where another one was used.
+    /// The allowed methods, if the method was wrong.
     pub(super) allowed: Option<&'static str>,
 }
 
@@ -27,7 +27,7 @@ impl Fault {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
-    /// A URL that is none, or none of use here.
+    /// The URL is invalid or not suitable for this call.
     pub(super) fn url(text: &str, error: &dyn Error) -> Self {
         Self::bad(format!("{:?}: {}", shown::text(text), error_chain(error)))
     }

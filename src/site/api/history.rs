@@ -1,4 +1,4 @@
-//! `/api/history`: what is kept of a page over time.
+//! `/api/history`: the stored versions of a page.
 
 use hyper::StatusCode;
 
@@ -10,14 +10,14 @@ use super::entries::{asked_url, owner};
 use crate::api::{History, VersionRequest};
 use crate::base::error_chain::error_chain;
 
-/// The list.
+/// Returns the list of versions.
 pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<History, Fault> {
     let (url, owner) = asked_url(caller, arguments)?;
     let listed = history::of(&caller.context, &owner, &url).await;
     listed.map(|(history, _)| history).map_err(|error| fault(&url, error))
 }
 
-/// Makes a version what is kept, and tells the list as it is then.
+/// Makes a version the current one. Returns the new list.
 pub(super) async fn restore(caller: &Caller, wanted: VersionRequest) -> Result<History, Fault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
     let done = history::restore(&caller.context, &owner, &wanted.url, wanted.stored).await;
@@ -25,7 +25,7 @@ pub(super) async fn restore(caller: &Caller, wanted: VersionRequest) -> Result<H
     after(caller, &owner, &wanted.url).await
 }
 
-/// Removes a version, and tells the list as it is then.
+/// Deletes a version. Returns the new list.
 pub(super) async fn delete(caller: &Caller, wanted: VersionRequest) -> Result<History, Fault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
     let done = history::remove(&caller.context, &owner, &wanted.url, wanted.stored).await;

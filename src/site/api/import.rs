@@ -1,4 +1,4 @@
-//! `POST /api/import`: an archive of this machine into the spool, told line by line.
+//! `POST /api/import`: imports a local archive into the spool and reports progress line by line.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use crate::site::context::SiteContext;
 use crate::site::exchange::{Placer, options};
 use crate::storage::store::timestamp;
 
-/// How often it is told how far the import is.
+/// Interval between progress reports.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
-/// Lines that wait for who reads them. Whoever reads none holds the import up.
+/// Number of lines buffered for the reader. A reader that does not read blocks the import.
 const LINES_AHEAD: usize = 8;
 
-/// Begins. The import ends where it is when its reader leaves or the daemon stops, and goes on from there
-/// the next time.
+/// Starts an import. It ends early if its reader disconnects or the daemon stops; the next import
+/// continues there.
 pub(super) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, Fault> {
     if !caller.is_on_socket() {
         let error =
@@ -43,7 +43,7 @@ pub(super) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, Faul
         .map_err(|error| Fault::bad(error.to_string()))?;
     let (tell, told) = mpsc::channel(LINES_AHEAD);
     let path = PathBuf::from(wanted.path);
-    // It ends soon after the tasks are told to: it looks at each step.
+    // It ends soon after a stop, because it checks for it at each step.
     let _detached = spawn_blocking(move || run(&context, &path, &options, &tell));
     let frames = stream::unfold(told, |mut told: mpsc::Receiver<Bytes>| async move {
         let line = told.recv().await?;
@@ -76,7 +76,7 @@ fn run(
     if done.as_ref().is_ok_and(|report| report.queued > 0) {
         context.fetch.fetcher.nudge();
     }
-    // Whoever has left needs no end.
+    // A disconnected reader needs no last line.
     let _told = tell.blocking_send(line(&end(done)));
 }
 

@@ -25,13 +25,13 @@ use crate::storage::lists::query::Wanted;
 use crate::storage::lists::{self, sessions};
 use crate::storage::store::timestamp;
 
-/// How often it is told how far the making of the index is.
+/// Interval between progress reports of an index rebuild.
 const TELL: Duration = Duration::from_millis(500);
 
-/// How long a list waits for the last changes of the spool to be in the index.
+/// Maximum time that a list waits until the index contains the last changes of the spool.
 const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 
-/// What is asked for, by the arguments of a URL.
+/// Parses a list or search request from the arguments of a URL.
 pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
     let arguments = arguments.unwrap_or_default().as_bytes();
     let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
@@ -39,13 +39,13 @@ pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
     Wanted::parse(|name| form.value(name))
 }
 
-/// Some of a list.
+/// Returns a page of a list.
 pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<IndexPage, Fault> {
     let wanted = wanted(arguments).map_err(|why| Fault::bad(why.to_string()))?;
     Ok(carry_out(caller, wanted, found::list).await?)
 }
 
-/// What is found by its words.
+/// Returns a page of search results.
 pub(super) async fn search(caller: &Caller, arguments: Option<&str>) -> Result<SearchPage, Fault> {
     let wanted = wanted(arguments).map_err(|why| Fault::bad(why.to_string()))?;
     if wanted.query().is_empty() {
@@ -54,7 +54,7 @@ pub(super) async fn search(caller: &Caller, arguments: Option<&str>) -> Result<S
     Ok(carry_out(caller, wanted, found::search).await?)
 }
 
-/// Carries a list or a search out for a caller, off the runtime's threads.
+/// Runs a list or search request for a caller, off the runtime's threads.
 pub(in crate::site) async fn carry_out<T: Send + 'static>(
     caller: &Caller,
     wanted: Wanted,
@@ -64,7 +64,7 @@ pub(in crate::site) async fn carry_out<T: Send + 'static>(
     carry_out_for(caller, viewer, wanted, act).await
 }
 
-/// The same for what somebody may be shown.
+/// Runs a list or search request for a given viewer.
 pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
     caller: &Caller,
     viewer: Viewer,
@@ -72,21 +72,21 @@ pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
     act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let context = &caller.context;
-    // What is in no list is so for everybody but who commands the spool.
+    // Only administrators can list entries that the configuration excludes from lists.
     let wanted = Wanted { all: wanted.all && caller.administers(), ..wanted };
     let sessions: Sessions = sessions::sessions(&context.storage).await;
     let (spool, config) = (context.storage.store.spool().clone(), context.base.config());
     let now = timestamp(crate::base::clock::now());
     lists::ask(&context.storage, move |index| {
         let (spool, config, sessions, viewer) = (&spool, &*config, &sessions, &viewer);
-        // A list that is not current is better than none.
+        // If it takes too long, a list that is not current is better than none.
         let _late = index.settle_within(false, CURRENT_WITHIN);
         act(&Source { index, spool, config, sessions, viewer, now }, &wanted)
     })
     .await
 }
 
-/// Makes the index anew, or looks for what others have changed, and tells how far it is.
+/// Rebuilds the index, or looks for changes made by other programs, and reports progress.
 pub(super) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Result<Body, Fault> {
     if !caller.administers() {
         let error = "the index is made anew by the command line, and with the control password";
@@ -100,7 +100,7 @@ pub(super) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Result<Body, 
             () = context.base.tasks.stopping() => return,
             outcome = lists::remake(&context.storage, what) => outcome,
         };
-        // Whoever asked may have left.
+        // The client may have disconnected.
         let _ = tell.send(outcome);
     });
     let frames = stream::unfold(Some(done), move |done| {

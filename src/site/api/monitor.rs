@@ -1,4 +1,4 @@
-//! `/api/monitor`: what is looked at on a schedule.
+//! `/api/monitor`: the monitored pages.
 
 use hyper::StatusCode;
 use wwwoffle_spool::Schedule;
@@ -15,12 +15,13 @@ use crate::fetch::monitor::{self, Wish};
 use crate::proxy::target;
 use crate::storage::versions::NotCompared;
 
-/// What is monitored.
+/// Returns the monitored pages.
 pub(super) fn all(caller: &Caller) -> MonitorList {
     MonitorList { monitor: list(caller) }
 }
 
-/// Monitors pages. Each URL is looked at first, so that a mistake in one leaves nothing half done.
+/// Monitors pages. All URLs are validated first, so that one mistake does not leave the call half
+/// done.
 pub(super) async fn set(caller: &Caller, wanted: MonitorRequest) -> Result<MonitorList, Fault> {
     not_too_many(&wanted.urls)?;
     let schedule: Schedule = wanted.schedule.parse().map_err(|error| bad_schedule(&error))?;
@@ -52,7 +53,7 @@ fn bad_schedule(error: &wwwoffle_spool::ParseScheduleError) -> Fault {
     Fault::bad(format!("the schedule cannot be used: {error}"))
 }
 
-/// Monitors pages no longer.
+/// Stops monitoring pages.
 pub(super) async fn delete(
     caller: &Caller,
     wanted: MonitorsToDelete,
@@ -74,7 +75,7 @@ pub(super) async fn delete(
     Ok(gone)
 }
 
-/// What has changed of a page.
+/// Returns the difference between two versions of a page.
 pub(super) async fn diff(caller: &Caller, arguments: Option<&str>) -> Result<VersionDiff, Fault> {
     versions::told(caller, arguments).await.map_err(|error| match error {
         NotTold::Versions(NotCompared::Spool(error)) => Fault::from(error),

@@ -1,4 +1,4 @@
-//! What fetches would bring: `/api/runs/plan` and `/api/queue/plan`.
+//! Plans of fetches: `/api/runs/plan` and `/api/queue/plan`.
 
 use hyper::StatusCode;
 
@@ -20,7 +20,7 @@ impl From<NotPlanned> for Fault {
     }
 }
 
-/// What fetches along links would bring.
+/// Plans recursive fetches.
 pub(super) async fn runs(caller: &Caller, wanted: RunPlanRequest) -> Result<RunPlans, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
@@ -32,7 +32,7 @@ pub(super) async fn runs(caller: &Caller, wanted: RunPlanRequest) -> Result<RunP
     Ok(RunPlans { plans: plan_runs(&caller.context.fetch, &caller.requester(), &asked).await? })
 }
 
-/// What of the queue the caller may see would bring.
+/// Plans a fetch of those queued requests that the caller may see.
 pub(super) async fn queue(caller: &Caller) -> Result<QueuePlan, Fault> {
     Ok(plan_queue(&caller.context.fetch, |place| caller.may_see_queued(place)).await?)
 }

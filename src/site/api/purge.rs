@@ -25,7 +25,7 @@ impl From<NotPurged> for Fault {
     }
 }
 
-/// Begins a purge, or a plan of one. The answer is one line, which comes when it is done: that may take long.
+/// Starts a purge or a plan of one. The response is one line, sent at the end, which may take long.
 pub(super) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault> {
     if caller.context.storage.purging.told().running {
         return Err(NotPurged::Busy.into());
@@ -44,7 +44,7 @@ pub(super) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault
     Ok(StreamBody::new(stream::once(line)).boxed_unsync())
 }
 
-/// What is pinned, by whomever: for those who may see what is kept for others.
+/// Returns the pins of all owners, to callers that may see the entries of all owners.
 pub(super) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
     if !caller.administers() {
         let error = "what is pinned is shown to the command line, and with the control password";
@@ -54,7 +54,8 @@ pub(super) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
     Ok(Pins { pins: pins.into_iter().collect() })
 }
 
-/// Pins URLs, or unpins them. Each is looked at first, so that a mistake in one leaves nothing half done.
+/// Pins or unpins URLs. All URLs are validated first, so that one mistake does not leave the call
+/// half done.
 pub(super) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, Fault> {
     not_too_many(&wanted.urls)?;
     let local = &caller.context.base.local;
@@ -68,6 +69,6 @@ pub(super) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, Fau
     if caller.administers() {
         return pins(caller).await;
     }
-    // Of what others have pinned they are told nothing.
+    // The caller must not learn the pins of others.
     Ok(Pins { pins: if wanted.pinned { urls } else { Vec::new() } })
 }

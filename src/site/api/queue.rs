@@ -1,4 +1,4 @@
-//! `POST /api/queue/priority`: what of the queue goes first, and what last.
+//! `POST /api/queue/priority`: the priority of queued requests.
 
 use wwwoffle_url::CanonicalUrl;
 
@@ -7,7 +7,7 @@ use crate::api::{Prioritized, PriorityRequest};
 use crate::site::caller::Caller;
 use crate::site::queue;
 
-/// Gives requests a priority.
+/// Sets the priority of requests.
 pub(super) async fn prioritize(
     caller: &Caller,
     wanted: PriorityRequest,

@@ -1,4 +1,4 @@
-//! Fetches that follow links: `/api/runs`.
+//! Recursive fetches: `/api/runs`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -36,15 +36,15 @@ impl From<runs::Told> for RunItem {
     }
 }
 
-/// All that the caller may see.
+/// Returns all runs that the caller may see.
 pub(in crate::site) fn all(caller: &Caller) -> RunList {
     let list = caller.context.fetch.fetcher.runs().list();
     let may_see = |told: &runs::Told| caller.may_see_owned(told.owner.as_deref());
     RunList { runs: list.into_iter().filter(may_see).map(RunItem::from).collect() }
 }
 
-/// Begins to fetch pages with what belongs to them. Each URL is looked at first, so that a mistake in one
-/// leaves nothing half done.
+/// Starts to fetch pages with their sub-resources and links. All URLs are validated first, so that
+/// one mistake does not leave the call half done.
 pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Response<Body>, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
@@ -67,7 +67,7 @@ pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Respons
     Ok(json(caller, &RunList { runs: begun.collect() }))
 }
 
-/// Ends a fetch before its time.
+/// Cancels a run.
 pub(super) async fn stop(caller: &Caller, wanted: RunToStop) -> Result<RunStopped, Fault> {
     let unknown = || Fault::new(StatusCode::NOT_FOUND, "no such fetch is under way".to_owned());
     let id = wanted.id.parse().map_err(|_| unknown())?;
@@ -75,12 +75,12 @@ pub(super) async fn stop(caller: &Caller, wanted: RunToStop) -> Result<RunStoppe
     Ok(RunStopped { removed })
 }
 
-/// The same for one that is known to be so called. Returns how many requests have left the queue; `None`
-/// for one that is not under way, or another's.
+/// Cancels the run with this id. Returns the number of requests removed from the queue; `None` if
+/// the run has ended or belongs to another owner.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub(in crate::site) async fn stop_for(
     caller: &Caller,
     id: RunId,
@@ -92,11 +92,11 @@ pub(in crate::site) async fn stop_for(
     outcome::stop(&caller.context.fetch, id).await
 }
 
-/// Tells of runs until they have ended. Dropping it ends the telling, and nothing else.
+/// Reports the progress of runs until they have ended. Dropping it only ends the report.
 struct Follow {
     teller: Teller,
     ids: Vec<RunId>,
-    /// How many bytes were told of what is on its way.
+    /// Last reported size of each running download, in bytes.
     told: HashMap<String, u64>,
     sum: Sum,
     failed: u64,
@@ -138,7 +138,7 @@ impl Follow {
         }
     }
 
-    /// Tells how far the runs have come, and whether that is the end.
+    /// Reports the progress of the runs, and their end.
     async fn look(&mut self) {
         while let Some(event) = self.teller.event() {
             self.teller.ready.push_back(event);
@@ -157,7 +157,7 @@ impl Follow {
         }
     }
 
-    /// Tells how far each download is that the runs want, and how far all of it has come together.
+    /// Reports the progress of each download that the runs want, and the overall progress.
     fn tell_progress(&mut self, items: &[RunItem]) {
         let wanted = self.under_way();
         let mut under_way = 0_u64;
@@ -178,7 +178,7 @@ impl Follow {
         self.teller.ready.extend(whole.map(Event::Whole));
     }
 
-    /// What of the runs is on its way.
+    /// URLs of the downloads that the runs want.
     fn under_way(&self) -> HashSet<String> {
         let (fetcher, mut urls) = (&self.teller.context.fetch.fetcher, HashSet::new());
         self.teller.context.storage.store.spool().queue().visit(|request| {
@@ -193,8 +193,8 @@ impl Follow {
         request.wishes.iter().any(|wish| self.ids.contains(&wish.run))
     }
 
-    /// Whether nothing more happens for now: all that waits is held back for long, or a person has to be
-    /// asked.
+    /// Whether nothing more will happen for now: every waiting request is blocked for long, or
+    /// needs the consent of the user.
     fn nothing_moves(&self) -> bool {
         let fetcher = &self.teller.context.fetch.fetcher;
         if fetcher.active_count() > 0 {
@@ -204,7 +204,7 @@ impl Follow {
         ours.is_empty() || held::all_rest(&self.teller.context.fetch, ours.iter()).is_some()
     }
 
-    /// Where what the runs want waits.
+    /// Places of the waiting requests that the runs want.
     fn waiting(&self) -> Vec<Place> {
         let mut places = Vec::new();
         self.teller.context.storage.store.spool().queue().visit(|request| {
@@ -223,7 +223,7 @@ impl Follow {
         for told in told {
             let counts = told.report.counts;
             fetched += counts.fetched + counts.unchanged + counts.kept;
-            // That a link leads nowhere is a matter of the site, and no failure of the fetch.
+            // A dead link is a fault of the site, not a failure of the fetch.
             self.failed += counts.failed.saturating_sub(told.report.dead_links());
             waiting += u64::try_from(told.waiting).unwrap_or(u64::MAX);
             self.teller.ready.push_back(Event::Run { run: Box::new(told.into()) });

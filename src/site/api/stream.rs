@@ -1,9 +1,9 @@
-//! Answers that come line by line while the queue is worked off: `POST /api/get` and
-//! `POST /api/fetch`.
+//! Responses that report line by line while the queue is fetched: `POST /api/get` and `POST
+//! /api/fetch`.
 //!
-//! What is followed is known from the queue itself; the events of the fetcher only tell of it
-//! sooner. So a client that reads too slowly, for whom events are dropped, still learns how
-//! everything ended.
+//! The state of each request is known from the queue; the events of the fetcher only report it
+//! sooner. So a client that reads too slowly, and loses events, still learns how each request
+//! ended.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -25,14 +25,14 @@ use crate::storage::lookup::look_up;
 use crate::storage::store::Kept;
 use wwwoffle_http::redirect::{location, shown_location};
 
-/// How many looks in a row must find a request settled before that is told without an event: the
-/// event may still be on its way.
+/// Number of consecutive looks that must find a request settled before this is reported without an
+/// event: the event may still be on its way.
 const LOOKS_TO_SETTLE: u8 = 2;
 
-/// How many URLs of one `get` are followed, redirects included.
+/// Maximum number of URLs that one `get` follows, including redirects.
 const MOST_FOLLOWED: usize = 20_000;
 
-/// Gets `urls` into the spool for `requester`, and tells of each until it is settled.
+/// Fetches `urls` into the spool for `requester`, and reports on each until it is settled.
 pub(super) fn get(
     context: &Arc<SiteContext>,
     requester: Requester,
@@ -43,21 +43,21 @@ pub(super) fn get(
     body(Follow::new(context, Task::Get { requester, wanted, refresh, settled }))
 }
 
-/// Works the queue off, and tells of it until nothing waits.
+/// Fetches the queue, and reports until no request waits.
 pub(super) fn fetch(context: &Arc<SiteContext>, budget: Option<u64>) -> Body {
     let mut follow = Follow::new(context, Task::WorkOff);
-    // Before anything leaves the queue, so that all of it is told of.
+    // Before any request leaves the queue, so that all of them are reported.
     follow.look_at_queue();
     context.fetch.fetcher.begin(budget);
     body(follow)
 }
 
-/// What is followed.
+/// The requests to follow.
 #[derive(Debug)]
 enum Task {
-    /// These URLs and where they redirect to.
+    /// These URLs and the targets of their redirects.
     Get { requester: Requester, wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
-    /// All that waits on the queue.
+    /// All waiting requests of the queue.
     WorkOff,
 }
 
@@ -65,9 +65,9 @@ enum Task {
 #[derive(Debug)]
 struct Open {
     place: Place,
-    /// How many looks in a row found it settled.
+    /// Number of consecutive looks that found it settled.
     found_settled: u8,
-    /// Bytes that were told of.
+    /// Last reported size, in bytes.
     bytes: u64,
 }
 
@@ -75,14 +75,15 @@ struct Open {
 struct Follow {
     teller: Teller,
     task: Task,
-    /// By URL, for that is what events have.
+    /// By URL, because events contain the URL.
     open: HashMap<String, Open>,
     fetched: u64,
     failed: u64,
     sum: Sum,
 }
 
-/// What the queue has: requests that wait, and those that were followed and failed, with the reason.
+/// The relevant requests of the queue: `None` for a waiting one, the reason and status for one that
+/// was followed and has failed.
 type OnQueue = HashMap<Key, Option<(String, Option<u16>)>>;
 
 impl Tell for Follow {
@@ -142,7 +143,7 @@ impl Follow {
         self.open.entry(url).or_insert(Open { place, found_settled: 0, bytes: 0 });
     }
 
-    /// Whether a URL is followed or was.
+    /// Whether a URL is or was followed.
     fn is_known(&self, url: &str) -> bool {
         let was = match &self.task {
             Task::Get { settled, .. } => settled.contains(url),
@@ -151,7 +152,7 @@ impl Follow {
         was || self.open.contains_key(url)
     }
 
-    /// Whether no more redirects are followed.
+    /// Whether the limit of followed URLs is reached.
     fn is_full(&self) -> bool {
         match &self.task {
             Task::Get { wanted, settled, .. } => {
@@ -161,7 +162,7 @@ impl Follow {
         }
     }
 
-    /// Follows a URL no longer.
+    /// Stops following a URL.
     fn settle(&mut self, url: &str) {
         self.open.remove(url);
         if let Task::Get { settled, .. } = &mut self.task {
@@ -175,7 +176,7 @@ impl Follow {
         self.teller.ready.push_back(Event::Failed { url, status, error });
     }
 
-    /// Takes the events that have come, so that few are missed while URLs are still being queued.
+    /// Handles the events received so far, so that few are lost while URLs are still being queued.
     fn take_all(&mut self) {
         while let Some(event) = self.teller.event() {
             self.take(event);
@@ -192,7 +193,7 @@ impl Follow {
         else {
             return;
         };
-        // One that comes and goes between two looks belongs to the queue all the same.
+        // A request that came and went between two looks belongs to the queue, too.
         if !matches!(self.task, Task::WorkOff) && !self.open.contains_key(url) {
             return;
         }
@@ -216,7 +217,7 @@ impl Follow {
         }
     }
 
-    /// Follows a redirect, which the fetcher has put on the queue if it is to be fetched.
+    /// Follows a redirect. If its target must be fetched, the fetcher has already queued it.
     fn redirect(&mut self, location: &str) {
         let Ok(mut url) = CanonicalUrl::parse(location, &self.teller.context.base.local) else {
             return;
@@ -225,7 +226,7 @@ impl Follow {
         if self.is_full() || self.is_known(&shown) {
             return;
         }
-        // It may be there under another key, with the credentials of who asked.
+        // It may be queued under another key, with the credentials of the requester.
         let mut found = None;
         self.teller.context.storage.store.spool().queue().visit(|request| {
             if request.place.url() == shown {
@@ -238,7 +239,7 @@ impl Follow {
                 None => self.follow(shown, place),
             },
             None if matches!(self.task, Task::WorkOff) => {}
-            // Kept already, or fetched meanwhile: the next look, or an event, will tell.
+            // Already stored, or fetched in between: the next look, or an event, will show it.
             None => {
                 let found_settled = LOOKS_TO_SETTLE.saturating_sub(1);
                 let place = self.queued_place(&mut url);
@@ -247,7 +248,7 @@ impl Follow {
         }
     }
 
-    /// Where a request for `url` waits, if one does.
+    /// Place under which a request for `url` would wait.
     fn queued_place(&self, url: &mut CanonicalUrl) -> Place {
         let owner = match &self.task {
             Task::Get { requester, .. } => &requester.owner,
@@ -256,7 +257,7 @@ impl Follow {
         Places::of(url, &HeaderMap::new(), owner).queued
     }
 
-    /// Whether nothing more will happen: all is settled, or held back for long.
+    /// Whether nothing more will happen: all requests are settled, or blocked for long.
     fn is_settled(&mut self) -> bool {
         self.take_all();
         if self.open.is_empty() {
@@ -274,7 +275,8 @@ impl Follow {
             && (!may_dial || self.all_rest().is_some())
     }
 
-    /// What holds back all that is open, if that lasts.
+    /// Reasons why all followed requests are blocked; `None` if one of them is not blocked for
+    /// long.
     fn all_rest(&self) -> Option<Vec<(Held, u64)>> {
         held::all_rest(&self.teller.context.fetch, self.open.values().map(|open| &open.place))
     }
@@ -292,14 +294,15 @@ impl Follow {
         self.teller.end(Event::End { fetched, failed, waiting });
     }
 
-    /// Reads the queue; when it is to be worked off, follows what waits there.
+    /// Reads the queue. If all of it is to be fetched, follows the waiting requests.
     fn look_at_queue(&mut self) -> OnQueue {
         let (open, task, context) = (&mut self.open, &self.task, &self.teller.context);
         let mut on_queue = OnQueue::new();
         context.storage.store.spool().queue().visit(|request| {
             let (url, key) = (request.place.url(), request.place.key());
             let is_open = open.contains_key(url);
-            // A form that is under way counts as failed on the queue, so that it is not sent twice.
+            // A form that is being sent counts as failed on the queue, so that it is not sent
+            // twice.
             let waits =
                 request.state == RequestState::Waiting || context.fetch.fetcher.is_active(&key);
             if !is_open && !waits {
@@ -315,7 +318,7 @@ impl Follow {
         on_queue
     }
 
-    /// Tells progress, and settles what has left the queue without an event.
+    /// Reports progress, and settles requests that left the queue without an event.
     async fn look(&mut self) {
         self.tell_progress();
         let mut on_queue = self.look_at_queue();
@@ -338,7 +341,7 @@ impl Follow {
         }
     }
 
-    /// Tells from the spool how a request ended.
+    /// Determines from the spool how a request ended, and reports it.
     async fn settle_unheard(
         &mut self,
         url: String,
@@ -357,7 +360,7 @@ impl Follow {
                 self.sum.came(bytes);
                 self.teller.ready.push_back(Event::Done { url, status, bytes });
             }
-            // Somebody has taken it off the queue.
+            // Another caller removed it from the queue.
             Ok(None) if matches!(self.task, Task::WorkOff) => {
                 self.settle(&url);
             }
@@ -366,7 +369,7 @@ impl Follow {
         }
     }
 
-    /// What is kept for a request that was queued for `place`.
+    /// Returns the stored copy for a request that was queued for `place`.
     async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
         let Some(places) = Places::of_queued(place, &self.teller.context.base.local) else {
             return Ok(None);
@@ -374,8 +377,8 @@ impl Follow {
         Ok(look_up(&self.teller.context.storage.store, &places).await?.choose(Mode::Online))
     }
 
-    /// Where a kept redirect leads is wanted too: the fetcher, which follows the others, has nothing
-    /// to do with this one.
+    /// Also fetches the target of a stored redirect. The fetcher follows other redirects itself,
+    /// but never sees this one.
     fn want_location(&mut self, url: &str, kept: &Kept) {
         let location = location(url, kept.status, &kept.fields);
         let Some(location) = location.filter(|_| !self.is_full()) else { return };

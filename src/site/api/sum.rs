@@ -1,4 +1,4 @@
-//! What answers that come line by line tell of how far all of it has come.
+//! Overall progress, reported by responses that are sent line by line.
 
 use tokio::time::Instant;
 
@@ -6,25 +6,26 @@ use crate::api::{Event, Held, Whole};
 use crate::fetch::gauge::Gauge;
 use crate::proxy::download::ProgressSnapshot;
 
-/// How many causes are told of what is held back.
+/// Maximum number of reported reasons for blocked requests.
 const MOST_CAUSES: usize = 10;
 
-/// What has come of all that one call has asked for.
+/// Overall progress of all requests of one call.
 #[derive(Debug, Default)]
 pub(super) struct Sum {
-    /// Bytes of what is settled.
+    /// Size of the settled responses, in bytes.
     settled: u64,
     gauge: Gauge,
     told: Whole,
 }
 
 impl Sum {
-    /// One has come, with so many bytes.
+    /// Counts a settled response of this size in bytes.
     pub(super) fn came(&mut self, bytes: u64) {
         self.settled = self.settled.saturating_add(bytes);
     }
 
-    /// All of it, with so many bytes `under_way`; `None` when nothing is new since it was told last.
+    /// Returns the overall progress, including `under_way` bytes of running downloads; `None` if it
+    /// did not change since the last report.
     pub(super) fn whole(
         &mut self,
         done: u64,
@@ -37,7 +38,7 @@ impl Sum {
         self.measured(Whole { done, failed, left, bytes, ..Whole::default() }, moves)
     }
 
-    /// The same of what was counted elsewhere.
+    /// Returns the overall progress from numbers counted elsewhere; `None` if it did not change.
     pub(super) fn measured(&mut self, counted: Whole, moves: bool) -> Option<Whole> {
         let whole = self.gauge.measure(counted, moves, Instant::now());
         let is_new = whole != self.told;
@@ -46,13 +47,14 @@ impl Sum {
     }
 }
 
-/// What is held back for long, and not waited for. The mode is no news to whoever has chosen it.
+/// Reports the requests that are blocked for long and are not waited for. A block by the mode is
+/// not reported: the user chose the mode.
 pub(super) fn held_back(held: Option<Vec<(Held, u64)>>) -> impl Iterator<Item = Event> {
     let held = held.into_iter().flatten().filter(|(held, _)| *held != Held::Mode);
     held.take(MOST_CAUSES).map(|(held, count)| Event::Held { held, count })
 }
 
-/// How far a download has come.
+/// Reports the progress of a download.
 pub(super) fn progress(url: &str, shown: &ProgressSnapshot) -> Event {
     Event::Progress {
         url: url.to_owned(),

@@ -1,4 +1,4 @@
-//! Telling line by line how fetching goes, for as long as somebody reads.
+//! Reports fetch progress line by line while the client reads.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,41 +20,41 @@ use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
 
-/// How often progress is told, and looked for what no event told.
+/// Interval between progress reports, and between looks for changes that no event reported.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Who hears of the fetching, and what they have to tell next.
+/// The event receivers of a report, and its unsent events.
 #[derive(Debug)]
 pub(super) struct Teller {
     pub(super) context: Arc<SiteContext>,
     events: broadcast::Receiver<Event>,
     mode: watch::Receiver<Mode>,
     look: Interval,
-    /// What is told next.
+    /// Events to be sent next.
     pub(super) ready: VecDeque<Event>,
     ended: bool,
 }
 
-/// What has happened.
+/// An occurrence that a report handles.
 pub(super) enum News {
-    /// Of one URL.
+    /// An event of one URL.
     Event(Event),
-    /// It is time to look for oneself.
+    /// Time for the next look.
     Look,
-    /// Nothing that is known here: the mode is another, events were missed, or the daemon stops.
+    /// A change of the mode, lost events, or a stop of the daemon.
     Other,
 }
 
-/// What is told line by line.
+/// A report, sent line by line.
 pub(super) trait Tell: Send + 'static {
-    /// With whom it hears and tells.
+    /// Its receivers and unsent events.
     fn teller(&mut self) -> &mut Teller;
 
-    /// Does what comes next, or waits for news; nothing is ready to be told then.
+    /// Does the next step, or waits for news. It is called when no event is ready to be sent.
     fn go_on(&mut self) -> impl Future<Output = ()> + Send;
 }
 
-/// The lines of `what`. Dropping the body ends the telling, and nothing else.
+/// Returns the report as a body, one line for each event. Dropping the body only ends the report.
 pub(super) fn body(what: impl Tell) -> Body {
     let frames = stream::unfold(what, |mut what| async move {
         let lines = lines(&mut what).await?;
@@ -63,7 +63,7 @@ pub(super) fn body(what: impl Tell) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// The next lines; `None` after the last, or when the daemon stops.
+/// Returns the next lines; `None` after the last one, or when the daemon stops.
 async fn lines(what: &mut impl Tell) -> Option<Bytes> {
     while what.teller().ready.is_empty() {
         if what.teller().ended || what.teller().context.base.tasks.is_stopping() {
@@ -79,7 +79,7 @@ async fn lines(what: &mut impl Tell) -> Option<Bytes> {
 }
 
 impl Teller {
-    /// To be made before anything is put on the queue, so that nothing is missed.
+    /// To be called before requests are queued, so that no event is lost.
     pub(super) fn new(context: &Arc<SiteContext>) -> Self {
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -97,25 +97,25 @@ impl Teller {
     pub(super) async fn news(&mut self) -> News {
         tokio::select! {
             () = self.context.base.tasks.stopping() => News::Other,
-            // The switch is in the daemon, so the mode never ends.
+            // The daemon owns the mode switch, so this channel never closes.
             _changed = self.mode.changed() => News::Other,
-            // What was missed is learned by looking. The fetcher itself never ends.
+            // The next look finds lost events. The fetcher never ends.
             event = self.events.recv() => event.map_or(News::Other, News::Event),
             _now = self.look.tick() => News::Look,
         }
     }
 
-    /// An event that has come already.
+    /// Returns an event that has already arrived.
     pub(super) fn event(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }
 
-    /// Whether the mode lets anything be fetched.
+    /// Whether the mode allows fetching.
     pub(super) fn may_dial(&mut self) -> bool {
         self.mode.borrow_and_update().may_dial()
     }
 
-    /// What was told to be in the spool is there for whoever looks now; `false` when it cannot be.
+    /// Flushes the spool, so that the reported entries can be read; `false` on failure.
     pub(super) async fn flush(&self) -> bool {
         let flushed = self.context.storage.store.run(Spool::flush).await;
         if let Err(error) = &flushed {
@@ -124,7 +124,7 @@ impl Teller {
         flushed.is_ok()
     }
 
-    /// Tells this, and then no more.
+    /// Sends the last event and ends the report.
     pub(super) fn end(&mut self, last: Event) {
         self.ready.push_back(last);
         self.ended = true;

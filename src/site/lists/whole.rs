@@ -1,4 +1,4 @@
-//! All of a list is deleted: first a page asks, then it goes step by step. Or all of it is exported.
+//! Deletion of a whole list, after a confirmation page, and its export.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,16 +26,18 @@ use crate::storage::lists::whole::{Gathered, MOST_EXPORTED, is_of_entries, is_pa
 use crate::storage::lists::{self, viewer};
 use crate::storage::store::timestamp;
 
-/// How long the page that asks counts.
+/// Maximum time for which the confirmation page counts entries.
 const COUNTS_FOR: Duration = Duration::from_secs(2);
 
-/// How long the answer waits for all to be deleted; then it goes on behind it.
+/// Maximum time that the response waits for the deletion; then the deletion continues in the
+/// background.
 const WAITS: Duration = Duration::from_secs(1);
 
-/// How often it looks.
+/// Interval between checks whether the deletion has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Asks whether all of a list is to be deleted: of the list in `list`, or, as in 2.9, of the host of a URL.
+/// Asks for confirmation before a whole list is deleted: the list in `list`, or, as in WWWOFFLE
+/// 2.9, the entries of the host of a URL.
 pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = SubmittedForm::parse(
         Some("application/x-www-form-urlencoded"),
@@ -48,7 +50,8 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
         (None, None) => of_url(caller, arguments),
     };
     let list = back(Some(&list));
-    // To count may take a while: it is not done because another site has a picture there.
+    // Counting may take a while, so another site must not be able to cause it, for example with an
+    // image.
     let Some((shown, mut wanted)) = part(list).filter(|_| !caller.is_sent_by_another_site()) else {
         return caller.see_other(list);
     };
@@ -65,12 +68,12 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
             let (context, token) = (&caller.context, caller.token());
             caller.page(page::page(&context.pages.templates, &caller.shell, &shown, &found, &token))
         }
-        // The list says that it is empty, or why it is none.
+        // The list page says that it is empty, or why it is not available.
         _ => caller.see_other(list),
     }
 }
 
-/// Deletes it, as the form of that page says, and leads back to the list.
+/// Deletes the list that the form of the confirmation page names, and redirects to the list.
 pub(in crate::site) async fn delete(
     caller: &Caller,
     form: &SubmittedForm,
@@ -106,7 +109,7 @@ pub(in crate::site) async fn delete(
     Ok(caller.see_other(&with(list, name, &value)))
 }
 
-/// Sends all of the list of the field `list` as an archive.
+/// Sends the whole list in the field `list` as an archive.
 pub(in crate::site) async fn send(
     caller: &Caller,
     format: Format,
@@ -122,27 +125,27 @@ pub(in crate::site) async fn send(
     export::send_places(caller, format, gathered.places, false).await
 }
 
-/// What a list of ours names by its address, if it is less than all that is kept.
+/// Parses the address of a list of ours; `None` unless it is a proper subset of all entries.
 fn part(list: &str) -> Option<(Shown, Wanted)> {
     of_entries(list).filter(|(_, wanted)| is_part(wanted))
 }
 
-/// What a list of ours names by its address, if it is one of entries.
+/// Parses the address of a list of ours; `None` unless it is a list of entries.
 fn of_entries(list: &str) -> Option<(Shown, Wanted)> {
     let (path, arguments) = list.split_once('?').unwrap_or((list, ""));
     let (shown, mut wanted) = read(path.strip_prefix(ROOT)?, Some(arguments)).ok()?;
-    // All of it, from its beginning.
+    // The whole list, from its beginning.
     wanted.after = None;
     is_of_entries(&wanted).then_some((shown, wanted))
 }
 
-/// What was stored then or later stays.
+/// Excludes entries stored at or after `now`.
 fn until(wanted: &mut Wanted, now: Timestamp) {
     let until = wanted.filter.until.map_or(now, |until| until.min(now));
     wanted.filter.until = Some(until);
 }
 
-/// Gathers what of a list the caller may delete or export; whether that is all of it.
+/// Collects the entries of a list that the caller may delete or export, and whether these are all.
 async fn gather(
     caller: &Caller,
     wanted: &Wanted,
@@ -152,7 +155,7 @@ async fn gather(
     let (owner, began) = (caller.owner.to_string(), Instant::now());
     while within.is_none_or(|within| began.elapsed() < within) {
         let (own, mut so_far) = (owner.clone(), gathered);
-        // What is kept for others is not theirs to delete, whatever they may see.
+        // Entries of other owners are excluded, even if the caller may see them.
         let viewer = viewer(Some(&caller.owner));
         let step = carry_out_for(caller, viewer, wanted.clone(), move |source, wanted| {
             let is_end = so_far.step(source, wanted, &own)?;
@@ -168,7 +171,7 @@ async fn gather(
     Ok((gathered, false))
 }
 
-/// Deletes one after the other behind the answer, until it is told to end or the daemon stops.
+/// Deletes entries in the background, until it is stopped or the daemon stops.
 fn begin(
     caller: &Caller,
     places: Vec<Place>,

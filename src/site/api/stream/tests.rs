@@ -1,4 +1,4 @@
-//! What is told when nobody works the queue off: a daemon without its worker, its hand played here.
+//! Streams of a daemon without a fetch worker: the tests do its work.
 
 use http_body_util::BodyExt;
 use wwwoffle_config::Config;
@@ -50,7 +50,7 @@ async fn all(mut body: Body) -> Vec<Event> {
     while let Some(more) = next(&mut body).await {
         events.extend(more);
     }
-    // How often these are told is a matter of time.
+    // The number of overall progress events depends on timing.
     events.retain(|event| !matches!(event, Event::Whole(_)));
     events
 }
@@ -100,7 +100,7 @@ async fn how_it_ended_is_learned_from_the_spool_when_no_event_tells() {
     let context = context(&root, Mode::Online);
     let key = place(URL).key();
 
-    // Taken off by somebody.
+    // The request is removed from the queue.
     let body = get_one(&context, URL);
     let followed = all(body);
     let taken_off = async {
@@ -111,7 +111,7 @@ async fn how_it_ended_is_learned_from_the_spool_when_no_event_tells() {
     let (url, error) = (URL.to_owned(), "it was taken off the queue".to_owned());
     assert_eq!(events, [Event::Failed { url, status: None, error }, end(0, 1, 0)]);
 
-    // Given up.
+    // The request fails.
     let body = get_one(&context, URL);
     let followed = all(body);
     let given_up = async {
@@ -125,7 +125,7 @@ async fn how_it_ended_is_learned_from_the_spool_when_no_event_tells() {
     let (url, error) = (URL.to_owned(), "refused".to_owned());
     assert_eq!(events, [Event::Failed { url, status: Some(403), error }, end(0, 1, 0)]);
 
-    // Fetched.
+    // The request is fetched.
     let body = get_one(&context, URL);
     let followed = all(body);
     let fetched = async {
@@ -171,7 +171,8 @@ async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
         }
     };
     let (events, ()) = tokio::join!(all(body), worked_off);
-    // No event told of them, and one that came and went between two looks was never followed.
+    // No event reported these requests. A request that came and went between two looks was not
+    // followed.
     assert!(events.contains(&done(URL, 200)), "{events:?}");
     assert!(matches!(events.last(), Some(Event::End { failed: 0, waiting: 0, .. })), "{events:?}");
 }
