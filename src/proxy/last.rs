@@ -2,23 +2,20 @@
 //!
 //! The records are in memory only, and bounded: old ones are discarded.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use hyper::{Method, StatusCode};
+use lru::LruCache;
 use wwwoffle_url::Key;
 
 use super::ask::ProxyRequest;
 use super::status::CacheStatus;
 use crate::base::owner::Owner;
 
-/// Number of shards, each with its own lock.
-const PARTS: usize = 16;
-
-/// Maximum number of records in each half of a shard: 4,096 in all.
-const MAX_HALF: usize = 128;
+/// Maximum number of records.
+const MAX_RECORDS: NonZeroUsize = NonZeroUsize::new(4_096).unwrap();
 
 /// The action for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,46 +52,30 @@ impl LastKey {
 }
 
 /// The last responses. Each person sees only their own.
-///
-/// A shard has two halves. New records go to the young half. If it is full, it becomes the old
-/// half, and the former old half is discarded. So recent records are always present, without any
-/// sorting.
-#[derive(Debug, Default)]
-pub struct LastAnswers {
-    parts: [Mutex<LastShard>; PARTS],
-    hasher: RandomState,
-}
+#[derive(Debug)]
+pub struct LastAnswers(Mutex<LruCache<LastKey, LastAction>>);
 
-#[derive(Debug, Default)]
-struct LastShard {
-    young: HashMap<LastKey, LastAction>,
-    old: HashMap<LastKey, LastAction>,
+impl Default for LastAnswers {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(MAX_RECORDS)))
+    }
 }
 
 impl LastAnswers {
     /// Records an action.
     pub fn note(&self, asked: LastKey, last: LastAction) {
-        let mut part = self.part(&asked);
-        if part.young.len() >= MAX_HALF && !part.young.contains_key(&asked) {
-            part.old = std::mem::take(&mut part.young);
-        }
-        part.young.insert(asked, last);
+        self.lock().put(asked, last);
     }
 
     /// The last action, if it is still recorded.
     #[must_use]
     pub fn of(&self, asked: &LastKey) -> Option<LastAction> {
-        let part = self.part(asked);
-        part.young.get(asked).or_else(|| part.old.get(asked)).cloned()
+        self.lock().peek(asked).cloned()
     }
 
-    fn part(&self, asked: &LastKey) -> MutexGuard<'_, LastShard> {
-        let [byte, ..] = self.hasher.hash_one(asked.key).to_le_bytes();
-        let [first, rest @ ..] = &self.parts;
-        let at = (usize::from(byte) % PARTS).checked_sub(1);
-        let part = at.and_then(|at| rest.get(at)).unwrap_or(first);
+    fn lock(&self) -> MutexGuard<'_, LruCache<LastKey, LastAction>> {
         // A panic cannot leave the records inconsistent.
-        part.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -125,17 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn so_many_are_held_and_what_came_last_is_among_them() {
+    fn the_records_are_bounded_and_the_newest_stay() {
         let all = LastAnswers::default();
         for at in 0..20_000 {
             all.note(asked(at, Owner::Local), last(CacheStatus::Queued));
             assert!(all.of(&asked(at, Owner::Local)).is_some());
         }
-        let held = all.parts.iter().map(|part| {
-            let part = part.lock().unwrap();
-            part.young.len() + part.old.len()
-        });
-        let held: usize = held.sum();
-        assert!((2_048..=4_096).contains(&held), "{held}");
+        assert_eq!(all.lock().len(), MAX_RECORDS.get());
     }
 }

@@ -1,24 +1,31 @@
 //! Clients that rejected our certificate: a program with a pinned key, or a browser that does not
 //! trust the authority. For a while, their connections to that host are not intercepted.
 
-use std::collections::HashMap;
 use std::error::Error;
 use std::io;
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use lru::LruCache;
 use rustls::AlertDescription;
 
 /// The time for which a rejection is remembered.
 pub const REMEMBERED_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// The largest number of rejections remembered. The oldest is removed first.
-const MAX_REMEMBERED: usize = 4096;
+const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// The rejections of the last hour, by client and host.
-#[derive(Debug, Default)]
-pub struct Rejections(Mutex<HashMap<(IpAddr, String), SystemTime>>);
+#[derive(Debug)]
+pub struct Rejections(Mutex<LruCache<(IpAddr, String), SystemTime>>);
+
+impl Default for Rejections {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(MAX_REMEMBERED)))
+    }
+}
 
 /// A rejection of our certificate for a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,22 +41,14 @@ pub struct Rejection {
 impl Rejections {
     /// Remembers that `client` rejected our certificate for `host`.
     pub fn remember(&self, client: IpAddr, host: &str, now: SystemTime) {
-        let mut all = self.lock();
-        all.retain(|_, since| is_recent(*since, now));
-        if all.len() >= MAX_REMEMBERED {
-            let oldest = all.iter().min_by_key(|(_, since)| **since).map(|(who, _)| who.clone());
-            if let Some(oldest) = oldest {
-                all.remove(&oldest);
-            }
-        }
-        all.insert((client.to_canonical(), host.to_owned()), now);
+        self.lock().put((client.to_canonical(), host.to_owned()), now);
     }
 
     /// Whether `client` has recently rejected our certificate for `host`.
     #[must_use]
     pub fn has(&self, client: IpAddr, host: &str, now: SystemTime) -> bool {
         let who = (client.to_canonical(), host.to_owned());
-        self.lock().get(&who).is_some_and(|since| is_recent(*since, now))
+        self.lock().peek(&who).is_some_and(|since| is_recent(*since, now))
     }
 
     /// The rejections of the last hour, by host and client.
@@ -68,7 +67,7 @@ impl Rejections {
         list
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(IpAddr, String), SystemTime>> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<(IpAddr, String), SystemTime>> {
         // A panic leaves a valid map.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -139,11 +138,11 @@ mod tests {
     fn memory_is_bounded_and_the_oldest_goes() {
         let (all, now) = (Rejections::default(), clock::now());
         let client = "10.0.0.1".parse().unwrap();
-        for number in 0..=MAX_REMEMBERED {
+        for number in 0..=MAX_REMEMBERED.get() {
             let later = u64::try_from(number).unwrap();
             all.remember(client, &format!("h{number}"), now + Duration::from_millis(later));
         }
-        assert_eq!(all.lock().len(), MAX_REMEMBERED);
+        assert_eq!(all.lock().len(), MAX_REMEMBERED.get());
         assert!(!all.has(client, "h0", now + Duration::from_secs(5)));
         assert!(all.has(client, "h1", now + Duration::from_secs(5)));
     }

@@ -1,9 +1,11 @@
 //! The `robots.txt` files of sites, fetched and cached.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
+use lru::LruCache;
 use tracing::debug;
 use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Outgoing, RequestKind, Wish};
@@ -29,7 +31,7 @@ const BELIEVED: Duration = Duration::from_secs(24 * 60 * 60);
 const UNREACHABLE_FOR: Duration = Duration::from_secs(5 * 60);
 
 /// The largest number of origins with cached rules.
-const MAX_ORIGINS: usize = 1_000;
+const MAX_ORIGINS: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
 /// The largest number of redirects of a `robots.txt` (RFC 9309 §2.3.1.2).
 const MAX_REDIRECTS: usize = 5;
@@ -38,14 +40,20 @@ const MAX_REDIRECTS: usize = 5;
 const PRODUCT: &str = "wwwoffle";
 
 /// The rules of origins, by the URL of their `robots.txt`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::fetch) struct Known {
-    told: Mutex<HashMap<String, (Arc<Robots>, SystemTime)>>,
+    told: Mutex<LruCache<String, (Arc<Robots>, SystemTime)>>,
     /// Held by the task that requests it.
     turns: Mutex<HashMap<String, Weak<Turn>>>,
 }
 
 type Turn = tokio::sync::Mutex<()>;
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { told: Mutex::new(LruCache::new(MAX_ORIGINS)), turns: Mutex::default() }
+    }
+}
 
 impl Known {
     /// The cached rules of `url`, or the result of `ask`. Of several callers one asks.
@@ -85,17 +93,14 @@ impl Known {
         if *until > now {
             return Some(Arc::clone(robots));
         }
-        known.remove(url);
+        known.pop(url);
         None
     }
 
     fn remember(&self, url: String, robots: &Arc<Robots>, now: SystemTime) {
         let mut known = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_ORIGINS {
-            known.clear();
-        }
         let believed = if **robots == Robots::Nothing { UNREACHABLE_FOR } else { BELIEVED };
-        known.insert(url, (Arc::clone(robots), now + believed));
+        known.put(url, (Arc::clone(robots), now + believed));
     }
 }
 

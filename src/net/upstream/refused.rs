@@ -1,13 +1,15 @@
 //! Refused certificates, remembered for a person who may allow them.
 
-use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
 
 use super::{CertificateFault, Origin, Reach};
 use crate::api::Chain;
 
 /// The largest number of origins remembered. The oldest refusal is forgotten first.
-const MAX_ORIGINS: usize = 64;
+const MAX_ORIGINS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 /// A refused certificate, as the origin sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,45 +26,34 @@ pub struct RefusedCertificate {
 
 /// Recently refused certificates, by origin. A form can only allow a certificate listed here,
 /// because a fingerprint in an address proves nothing.
-#[derive(Debug, Default)]
-pub struct RefusedCertificates {
-    seen: Mutex<Seen>,
-}
+#[derive(Debug)]
+pub struct RefusedCertificates(Mutex<LruCache<Origin, Arc<RefusedCertificate>>>);
 
-#[derive(Debug, Default)]
-struct Seen {
-    by_origin: HashMap<Origin, (u64, Arc<RefusedCertificate>)>,
-    count: u64,
+impl Default for RefusedCertificates {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(MAX_ORIGINS)))
+    }
 }
 
 impl RefusedCertificates {
     /// The certificate that `origin` showed last, if it was refused.
     #[must_use]
     pub fn of(&self, origin: &Origin) -> Option<Arc<RefusedCertificate>> {
-        self.lock().by_origin.get(&key(origin)).map(|(_, refused)| Arc::clone(refused))
+        self.lock().peek(&key(origin)).map(Arc::clone)
     }
 
     pub(super) fn add(&self, origin: &Origin, refused: Arc<RefusedCertificate>) {
-        let mut seen = self.lock();
-        seen.count += 1;
-        let number = seen.count;
-        seen.by_origin.insert(key(origin), (number, refused));
-        if seen.by_origin.len() > MAX_ORIGINS {
-            let oldest = seen.by_origin.iter().min_by_key(|(_, (number, _))| *number);
-            if let Some(oldest) = oldest.map(|(origin, _)| origin.clone()) {
-                seen.by_origin.remove(&oldest);
-            }
-        }
+        self.lock().put(key(origin), refused);
     }
 
     /// Forgets `origin`, which has shown a valid certificate since.
     pub(super) fn remove(&self, origin: &Origin) {
-        self.lock().by_origin.remove(&key(origin));
+        self.lock().pop(&key(origin));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, LruCache<Origin, Arc<RefusedCertificate>>> {
         // A panic under the lock cannot leave the map half changed.
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,13 +83,13 @@ mod tests {
         seen.add(&origin(0), refused(2));
         assert_eq!(seen.of(&origin(0)), Some(refused(2)));
         assert_eq!(seen.of(&origin(1)), None);
-        for port in 1..=u16::try_from(MAX_ORIGINS).unwrap() {
+        for port in 1..=u16::try_from(MAX_ORIGINS.get()).unwrap() {
             seen.add(&origin(port), refused(3));
         }
         assert_eq!(seen.of(&origin(0)), None);
         assert_eq!(seen.of(&origin(1)), Some(refused(3)));
         seen.remove(&origin(1));
         assert_eq!(seen.of(&origin(1)), None);
-        assert_eq!(seen.lock().by_origin.len(), MAX_ORIGINS - 1);
+        assert_eq!(seen.lock().len(), MAX_ORIGINS.get() - 1);
     }
 }

@@ -4,15 +4,16 @@
 //! discloses no password, and a new password in the file makes the cached results of a user
 //! unreachable.
 
-use std::collections::{HashSet, VecDeque};
 use std::fmt;
+use std::num::NonZeroUsize;
 
 use hmac::{Hmac, KeyInit, Mac};
+use lru::LruCache;
 use sha2::Sha256;
 use wwwoffle_config::PasswordHash;
 
 /// Maximum number of correct and of wrong passwords in the cache, each.
-const MAX_REMEMBERED: usize = 1024;
+const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// Bytes of the secret: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
 const SECRET_BYTES: usize = 64;
@@ -52,44 +53,31 @@ impl Keys {
 }
 
 /// The cached results. Wrong passwords cannot evict correct ones.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Checked {
-    right: Latest,
-    wrong: Latest,
+    right: LruCache<Key, ()>,
+    wrong: LruCache<Key, ()>,
+}
+
+impl Default for Checked {
+    fn default() -> Self {
+        Self { right: LruCache::new(MAX_REMEMBERED), wrong: LruCache::new(MAX_REMEMBERED) }
+    }
 }
 
 impl Checked {
     /// Whether the password is correct, if that is cached.
     pub(super) fn is_right(&self, key: Key) -> Option<bool> {
-        if self.right.has(key) { Some(true) } else { self.wrong.has(key).then_some(false) }
+        if self.right.contains(&key) {
+            Some(true)
+        } else {
+            self.wrong.contains(&key).then_some(false)
+        }
     }
 
     pub(super) fn remember(&mut self, key: Key, is_right: bool) {
-        if is_right { self.right.add(key) } else { self.wrong.add(key) }
-    }
-}
-
-/// The latest keys.
-#[derive(Debug, Default)]
-struct Latest {
-    keys: HashSet<Key>,
-    order: VecDeque<Key>,
-}
-
-impl Latest {
-    fn has(&self, key: Key) -> bool {
-        self.keys.contains(&key)
-    }
-
-    fn add(&mut self, key: Key) {
-        if self.keys.insert(key) {
-            self.order.push_back(key);
-        }
-        if self.order.len() > MAX_REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.keys.remove(&oldest);
-        }
+        let cache = if is_right { &mut self.right } else { &mut self.wrong };
+        cache.put(key, ());
     }
 }
 
@@ -127,7 +115,6 @@ mod tests {
         assert_eq!(checked.is_right(key(0)), Some(true));
         assert_eq!(checked.is_right(key(1)), None);
         assert_eq!(checked.is_right(key(4_999)), Some(false));
-        assert_eq!(checked.wrong.order.len(), MAX_REMEMBERED);
-        assert_eq!(checked.wrong.keys.len(), MAX_REMEMBERED);
+        assert_eq!(checked.wrong.len(), MAX_REMEMBERED.get());
     }
 }

@@ -1,8 +1,10 @@
 //! Counts the wrong passwords of each client, and computes its waiting time.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
+
+use lru::LruCache;
 
 /// Number of wrong passwords before a client has to wait.
 const FREE: u32 = 5;
@@ -18,11 +20,17 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const FORGET_AFTER: Duration = Duration::from_secs(15 * 60);
 
 /// Maximum number of counted clients; beyond it, the least recent ones are discarded.
-const MAX_CLIENTS: usize = 4096;
+const MAX_CLIENTS: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// The wrong passwords of each client.
-#[derive(Debug, Default)]
-pub(super) struct GuessCounter(HashMap<IpAddr, Guesses>);
+#[derive(Debug)]
+pub(super) struct GuessCounter(LruCache<IpAddr, Guesses>);
+
+impl Default for GuessCounter {
+    fn default() -> Self {
+        Self(LruCache::new(MAX_CLIENTS))
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Guesses {
@@ -44,10 +52,7 @@ impl GuessCounter {
     /// consecutive ones. Returns the waiting time as an error if the client has to wait.
     pub(super) fn begin(&mut self, client: IpAddr, now: Instant) -> Result<(), Duration> {
         let client = network(client);
-        if !self.0.contains_key(&client) && self.0.len() >= MAX_CLIENTS {
-            self.make_room(now);
-        }
-        let guesses = self.0.entry(client).or_insert(Guesses { count: 0, last: now });
+        let guesses = self.0.get_or_insert_mut(client, || Guesses { count: 0, last: now });
         if now.saturating_duration_since(guesses.last) > FORGET_AFTER {
             guesses.count = 0;
         }
@@ -64,10 +69,10 @@ impl GuessCounter {
     /// valid password could guess that of another user without limit.
     pub(super) fn was_right(&mut self, client: IpAddr) {
         let client = network(client);
-        if let Some(guesses) = self.0.get_mut(&client) {
+        if let Some(guesses) = self.0.peek_mut(&client) {
             guesses.count = guesses.count.saturating_sub(1);
             if guesses.count == 0 {
-                self.0.remove(&client);
+                self.0.pop(&client);
             }
         }
     }
@@ -76,15 +81,6 @@ impl GuessCounter {
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    fn make_room(&mut self, now: Instant) {
-        self.0.retain(|_, guesses| now.saturating_duration_since(guesses.last) <= FORGET_AFTER);
-        while self.0.len() >= MAX_CLIENTS {
-            let oldest = self.0.iter().min_by_key(|(_, guesses)| guesses.last);
-            let Some(oldest) = oldest.map(|(client, _)| *client) else { return };
-            self.0.remove(&oldest);
-        }
     }
 }
 
@@ -155,7 +151,7 @@ mod tests {
             let at = now + Duration::from_millis(host.into());
             tries.begin(IpAddr::V4(host.into()), at).unwrap();
         }
-        assert_eq!(tries.0.len(), MAX_CLIENTS);
-        assert!(tries.0.contains_key(&IpAddr::V4(9_999.into())));
+        assert_eq!(tries.0.len(), MAX_CLIENTS.get());
+        assert!(tries.0.contains(&IpAddr::V4(9_999.into())));
     }
 }
