@@ -1,13 +1,13 @@
 //! Checking and repairing a spool: names against URLs, lengths, checks and digests, the syntax of
 //! every record, files that belong together, and permissions.
 //!
-//! A check changes nothing and needs no lock, so it can run beside the program; every fault is
-//! confirmed by a second look. A repair needs the spool for itself. A valid file gets its right
-//! name, unless a newer file has it. An irreparable file goes to `damaged/` with its reason. Only
-//! files that the format declares useless are deleted.
+//! A check changes nothing and needs no lock, so it can run while the program runs; every fault is
+//! confirmed by reading the file again. A repair needs exclusive access. A valid file gets its
+//! right name, unless a newer file has it. An irreparable file goes to `damaged/` with its reason.
+//! Only files that the format declares useless are deleted.
 //!
-//! The memory holds the findings of one directory, one block of a body, and eight bytes for each
-//! shared body.
+//! The memory in use is: the findings of one directory, one block of a body, and eight bytes for
+//! each shared body.
 
 mod bodies;
 mod finding;
@@ -74,20 +74,21 @@ pub(crate) fn repair(
     how: &CheckOptions,
     tell: &mut dyn FnMut(&Finding),
 ) -> Result<CheckTotals> {
-    // Opening a spool would create a missing one.
+    // Opening a spool would create a missing one, so the root is checked first.
     open::check_root(&*disk, root)?;
     let _lock = open::lock_root(&*disk, root)?;
-    // Under every setting, repairs must be durable.
+    // Repairs are durable under every setting.
     let disk_root = Root::new(disk, root.to_owned(), Durability::Each);
     open::prepare(&disk_root)?;
     let tree = Arc::new(Tree::new(disk_root, versions));
     let mut sums = walk(&*tree.root.disk, root, how, Some(&tree), tell)?;
     let mut recovery = Recovery::default();
-    // First: monitored pages keep versions, also those that a crash left.
+    // The monitored pages are read first: they determine how many versions are kept, including
+    // those that a crash left in `tmp/`.
     Monitors::open(Arc::clone(&tree), &mut recovery)?;
     recover::recover(&tree, &mut recovery)?;
     if how.is_deep {
-        // The recent entries have been checked with all others.
+        // All entries have been checked, so the list of recent ones is not needed.
         tree.root.remove_file(&root.join(recent::FILE))?;
     }
     (sums.admitted, sums.unfinished) = (recovery.admitted + recovery.set_apart, 0);
@@ -116,7 +117,7 @@ pub(crate) fn walk(
     Ok(walk.sums)
 }
 
-/// The findings of emptying `tmp/`.
+/// The findings for files that recovery has handled in `tmp/`.
 fn told(recovery: &Recovery, root: &Path) -> Vec<Finding> {
     let below = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
     let damage = |damage: &Damage| {

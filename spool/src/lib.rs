@@ -23,9 +23,9 @@
 //! <root>/statistics                              the counts of the last days
 //! ```
 //!
-//! A file name is the SHA-256 of the canonical URL in hex ([`Place`]). The WARC record also holds
-//! the URL, so the spool can be indexed from its files alone. `docs/spool-format.md` describes
-//! every field.
+//! A file name is the SHA-256 of the canonical URL in hex ([`Place`]). The WARC record also
+//! contains the URL, so the spool can be indexed from its files alone. `docs/spool-format.md`
+//! describes every field.
 //!
 //! # Invariants
 //!
@@ -42,7 +42,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `spool` | the public calls: an open spool, and one that is only read |
+//! | `spool` | the public calls: an open spool, and one opened for reading only |
 //! | `fsck` | checking a spool, and repairing it |
 //! | `purge` | removing and compressing old entries: a plan, then its steps |
 //! | `queue` | outgoing requests, monitored pages, schedules, runs |

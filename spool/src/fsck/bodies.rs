@@ -13,14 +13,14 @@ use crate::entry::{Entry, holder, read};
 use crate::error::Result;
 use wwwoffle_url::Key;
 
-/// What a check knows of shared bodies.
+/// What a check knows about shared bodies.
 #[derive(Debug, Default)]
 pub(super) struct BodyIndex {
-    /// The bodies that an entry refers to.
+    /// The bodies that some entry refers to.
     needed: HashSet<u64>,
-    /// The bodies that were read, with their faults.
+    /// The bodies that were read, each with its fault, if any.
     read: HashMap<u64, Option<Reason>>,
-    /// A file could not be read, so some references are unknown.
+    /// Whether some references are unknown because a file could not be read.
     pub(super) is_blind: bool,
 }
 
@@ -44,7 +44,7 @@ impl Judge<'_> {
         Ok(reason)
     }
 
-    /// Records the reference of a bad entry. If it cannot be read, every body is kept.
+    /// Records the reference of an invalid entry. If it cannot be read, every body is kept.
     pub(super) fn bad_entry(&self, path: &Path) -> Result<()> {
         let first = beginning(self.disk, path)?.map(|(first, _)| first);
         let mut bodies = self.bodies.borrow_mut();
@@ -81,7 +81,7 @@ impl Judge<'_> {
         Ok(Some(Fault::new("it has not the name of its body", remedy)))
     }
 
-    /// Finds a shared body without a reference, after all entries were checked.
+    /// Reports a shared body without a reference. To be called after all entries were checked.
     pub(super) fn unneeded(&self, path: &Path) -> Result<Option<Fault>> {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let Ok(key) = stem.parse::<Key>() else { return Ok(None) };
@@ -89,7 +89,7 @@ impl Judge<'_> {
         if bodies.is_blind || bodies.needed.contains(&holder::short(key)) {
             return Ok(None);
         }
-        // A body made during the check may have references that the check missed.
+        // The check may have missed references to a body that was created after it began.
         let stamp = self.disk.stamp(path).ok().flatten();
         if stamp.zip(self.began).is_some_and(|(stamp, began)| stamp.changed() >= began) {
             return Ok(None);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// The finding for one file or directory. Valid files have none.
 ///
 /// Another layer over the same spool, for example an index, can report its findings in the same
-/// form; [`CheckTotals::add`] counts them.
+/// form. [`CheckTotals::add`] counts them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -53,7 +53,7 @@ pub enum Verdict {
     SetAside,
     /// It is harmless and useless, for example after a crash. A repair removes it.
     Leftover,
-    /// It was useless, and has been removed.
+    /// It was harmless and useless, and has been removed.
     Removed,
     /// It does not belong to the spool. It stays where it is.
     Foreign,
@@ -103,7 +103,7 @@ pub struct CheckTotals {
     pub foreign: u64,
     /// Files below `tmp/`: being written, or left by a crash. The next opening handles them.
     pub unfinished: u64,
-    /// Files below `tmp/` that a repair has renamed into place.
+    /// Files below `tmp/` that a repair has completed and renamed.
     pub admitted: u64,
     /// Files in `damaged/`, without the notes.
     pub damaged: u64,
@@ -131,14 +131,13 @@ impl CheckTotals {
         self.mendable == 0 && self.beyond_repair == 0
     }
 
-    /// Whether the repair has changed anything.
     #[must_use]
     pub fn was_mended(&self) -> bool {
         self.repaired > 0 || self.set_aside > 0
     }
 }
 
-/// A fault, and its remedy.
+/// A fault and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) reason: Cow<'static, str>,
@@ -148,11 +147,11 @@ pub(super) struct Fault {
 /// The remedy for a fault. Paths are below the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// Give the valid file this name, replacing an older file.
+    /// Rename the valid file to this path, where it replaces an older file.
     Rename(PathBuf),
     /// Move it to `damaged/`.
     SetAside,
-    /// Move the entry among the variants of its key, which it hides.
+    /// Move the entry, which hides the variants of its key, into the directory of variants.
     Unhide,
     /// Mark the entry as invalid, because its update is lost.
     Distrust,
@@ -160,7 +159,7 @@ pub(super) enum Remedy {
     Narrow(u32),
     /// Remove the useless file.
     Remove,
-    /// Leave it to the next lookup beside it, or to the next opening.
+    /// Nothing now: the next lookup of that entry, or the next opening, handles it.
     Wait,
     /// Nothing can be done.
     Nothing,

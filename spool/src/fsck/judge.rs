@@ -1,4 +1,4 @@
-//! Judging one file: it is read and compared, and never changed.
+//! Judging single files. A file is read and compared, and never changed.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -29,56 +29,56 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use wwwoffle_url::Key;
 
-/// The role of a file, according to its path.
+/// The role of a file, derived from its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileRole {
     /// An entry or an older version.
     Entry,
-    /// An entry or version that was removed and can be brought back.
+    /// A removed entry or version, whose removal can be undone.
     Resting,
     /// The update file of a large entry.
     Overlay,
     /// A shared body.
     Holder,
-    /// A shared body, after all entries were checked.
+    /// A shared body, in the last step: all entries were checked, so its references are known.
     HolderAtTheEnd,
     /// A segment.
     Segment,
-    /// An interrupted download, or its checkpoints.
+    /// An interrupted download, or the file of its checkpoints.
     Left,
     /// An outgoing request.
     Request,
     /// A monitored page.
     Monitor,
-    /// The text of a run.
+    /// The text about a run.
     Run,
     /// The state of the program.
     State,
     /// The statistics.
     Statistics,
-    /// The key of the secrets.
+    /// The key that encrypts the secrets of requests.
     Secret,
     /// The pins.
     Pins,
 }
 
-/// The context for judging files.
+/// The context in which files are judged.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) root: &'a Path,
     /// Whether every body is read.
     pub(super) is_deep: bool,
-    /// The key of the secrets, if it exists.
+    /// The key that encrypts secrets, if it exists.
     pub(super) vault: Option<Vault>,
-    /// The facts about shared bodies.
+    /// The facts about shared bodies found so far.
     pub(super) bodies: RefCell<BodyIndex>,
-    /// When the check began, if others may change files at the same time.
+    /// When the check began, if other processes may change files at the same time.
     pub(super) began: Option<Timestamp>,
 }
 
 impl Judge<'_> {
-    /// The fault of a file. `None` also if the file is gone.
+    /// Returns the fault of a file. `None` if it has none, or if the file is gone.
     pub(super) fn fault(&self, role: FileRole, path: &Path) -> Option<Fault> {
         let judged = match role {
             FileRole::Entry => self.entry(path),
@@ -93,22 +93,22 @@ impl Judge<'_> {
             FileRole::State => self.text(path, state::MAX_STATE, state::reason),
             FileRole::Statistics => self.text(path, statistics::MAX_STATISTICS, statistics::reason),
             FileRole::Secret => self.text(path, seal::KEY_LEN, seal::reason),
-            // An unreadable file of pins stops every purge; without the file, everything could be
-            // purged.
+            // An unreadable file of pins stops every purge. If the file were moved away, everything
+            // could be purged. So it stays.
             FileRole::Pins => self
                 .text(path, pins::MAX_FILE, pins::reason)
                 .map(|fault| fault.map(|fault| Fault { remedy: Remedy::Nothing, ..fault })),
         };
-        // One unreadable file does not keep the others from being checked.
+        // If one file is unreadable, the others are still checked.
         judged.unwrap_or_else(|error| Some(unreadable(&error)))
     }
 
-    /// Reads an entry: the entry, or its fault; `None` if it is gone.
+    /// Reads an entry. Returns the entry or its fault; `None` if the file is gone.
     fn content(&self, path: &Path) -> Result<Option<Result<Entry, Fault>>> {
         let entry = match read::read(self.disk, self.root, path, None)? {
             Content::Missing | Content::Moved => return Ok(None),
             Content::Whole(entry) => entry,
-            // A foreign file under a name that no lookup uses.
+            // No lookup uses a file of this name, so it is foreign.
             Content::Bad(reason) if named(path) == NameKind::AsEntry => {
                 return Ok(Some(Err(Fault::new(reason, Remedy::Foreign))));
             }
@@ -125,14 +125,14 @@ impl Judge<'_> {
         }))
     }
 
-    /// A removed file keeps its path below the directory of the removal.
+    /// Checks a removed file, which keeps its path below the directory of the removal.
     fn resting(&self, path: &Path) -> Result<Option<Fault>> {
         let entry = match self.content(path)? {
             None => return Ok(None),
             Some(Err(fault)) => return Ok(Some(fault)),
             Some(Ok(entry)) => entry,
         };
-        // Without `removed/` and the name of the removal.
+        // The path without `removed/` and the name of the removal.
         let below: PathBuf =
             path.strip_prefix(self.root).unwrap_or(path).components().skip(2).collect();
         let is_right = name::of_entry(&below, entry.place(), entry.stored()) == NameVerdict::Right;
@@ -153,7 +153,7 @@ impl Judge<'_> {
             name => {
                 let current = self.name_of_entry(place)?;
                 let to = match name {
-                    // Without a present entry, the version becomes the entry.
+                    // If the place has no entry now, the version would become its entry.
                     NameVerdict::Version(to) if self.is_there(&self.root.join(&current))? => to,
                     _ => current,
                 };
@@ -168,25 +168,25 @@ impl Judge<'_> {
         Ok(if varies { place.variant_path() } else { place.single_path() })
     }
 
-    /// The entries in the directory of variants of a key, without the one that does not vary.
+    /// The entries in the directory of variants of a key, except the one that does not vary.
     fn others(&self, place: &Place) -> Result<Vec<Key>> {
         let mut names = shelf::names(self.disk, &self.root.join(place.variants_path()))?;
         names.retain(|name| *name != Place::SINGLE);
         Ok(names)
     }
 
-    /// Whether a single entry hides variants of its key.
+    /// Reports a single entry that hides variants of its key.
     fn hides(&self, place: &Place) -> Result<Option<Fault>> {
         let hidden = self.others(place)?;
         let why = "it hides the entries of its URL that vary";
         Ok((!hidden.is_empty()).then(|| Fault::new(why, Remedy::Unhide)))
     }
 
-    /// Decides about a valid file that belongs at `to`.
+    /// Decides what to do with a valid file that belongs at `to`.
     fn rename(&self, path: &Path, entry: &Entry, to: PathBuf) -> Result<Fault> {
         let there = self.root.join(&to);
         let place = entry.place();
-        // With their update files.
+        // Both are compared with their update files.
         let updated = |path| {
             let expected = ExpectedEntry { place, name: place.variant_name() };
             let content = read::read_updated(self.disk, self.root, path, expected)?;
@@ -230,7 +230,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The fault of a file outside its body.
+    /// Returns the fault of a file outside its body.
     pub(super) fn records(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         match blocks_of_records(entry) {
             None if entry.is_compressed => gzip::fault(self.disk, path),
@@ -246,12 +246,12 @@ impl Judge<'_> {
         let of = name::entry_of(path);
         let entry = match read::read(self.disk, self.root, &of, None)? {
             Content::Whole(entry) => entry,
-            // It belongs to its entry, which is reported.
+            // The entry beside it is damaged or moved. That is reported for the entry.
             Content::Bad(_) | Content::Moved => return Ok(None),
             Content::Missing if named(&of) == NameKind::Entry => {
                 return leftover("what was learnt of an entry that is not there");
             }
-            // No lookup uses a file of this name.
+            // No lookup uses an update file of this name.
             Content::Missing => {
                 return Ok(Some(Fault::new("it is not of the spool", Remedy::Foreign)));
             }
@@ -353,7 +353,7 @@ impl Judge<'_> {
         })
     }
 
-    /// Checks a small file, read whole.
+    /// Checks a small file that is read as a whole.
     fn text(
         &self,
         path: &Path,
@@ -402,7 +402,7 @@ fn named(path: &Path) -> NameKind {
     path.file_name().and_then(|name| name.to_str()).map_or(NameKind::Other, name::named)
 }
 
-/// Reads a body completely.
+/// Reads a body completely, and returns its fault.
 pub(super) fn content(entry: &Entry) -> Result<Option<Reason>> {
     let Body::File(file) = entry.body() else { return Ok(None) };
     let (mut verifier, mut summing, mut start) = (file.verifier(), BlockSummer::new(), 0);
@@ -422,8 +422,8 @@ pub(super) fn content(entry: &Entry) -> Result<Option<Reason>> {
     Ok((!agrees).then_some("its body does not agree with its checksums"))
 }
 
-/// Compares the blocks of the records behind the body with their digests. Their checks are verified
-/// already.
+/// Compares the blocks of the records behind the body with their digests. The checks of these
+/// records were verified when the entry was read.
 pub(super) fn blocks_of_records(entry: &Entry) -> Option<Reason> {
     let mut rest = entry.tail().strip_prefix(b"\r\n\r\n").unwrap_or_default();
     while !rest.is_empty() {

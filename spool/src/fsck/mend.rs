@@ -1,7 +1,7 @@
 //! Repairing faults, so that a crash at any step loses no file.
 //!
-//! No other process has the spool open. A renamed file has both names until the new one is on the
-//! medium.
+//! During a repair no other process has the spool open. A renamed file has both names until the new
+//! one is on the medium.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::tree::Tree;
 /// The reason for an update file that is set aside with its entry.
 const OF_ASIDE: &str = "what was learnt of an entry that was set aside";
 
-/// Executes a remedy. Returns the verdict, and the new path.
+/// Carries out a remedy. Returns the verdict, and the new path if the file was moved.
 pub(super) fn mend(
     tree: &Tree,
     judge: &Judge<'_>,
@@ -36,7 +36,8 @@ pub(super) fn mend(
         Remedy::SetAside => {
             let to = set_aside(tree, path, &fault.reason)?;
             if matches!(role, Some(FileRole::Entry | FileRole::Resting)) {
-                // After its entry: an entry must never exist without its update file.
+                // The update file follows its entry: an entry must never exist without its update
+                // file.
                 let overlay = overlay_path(path);
                 if tree.root.is_file(&overlay)? {
                     set_aside(tree, &overlay, OF_ASIDE)?;
@@ -65,8 +66,8 @@ pub(super) fn mend(
     })
 }
 
-/// Renames a file with its update file. If another misnamed file had that name, that file is
-/// renamed next.
+/// Renames a file together with its update file. If another misnamed file has the target name, that
+/// file is renamed next, and so on.
 fn rename(
     tree: &Tree,
     judge: &Judge<'_>,
@@ -81,8 +82,8 @@ fn rename(
     Ok(())
 }
 
-/// Renames one file. A file that has the name is invalid, older, or misnamed. A misnamed one is
-/// parked and returned, with its right name.
+/// Renames one file. If another file has the target name, that file is invalid, older, or misnamed.
+/// A misnamed one is parked, and returned with its right name.
 fn rename_one(
     tree: &Tree,
     judge: &Judge<'_>,
@@ -93,10 +94,10 @@ fn rename_one(
     let is_entry = role == Some(FileRole::Entry);
     let mut parked = None;
     if about.is_some() {
-        // It has both names until the other file takes its place.
+        // The misnamed file gets a second name, and loses this one when it is replaced.
         match judge.fault(FileRole::Entry, to).filter(|_| is_entry).map(|fault| fault.remedy) {
             Some(Remedy::Rename(right)) => parked = Some(park(tree, to, &right)?),
-            // Its content is unknown.
+            // The file with the target name is unreadable, so its content must not be lost.
             Some(Remedy::Nothing) => {
                 return Err(Error::disk("read", to, std::io::ErrorKind::InvalidData.into()));
             }
@@ -109,7 +110,7 @@ fn rename_one(
     let has_overlay = is_entry && tree.root.is_file(&overlay)?;
     if has_overlay {
         tree.root.link_into_place(&overlay, &overlay_to)?;
-        // The entry must never exist without its update file.
+        // The entry must never exist without its update file, so that name is synced first.
         tree.root.sync_names(&[parent(to)])?;
     }
     tree.root.link_into_place(from, to)?;
@@ -118,7 +119,8 @@ fn rename_one(
     tree.root.sync_dir(parent(from))?;
     if has_overlay {
         tree.root.remove_file(&overlay)?;
-        // Its directory may have been checked already.
+        // The directory of the new name may have been checked already, so its update file is judged
+        // here.
         let fault = judge.fault(FileRole::Overlay, &overlay_to);
         if let Some(fault) = fault.filter(|fault| fault.remedy == Remedy::Distrust) {
             distrust(tree, &overlay_to, &fault.reason)?;
@@ -127,7 +129,7 @@ fn rename_one(
     Ok(parked)
 }
 
-/// Gives an entry a second name in the directory of its right one, with its update file.
+/// Gives a misnamed entry, and its update file, a second name in the directory where it belongs.
 fn park(tree: &Tree, path: &Path, right: &Path) -> Result<(PathBuf, PathBuf)> {
     let right = tree.root.join(right);
     let beside = right.with_file_name(format!("{}.warc", tree.root.stamp().as_microsecond()));
@@ -143,14 +145,14 @@ fn park(tree: &Tree, path: &Path, right: &Path) -> Result<(PathBuf, PathBuf)> {
 /// Moves a file to `damaged/`, with a note.
 fn set_aside(tree: &Tree, path: &Path, reason: &str) -> Result<PathBuf> {
     let to = link_aside(tree, path, reason)?;
-    // If it could have one name only, it is gone already.
+    // If the file system allows only one name, the file was moved, and this removes nothing.
     tree.root.remove_file(path)?;
     tree.root.sync_dir(parent(path))?;
     Ok(to)
 }
 
-/// Gives a file a second name in `damaged/`, on the medium, or moves it if it can have one name
-/// only.
+/// Gives a file a second name in `damaged/`, on the medium. If the file system allows only one
+/// name, moves the file.
 fn link_aside(tree: &Tree, path: &Path, reason: &str) -> Result<PathBuf> {
     let to = tree.root.name_aside(path);
     tree.root.link_into_place(path, &to)?;

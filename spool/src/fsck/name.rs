@@ -1,4 +1,5 @@
-//! Names: the possible type of a file, and the right name of an entry. Nothing here reads the disk.
+//! File names: the role that a name suggests, and the right name of an entry. Nothing here reads
+//! the disk.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +13,14 @@ use crate::tree::versions::version_path;
 /// The ending of update files.
 const OVERLAY: &str = ".update.warc";
 
-/// The type of a file in a directory of entries, according to its name.
+/// The type of a file in a directory of entries, derived from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
     /// The name of an entry or an older version.
     Entry,
     /// The name of an update file.
     Overlay,
-    /// The ending of an entry, without a valid stem.
+    /// A name with the ending of an entry, but without a valid stem.
     AsEntry,
     /// A foreign name.
     Other,
@@ -37,25 +38,26 @@ pub(super) fn named(name: &str) -> NameKind {
     }
 }
 
-/// Whether a stem is a key, perhaps with a time.
+/// Whether a stem is a key, or a key and a time.
 fn is_stem(stem: &str) -> bool {
     let (key, time) = stem.split_once('.').unwrap_or((stem, ""));
     let is_time = |time: &str| time.len() == 22 && time.bytes().all(|b| b.is_ascii_alphanumeric());
     key.parse::<Key>().is_ok() && (!stem.contains('.') || is_time(time))
 }
 
-/// Whether the name has a time, as those of older versions.
+/// Whether the name contains a time, as those of older versions do.
 fn is_version(path: &Path) -> bool {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     is_stem(stem) && stem.contains('.')
 }
 
-/// The entry that an update file belongs to.
+/// The path of the entry that an update file belongs to.
 pub(super) fn entry_of(overlay: &Path) -> PathBuf {
     crate::entry::overlay::entry_path(overlay)
 }
 
-/// Whether a directory of this name is ours; at depth 1 it is below a scheme.
+/// Whether a directory of this name belongs to the spool. At `depth` 1 it is in the directory of a
+/// scheme.
 pub(super) fn is_directory(name: &str, depth: usize) -> bool {
     match depth {
         1 => name.starts_with('=') || place::host_of(name).is_some(),
@@ -65,7 +67,7 @@ pub(super) fn is_directory(name: &str, depth: usize) -> bool {
     }
 }
 
-/// Whether a name has two hex digits, like a directory of keys.
+/// Whether a name is two hex digits, as that of a directory of keys.
 pub(super) fn is_group(name: &str) -> bool {
     name.len() == 2 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -73,11 +75,11 @@ pub(super) fn is_group(name: &str) -> bool {
 /// Where an entry belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NameVerdict {
-    /// Where it is.
+    /// At its present path.
     Right,
-    /// At this path: it is an older version.
+    /// At this path, because it is an older version.
     Version(PathBuf),
-    /// At the path of the entry of its place, among the variants if its key has a directory of
+    /// At the path of the entry of its place: among the variants, if its key has a directory of
     /// them.
     Entry,
 }

@@ -21,18 +21,18 @@ use crate::tree::segments::files;
 use crate::tree::{Tree, salvage};
 use wwwoffle_url::Key;
 
-/// The number of faults held before they are reported and repaired. Repairs change names, so they
-/// wait until the directory has been read.
+/// The largest number of faults that wait until their directory was read. Only then are they
+/// reported and repaired, because repairs change names.
 const MAX_HELD: usize = 4_096;
 
-/// How deep unexpected directories are followed.
+/// The number of levels to which unexpected directories are followed.
 const MAX_DEPTH: usize = 8;
 
 /// The largest number of names in the root that are checked.
 const MAX_ROOT: usize = 65_536;
 
 /// Names in the root that are not checked: spool files without content of their own, files of other
-/// parts of the program, and those of an empty file system.
+/// parts of the program, and `lost+found` of an empty file system.
 const KNOWN: [&str; 11] = [
     "version",
     "lock",
@@ -58,18 +58,19 @@ pub(super) struct PendingFault {
 pub(super) struct CheckWalk<'a> {
     pub(super) judge: Judge<'a>,
     pub(super) how: &'a CheckOptions,
-    /// The tree to repair. `None`: nothing is changed, and other processes may change anything.
+    /// The tree that is repaired. `None`: nothing is changed, and other processes may change files
+    /// during the check.
     pub(super) mender: Option<&'a Tree>,
     pub(super) sums: CheckTotals,
     pub(super) held: Vec<PendingFault>,
     pub(super) tell: &'a mut dyn FnMut(&Finding),
 }
 
-/// The visitor of each name in a directory.
+/// The function that checks each name in a directory.
 type Visit<'v, 'a> = &'v dyn Fn(&mut CheckWalk<'a>, &Path, &str, FileInfo);
 
 impl<'a> CheckWalk<'a> {
-    /// Checks everything.
+    /// Checks the whole spool.
     pub(super) fn run(&mut self) -> Result<()> {
         let root = self.judge.root;
         let fail = |error| Error::disk("read", root, error);
@@ -77,8 +78,8 @@ impl<'a> CheckWalk<'a> {
         for name in self.judge.disk.read_dir(root).map_err(fail)?.take(MAX_ROOT) {
             names.push(name.map_err(fail)?);
         }
-        // These two come last, because repairs move files to them. Bodies come before the entries
-        // that refer to them.
+        // `damaged/` and `tmp/` come last, because repairs move files to them. Bodies come before
+        // the entries that refer to them.
         names.sort_by_key(|name| (name == DAMAGED, name == TMP, name != BODIES, name.clone()));
         for name in names {
             let path = root.join(&name);
@@ -119,7 +120,8 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Checks the directories of a scheme; `depth` 1 holds those of hosts.
+    /// Checks the directory of a scheme and those below it. `depth` is 1 for the directory of a
+    /// scheme, which contains those of hosts.
     fn tree(&mut self, path: &Path, depth: usize) {
         self.names(path, &|walk, path, name, about| match about.kind {
             FileKind::File => walk.in_tree(path, name, about),
@@ -128,7 +130,7 @@ impl<'a> CheckWalk<'a> {
             }
             FileKind::Directory | FileKind::Link => {
                 let is_ours = name::is_directory(name, depth);
-                // Only the directory of a host may be a link.
+                // Only the directory of a host may be a symbolic link.
                 let is_followed = about.kind == FileKind::Directory || (is_ours && depth == 1);
                 if is_ours && is_followed {
                     walk.permissions(path, about, false);
@@ -138,7 +140,7 @@ impl<'a> CheckWalk<'a> {
                 if is_followed && depth < MAX_DEPTH {
                     walk.tree(path, depth + 1);
                 } else {
-                    // Its content is unknown.
+                    // The directory cannot be read, so its references are unknown.
                     walk.judge.bodies.borrow_mut().is_blind = true;
                 }
             }
@@ -154,7 +156,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Checks `partial/`: groups of keys, keys, segments.
+    /// Checks `partial/` and the directories below it: groups of keys, keys, segments.
     fn partial(&mut self, path: &Path, depth: usize) {
         self.permissions_of(path);
         self.names(path, &|walk, path, name, about| {
@@ -179,7 +181,7 @@ impl<'a> CheckWalk<'a> {
         });
     }
 
-    /// Checks `bodies/` and its groups; at the end only for references.
+    /// Checks `bodies/` and its groups. At the end of the check, only looks for unneeded bodies.
     fn bodies(&mut self, path: &Path, role: FileRole) {
         let is_first = role == FileRole::Holder;
         if is_first {
@@ -231,7 +233,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Checks a removal.
+    /// Checks a name in `removed/`.
     fn in_removed(&mut self, path: &Path, name: &str, about: FileInfo) {
         if about.kind == FileKind::Directory && name.parse::<Removal>().is_ok() {
             self.resting(path, 0);
@@ -240,7 +242,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Checks the schemes, hosts and keys of a removal.
+    /// Checks the directories of a removal: schemes, hosts and keys.
     fn resting(&mut self, path: &Path, depth: usize) {
         self.permissions_of(path);
         self.names(path, &|walk, path, name, about| {
@@ -265,7 +267,7 @@ impl<'a> CheckWalk<'a> {
         if about.kind == FileKind::File {
             self.sums.unfinished += 1;
         } else {
-            // The next opening could not remove it.
+            // An opening of the spool cannot remove it, so it is set aside.
             self.hold(path, None, Fault::set_aside("it is not a plain file"));
         }
     }
@@ -277,7 +279,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Checks a plain file with a role.
+    /// Checks a plain file that has this role.
     fn file(&mut self, path: &Path, role: FileRole, about: FileInfo) {
         if about.kind == FileKind::File {
             self.checked(path, role, about);
@@ -302,7 +304,7 @@ impl<'a> CheckWalk<'a> {
         self.hold(path, None, Fault::new("it is not of the spool", Remedy::Foreign));
     }
 
-    /// Reports permissions that exceed the setting.
+    /// Reports permissions that exceed the configured ones.
     fn permissions(&mut self, path: &Path, about: FileInfo, is_private: bool) {
         let (directories, files) = self.judge.disk.modes();
         let allowed = match about.kind {
@@ -327,7 +329,7 @@ impl<'a> CheckWalk<'a> {
         self.names(path, visit);
     }
 
-    /// Visits each name of a directory, then reports and repairs its faults.
+    /// Calls `visit` for each name in a directory, then reports and repairs the faults found.
     fn names(&mut self, directory: &Path, visit: Visit<'_, 'a>) {
         let read = |walk: &mut Self| {
             for name in walk.judge.disk.read_dir(directory)? {
@@ -374,10 +376,10 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Reports the faults, and repairs them if a tree was given.
+    /// Reports the collected faults, and repairs them if there is a tree to repair.
     fn settle(&mut self) {
         for held in std::mem::take(&mut self.held) {
-            // A repair may have changed another file.
+            // An earlier repair may have changed this file.
             let Some(fault) = self.still(&held) else { continue };
             let below = held.path.strip_prefix(self.judge.root).unwrap_or(&held.path).to_owned();
             let mut finding = Finding::new(below, fault.verdict(), fault.reason.clone());
@@ -398,8 +400,8 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Looks again: beside a running program, a file may have been replaced or renamed during the
-    /// check.
+    /// Judges a file again. While another process uses the spool, a file may be replaced or renamed
+    /// during the check.
     fn still(&self, held: &PendingFault) -> Option<Fault> {
         let is_there = || matches!(self.judge.disk.about(&held.path), Ok(Some(_)) | Err(_));
         match held.role {
@@ -410,7 +412,7 @@ impl<'a> CheckWalk<'a> {
 
     pub(super) fn say(&mut self, finding: &Finding) {
         self.sums.add(finding);
-        // In shared places foreign files are not reported.
+        // Foreign files are reported only on request.
         if finding.verdict != Verdict::Foreign || self.how.tells_foreign {
             (self.tell)(finding);
         }

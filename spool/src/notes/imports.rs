@@ -1,4 +1,4 @@
-//! The progress of imports: `imports/<key>`, one text each. Its form is up to the caller.
+//! The progress of imports: one text file each, `imports/<key>`. The caller defines its form.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(crate) const IMPORTS: &str = "imports";
 /// The longest text about an import, in bytes.
 pub const MAX_IMPORT: usize = 64 << 10;
 
-/// Reads the progress of an import. `None` if it is missing, or was invalid and set aside.
+/// Reads the progress of an import. `None` if the file is missing, or was invalid and set aside.
 pub(crate) fn read(root: &Root, key: Key) -> Result<Option<String>> {
     let path = path(root, key);
     let bytes = match root.disk.open(&path) {

@@ -1,4 +1,4 @@
-//! The user's templates and texts, in `html/`. The program reads and never writes them.
+//! The user's templates and texts, in `html/`. The program reads them and never writes them.
 
 use std::fmt;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::fs::{Disk, OpenedFile};
 /// The directory of the files.
 pub(crate) const DIRECTORY: &str = "html";
 
-/// The largest number of files read.
+/// The largest number of files that are read.
 const MOST_FILES: usize = 256;
 
-/// The longest file read, in bytes.
+/// The longest file that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
 /// The endings of templates, styles, and texts in other languages.
@@ -29,7 +29,7 @@ pub struct UnreadPage {
 /// The content of `html/`.
 #[derive(Debug, Default)]
 pub struct UserPages {
-    /// Name and text of each file, in order of names.
+    /// The name and text of each file, ordered by name.
     pub pages: Vec<(String, String)>,
     /// The files that could not be read.
     pub not_read: Vec<UnreadPage>,
@@ -43,7 +43,7 @@ impl fmt::Display for UnreadPage {
 
 impl std::error::Error for UnreadPage {}
 
-/// Reads the directory. An unreadable file is reported in its place.
+/// Reads the directory. An unreadable file is reported in place of its text.
 pub(crate) fn read_all(root: &Root) -> Result<UserPages> {
     let directory = root.join(DIRECTORY);
     let names = match root.disk.read_dir(&directory) {
@@ -59,7 +59,7 @@ pub(crate) fn read_all(root: &Root) -> Result<UserPages> {
         let read = if pages.len() == MOST_FILES {
             Err("there are too many".to_owned())
         } else {
-            // One unreadable file does not affect the others.
+            // If one file is unreadable, the others are still read.
             read(&*root.disk, &path).unwrap_or_else(|error| Err(error.to_string()))
         };
         match read {
@@ -71,7 +71,7 @@ pub(crate) fn read_all(root: &Root) -> Result<UserPages> {
     Ok(UserPages { pages, not_read })
 }
 
-/// Whether a name is that of a page, not of an editor's backup.
+/// Whether a name is that of a page, and not of an editor's backup.
 fn is_one(name: &str) -> bool {
     !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
 }

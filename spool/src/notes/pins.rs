@@ -5,8 +5,8 @@
 //! http://www.example.org/
 //! ```
 //!
-//! A URL pins every entry with it, whatever its owner. Unlike other files, an unreadable one is not
-//! set aside: while the pins are unknown, nothing may be purged.
+//! A URL pins every entry with this URL, whatever its owner. Unlike other files, an unreadable one
+//! is not set aside: while the pins are unknown, nothing may be purged.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,20 +28,20 @@ pub const MAX_PINS: usize = 20_000;
 /// The longest file, in bytes.
 pub(crate) const MAX_FILE: usize = 16 << 20;
 
-/// Held while the pins change. Counts their changes.
+/// Held while the pins change. The number counts their changes.
 #[derive(Debug, Default)]
 pub(crate) struct Pins(Mutex<u64>);
 
 /// The pins as last read, for a caller that needs them often.
 #[derive(Debug, Default)]
 pub(crate) struct PinCache {
-    /// How often the pins had changed when they were read. `None`: not read yet.
+    /// The number of changes of the pins when they were read. `None`: not read yet.
     changes: Option<u64>,
     pins: BTreeSet<String>,
 }
 
 impl Pins {
-    /// Pins or unpins a URL, durably. False if it already was.
+    /// Pins or unpins a URL, durably. False if nothing had to change.
     pub(crate) fn set(&self, root: &Root, url: &str, is_pinned: bool) -> Result<bool> {
         if url.is_empty() || url.contains(['\n', '\r']) {
             return Err(Error::invalid("the URL", "is not one line", url.as_bytes()));
@@ -64,7 +64,8 @@ impl Pins {
         Ok(true)
     }
 
-    /// Calls `act` unless the URL is pinned. The pins cannot change during the call. `None`: pinned.
+    /// Calls `act` unless the URL is pinned; `None` if it is. The pins cannot change during the
+    /// call.
     pub(crate) fn unless_pinned<T>(
         &self,
         root: &Root,
@@ -97,7 +98,7 @@ pub(crate) fn read(disk: &dyn Disk, root: &Path) -> Result<BTreeSet<String>> {
     parse(&bytes).ok_or_else(|| foreign(bytes.get(..40).unwrap_or(&bytes)))
 }
 
-/// Each line needs its end, so a truncated line is not read as another URL.
+/// Parses the file. Each line needs a line end, so a truncated line is not read as another URL.
 fn parse(bytes: &[u8]) -> Option<BTreeSet<String>> {
     let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
     let mut lines = text.split('\n');
@@ -107,7 +108,7 @@ fn parse(bytes: &[u8]) -> Option<BTreeSet<String>> {
     lines.map(|line| Some(line.to_owned()).filter(|line| !line.is_empty())).collect()
 }
 
-/// Checks that a file is one of pins.
+/// Checks that a file is a valid file of pins.
 pub(crate) fn reason(text: &[u8]) -> std::result::Result<(), Reason> {
     parse(text).map(drop).ok_or("it does not tell what is pinned")
 }

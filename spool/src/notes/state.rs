@@ -19,7 +19,7 @@ use crate::fs::{Disk, OpenedFile, read_exactly};
 pub(crate) const FILE: &str = "state";
 const FIRST_LINE: &str = "wwwoffle-state 1";
 
-/// The longest state file, in bytes.
+/// The longest file of the state, in bytes.
 pub const MAX_STATE: usize = 64 << 10;
 
 /// The key of the mode.
@@ -32,7 +32,7 @@ pub struct ProgramState {
 }
 
 impl ProgramState {
-    /// The name of the mode, if it was ever set.
+    /// The mode, if it was ever set.
     #[must_use]
     pub fn mode(&self) -> Option<&str> {
         self.value(MODE)
@@ -76,7 +76,7 @@ impl ProgramState {
 
     fn parse(text: &[u8]) -> Result<ProgramState, Reason> {
         let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8")?;
-        // Every line has an end, so truncation is detected.
+        // Every line ends with a line feed, so truncation is detected.
         let text = text.strip_suffix('\n').ok_or("its last line has no end")?;
         let mut lines = text.lines();
         if lines.next() != Some(FIRST_LINE) {
@@ -108,12 +108,12 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(plain)
 }
 
-/// Checks that a text is a state.
+/// Checks that a text is a valid state.
 pub(crate) fn reason(text: &[u8]) -> Result<(), Reason> {
     ProgramState::parse(text).map(drop)
 }
 
-/// Reads the state. An invalid file is set aside, and the default returned.
+/// Reads the state. An invalid file is set aside, and the default is returned.
 pub(crate) fn read(root: &Root) -> Result<(ProgramState, Option<Damage>)> {
     let path = root.join(FILE);
     let bytes = match root.disk.open(&path) {

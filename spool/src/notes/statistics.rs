@@ -10,7 +10,7 @@
 //! The lines are readable; [`Statistics`] explains them. The program defines the names of the
 //! counts. Unknown names come from a newer program and are kept.
 //!
-//! Losing the file loses only the counts, so a full disk makes no room for it.
+//! Losing the file loses only the counts, so nothing is deleted to make room for it on a full disk.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,10 +34,10 @@ pub const MAX_DAYS: usize = 400;
 /// The largest number of hosts with counts of their own.
 pub const MAX_HOSTS: usize = 500;
 
-/// The longest host with counts of its own, in bytes: no DNS name is longer.
+/// The longest host name with counts of its own, in bytes: no DNS name is longer.
 pub const MAX_HOST: usize = 255;
 
-/// The largest number of counts of a day or host.
+/// The largest number of counts of one day or host.
 const MAX_COUNTS: usize = 64;
 
 /// The longest name of a count, in bytes.
@@ -48,14 +48,13 @@ const MAX_NAME: usize = 32;
 pub struct Counts(BTreeMap<String, u64>);
 
 impl Counts {
-    /// The count of this name.
     #[must_use]
     pub fn of(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Adds to a count. An invalid name (not of `a`–`z` and `-`) and a count beyond the limit are
-    /// ignored.
+    /// Adds `more` to a count. Ignored if the name is invalid (not of `a`–`z` and `-`), or if the
+    /// count is new and there are too many already.
     pub fn add(&mut self, name: &str, more: u64) {
         if more == 0 {
             return;
@@ -74,7 +73,7 @@ impl Counts {
         }
     }
 
-    /// Every count that is not zero, in order of names.
+    /// Every count that is not zero, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, count)| (name.as_str(), *count))
     }
@@ -112,7 +111,7 @@ impl Counts {
 pub struct HostCounts {
     /// The counts since the host was added.
     pub counts: Counts,
-    /// An upper bound for the count before: that of the host it replaced.
+    /// An upper bound for the earlier counts of this host: the counts of the host that it replaced.
     pub before: u64,
 }
 
@@ -138,7 +137,7 @@ impl Statistics {
             return Err("it is too long");
         }
         let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8")?;
-        // Every line has an end, so truncation is detected.
+        // Every line ends with a line feed, so truncation is detected.
         let text = text.strip_suffix('\n').ok_or("its last line has no end")?;
         let mut lines = text.split('\n');
         if lines.next() != Some(FIRST_LINE) {
@@ -169,7 +168,7 @@ impl Statistics {
     fn take_day<'t>(&mut self, mut words: impl Iterator<Item = &'t str>) -> Result<bool, Reason> {
         let word = words.next().unwrap_or_default();
         let day: Date = word.parse().map_err(|_| "it has a day that is none")?;
-        // Each day has one spelling.
+        // Each day has only one valid spelling.
         if day.to_string() != word {
             return Err("it has a day that is none");
         }
@@ -204,7 +203,7 @@ impl Statistics {
     }
 }
 
-/// Whether a host can have counts of its own: one visible word, within the limit.
+/// Whether a host can have counts of its own: it must be one visible word, within the limit.
 #[must_use]
 pub fn is_host(host: &str) -> bool {
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
@@ -216,14 +215,14 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(is_plain)
 }
 
-/// Parses digits in the one spelling that is written.
+/// Parses digits. Only the form that this module writes is accepted.
 fn number(digits: &str) -> Option<u64> {
     let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     let is_usual = digits.len() == 1 || !digits.starts_with('0');
     (is_plain && is_usual).then(|| digits.parse().ok()).flatten()
 }
 
-/// Checks that a text is a statistics file.
+/// Checks that a text is a valid file of statistics.
 pub(crate) fn reason(text: &[u8]) -> Result<(), Reason> {
     Statistics::parse(text).map(drop)
 }

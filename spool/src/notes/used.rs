@@ -5,10 +5,10 @@
 //! 9f86d081884c7d65 1763644799
 //! ```
 //!
-//! A line has the first 16 digits of the key, and the second. The access times of the entries would
-//! not do: setting them changes the stamp of a file for programs that remember it, and most systems
-//! set them on every read. Invalid lines are skipped; the file only says how long ago a page was
-//! used.
+//! A line has the first 16 digits of the key, and the time in seconds since 1970. The access times
+//! of the entries cannot serve: setting them changes the stamp of a file for programs that remember
+//! it, and most systems set them on every read. Invalid lines are skipped, because the file only
+//! says how long ago a page was used.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ const FIRST_LINE: &str = "wwwoffle-used 1\n";
 /// The length of a line in bytes.
 const LINE: usize = 28;
 
-/// The largest number of lines; later ones are dropped.
+/// The largest number of lines. Further ones are dropped.
 pub const MAX_USED: usize = 2_000_000;
 
 /// The number of lines read or written at once.
@@ -95,7 +95,7 @@ pub(crate) fn read(root: &Root) -> Result<Uses> {
     }
     all.truncate(MAX_USED);
     all.sort_unstable();
-    // Of two lines with one key, the later use counts.
+    // Of two lines with the same key, the one with the later use counts.
     all.reverse();
     all.dedup_by_key(|(name, _)| *name);
     all.reverse();
