@@ -12,23 +12,23 @@ use crate::tree::walk::{HostDirectory, KeyDirectory, Walk, WalkedEntry};
 pub struct SizedEntry {
     /// Its summary.
     pub summary: Summary,
-    /// The bytes on the disk of the entry, its older versions and update files.
+    /// The bytes on the disk of the entry, its older versions and its update files.
     pub size: u64,
     /// When its file was written, if the file system knows.
     pub written: Option<Timestamp>,
-    /// The bodies that it or an older version shares.
+    /// The shared bodies that it or one of its older versions refers to.
     pub bodies: Vec<SharedBody>,
 }
 
 /// The entries of a spool, directory by directory. Entries in the current batch are not included;
 /// they are too new to be purged.
 pub struct Candidates {
-    /// Some bodies are shared.
+    /// Whether any body of the spool is shared.
     has_bodies: bool,
     hosts: Box<dyn Iterator<Item = Result<HostDirectory>> + Send>,
-    /// Directories of a host still to be read, in reverse order.
+    /// The directories of the present host that are still to be read, in reverse order.
     ahead: Vec<KeyDirectory>,
-    /// The entries of the current directory.
+    /// The entries of the present directory.
     found: Vec<WalkedEntry>,
 }
 
@@ -39,7 +39,7 @@ impl Candidates {
         Ok(Candidates { has_bodies, hosts, ahead: Vec::new(), found: Vec::new() })
     }
 
-    /// Reads one directory. False at the end.
+    /// Reads one directory. Returns false at the end.
     fn step(&mut self) -> Result<bool> {
         if let Some(directory) = self.ahead.pop() {
             self.found = directory.walked(self.has_bodies)?;

@@ -1,4 +1,4 @@
-//! Compressing entries that were not used for long, step by step.
+//! Compressing entries that were not used for a long time, step by step.
 
 use super::candidates::{Candidates, SizedEntry};
 use crate::entry::gzip::{RewriteBounds, RewriteOutcome};
@@ -10,25 +10,26 @@ use crate::tree::taken::blocks;
 use crate::tree::versions;
 use std::sync::Arc;
 
-/// The number of entries in a step.
+/// The number of entries visited in one step.
 const AT_ONCE: usize = 64;
 
-/// The result of a step. Bytes are disk usage.
+/// The result of one step. Bytes are disk usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompressStep {
-    /// The number of entries visited. 0 at the end.
+    /// The number of entries visited; 0 at the end.
     pub looked: u64,
-    /// The entries that were compressed, or an older version of them.
+    /// The number of entries of which the entry itself, or an older version, was compressed.
     pub entries: u64,
-    /// Their bytes before.
+    /// Their disk usage before.
     pub before: u64,
-    /// Their bytes now.
+    /// Their disk usage now.
     pub after: u64,
-    /// The entries that could not be compressed, or an older version of them.
+    /// The number of entries of which the entry itself, or an older version, could not be
+    /// compressed.
     pub failed: u64,
-    /// The bounds stopped it.
+    /// Whether the limits stopped the work.
     pub is_stopped: bool,
-    /// The disk has too little free space.
+    /// Whether the disk has too little free space.
     pub is_short: bool,
 }
 
@@ -52,8 +53,8 @@ impl CompressStep {
     }
 }
 
-/// Walks the entries of a spool and compresses the chosen ones with their older versions. If it is
-/// dropped, earlier work stays done.
+/// Walks the entries of a spool, and compresses the chosen ones with their older versions. If the
+/// run is dropped, the entries compressed so far stay compressed.
 #[derive(Debug)]
 pub struct CompressionRun {
     session: Arc<Session>,
@@ -76,8 +77,8 @@ impl CompressionRun {
         Ok(CompressionRun { session, candidates, failure: None })
     }
 
-    /// Visits the next entries and compresses those for which `is_meant` is true. A failure does
-    /// not keep the others from being compressed.
+    /// Visits the next entries, and compresses those for which `is_meant` is true. After a failure
+    /// the other entries are still compressed.
     ///
     /// # Errors
     ///
@@ -114,14 +115,14 @@ impl CompressionRun {
         Ok(step)
     }
 
-    /// The first failure that was not returned yet.
+    /// Returns the first failure since the last call.
     pub fn failure(&mut self) -> Option<CompressFailure> {
         self.failure.take()
     }
 }
 
-/// Compresses an entry and its older versions. False if a version found no room, or the bounds
-/// stopped it.
+/// Compresses an entry and its older versions. False if the disk had no space for one of them, or
+/// if the limits stopped it.
 fn pack(
     tree: &Tree,
     place: &Place,

@@ -2,21 +2,22 @@
 //!
 //! # How old is old
 //!
-//! The *share* of an entry is its age divided by the age it may reach. At 1 it is purged. To bring
-//! the spool below a size, or to free space on the disk, entries are purged at a smaller share, the
-//! same for all: WWWOFFLE's single age profile, scaled. It is scaled no further than needed. The
-//! size counts only our files; the free space does not. If no scale can free enough space,
-//! something else fills the disk, and no entry is purged for it.
+//! The *share* of an entry is its age divided by the age that it may reach. At share 1 it is
+//! purged. To bring the spool below a size, or to free space on the disk, entries are purged at a
+//! smaller share, the same for all: like the age profile of WWWOFFLE, scaled. It is scaled no
+//! further than needed. The limit for the size counts only our files; the limit for free space
+//! counts the whole disk. If no scale can free enough space, something else fills the disk, and no
+//! entry is purged for it.
 //!
-//! # Parts
+//! # Sub-resources
 //!
 //! A sub-resource lives as long as the youngest page that needs it, and at least as long as its own
-//! age allows; this also holds for resources that sub-resources need. A sub-resource that no known
-//! page needs may belong to any page of its site, or of all sites if its own has none, so it lives
-//! as long as the youngest of these. A sub-resource that known pages need may also belong to pages
-//! of its site whose references are not all known.
+//! age allows. This also holds for resources that sub-resources need. A sub-resource that no known
+//! page needs may belong to any page of its site, or of all sites if its own site has no page. So
+//! it lives as long as the youngest of these. A sub-resource that known pages need may also belong
+//! to pages of its site whose references are not all known.
 //!
-//! # What stays whatever is needed
+//! # Entries that are never purged
 //!
 //! Pinned entries with their sub-resources; entries without an age limit; and entries used or
 //! stored within the last hour, because a person may be reading them.
@@ -39,33 +40,33 @@ pub use self::way::age;
 use self::way::{Expiry, ExpiryMark, as_long_as, way};
 use crate::entry::holder::SharedBody;
 
-/// Entries used or stored within this time stay.
+/// Entries used or stored within this time are not purged.
 pub const GRACE: Duration = Duration::from_secs(60 * 60);
 
 /// The share at which an entry is purged for its age alone.
 const ONE: u32 = 1 << 20;
 
-/// How long an entry may stay, by its URL.
+/// How long an entry may stay, determined by its URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// Without limit.
     Never,
     /// Until it has this age.
     At(Duration),
-    /// A rule says that it would no longer be fetched or stored.
+    /// A rule says that its URL would no longer be fetched or stored.
     Excluded(Exclusion),
 }
 
 /// Why an entry would no longer be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusion {
-    /// Never fetched.
+    /// Its URL is never fetched.
     NeverGot,
-    /// Fetched, but never stored.
+    /// Its URL is fetched, but never stored.
     NeverKept,
 }
 
-/// The role of an entry, according to its type.
+/// The role of an entry, determined by its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryRole {
     /// A page that a person opens.
@@ -74,7 +75,7 @@ pub enum EntryRole {
     Part,
 }
 
-/// An entry to be judged.
+/// An entry for which a plan decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// The [`name`] of its URL.
@@ -83,7 +84,7 @@ pub struct Candidate {
     pub site: String,
     /// The bytes that removing it would free.
     pub size: u64,
-    /// When it was finished.
+    /// When it was stored completely.
     pub stored: Timestamp,
     /// When it was last used, if known.
     pub used: Timestamp,
@@ -93,7 +94,7 @@ pub struct Candidate {
     pub is_pinned: bool,
     /// Page or sub-resource.
     pub role: EntryRole,
-    /// Whether its references are not all known. It may then need any sub-resource of its site.
+    /// Whether some of its references are unknown. It may then need any sub-resource of its site.
     pub is_open: bool,
     /// The bodies it shares. Each is freed when the last entry that shares it is removed.
     pub bodies: Vec<SharedBody>,
@@ -102,16 +103,16 @@ pub struct Candidate {
 /// The limits of a purge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Ages count from storing, not from the last use.
+    /// Whether ages count from storing, not from the last use.
     pub by_stored: bool,
-    /// How many bytes may be stored.
+    /// The largest size of the spool, in bytes.
     pub max_size: Option<u64>,
-    /// How many bytes of the disk must be free, and how many are.
+    /// How many bytes of the disk must be free, and how many are free.
     pub min_free: Option<(u64, u64)>,
 }
 
 impl Limits {
-    /// Whether sizes matter.
+    /// Whether there is a limit for the size or for the free space.
     #[must_use]
     pub fn is_for_room(&self) -> bool {
         self.max_size.is_some() || self.min_free.is_some()
@@ -157,32 +158,32 @@ pub enum Fate {
     Stays(KeepReason),
 }
 
-/// The name of an entry for references: the first eight bytes of the SHA-256 of its canonical URL.
-/// If two URLs share a name, both are kept for the pages of either; nothing is lost.
+/// The name by which other entries refer to this one: the first eight bytes of the SHA-256 of its
+/// canonical URL. If two URLs have the same name, both are kept for the pages that need either.
 #[must_use]
 pub fn name(url: &str) -> u64 {
     Sha256::digest(url).first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
-/// The longest expiries of the pages of one site, or of all.
+/// The longest expiries of the entries of one site, or of all sites.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Site {
-    /// Of all pages.
+    /// The longest of all its pages.
     youngest: ExpiryMark,
-    /// Of entries whose references are not all known.
+    /// The longest of its entries whose references are not all known.
     open: ExpiryMark,
 }
 
-/// Which entries need a name.
+/// How long a name is needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct NeedMark {
     way: ExpiryMark,
-    /// A page is known to need it.
+    /// Whether a page is known to need it.
     is_known: bool,
 }
 
-/// The expiry of an entry with respect to entries that need it, and whether that need is known. The
-/// sites are its own, and all together.
+/// The expiry of an entry considering the entries that need it, and whether that need is known.
+/// `sites` are its own site, and all sites together.
 fn life(
     own: ExpiryMark,
     is_part: bool,
@@ -205,19 +206,19 @@ fn life(
 pub struct Plan {
     limits: Limits,
     now: Timestamp,
-    /// From this share on entries are purged.
+    /// Entries with at least this share are purged.
     share: u32,
     sites: HashMap<String, Site>,
     overall: Site,
     /// The needs by name, sorted.
     needs: Vec<(u64, NeedMark)>,
-    /// Names added with [`Plan::keep`].
+    /// The names added with [`Plan::keep`].
     kept: HashSet<u64>,
     /// The number of entries for each fate.
     pub fates: Vec<(Fate, Sum)>,
-    /// How many bytes should be freed in addition, and cannot.
+    /// The number of bytes that the limits still require to be freed, but that cannot be freed.
     pub missing: u64,
-    /// The shared bodies.
+    /// All shared bodies of the candidates.
     pub shared: Sum,
 }
 
@@ -240,7 +241,7 @@ impl Plan {
         at.ok().and_then(|at| self.needs.get(at)).map(|(_, need)| *need).unwrap_or_default()
     }
 
-    /// Keeps the entries with this name, because something that needs them was stored or pinned
+    /// Keeps the entries with this name, because an entry that needs them was stored or pinned
     /// after the plan was made.
     pub fn keep(&mut self, name: u64) {
         self.kept.insert(name);
@@ -257,7 +258,7 @@ impl Plan {
         self.overall = Site { youngest: stays, open: open(self.overall.open) };
     }
 
-    /// The fate for an expiry of its own and one with respect to others.
+    /// The fate of an entry, from its own expiry and the one that results from other entries.
     fn judged(&self, own: Expiry, way: Expiry, is_known: bool) -> Fate {
         let goes = |way: Expiry| match way {
             Expiry::Now(why) => Fate::Goes(why),
@@ -269,7 +270,7 @@ impl Plan {
         match (goes(own), goes(way)) {
             (Fate::Goes(_), Fate::Stays(_)) if is_known => Fate::Stays(KeepReason::Needed),
             (Fate::Goes(_), Fate::Stays(_)) => Fate::Stays(KeepReason::PerhapsNeeded),
-            // It goes with its pages, for the reason of the one that stayed longest.
+            // It is purged together with its pages, for the reason of the one that stayed longest.
             (Fate::Goes(_), goes @ Fate::Goes(_)) => goes,
             (stays, _) => stays,
         }
@@ -295,7 +296,7 @@ impl Plan {
         })
     }
 
-    /// The scale of age limits in thousandths: 1,000 unless space is short.
+    /// The scale of age limits, in thousandths. It is 1,000 unless space is short.
     #[must_use]
     pub fn scale(&self) -> u64 {
         u64::from(self.share) * 1_000 / u64::from(ONE)

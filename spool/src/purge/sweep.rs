@@ -1,4 +1,4 @@
-//! Executing a plan, step by step.
+//! Carrying out a plan, step by step.
 
 use crate::tree::session::Session;
 use std::path::Path;
@@ -15,23 +15,23 @@ use crate::fs::parent;
 use crate::notes::pins::PinCache;
 use crate::tree::Tree;
 
-/// The number of entries in a step.
+/// The number of entries visited in one step.
 const AT_ONCE: usize = 256;
 
 /// The result of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweepStep {
-    /// The number of entries visited. 0 at the end.
+    /// The number of entries visited; 0 at the end.
     pub looked: u64,
-    /// The entries removed.
+    /// The removed entries.
     pub removed: Sum,
 }
 
 /// Walks the entries of a spool and removes the chosen ones.
 ///
 /// Each entry is judged in its present state, and removed only if it is unchanged and not pinned.
-/// If the sweep is dropped, earlier removals stay done: every entry exists or is gone, whenever the
-/// program ends.
+/// If the sweep is dropped, earlier removals stay done: whenever the program stops, each entry
+/// either exists or is removed.
 #[derive(Debug)]
 pub struct Sweep {
     session: Arc<Session>,
@@ -61,7 +61,7 @@ impl Sweep {
             }
             let tree = &self.session.tree;
             let remove = || tree.remove_stored(place, stored);
-            // A pin that is set by now counts; a new pin waits for this one entry.
+            // The pins are read now, and cannot change while this entry is removed.
             if tree.pins.unless_pinned(&tree.root, &mut self.pins, place.url(), remove)?
                 == Some(true)
             {
@@ -73,17 +73,17 @@ impl Sweep {
 }
 
 impl Tree {
-    /// Removes the entry of a place with its versions, if it was stored at this time. False
+    /// Removes the entry of a place with its versions, if it was stored at this time. Returns false
     /// otherwise.
     fn remove_stored(&self, place: &Place, stored: Timestamp) -> Result<bool> {
         let is_it = || -> Result<bool> {
             if self.pending.path(place).is_some() {
-                // A newer entry is waiting.
+                // A newer entry waits for the next batch.
                 return Ok(false);
             }
             Ok(self.settled(place)?.is_some_and(|(_, entry)| entry.stored() == stored))
         };
-        // Later segments belong to a download in progress.
+        // Segments stored later belong to a download in progress, and stay.
         let after = stored.checked_add(SignedDuration::from_micros(1)).unwrap_or(Timestamp::MAX);
         let removed = self.remove_variant_if(place, Some(after), is_it)?;
         if removed {
@@ -92,9 +92,9 @@ impl Tree {
         Ok(removed)
     }
 
-    /// Removes the directories of a key and a host, if they are empty: each takes a block.
+    /// Removes the directories of a key and a host if they are empty, because each takes a block.
     fn remove_empty(&self, keys: &Path) {
-        // New names are given, and directories created, under this lock.
+        // Files get their names, and directories are created, only under this lock.
         let _commit = lock(&self.commit);
         if self.root.disk.remove_dir(keys).is_ok() {
             let _ = self.root.disk.remove_dir(parent(keys));

@@ -1,7 +1,7 @@
 //! Limits for segments and damaged files. The oldest are removed first. Files set aside recently
 //! stay, whatever their size, because a person may want to look at them or repair them.
 //!
-//! The clock may be wrong, now or when a file was written: an impossible age is ignored.
+//! The clock may be wrong, now or when a file was written, so an impossible age is ignored.
 
 use crate::durability::Root;
 use std::path::{Path, PathBuf};
@@ -17,34 +17,34 @@ use crate::tree::segments::{PartialList, files};
 /// The largest size of `partial/`, in bytes.
 pub const MAX_PARTIAL_BYTES: u64 = 16 << 30;
 
-/// Segments without additions for this long are removed.
+/// Segments of a body to which nothing was added for this long are removed.
 pub const MAX_PARTIAL_AGE: SignedDuration = SignedDuration::from_hours(60 * 24);
 
-/// The largest size of `damaged/`, in bytes, without recent files.
+/// The largest size of `damaged/`, in bytes, not counting recent files.
 pub const MAX_DAMAGED_BYTES: u64 = 4 << 30;
 
-/// Files set aside longer ago than this are removed.
+/// Files that were set aside longer ago than this are removed.
 pub const MAX_DAMAGED_AGE: SignedDuration = SignedDuration::from_hours(365 * 24);
 
-/// Files set aside more recently than this stay, whatever their size.
+/// Files that were set aside more recently than this stay, whatever their size.
 pub const MIN_DAMAGED_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// The largest possible age. A greater one comes from a wrong clock.
+/// The largest plausible age. A greater one comes from a wrong clock.
 const MAX_PLAUSIBLE_AGE: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
 
-/// The number of items held in memory. The rest waits for the next call.
+/// The largest number of items held in memory. The remaining ones wait for the next call.
 const MAX_HELD: usize = 100_000;
 
 /// The result of [`crate::Spool::trim`].
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct TrimReport {
-    /// The places whose segments were removed.
+    /// The number of places whose segments were removed.
     pub partial: u64,
-    /// The files removed from `damaged/`, without notes.
+    /// The number of files removed from `damaged/`, without notes.
     pub damaged: u64,
-    /// The bytes removed.
+    /// The number of bytes removed.
     pub bytes: u64,
-    /// The bytes in `damaged/` above the bound that stay because they are recent.
+    /// The number of bytes in `damaged/` above the limit that stay because they are recent.
     pub damaged_over: u64,
 }
 
@@ -58,7 +58,7 @@ struct TrimBounds {
 }
 
 /// Selects the items to remove. `all` has the time and length of each, in no order. Also returns by
-/// how many bytes the rest exceeds the bound.
+/// how many bytes the remaining items exceed the limit.
 fn surplus<T>(
     mut all: Vec<(Timestamp, u64, T)>,
     bounds: TrimBounds,
@@ -79,7 +79,7 @@ fn surplus<T>(
     (gone, total.saturating_sub(bounds.bytes))
 }
 
-/// Removes what exceeds its bounds.
+/// Removes the segments and damaged files that exceed their limits.
 pub(crate) fn trim(tree: &Tree) -> Result<TrimReport> {
     let (mut trimmed, now) = (TrimReport::default(), tree.root.disk.now());
     let mut parts = Vec::new();
@@ -89,7 +89,7 @@ pub(crate) fn trim(tree: &Tree) -> Result<TrimReport> {
     }
     let bounds = TrimBounds { bytes: MAX_PARTIAL_BYTES, age: MAX_PARTIAL_AGE, spared: None };
     for (len, summary) in surplus(parts, bounds, now).0 {
-        // Segments added since stay.
+        // Segments added in the meantime stay.
         let after = summary.stored.checked_add(SignedDuration::from_micros(1)).ok();
         if files::remove(tree, &summary.place, after)? {
             trimmed.partial += 1;
@@ -110,7 +110,7 @@ pub(crate) fn trim(tree: &Tree) -> Result<TrimReport> {
     Ok(trimmed)
 }
 
-/// The files in `damaged/`, with time and length. Foreign names and directories are left alone.
+/// The files in `damaged/`, with time and length. Foreign names and directories are left out.
 fn damaged(root: &Root) -> Result<Vec<(Timestamp, u64, PathBuf)>> {
     let directory = root.join(DAMAGED);
     let fail = |error| Error::disk("read", &directory, error);
@@ -159,13 +159,14 @@ mod tests {
             (0, days(90), None, 50, "abcd", 0),
             (40, days(25), None, 50, "ab", 0),
             (15, days(25), None, 50, "abc", 0),
-            // Recent files stay even above the bound.
+            // Recent files stay even above the limit.
             (20, days(90), Some(days(30)), 50, "a", 10),
             (0, days(25), Some(days(10)), 50, "abc", 10),
-            // A time in the future, from a clock that was set back, is no reason to stay or to go.
+            // A time in the future, from a clock that was set back, neither keeps nor removes a
+            // file.
             (40, days(25), None, 1, "", 0),
             (0, days(25), Some(days(10)), 1, "", 40),
-            // A clock decades ahead.
+            // The clock is decades ahead.
             (40, days(25), None, 30_000, "", 0),
             (0, days(25), Some(days(10)), 30_000, "", 40),
             (20, days(25), None, 30_000, "ab", 0),

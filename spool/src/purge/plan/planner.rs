@@ -1,8 +1,9 @@
 //! Gathering the candidates of a plan, and their needs.
 //!
-//! A need has two ends: an entry is identified by its number, which counts the candidates before
-//! it; the resources it needs by names, which may be ambiguous. Each entry takes about forty bytes.
-//! Needs take none: only the longest-lived entry that needs a name is recorded.
+//! A need connects two entries: a page and a resource that it refers to. The page is identified by
+//! its number, which counts the candidates before it; the resource by its name, which may be
+//! ambiguous. Each entry takes about forty bytes. Needs take none: for each name, only the
+//! longest-lived entry that needs it is recorded.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -35,23 +36,23 @@ struct WeighedEntry {
     size: u64,
     name: u64,
     own: ExpiryMark,
-    /// The expiry of the longest-lived entry that needs it.
+    /// The longest expiry of the entries that need this one.
     need: ExpiryMark,
     site: u32,
     is_part: bool,
-    /// Its references are not all known.
+    /// Whether some of its references are unknown.
     is_open: bool,
-    /// It needs other entries.
+    /// Whether it needs other entries.
     has_parts: bool,
-    /// A page is known to need it, directly or through other sub-resources.
+    /// Whether a page is known to need it, directly or through other sub-resources.
     is_known: bool,
 }
 
-/// Gathers needs, after all candidates.
+/// Gathers the needs, after all candidates were added.
 #[derive(Debug)]
 pub struct Needs {
     planner: Planner,
-    /// The first half of each name, with the number of the entry, sorted.
+    /// The first half of each name, with the number of its entry, sorted.
     names: Vec<(u32, u32)>,
 }
 
@@ -99,7 +100,7 @@ impl Planner {
         next
     }
 
-    /// Continues with the needs.
+    /// Ends the list of candidates. Needs can be added now.
     #[must_use]
     pub fn needs(self) -> Needs {
         let entries = (0_u32..).zip(&self.weighed);
@@ -109,7 +110,7 @@ impl Planner {
         Needs { planner: self, names }
     }
 
-    /// Makes the plan without needs.
+    /// Makes the plan without any needs.
     #[must_use]
     pub fn plan(self) -> Plan {
         self.made()
@@ -168,12 +169,12 @@ impl Planner {
 }
 
 impl Needs {
-    /// Records that an entry, by its number, needs these names.
+    /// Records that the entry with this number needs the entries with these names.
     pub fn tell(&mut self, entry: usize, parts: impl IntoIterator<Item = u64>) {
         let Some(one) = self.planner.weighed.get_mut(entry) else { return };
         one.has_parts = true;
         if one.is_part {
-            // Whether a sub-resource counts depends on the entries that need it.
+            // The needs of a sub-resource count only if pages need it, so they are added later.
             return;
         }
         let (own, name) = (one.own, one.name);
@@ -182,7 +183,7 @@ impl Needs {
         }
     }
 
-    /// Records that a name is needed until `way`; `told` receives each entry that this changes.
+    /// Records that a name is needed until `way`. `told` receives each entry that this changes.
     fn need(
         &mut self,
         name: u64,
@@ -199,7 +200,8 @@ impl Needs {
             let at = usize::try_from(*number).ok();
             let Some(one) = at.and_then(|at| self.planner.weighed.get_mut(at)) else { break };
             let is_new = way < one.need || (is_known && !one.is_known);
-            // The expiries of pages are known by then, and others depend on them.
+            // The expiries of pages are final by then, because others were derived from them. So a
+            // need that is only possible extends just sub-resources.
             let is_meant = is_known || one.is_part;
             if one.name == name && is_new && is_meant {
                 one.need = one.need.or_longer(way);
@@ -209,8 +211,9 @@ impl Needs {
         }
     }
 
-    /// Propagates the needs: an entry lives as long as the entries that need it, and so do the
-    /// entries it needs itself. `parts_of` is called again for some entries.
+    /// Propagates the needs: an entry lives at least as long as the entries that need it, and so do
+    /// the entries that it needs itself. `parts_of` returns the needs of an entry, and is called
+    /// again for some entries.
     ///
     /// # Errors
     ///
@@ -219,17 +222,17 @@ impl Needs {
         &mut self,
         mut parts_of: impl FnMut(usize) -> Result<Vec<u64>, E>,
     ) -> Result<(), E> {
-        // From pages through sub-resources: whatever is reached is known to be needed.
+        // First from pages through sub-resources: every entry reached is known to be needed.
         let begin =
             |one: &WeighedEntry| if one.is_part { one.is_known } else { one.need < one.own };
         self.spread(begin, true, &mut parts_of)?;
         self.note_sites();
-        // From sub-resources that pages may need: whatever they need is not better known.
+        // Then from sub-resources that pages may need: the needs of those are only possible too.
         self.spread(|one| one.is_part, false, &mut parts_of)
     }
 
-    /// Extends the lives of the entries reached from those that `begins` selects, the longest-lived
-    /// first, so that each is visited once.
+    /// Extends the lives of the entries reached from those that `begins` selects. The longest-lived
+    /// are visited first, so each entry is visited once.
     fn spread<E>(
         &mut self,
         begins: impl Fn(&WeighedEntry) -> bool,
@@ -246,7 +249,7 @@ impl Needs {
             let Ok(at) = usize::try_from(number) else { continue };
             let Some(one) = self.planner.weighed.get(at) else { continue };
             if self.lasts(one, is_known) != way {
-                // It was visited with its final expiry.
+                // It was visited earlier, with its final expiry.
                 continue;
             }
             let name = one.name;
@@ -268,7 +271,7 @@ impl Needs {
         Ok(())
     }
 
-    /// The expiry of an entry, with respect to known needs only, or also to possible ones.
+    /// The expiry of an entry, considering known needs only, or also possible ones.
     fn lasts(&self, one: &WeighedEntry, is_known: bool) -> ExpiryMark {
         if !is_known {
             return self.planner.life(one).0.into();
@@ -277,7 +280,7 @@ impl Needs {
         own.map_or(one.own, |own| as_long_as(own, one.need).into())
     }
 
-    /// Records the longest expiries for each site.
+    /// Records the longest expiries of each site.
     fn note_sites(&mut self) {
         for at in 0..self.planner.weighed.len() {
             let Some(one) = self.planner.weighed.get(at) else { continue };

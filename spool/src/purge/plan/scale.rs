@@ -1,21 +1,22 @@
-//! The scale of age limits.
+//! The scale that reduces age limits to free space. See [the rule](super).
 
 use super::way::Expiry;
 use super::{Limits, ONE};
 
-/// Shares are sorted by their upper half first, then by the lower half, which needs few sums.
+/// Shares are counted by their upper half first, then by the lower half, so that few sums are
+/// needed.
 const HALF: u32 = 10;
 
-/// The result for the limits.
+/// The scale for the limits of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scaling {
-    /// From this share on entries are purged.
+    /// Entries with at least this share are purged.
     pub(super) share: u32,
-    /// How many bytes are still missing then.
+    /// The number of bytes that are still missing at that share.
     pub(super) missing: u64,
 }
 
-/// Finds the share for the limits; `ways` has the expiry and size of each entry.
+/// Finds the share for the limits. `ways` yields the expiry and size of each entry.
 pub(super) fn scaled(
     ways: &(impl Iterator<Item = (Expiry, u64)> + Clone),
     limits: &Limits,
@@ -32,7 +33,7 @@ pub(super) fn scaled(
     let (for_size, _) = scale(above);
     let for_room = match scale(below) {
         (share, 0) => share,
-        // Even purging everything would not free enough.
+        // Purging everything would not free enough, so nothing is purged for it.
         _ => ONE,
     };
     let share = for_size.min(for_room);
@@ -50,8 +51,8 @@ fn goes_by_itself(way: Expiry) -> bool {
     }
 }
 
-/// The largest share, at most 1, that frees `to_free` bytes, and how many bytes are missing at any
-/// share. `going` bytes are freed in any case.
+/// The largest share, at most 1, that frees `to_free` bytes. Also returns how many bytes are
+/// missing at any share. `going` bytes are freed in any case.
 fn scale(
     ways: impl Iterator<Item = (Expiry, u64)> + Clone,
     going: u64,
@@ -73,8 +74,8 @@ fn scale(
     ((half << HALF) + rest.unwrap_or_default(), 0)
 }
 
-/// Counts down from the last bucket: the bucket that reaches `to_free`, and the bytes before it; or
-/// `None`, and the bytes of all.
+/// Counts down from the last bucket. Returns the bucket that reaches `to_free`, and the bytes freed
+/// without it; or `None`, and the bytes freed by all buckets.
 fn down(
     sizes: impl Iterator<Item = (u32, u64)>,
     count: u32,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::way::Expiry;
 use crate::entry::holder::SharedBody;
 
-/// The bodies, with the number of each entry that shares one.
+/// The shared bodies, each with the number of an entry that shares it.
 #[derive(Debug, Default)]
 pub(super) struct SharedUses(Vec<(usize, SharedBody)>);
 
@@ -14,8 +14,8 @@ impl SharedUses {
         self.0.extend(bodies.iter().map(|held| (number, *held)));
     }
 
-    /// The expiry of each body, that of its longest-lived entry, and its size; `way_of` returns the
-    /// expiry of an entry by its number.
+    /// The expiry of each body, which is that of its longest-lived entry, and its size. `way_of`
+    /// returns the expiry of an entry by its number.
     pub(super) fn ways(&self, way_of: impl Fn(usize) -> Option<Expiry>) -> Vec<(Expiry, u64)> {
         let mut shared: HashMap<u64, (Expiry, u64)> = HashMap::new();
         for (number, held) in &self.0 {

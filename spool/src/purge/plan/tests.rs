@@ -167,7 +167,7 @@ fn any_limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// Some rows have numbers, and some are needed by such; a number may be shared or unused.
+/// Some rows have numbers, and some are needed by numbered rows. A number may be shared or unused.
 fn any_row() -> impl Strategy<Value = Row> {
     let role = prop_oneof![Just(EntryRole::Page), Just(EntryRole::Part)];
     let number = proptest::option::of(0_usize..12);
@@ -221,7 +221,7 @@ proptest! {
                 continue;
             }
             let is_its = |other: &&Row| other.number.is_some_and(|number| row.of.contains(&number));
-            // A sub-resource that no known page needs keeps no pages.
+            // A sub-resource that no known page needs does not keep pages.
             let counts = |other: &&Row| {
                 one.role == EntryRole::Part || other.candidate.role == EntryRole::Page
             };
@@ -240,7 +240,7 @@ proptest! {
             let since = if limits.by_stored { one.stored } else { one.stored.max(one.used) };
             prop_assert!(now().duration_since(since) >= GRACE.try_into().unwrap());
         }
-        // The sums are those of the fates.
+        // The sums of the plan agree with the fates of the entries.
         let bytes: u64 = all.iter().filter(|one| goes(one)).map(|one| one.candidate.size).sum();
         prop_assert_eq!(plan.going().bytes, bytes);
         let count = usize::try_from(plan.going().count + plan.staying().count);
@@ -261,11 +261,11 @@ proptest! {
         let left = plan.fates.iter().any(|(fate, _)| *fate == Fate::Stays(KeepReason::Young));
         prop_assert!(gone >= above || !left, "something could still go");
         let alone = super::tests::plan(&mut all, Limits { max_size: None, ..limits });
-        // If purging everything is not enough, nothing is purged for it.
+        // If purging everything does not free enough, nothing is purged for it.
         prop_assert!(alone.missing == 0 || alone.share == ONE);
         let wanted = if alone.missing == 0 { above.max(below) } else { above };
         if plan.share < ONE {
-            // One step less would not be enough.
+            // A share that is one larger would not free enough.
             let less = Plan { share: plan.share + 1, ..plan.clone() };
             let gone: u64 = all
                 .iter()

@@ -1,4 +1,4 @@
-//! The expiry of an entry: its own, and with respect to entries that need it.
+//! The expiry of an entry: its own, and the one that results from the entries that need it.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,31 +7,31 @@ use jiff::Timestamp;
 
 use super::{Candidate, Exclusion, GRACE, KeepReason, Limit, Limits, ONE, PurgeReason};
 
-/// 1990-01-01. A clock before that was not set: without a battery, machines start in 1970 or 1980.
+/// 1990-01-01. A clock before that was never set: machines without a battery start in 1970 or 1980.
 const CLOCK_IS_SET: Timestamp = Timestamp::constant(631_152_000, 0);
 
-/// How close an entry is to being purged. The smaller stays longer.
+/// How soon an entry is purged. The entry with the smaller value stays longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Expiry {
     /// It is never purged.
     Never(KeepReason),
-    /// It is purged at this share.
+    /// It is purged when the plan purges at this share or below.
     Share(u32),
     /// It is purged in any case.
     Now(PurgeReason),
 }
 
-/// Reasons to stay for ever, by their position in an [`ExpiryMark`], in the order of
-/// [`KeepReason`].
+/// The reasons to stay for ever. Their positions are the first values of an [`ExpiryMark`], in the
+/// order of [`KeepReason`].
 const NEVER: [KeepReason; 3] = [KeepReason::Recent, KeepReason::NoAge, KeepReason::Pinned];
 
-/// The number of marks before the smallest share.
+/// The number of values before the smallest share.
 const BEFORE: u32 = 3;
 
-/// Reasons to go in any case, from the last mark backwards.
+/// The reasons to go in any case, from the last value backwards.
 const NOW: [PurgeReason; 2] = [PurgeReason::NeverKept, PurgeReason::NeverGot];
 
-/// An expiry, or none, in four bytes and the same order; none is last.
+/// An expiry, or none, in four bytes. Values have the order of expiries; none is last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ExpiryMark(u32);
 
@@ -52,14 +52,14 @@ impl ExpiryMark {
 
     pub(super) fn way(self) -> Option<Expiry> {
         let at = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
-        // Shares lie between both.
+        // The values between both ends are shares.
         let from_end = (u32::MAX - self.0).checked_sub(1)?;
         let now = NOW.get(at(from_end)).map(|why| Expiry::Now(*why));
         let never = NEVER.get(at(self.0)).map(|because| Expiry::Never(*because));
         now.or(never).or_else(|| Some(Expiry::Share(self.0.saturating_sub(BEFORE))))
     }
 
-    /// The mark that exists, or stays longer.
+    /// Returns the expiry that stays longer, or the only one.
     pub(super) fn or_longer(self, other: ExpiryMark) -> ExpiryMark {
         self.min(other)
     }
@@ -73,7 +73,7 @@ impl From<Expiry> for ExpiryMark {
     fn from(way: Expiry) -> ExpiryMark {
         match way {
             Expiry::Never(because) => {
-                // Staying for other entries is not an expiry of its own.
+                // Staying for the sake of other entries is not an expiry of its own.
                 let at = NEVER.iter().position(|one| *one == because).unwrap_or_default();
                 ExpiryMark(u32::try_from(at).unwrap_or_default())
             }
@@ -87,8 +87,8 @@ impl From<Expiry> for ExpiryMark {
 /// The largest share: an entry four thousand times as old as it may be.
 const MAX_SHARE: u32 = u32::MAX - 8;
 
-/// The expiry of an entry that lives as long as others. An entry that would never be fetched or
-/// stored is useless to them too.
+/// The expiry of an entry that lives at least as long as the entries that need it. An entry that
+/// would never be fetched or stored is useless to them too.
 pub(super) fn as_long_as(own: Expiry, others: ExpiryMark) -> Expiry {
     match (own, others.way()) {
         (Expiry::Share(_), Some(others)) => own.min(others),
@@ -96,18 +96,18 @@ pub(super) fn as_long_as(own: Expiry, others: ExpiryMark) -> Expiry {
     }
 }
 
-/// The age of an entry since its last use, or since it was stored.
+/// The age of an entry since its last use, or since it was stored if `by_stored`.
 #[must_use]
 pub fn age(candidate: &Candidate, by_stored: bool, now: Timestamp) -> Duration {
     let stored = candidate.stored;
     let since = if by_stored { stored } else { stored.max(candidate.used) };
-    // A time in the future counts as now, as does a time from a clock that was not set.
+    // A time in the future counts as now. So does a time from a clock that was not set.
     let is_dated = (if by_stored { stored } else { candidate.used }) >= CLOCK_IS_SET;
     let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     if is_dated { age } else { Duration::ZERO }
 }
 
-/// The own expiry of an entry.
+/// The expiry of an entry itself, without the entries that need it.
 pub(super) fn way(candidate: &Candidate, limits: &Limits, now: Timestamp) -> Expiry {
     if candidate.is_pinned {
         return Expiry::Never(KeepReason::Pinned);
