@@ -1,6 +1,6 @@
-//! The outgoing queue: `outgoing/<key>.warc`, one request each.
+//! The outgoing queue: one request file each, `outgoing/<key>.warc`.
 //!
-//! The directory is the queue. The memory holds what a list needs of each request, read once.
+//! The directory is authoritative. The memory has a summary of each request for lists, read once.
 
 mod meant;
 pub(crate) mod monitor;
@@ -37,22 +37,22 @@ use crate::tree::recover::Recovery;
 
 pub use order::{ParsePriorityError, Priority, QueuePosition};
 
-/// The largest number of requests, waiting or failed.
+/// The largest number of requests, both waiting and failed.
 pub const MAX_QUEUE: usize = 120_000;
 
-/// The number of them reserved for requests of people; runs and monitors leave them free.
+/// The number of them that is reserved for requests of people. Runs and monitors cannot use it.
 pub const RESERVED: usize = 20_000;
 
 /// The outgoing queue of a spool.
 ///
-/// A request that [`Queue::add`] has accepted is on the medium, unless the spool was opened with
-/// [`Durability::None`]: a crash loses none.
+/// When [`Queue::add`] has returned, the request is on the medium and no crash loses it, unless the
+/// spool was opened with [`Durability::None`].
 #[derive(Debug)]
 pub struct Queue {
     tree: Arc<Tree>,
     pub(crate) vault: Vault,
     index: Mutex<Index>,
-    /// The number of requests that one owner may have.
+    /// The largest number of requests of one owner.
     share: AtomicUsize,
 }
 
@@ -60,19 +60,19 @@ pub struct Queue {
 #[derive(Default)]
 struct Index {
     requests: HashMap<Key, OutgoingSummary>,
-    /// The number of sub-resources, by the URL of their page.
+    /// The number of waiting sub-resources, by the URL of their page.
     parts: HashMap<String, usize>,
     shares: Shares,
     observer: Option<Observer>,
 }
 
-/// Receives every change of the queue in order. It must not call the queue.
+/// Receives every change of the queue, in order. It must not call the queue.
 pub type Observer = Box<dyn Fn(Change<'_>) + Send + Sync>;
 
 /// A change of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// This request is in the queue, new or changed.
+    /// This request was added or changed.
     Is(&'a OutgoingSummary),
     /// This request has left the queue.
     Gone(&'a Key),
@@ -81,11 +81,11 @@ pub enum Change<'a> {
 /// The result of adding a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddOutcome {
-    /// The request waits now.
+    /// The request was added.
     New,
-    /// A request with its key waits already, or has failed. It is unchanged.
+    /// The queue has a request with its key, waiting or failed. It is unchanged.
     Already,
-    /// A request with its key waits already, or has failed. It was combined with the new one.
+    /// The queue has a request with its key, waiting or failed. The new one was combined with it.
     Stronger,
 }
 
@@ -95,7 +95,7 @@ pub enum AddOutcome {
 pub enum FinishOutcome {
     /// It has left the queue.
     Gone,
-    /// More was requested in the meantime. It stays in the queue in this form.
+    /// More was requested in the meantime, so it stays in the queue, in this form.
     Wanted(Outgoing),
 }
 
@@ -119,20 +119,20 @@ impl Queue {
         Ok(Queue { tree, vault, index: Mutex::new(index), share: AtomicUsize::new(MAX_QUEUE) })
     }
 
-    /// Passes every request of the queue, and from then on every change, to `observer`. It replaces
-    /// the previous observer.
+    /// Passes every request of the queue, and then every later change, to `observer`, which
+    /// replaces the previous observer.
     pub fn observe(&self, observer: Observer) {
         let mut index = lock(&self.index);
         index.requests.values().for_each(|request| observer(Change::Is(request)));
         index.observer = Some(observer);
     }
 
-    /// Sets how many requests one owner may have. Requests without owner do not count.
+    /// Sets the largest number of requests of one owner. Requests without an owner are not limited.
     pub fn set_share(&self, share: usize) {
         self.share.store(share, Ordering::Relaxed);
     }
 
-    /// Adds a request, durably. If one with its key waits already, the two are combined.
+    /// Adds a request, durably. If the queue has one with its key, the two are combined.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Queue {
     }
 
     /// Adds a request that follows from one in the queue. Under [`Durability::Batch`] it reaches
-    /// the medium before the other has left it, and not sooner; see [`Queue::finish`].
+    /// the medium with the next batch, before the other request is removed; see [`Queue::finish`].
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl Queue {
         }
     }
 
-    /// Writes the batch if `is_time`, or else schedules it. The caller does not hold `changing`.
+    /// Writes the batch now if `is_time`, or else schedules it. The caller does not hold `changing`.
     fn batch(&self, is_time: bool) {
         if is_time {
             self.tree.write_batch();
@@ -209,7 +209,7 @@ impl Queue {
             return Ok(AddOutcome::Already);
         }
         let RequestLookup::Request(mut known) = self.read(&new.place.key())? else {
-            // The fetch finds the fault and sets the file aside.
+            // The file is unreadable. The fetch detects that and sets it aside.
             return Ok(AddOutcome::Already);
         };
         wish::merge(&mut known, new);
@@ -273,11 +273,12 @@ impl Queue {
     /// If the disk fails. [`Error::is_damaged`]: its file was invalid, has been set aside, and the
     /// request is gone.
     pub fn get(&self, key: &Key) -> Result<Option<Outgoing>> {
-        // A finished request may still have its file.
+        // The file of a finished request may still exist.
         if !lock(&self.index).requests.contains_key(key) {
             return Ok(None);
         }
-        // A rename is atomic, so the file is the old or the new one, and reading needs no lock.
+        // A rename is atomic, so the file is either the old or the new one, and reading it needs no
+        // lock.
         match self.read(key)? {
             RequestLookup::Request(request) => return Ok(Some(request)),
             RequestLookup::Missing => return Ok(None),
@@ -292,7 +293,7 @@ impl Queue {
     }
 
     /// Writes a changed request. False if it has left the queue; it is then not added again. Wishes
-    /// added since it was read are kept.
+    /// that were added since the request was read are kept.
     ///
     /// # Errors
     ///
@@ -301,7 +302,7 @@ impl Queue {
         let key = request.place.key();
         let _changing = lock(&self.tree.outbox.changing);
         let Some(known) = self.summary(&key) else { return Ok(false) };
-        // Only `prioritize` changes the priority.
+        // Only [`Queue::prioritize`] changes the priority.
         let now = order::as_it_is_now(request, &known);
         let mut request = now.map_or(Cow::Borrowed(request), Cow::Owned);
         if wish::wants_more(&known, &request.summary())
@@ -315,7 +316,7 @@ impl Queue {
 
     /// Removes a request. False if it was not in the queue.
     ///
-    /// A request that must not be sent twice is removed from the medium before this returns.
+    /// When this returns, a request that must not be sent twice is removed on the medium.
     ///
     /// # Errors
     ///
@@ -342,12 +343,12 @@ impl Queue {
         Ok(known.is_some())
     }
 
-    /// Removes a finished request, as it was `seen` when it was fetched, unless more was requested
-    /// in the meantime.
+    /// Removes a finished request, unless more was requested in the meantime. `seen` is the request
+    /// in the form in which it was fetched.
     ///
     /// Under [`Durability::Batch`] its file is removed when its response, and the requests [that
-    /// follow from it](Queue::add_next), are on the medium. After a crash the request may be back,
-    /// and the fetch then finds its response.
+    /// follow from it](Queue::add_next), are on the medium. After a crash the request may be back;
+    /// the fetch then finds its response.
     ///
     /// # Errors
     ///
@@ -373,8 +374,8 @@ impl Queue {
         Ok(FinishOutcome::Gone)
     }
 
-    /// Removes a run from every request. Requests that only this run wanted are removed. Returns
-    /// their number.
+    /// Removes a run from every request. A request that only this run needs is removed. Returns the
+    /// number of removed requests.
     ///
     /// # Errors
     ///
@@ -400,7 +401,8 @@ impl Queue {
     fn read(&self, key: &Key) -> Result<RequestLookup> {
         let (disk, vault) = (&*self.tree.root.disk, Some(&self.vault));
         let named = request_path(&self.tree.root.path, key);
-        // A waiting file goes before the named one. It may be renamed in the meantime.
+        // A file that waits for the next batch is newer than the one with the right name. It may be
+        // renamed in the meantime.
         if let Some(waiting) = self.tree.outbox.path(key) {
             match read(disk, &waiting, key, vault)? {
                 RequestLookup::Missing => {}
@@ -460,7 +462,7 @@ impl fmt::Debug for Index {
     }
 }
 
-/// Whether a request may be sent twice.
+/// Whether the request may be sent twice.
 fn is_repeatable(request: &OutgoingSummary) -> bool {
     matches!(&*request.method, "GET" | "HEAD")
 }
@@ -497,7 +499,7 @@ enum RequestLookup {
     Bad(Reason),
 }
 
-/// The keys in the names of files; other names are ignored.
+/// The keys in the names of files. Other names are ignored.
 fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
     let directory = root.join(OUTGOING);
     let fail = |error| Error::disk("read", &directory, error);

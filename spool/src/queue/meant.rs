@@ -1,4 +1,4 @@
-//! Removing or changing a request only under a condition.
+//! Removing or changing a request only if a condition is true.
 
 use wwwoffle_url::Key;
 
@@ -10,9 +10,9 @@ use crate::fs::parallel::lock;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
 
 impl Queue {
-    /// Removes a request if `is_meant` is true for its present state. A request added or renewed
-    /// since the caller looked is thereby kept. False if nothing was removed. `is_meant` must not
-    /// call the queue.
+    /// Removes a request if `is_meant` is true for its present state. So a request that was added
+    /// or renewed since the caller looked is kept. False if nothing was removed. `is_meant` must
+    /// not call the queue.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Queue {
         change: impl FnOnce(Outgoing) -> Option<Outgoing>,
     ) -> Result<bool> {
         let _changing = lock(&self.tree.outbox.changing);
-        // A finished request may still have its file.
+        // The file of a finished request may still exist.
         if self.summary(key).is_none() {
             return Ok(false);
         }

@@ -1,6 +1,6 @@
-//! Monitored pages: `monitor/<key>.warc`, one request each.
+//! Monitored pages: one request file each, `monitor/<key>.warc`.
 //!
-//! The directory holds the monitored pages. The memory holds what a list needs of each, read once.
+//! The directory is authoritative. The memory has a summary of each page for lists, read once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -36,28 +36,28 @@ const VERSIONS: &str = "Wwwoffle-Versions";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Monitor {
     /// The request sent each time, identified by the key of its place. Its time is when the page
-    /// was set.
+    /// was set to be monitored.
     pub request: Outgoing,
-    /// When it is fetched.
+    /// When the page is fetched.
     pub schedule: Schedule,
-    /// When it was last queued.
+    /// When the request was last queued.
     pub last_run: Option<Timestamp>,
-    /// The least number of older versions to keep.
+    /// The smallest number of older versions to keep.
     pub versions: u16,
 }
 
 /// A monitored page without its request, for lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitorSummary {
-    /// The entry that the response becomes.
+    /// The place of the entry that the response becomes.
     pub place: Place,
-    /// When it is fetched.
+    /// When the page is fetched.
     pub schedule: Schedule,
-    /// When it was set or last changed.
+    /// When the page was set to be monitored, or last changed.
     pub set: Timestamp,
-    /// When it was last queued.
+    /// When the request was last queued.
     pub last_run: Option<Timestamp>,
-    /// The least number of older versions to keep.
+    /// The smallest number of older versions to keep.
     pub versions: u16,
 }
 
@@ -72,13 +72,13 @@ pub enum SetOutcome {
 
 /// The monitored pages of a spool.
 ///
-/// A page that [`Monitors::set`] has accepted is on the medium, unless the spool was opened with
-/// [`Durability::None`]: a crash loses none.
+/// When [`Monitors::set`] has returned, the page is on the medium and no crash loses it, unless the
+/// spool was opened with [`Durability::None`].
 #[derive(Debug)]
 pub struct Monitors {
     tree: Arc<Tree>,
     vault: Vault,
-    /// Held while the pages change, over all disk calls.
+    /// Held while the pages change, including all disk calls.
     changing: Mutex<()>,
     index: Mutex<HashMap<Key, MonitorSummary>>,
 }
@@ -117,11 +117,12 @@ impl Monitor {
 }
 
 impl MonitorSummary {
-    /// The next time it is due, by the clocks of `zone`. The time is in the past if it was due
-    /// while nothing could be fetched; however often that was, it is due once.
+    /// When the page is next due, by the clocks of `zone`. The time is in the past if the page
+    /// became due while nothing could be fetched. It is then due once, however many times have
+    /// passed.
     #[must_use]
     pub fn next_run(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-        // A wrong clock may have left a time in the future.
+        // A wrong clock may have recorded a time in the future.
         let last = self.last_run.map_or(self.set, |last| last.max(self.set)).min(now);
         self.schedule.next_after(last, zone)
     }
@@ -152,8 +153,8 @@ impl Monitors {
         Ok(monitors)
     }
 
-    /// Passes the numbers of versions to the tree. The largest counts for a URL with several
-    /// monitors.
+    /// Passes the numbers of versions to the tree. If a URL has several monitors, the largest
+    /// number counts.
     fn say_versions(&self) {
         let mut versions: HashMap<String, u16> = HashMap::new();
         for one in lock(&self.index).values().filter(|one| one.versions > 0) {
@@ -201,7 +202,7 @@ impl Monitors {
         Ok(true)
     }
 
-    /// Every monitored page, by URL.
+    /// Every monitored page, ordered by URL.
     #[must_use]
     pub fn list(&self) -> Vec<MonitorSummary> {
         let mut list: Vec<_> = lock(&self.index).values().cloned().collect();
@@ -210,7 +211,7 @@ impl Monitors {
     }
 
     /// Passes each monitored page to `look`, in no order, without copying it. `look` must not call
-    /// this type.
+    /// [`Monitors`].
     pub fn visit(&self, look: impl FnMut(&MonitorSummary)) {
         lock(&self.index).values().for_each(look);
     }
@@ -261,7 +262,7 @@ impl Monitors {
         Ok(removed)
     }
 
-    /// The caller holds `changing`.
+    /// Reads a monitored page. An invalid file is set aside. The caller holds `changing`.
     fn read_or_set_aside(&self, key: &Key) -> Result<Option<Monitor>> {
         match read(&*self.tree.root.disk, &self.tree.root.path, key, Some(&self.vault))? {
             MonitorLookup::Monitor(monitor) => Ok(Some(*monitor)),
@@ -279,7 +280,7 @@ impl Monitors {
     }
 }
 
-/// Reads every monitored page of a spool from its file, by URL.
+/// Reads every monitored page of a spool from its file, ordered by URL.
 pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<MonitorSummary>> {
     let mut list = Vec::new();
     for key in keys(disk, root)? {
@@ -305,7 +306,7 @@ fn path(root: &Path, key: &Key) -> PathBuf {
     root.join(MONITOR).join(format!("{key}{EXTENSION}"))
 }
 
-/// The keys in the names of files, up to the bound; other names are ignored.
+/// The keys in the names of files, up to the limit. Other names are ignored.
 fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
     let directory = root.join(MONITOR);
     let fail = |error| Error::disk("read", &directory, error);

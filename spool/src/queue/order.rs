@@ -1,4 +1,4 @@
-//! The order of requests, and priorities.
+//! Priorities, and the order of requests.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::fs::parallel::lock;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
 
-/// The priority that a person gave a request. The least goes first.
+/// The priority that a person gave a request. Requests with the least value are fetched first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
     /// Before all others.
@@ -28,22 +28,21 @@ pub enum Priority {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsePriorityError;
 
-/// The position of a request in the queue: the least goes first. Priority counts first, then the
-/// kind ([`crate::RequestKind::rank`]), then the age.
+/// The position of a request in the queue. The request with the least position is fetched first.
+/// Priority counts first, then the kind ([`crate::RequestKind::rank`]), then the age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueuePosition {
     /// The given priority.
     pub priority: Priority,
     /// The rank of its kind.
     pub rank: u8,
-    /// When it was requested.
+    /// When the request was made.
     pub queued: Timestamp,
     /// Its unique key.
     pub key: Key,
 }
 
 impl Priority {
-    /// Every priority, in order.
     pub const ALL: [Priority; 3] = [Priority::First, Priority::Usual, Priority::Last];
 
     /// The name in files and commands.
@@ -101,7 +100,7 @@ impl Queue {
             let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(key) else { continue };
             if known.priority != priority {
-                // The fetch sets an unreadable file aside.
+                // An unreadable file is set aside when it is fetched.
                 let RequestLookup::Request(mut request) = self.read(key)? else { continue };
                 request.priority = priority;
                 self.write(&request)?;
@@ -112,8 +111,8 @@ impl Queue {
     }
 }
 
-/// The priority of a request that is requested again: a new `first` raises it, and nothing else
-/// changes it.
+/// The priority of a request that is made again. A new request with priority `first` raises it;
+/// nothing else changes it.
 pub(super) fn raised(known: Priority, new: Priority) -> Priority {
     match new.cmp(&Priority::Usual) {
         Ordering::Less => new,
@@ -121,7 +120,8 @@ pub(super) fn raised(known: Priority, new: Priority) -> Priority {
     }
 }
 
-/// Returns a request read earlier with its present priority, if that has changed.
+/// Returns a request that was read earlier with its present priority. `None` if the priority has
+/// not changed.
 pub(super) fn as_it_is_now(request: &Outgoing, known: &OutgoingSummary) -> Option<Outgoing> {
     (request.priority != known.priority)
         .then(|| Outgoing { priority: known.priority, ..request.clone() })

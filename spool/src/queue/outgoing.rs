@@ -26,14 +26,14 @@ pub const MAX_REQUEST_BODY: usize = 16 << 20;
 /// The longest secrets of an outgoing request, in bytes.
 pub const MAX_SECRETS: usize = 32 << 10;
 
-/// The longest stored reason or error, in bytes; the rest is cut off.
+/// The longest stored reason or error, in bytes. The rest is cut off.
 pub const MAX_REASON: usize = 1 << 10;
 
 /// The longest options of an outgoing request, in bytes.
 pub const MAX_OPTIONS: usize = 1 << 10;
 
-/// The largest file of a request, in bytes: two URLs, two reasons, options, an owner and a variant,
-/// all with every byte escaped, secrets in hex, other fields, head and body.
+/// The largest file of a request, in bytes. It has two URLs, two reasons, options, an owner and a
+/// variant, all with every byte escaped; secrets in hex; other fields, head and body.
 pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
     + 3 * (MAX_OWNER + MAX_VARIANT + MAX_OPTIONS)
     + 2 * MAX_SECRETS
@@ -44,19 +44,19 @@ pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
 /// A request that waits to be fetched, or has failed permanently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The entry that the response becomes. Its key identifies the request.
+    /// The place of the entry that the response becomes. Its key identifies the request.
     pub place: Place,
     /// The request as it will be sent: request line, fields and empty line, without secrets.
     pub head: Vec<u8>,
     /// Its body.
     pub body: Vec<u8>,
-    /// The parts that only the origin may see; never in clear on disk.
+    /// The parts of the request that only the origin may see. They are never in clear on disk.
     pub secrets: Secrets,
-    /// When it was requested.
+    /// When the request was made.
     pub queued: Timestamp,
-    /// The URL of the page it belongs to.
+    /// The URL of the page that it belongs to.
     pub page: Option<String>,
-    /// Why it was requested.
+    /// Why the request was made.
     pub kind: RequestKind,
     /// The number of redirects that led to it.
     pub hops: u8,
@@ -64,11 +64,11 @@ pub struct Outgoing {
     pub attempts: u32,
     /// The earliest time of the next attempt.
     pub not_before: Option<Timestamp>,
-    /// Whether it still waits.
+    /// Whether the request still waits.
     pub state: RequestState,
     /// How the last attempt failed.
     pub last_error: Option<String>,
-    /// The runs that need it.
+    /// The runs that need the response.
     pub wishes: Vec<Wish>,
     /// The type of the sub-resource, a word of `a`–`z` and `-`. `None` for a page.
     pub class: Option<String>,
@@ -77,17 +77,17 @@ pub struct Outgoing {
     pub nesting: u8,
     /// Fetch it even if a copy is stored. Always set for some kinds.
     pub renew: bool,
-    /// Further wishes for the time when it is stored, in a form that the caller defines.
+    /// Further wishes that apply when the response is stored. The caller defines their form.
     pub options: Option<String>,
-    /// A person has accepted any length.
+    /// Whether a person has accepted a response of any length.
     pub any_length: bool,
-    /// Where the person was who requested it.
+    /// Where the person who made the request was.
     pub asked_from: RequesterLocation,
     /// The priority that a person gave it.
     pub priority: Priority,
 }
 
-/// Where the person was who requested something. This decides which hosts may be reached for it.
+/// Where the person who made a request was. This decides which hosts the request may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequesterLocation {
     /// At this machine.
@@ -97,8 +97,8 @@ pub enum RequesterLocation {
 }
 
 impl RequesterLocation {
-    /// The location according to the owner of `place`: a request without owner was made at this
-    /// machine.
+    /// The location that follows from the owner of `place`: a request without an owner was made at
+    /// this machine.
     #[must_use]
     pub fn of_owner(place: &Place) -> RequesterLocation {
         if place.owner().is_none() { RequesterLocation::Here } else { RequesterLocation::Elsewhere }
@@ -117,13 +117,13 @@ impl RequesterLocation {
 pub enum RequestKind {
     /// A person wants the page.
     Page,
-    /// A page needs it.
+    /// A page needs it as a sub-resource.
     Part,
-    /// It is stored already, and is to be revalidated.
+    /// It is stored already, and must be revalidated.
     Refresh,
     /// A form, confirmed by a person.
     Post,
-    /// A recursive fetch follows to it: a page, or a sub-resource of one.
+    /// A recursive fetch has reached it: a page, or a sub-resource of one.
     Recursive,
     /// A monitored page, or a sub-resource of one.
     Monitored,
@@ -141,9 +141,10 @@ pub enum RequestState {
         /// The status code of the response, if there was one.
         status: Option<u16>,
     },
-    /// It exceeds the length that is fetched without asking, and waits for a person's consent.
+    /// The response is longer than may be fetched without asking. The request waits for the consent
+    /// of a person.
     Asking {
-        /// The complete length in bytes, if the origin has sent it.
+        /// The complete length in bytes, if known from the origin.
         bytes: Option<u64>,
     },
 }
@@ -155,28 +156,28 @@ pub enum Secrets {
     /// No secrets.
     #[default]
     None,
-    /// Secrets in clear, in memory only.
+    /// Secrets in clear. They exist in memory only.
     Open(Vec<u8>),
-    /// Sealed with a key that the spool does not have any more. They are stored unchanged.
+    /// Secrets sealed with a key that the spool no longer has. They are stored unchanged.
     Unreadable(SealedSecrets),
 }
 
-/// Secrets that cannot be read.
+/// Secrets that cannot be unsealed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedSecrets(Vec<u8>);
 
 /// A request without its content, for lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutgoingSummary {
-    /// The entry that the response becomes.
+    /// The place of the entry that the response becomes.
     pub place: Place,
-    /// For example `GET`.
+    /// The method, for example `GET`.
     pub method: String,
-    /// Why it was requested.
+    /// Why the request was made.
     pub kind: RequestKind,
-    /// When it was requested.
+    /// When the request was made.
     pub queued: Timestamp,
-    /// The URL of the page it belongs to.
+    /// The URL of the page that it belongs to.
     pub page: Option<String>,
     /// The number of redirects that led to it.
     pub hops: u8,
@@ -184,25 +185,25 @@ pub struct OutgoingSummary {
     pub attempts: u32,
     /// The earliest time of the next attempt.
     pub not_before: Option<Timestamp>,
-    /// Whether it still waits.
+    /// Whether the request still waits.
     pub state: RequestState,
     /// How the last attempt failed.
     pub last_error: Option<String>,
-    /// The runs that need it.
+    /// The runs that need the response.
     pub wishes: Vec<Wish>,
     /// The type of the sub-resource.
     pub class: Option<String>,
     /// Fetch it even if a copy is stored.
     pub renew: bool,
-    /// Where the person was who requested it.
+    /// Where the person who made the request was.
     pub asked_from: RequesterLocation,
     /// The priority that a person gave it.
     pub priority: Priority,
 }
 
 impl Outgoing {
-    /// A request for `place` that waits from now on, without body or secrets. Its location follows
-    /// from the owner.
+    /// A request for `place` that is made now, without body or secrets. The owner determines where
+    /// it was made.
     #[must_use]
     pub fn new(place: Place, head: Vec<u8>, kind: RequestKind, queued: Timestamp) -> Outgoing {
         Outgoing {
@@ -309,8 +310,8 @@ impl Outgoing {
         Ok(record.finish(&[&self.head, &self.body]))
     }
 
-    /// Fields that the first versions did not have are written only if they differ from the
-    /// default.
+    /// Writes the fields that the first versions of the format did not have. Each is written only
+    /// if it differs from its default.
     fn encode_wishes(&self, record: &mut Record) {
         if !self.wishes.is_empty() {
             record.field("Wwwoffle-Runs", &wish::to_text(&self.wishes));
@@ -338,7 +339,7 @@ impl Outgoing {
         }
     }
 
-    /// Parses and verifies the file of a request. Without `vault` its secrets are unreadable.
+    /// Parses and verifies the file of a request. Without `vault`, its secrets stay unreadable.
     pub(crate) fn decode(bytes: &[u8], vault: Option<&Vault>) -> Result<Outgoing, Reason> {
         let (header, block, rest) = parse_record(bytes)?;
         if header.need("WARC-Type")? != "request" || !rest.is_empty() {
@@ -351,11 +352,12 @@ impl Outgoing {
         let small = |name| header.number(name).map(u32::try_from);
         let kind = kind_of(header.need("Wwwoffle-Kind")?).ok_or("it is of no known kind")?;
         let class = header.get("Wwwoffle-Class");
-        // An unknown word, from a newer program, is ignored.
+        // An unknown word comes from a newer program, and is ignored.
         let priority = header.get("Wwwoffle-Priority").and_then(|word| word.parse().ok());
         let asked_from = match header.get("Wwwoffle-Asked-From") {
             Some("here") => RequesterLocation::Here,
-            // An unknown word, from a newer program, must not let a request reach more hosts.
+            // An unknown word comes from a newer program. It must not let the request reach more
+            // hosts.
             Some(_) => RequesterLocation::Elsewhere,
             None => RequesterLocation::of_owner(&place),
         };

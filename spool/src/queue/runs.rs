@@ -1,4 +1,4 @@
-//! The texts of runs: `runs/<id>`, one each. Their form is up to the caller.
+//! The texts of runs: one file each, `runs/<id>`. The caller defines their form.
 
 use crate::durability::RUNS;
 use crate::durability::Root;
@@ -30,7 +30,7 @@ pub(crate) fn read(root: &Root, id: RunId) -> Result<Option<String>> {
     }
 }
 
-/// Lists the runs with a text, in no order. Other names are ignored.
+/// Lists the runs that have a text, in no order. Other names are ignored.
 pub(crate) fn list(root: &Root) -> Result<Vec<RunId>> {
     let directory = root.join(RUNS);
     let fail = |error| Error::disk("read", &directory, error);

@@ -1,8 +1,8 @@
 //! Schedules in the local time of a zone, and their next moments.
 //!
 //! Like a line of cron, a schedule has five sets: minutes, hours, days of the month, months and
-//! days of the week. They are matched with local time ([`next`] says what happens to a time that
-//! the clock skips or shows twice).
+//! days of the week. They are matched with local time. [`next`] explains how a time is handled that
+//! the clock skips or shows twice.
 //!
 //! ```
 //! # fn main() -> Result<(), wwwoffle_spool::ParseScheduleError> {
@@ -23,13 +23,13 @@ use std::str::FromStr;
 
 use self::field::{DAYS, Field, HOURS, MINUTES, MONTHS, WEEKDAYS};
 
-/// The longest text of a schedule, in bytes. All sixty minutes one by one take 170.
+/// The longest text of a schedule, in bytes. A list of all sixty minutes takes 170.
 pub const MAX_SCHEDULE: usize = 1 << 10;
 
-/// The word at the end of a schedule whose days must be in both sets of days.
+/// The word at the end of a schedule that requires a day to be in both sets of days.
 const AND: &str = "and";
 
-/// The abbreviations of cron for five fields.
+/// The abbreviations of cron, and the five fields that each stands for.
 const SHORT: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
     ("@daily", "0 0 * * *"),
@@ -45,11 +45,11 @@ const SHORT: [(&str, &str); 7] = [
 /// The text is a line of cron: five fields, for minutes, hours, days of the month, months and days
 /// of the week. A field is `*` or a list of numbers, names and ranges (`1,3,5-10`), which may have
 /// an open end (`20-`) and steps (`*/15`). A day must be in both sets of days if one of the two
-/// fields begins with `*`, or if the word `and` follows the fields; otherwise one set is enough.
+/// fields begins with `*`, or if the word `and` follows the fields. Otherwise one set is enough.
 /// Abbreviations such as `@daily` are accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// Sets of numbers; each number is a bit.
+    /// Each is a set of numbers, in which each number is a bit.
     minutes: u64,
     hours: u64,
     days: u64,
@@ -59,7 +59,7 @@ pub struct Schedule {
     days_in: DaysIn,
 }
 
-/// Whether a day must be in both sets of days.
+/// Whether a day must be in one or in both sets of days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum DaysIn {
     Both,
@@ -149,10 +149,11 @@ impl Schedule {
         .that_comes()
     }
 
-    /// Checks that the schedule occurs on some day, and simplifies it.
+    /// Simplifies the schedule. Fails if it never occurs.
     fn that_comes(mut self) -> Result<Schedule, ParseScheduleError> {
         if self.days == DAYS.all() || self.weekdays == WEEKDAYS.all() {
-            // If one set has every day, the other set would have no effect.
+            // If one set has every day, requiring only one set would leave the other without
+            // effect.
             self.days_in = match self.days_in {
                 DaysIn::Both => DaysIn::Both,
                 DaysIn::Either => {

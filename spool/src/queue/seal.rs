@@ -1,8 +1,8 @@
-//! Sealed secrets of outgoing requests: without the key of the spool, the files reveal no password
-//! and no cookie.
+//! Sealed secrets of outgoing requests: without the key of the spool, the files reveal neither
+//! passwords nor cookies.
 //!
-//! ChaCha20-Poly1305 (RFC 8439) with a random nonce. The key of the request is authenticated too,
-//! so a sealed secret opens in no other request.
+//! The algorithm is ChaCha20-Poly1305 (RFC 8439) with a random nonce. It also authenticates the key
+//! of the request, so secrets sealed for one request cannot be opened for another.
 
 use crate::durability::Root;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::entry::warc::Reason;
 use crate::error::{Damage, Error, Result, is_missing};
 use crate::fs::{Disk, OpenedFile, read_exactly};
 
-/// The file in the root with the key of 32 bytes.
+/// The file in the root that contains the key of 32 bytes.
 pub(crate) const SECRET_FILE: &str = "secret";
 pub(crate) const KEY_LEN: usize = 32;
 const NONCE_LEN: usize = 12;
@@ -23,16 +23,16 @@ const NONCE_LEN: usize = 12;
 /// The reason for an invalid key file.
 const NO_KEY: Reason = "it is not a key of 32 bytes";
 
-/// Checks that a file is a key.
+/// Checks that the content of a file is a key.
 pub(crate) fn reason(bytes: &[u8]) -> Result<(), Reason> {
     if bytes.len() == KEY_LEN { Ok(()) } else { Err(NO_KEY) }
 }
 
-/// The key of a spool.
+/// The key that seals the secrets of one spool.
 pub(crate) struct Vault(ChaCha20Poly1305);
 
 impl Vault {
-    /// Reads the key of a spool, or creates one. An invalid key file is set aside first.
+    /// Reads the key of a spool, or creates one. An invalid file is set aside first.
     pub(crate) fn open(root: &Root, damaged: &mut Vec<Damage>) -> Result<Vault> {
         let path = root.join(SECRET_FILE);
         let found = match root.disk.open(&path) {

@@ -1,4 +1,4 @@
-//! Counts the queued requests of each client and user, so that none can fill the queue for all.
+//! Counting the queued requests of each client and user, so that none of them can fill the queue.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -32,8 +32,8 @@ impl Shares {
     }
 }
 
-/// The holder of the share that an owner uses. A machine may choose any address of its IPv6 /64
-/// (RFC 8981), so these addresses have one share.
+/// The name under which the requests of an owner are counted. A machine may choose any address of
+/// its IPv6 /64 network (RFC 8981), so all addresses of such a network count together.
 fn holder(owner: &str) -> String {
     let address = owner.strip_prefix("client:").and_then(|address| address.parse().ok());
     match address {

@@ -1,11 +1,11 @@
-//! The runs that need a request, and combining requests for one URL.
+//! The runs that need a request, and combining two requests for one URL.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind, RequesterLocation};
 
-/// The largest number of runs of one request. It is not marked for further runs.
+/// The largest number of runs that one request can belong to. Further runs are not recorded.
 pub const MAX_WISHES: usize = 8;
 
 /// The longest class of a sub-resource, in bytes.
@@ -15,12 +15,12 @@ pub const MAX_CLASS: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(u64);
 
-/// A run that needs a request, and how far it continues from there.
+/// A run that needs a request, and how far the run continues from its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wish {
     /// The run.
     pub run: RunId,
-    /// How many more links it follows from there.
+    /// The number of links that the run follows from there.
     pub depth: u16,
 }
 
@@ -63,8 +63,8 @@ impl fmt::Display for ParseRunIdError {
 impl std::error::Error for ParseRunIdError {}
 
 impl RequestKind {
-    /// The lowest rank is fetched first: pages that a person waits for, forms, sub-resources of
-    /// such pages, revalidations, recursive fetches, monitored pages.
+    /// The rank in the queue. The lowest rank is fetched first: pages that a person waits for,
+    /// forms, sub-resources of such pages, revalidations, recursive fetches, monitored pages.
     #[must_use]
     pub const fn rank(self) -> u8 {
         match self {
@@ -99,7 +99,8 @@ pub(crate) fn of_text(text: &str) -> Vec<Wish> {
     text.split_ascii_whitespace().filter_map(wish).take(MAX_WISHES).collect()
 }
 
-/// Adds a wish. Of two wishes of one run the deeper one stays. False if nothing has changed.
+/// Adds a wish. Of two wishes of one run, the one with the greater depth stays. False if nothing
+/// has changed.
 pub(crate) fn add(wishes: &mut Vec<Wish>, wish: Wish) -> bool {
     if let Some(known) = wishes.iter_mut().find(|known| known.run == wish.run) {
         let is_further = wish.depth > known.depth;
@@ -113,7 +114,7 @@ pub(crate) fn add(wishes: &mut Vec<Wish>, wish: Wish) -> bool {
     has_room
 }
 
-/// Whether `new` wants anything that `known` does not.
+/// Whether `new` asks for anything that `known` does not.
 pub(crate) fn wants_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool {
     if known.kind == RequestKind::Post || new.kind == RequestKind::Post {
         return false;
@@ -131,10 +132,11 @@ fn goes_further(new: RequesterLocation, known: RequesterLocation) -> bool {
     (new, known) == (RequesterLocation::Here, RequesterLocation::Elsewhere)
 }
 
-/// Makes `known` the request for both: with the stronger kind, and sent as the request of that kind
-/// would be. If they were made at different machines, it is sent as the one of this machine: a
-/// request from elsewhere must not reach hosts that only this machine may reach. Its state and its
-/// age stay, except that a new wish to revalidate sets its time.
+/// Changes `known` into one request for both. It has the stronger kind, and is sent in the form of
+/// the request of that kind. If they were made at different machines, the form is that of the
+/// request made at this machine: a request from elsewhere must not reach hosts that only this
+/// machine may reach. State and age stay those of `known`, except that a new wish to revalidate
+/// sets its time.
 pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
     let is_stronger = new.kind.rank() < known.kind.rank();
     let is_sent_as_new = goes_further(new.asked_from, known.asked_from)

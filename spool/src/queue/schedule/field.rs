@@ -2,13 +2,13 @@
 
 use super::{ParseScheduleError, shortened};
 
-/// The meaning of a field, and its range of numbers.
+/// One field of a schedule: its meaning and its range of numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     what: &'static str,
     first: u8,
     last: u8,
-    /// The names of the numbers, from the first on.
+    /// The names of the numbers, beginning with the first.
     names: &'static [&'static str],
 }
 
@@ -29,7 +29,7 @@ pub(super) const WEEKDAYS: Field = Field {
     names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
 };
 
-/// The other number of Sunday.
+/// The second number of Sunday.
 const SUNDAY: u8 = 7;
 
 impl Field {
@@ -62,7 +62,7 @@ impl Field {
         };
         let (from, to) = match range.split_once('-') {
             None if range == "*" => (self.first, self.last),
-            // With a step, a single number is the beginning of a range.
+            // With a step, a single number begins a range that ends with the last number.
             None => {
                 let from = self.number(range)?;
                 (from, if step.is_some() { self.last } else { from })
@@ -100,7 +100,7 @@ impl Field {
         ))
     }
 
-    /// The text of a set, which parses to the same set.
+    /// The text of a set. Parsing it returns the same set.
     pub(super) fn text(&self, set: u64) -> String {
         if set == self.all() {
             return "*".to_owned();

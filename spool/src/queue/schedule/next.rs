@@ -1,8 +1,8 @@
 //! The next moment of a schedule.
 //!
 //! A schedule matches local time. If the clock skips a matching time, it counts as reached at the
-//! next time shown; if the clock shows a time twice, the first counts. So each matching time has
-//! one moment, and moments are in the order of times.
+//! next time that the clock shows. If the clock shows a time twice, the first counts. So each
+//! matching time has one moment, and moments have the order of times.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -10,11 +10,11 @@ use jiff::{Span, Timestamp};
 
 use super::{DaysIn, Schedule, has};
 
-/// How many years the search covers. The 29th of February is a given day of the week at least once
-/// in 40 years, and every other day more often.
+/// The number of years that the search covers. The 29th of February is a given day of the week at
+/// least once in 40 years, and every other date more often.
 const HORIZON: i16 = 41;
 
-/// The bound for the binary search to one second; a clock is never changed by more than some days.
+/// The limit for the binary search to one second. A clock is never changed by more than some days.
 const MAX_HALVINGS: usize = 40;
 
 impl Schedule {
@@ -24,7 +24,7 @@ impl Schedule {
     pub fn next_after(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let local = zone.to_datetime(now);
         let mut date = local.date();
-        // Earlier local times have passed.
+        // On the first day, the times before the present local time have passed.
         let mut from = (local.hour(), local.minute());
         let end = date.checked_add(Span::new().years(HORIZON)).unwrap_or(Date::MAX);
         while date <= end {
@@ -56,7 +56,7 @@ impl Schedule {
         }
     }
 
-    /// Its times on a day, from `from` on.
+    /// The matching times of a day, from `from` on.
     fn times_from(&self, from: (i8, i8)) -> impl Iterator<Item = (i8, i8)> {
         let is_in = |set, number: i8| u8::try_from(number).is_ok_and(|number| has(set, number));
         let Schedule { hours, minutes, .. } = *self;
@@ -83,8 +83,8 @@ fn moment(time: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     }
 }
 
-/// The first second with another offset than `before`, between `early`, which has it, and `late`,
-/// which has not.
+/// The first second after the change of offset. At `early` the offset is `before`; at `late` it is
+/// another.
 fn change(early: Timestamp, late: Timestamp, before: Offset, zone: &TimeZone) -> Timestamp {
     let (mut early, mut late) = (early.as_second(), late.as_second());
     for _ in 0..MAX_HALVINGS {
