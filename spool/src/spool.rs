@@ -1,7 +1,7 @@
-//! The public face: a spool that is open, and one that is only read.
+//! The public calls: a spool that is open, and one that is only read.
 //!
-//! [`Spool`] and [`Reader`] hold no logic of their own: each method names what it does and calls the
-//! module below that does it.
+//! [`Spool`] and [`Reader`] have no logic of their own. Each method calls the module below that
+//! does the work.
 
 mod entries;
 mod notes;
@@ -41,7 +41,8 @@ struct SpoolParts {
 }
 
 impl Spool {
-    /// Opens the spool at `root`, creates it if it is missing, and reports what the previous run left.
+    /// Opens the spool at `root`, creates it if it is missing, and reports what the previous run
+    /// has left.
     ///
     /// # Errors
     ///
@@ -51,7 +52,7 @@ impl Spool {
         Spool::open_with(options.disk(), root, options)
     }
 
-    /// Opens a spool on another disk. Tests use it to make disk calls fail.
+    /// Opens the spool on another disk. Tests use it to make disk calls fail.
     ///
     /// # Errors
     ///
@@ -68,7 +69,8 @@ impl Spool {
         }
         let tree = Arc::new(Tree::new(root, options.versions.clone()));
         let mut recovery = Recovery::default();
-        // First: monitored pages keep versions, also those that a crash left.
+        // The monitored pages are read first: they determine how many versions are kept, including
+        // those that a crash left in `tmp/`.
         let monitors = Monitors::open(Arc::clone(&tree), &mut recovery)?;
         if lock.is_some() {
             recover(&tree, &mut recovery)?;
@@ -91,8 +93,8 @@ impl Spool {
         &self.0.session.tree.root
     }
 
-    /// Whether it lies on a read-only file system. The remains of a crash then stay there, and every
-    /// write fails.
+    /// Whether the spool is on a read-only file system. The files that a crash has left then stay,
+    /// and every write fails.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.session().is_read_only()
@@ -102,12 +104,12 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// When the system has no randomness.
+    /// If the system provides no random numbers.
     pub fn seal(&self, key: &Key, secret: &[u8]) -> Result<Vec<u8>> {
         self.0.queue.vault.seal(key, secret)
     }
 
-    /// Opens what [`Spool::seal`] has made. `None` if it belongs to another key or spool.
+    /// Unseals a secret sealed with [`Spool::seal`]. `None` if it belongs to another key or spool.
     #[must_use]
     pub fn unseal(&self, key: &Key, sealed: &[u8]) -> Option<Vec<u8>> {
         self.0.queue.vault.unseal(key, sealed)
@@ -137,9 +139,9 @@ impl Spool {
         failure.or_else(|| self.tree().pending.shortage()).map_or(Ok(()), Err)
     }
 
-    /// The failures since the last call: finished entries that could not be stored, and damage found
-    /// during other work. Under [`crate::Durability::Batch`] the disk may fail after
-    /// [`crate::Writer::finish`].
+    /// Returns the failures since the last call: finished entries that could not be stored, and
+    /// damage found during other work. Under [`crate::Durability::Batch`] the disk may fail after
+    /// [`crate::Writer::finish`] has returned.
     #[must_use]
     pub fn failures(&self) -> Vec<Error> {
         self.disk_root().take_failures()

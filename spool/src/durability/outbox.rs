@@ -65,7 +65,7 @@ impl Outbox {
     }
 
     /// Drops the removals of a batch, because the responses could not be stored. The files of the
-    /// requests stay, and the next start fetches what is missing.
+    /// requests stay, and the next start fetches the missing responses.
     pub(crate) fn keep(&self, taken: &DueBatch) {
         let mut due = lock(&self.due);
         for (key, change) in &taken.gone {

@@ -56,7 +56,7 @@ pub struct Place {
     /// comparisons ignore it.
     base: Key,
     origin: KeyOrigin,
-    /// The owner; empty if there is none.
+    /// The owner. An empty text means that there is no owner.
     owner: String,
     /// The key of the URL and the owner.
     key: Key,

@@ -22,8 +22,8 @@ use crate::tree::walk::Walk;
 use crate::tree::writer::{NewEntry, Writer};
 
 impl Spool {
-    /// Looks up an entry, with one open and one read if it is small. For a place without a variant text,
-    /// returns the newest entry of the key.
+    /// Looks up an entry, with one open and one read if it is small. For a place without a variant
+    /// text, returns the newest entry of the key.
     ///
     /// # Errors
     ///
@@ -32,8 +32,8 @@ impl Spool {
         self.tree().entry(place)
     }
 
-    /// Looks up every entry of a key, whatever its variant. A single entry without variant takes one
-    /// open.
+    /// Looks up every entry of a key, whatever its variant. If the key has a single entry without
+    /// variant, this takes one open.
     ///
     /// # Errors
     ///
@@ -43,8 +43,8 @@ impl Spool {
     }
 
     /// Looks up every entry of a key, and records which files the lookup read. While
-    /// [`Spool::is_as_seen`] is true, another lookup returns the same. `None` if that cannot be decided,
-    /// for example just after a change.
+    /// [`Spool::is_as_seen`] is true for that record, another lookup returns the same. There is no
+    /// record if that cannot be decided, for example just after a change.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Spool {
         self.tree().version(place, stored)
     }
 
-    /// Returns the disk usage of exactly this place, with its older versions.
+    /// Returns the disk usage of the entry of exactly this place, with its older versions.
     ///
     /// # Errors
     ///
@@ -109,9 +109,9 @@ impl Spool {
         self.tree().versions_kept(place)
     }
 
-    /// Makes an older version of exactly this place its entry again, with the head it was stored with. The
-    /// present entry becomes a version, even if no versions are kept; surplus versions are removed. After
-    /// a crash one of the two is the entry, and neither is lost.
+    /// Makes an older version of exactly this place its entry again, with the head that it was
+    /// stored with. The present entry becomes a version, even if no versions are kept; surplus
+    /// versions are removed. After a crash one of the two is the entry, and neither is lost.
     ///
     /// # Errors
     ///
@@ -129,16 +129,16 @@ impl Spool {
         self.tree().remove_version(place, stored)
     }
 
-    /// Records a change of an entry's state, and returns the entry with it. `None` if it is no longer the
-    /// entry of its place, because it was replaced or removed; nothing is then done.
+    /// Records a change of an entry's state, and returns the updated entry. `None` if it is no
+    /// longer the entry of its place, because it was replaced or removed; nothing is then changed.
     ///
-    /// [`crate::Durability`] says what a crash may take back, as for a new entry.
+    /// [`crate::Durability`] says what a crash may undo, as for a new entry.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_invalid`] and [`crate::Error::is_too_large`] for a head that cannot be stored, or
-    /// whose status differs from that of the entry; or if the disk fails or is full. The entry is then
-    /// unchanged, unless only the last sync failed.
+    /// [`crate::Error::is_invalid`] and [`crate::Error::is_too_large`] for a head that cannot be
+    /// stored, or whose status differs from that of the entry; or if the disk fails or is full. The
+    /// entry is then unchanged, unless only the last sync failed.
     pub fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
         self.tree().update(entry, update)
     }
@@ -153,22 +153,24 @@ impl Spool {
         Writer::begin(Arc::clone(self.session()), place, new, Purpose::Whole, None)
     }
 
-    /// Moves every entry of a key, with its older versions, to the place `to`. An entry there with the same
-    /// variant is replaced only if `is_forced`. Damaged files are set aside; segments stay behind.
+    /// Moves every entry of a key, with its older versions, to the place `to`. An entry there with
+    /// the same variant is replaced only if `is_forced`. Damaged files are set aside; segments stay
+    /// at the old place.
     ///
-    /// No file is removed before its copy is as durable as the setting promises. After a crash both may
-    /// exist; calling this again completes the move.
+    /// No file is removed before its copy is as durable as the setting promises. After a crash both
+    /// may exist; calling this again completes the move.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for a place that cannot be stored, or
-    /// the same place; [`crate::Error::is_damaged`] if a body is damaged; or if the disk fails or is full.
-    /// Everything is then still at the old place.
+    /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for a place that cannot be
+    /// stored, or the same place; [`crate::Error::is_damaged`] if a body is damaged; or if the disk
+    /// fails or is full. Everything is then still at the old place.
     pub fn move_to(&self, from: &Place, to: &Place, is_forced: bool) -> Result<MoveOutcome> {
         rekey::move_to(self.session(), from, to, is_forced)
     }
 
-    /// Removes the entry of exactly this place; other variants of its key stay. False if there was none.
+    /// Removes the entry of exactly this place; other variants of its key stay. False if there was
+    /// none.
     ///
     /// # Errors
     ///
@@ -195,8 +197,8 @@ impl Spool {
         self.tree().remove(place)
     }
 
-    /// Moves an entry whose [`crate::Verifier`] failed to `damaged/`. `None` if it is no longer the entry of
-    /// its place.
+    /// Moves an entry whose [`crate::Verifier`] has failed to `damaged/`. `None` if it is no longer
+    /// the entry of its place.
     ///
     /// # Errors
     ///
@@ -205,18 +207,19 @@ impl Spool {
         self.tree().set_aside(entry, "its body does not agree with its digest")
     }
 
-    /// A new name for the next removal by `who`. It writes nothing.
+    /// Returns a new name for the next removal by `who`. Writes nothing.
     #[must_use]
     pub fn removal(&self, who: &str) -> Removal {
         Removal::new(self.disk_root().stamp(), who)
     }
 
     /// Removes every entry of a key like [`Spool::remove`], but keeps the files under `removal` for
-    /// [`Spool::bring_back`]. Segments are removed for ever. False if there was nothing.
+    /// [`Spool::bring_back`]. Segments are removed for ever. False if there was nothing to remove.
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full. No file is removed before all of them are kept under `removal`.
+    /// If the disk fails or is full. No file is removed before all of them are kept under
+    /// `removal`.
     pub fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
         self.tree().remove_for_now(place, removal)
     }
@@ -230,8 +233,9 @@ impl Spool {
         self.tree().resting_of(who)
     }
 
-    /// Deletes removals older than [`crate::REMOVED_FOR`], and the oldest ones while all together have more
-    /// than `most` bytes (at most [`crate::MAX_REMOVED_BYTES`]). Returns the number of bytes deleted.
+    /// Deletes removals older than [`crate::REMOVED_FOR`]. Also deletes the oldest ones while all
+    /// of them together have more than `most` bytes (at most [`crate::MAX_REMOVED_BYTES`]). Returns
+    /// the number of deleted bytes.
     ///
     /// # Errors
     ///
@@ -240,12 +244,14 @@ impl Spool {
         self.tree().forget_removed(most)
     }
 
-    /// Undoes a removal. If a newer entry has taken the place, it stays, and the old one becomes its older
-    /// version. `came` receives the place of each file. `None` if there is no such removal any more.
+    /// Undoes a removal. If the place has a newer entry, that stays, and the removed one becomes
+    /// its older version. `came` receives the place of each file. `None` if the removal does not
+    /// exist any more.
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full. Files already brought back stay; another call brings back the rest.
+    /// If the disk fails or is full. Files already brought back stay; another call brings back the
+    /// others.
     pub fn bring_back(
         &self,
         removal: &Removal,
@@ -273,7 +279,7 @@ impl Spool {
         list::hosts(&self.disk_root().disk, self.root(), scheme)
     }
 
-    /// A walk over the directories of entries.
+    /// Returns a walk over the directories of entries.
     #[must_use]
     pub fn walk(&self) -> Walk {
         self.tree().walk()

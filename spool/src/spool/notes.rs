@@ -18,7 +18,7 @@ use crate::queue::runs;
 use crate::queue::wish::RunId;
 
 impl Spool {
-    /// Reads when entries were used last, as last written.
+    /// Reads when entries were last used, as last written.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl Spool {
         used::read(self.disk_root())
     }
 
-    /// Writes when entries were used last, durably, and replaces the previous list.
+    /// Writes when entries were last used, durably, and replaces the previous list.
     ///
     /// # Errors
     ///
@@ -36,7 +36,8 @@ impl Spool {
         used::write(self.disk_root(), uses)
     }
 
-    /// Reads the state of the program. An invalid file is set aside and reported, and the default returned.
+    /// Reads the state of the program. An invalid file is set aside and reported, and the default
+    /// is returned.
     ///
     /// # Errors
     ///
@@ -81,12 +82,13 @@ impl Spool {
         pins::read(&*self.disk_root().disk, self.root())
     }
 
-    /// Pins or unpins a URL, durably. False if it already was.
+    /// Pins or unpins a URL, durably. False if nothing had to change.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_too_large`] if there are too many pins; [`crate::Error::is_invalid`] for a text
-    /// with a line end; those of [`Spool::pins`]; or if the disk fails or is full, and nothing has changed.
+    /// [`crate::Error::is_too_large`] if there are too many pins; [`crate::Error::is_invalid`] for
+    /// a text with a line end; those of [`Spool::pins`]; or if the disk fails or is full. Nothing
+    /// is then changed.
     pub fn set_pinned(&self, url: &str, is_pinned: bool) -> Result<bool> {
         self.tree().pins.set(self.disk_root(), url, is_pinned)
     }
@@ -169,7 +171,7 @@ impl Spool {
         own_pages::read_all(self.disk_root())
     }
 
-    /// Opens a file of the user below `local/`, by the names that lead to it; see
+    /// Opens a file of the user below `local/`. `path` yields the names that lead to it; see
     /// [`open_beneath`](crate::fs::open_beneath).
     ///
     /// # Errors
@@ -190,7 +192,7 @@ impl Reader {
         pins::read(&*self.disk, &self.root)
     }
 
-    /// Reads the state of the program; the default if the file is damaged or missing.
+    /// Reads the state of the program. If the file is damaged or missing, returns the default.
     ///
     /// # Errors
     ///

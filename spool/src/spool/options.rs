@@ -1,4 +1,4 @@
-//! How a spool is opened.
+//! The options for opening a spool.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,21 +8,22 @@ use crate::fs::{Disk, SharedDisk, SystemDisk};
 use crate::tree::pending::BATCH_INTERVAL;
 use crate::tree::versions::Versions;
 
-/// How a spool is opened.
+/// The options for opening a spool.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What a crash may take back.
+    /// What a crash may undo.
     pub durability: Durability,
-    /// How long finished entries gather before they are synced, under [`Durability::Batch`].
+    /// How long finished entries are collected before they are synced, under [`Durability::Batch`].
     pub batch_interval: Duration,
-    /// The permissions of new directories and files. `None`: only their owner may use them.
+    /// The permissions of new directories and files. `None`: only the owner of the spool may use
+    /// them.
     pub shared: Option<SharedDisk>,
     /// How many older versions are kept. Monitored pages may keep more.
     pub versions: Versions,
 }
 
 impl Options {
-    /// The disk that these options ask for.
+    /// The disk to use with these options.
     pub(crate) fn disk(&self) -> Arc<dyn Disk> {
         match self.shared {
             Some(shared) => Arc::new(shared),

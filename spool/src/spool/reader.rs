@@ -1,4 +1,4 @@
-//! A spool that another process may have open.
+//! A spool that is only read, and that another process may have open.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::tree::shelf::{KeyLookup, VariantChoice};
 use crate::tree::{LOOKUP_TRIES, list, versions};
 use wwwoffle_url::Key;
 
-/// A spool opened for reading, even while another process has it open, for the command line. It
+/// A spool opened for reading, even while another process has it open. The command line uses it. It
 /// changes nothing: damaged files stay where they are. Entries in the current batch of the other
 /// process are not found.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ impl Reader {
         Reader::open_with(Arc::new(SystemDisk), root)
     }
 
-    /// Opens a spool on another disk.
+    /// Opens the spool on another disk.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Reader {
         Ok(Reader { disk, root: root.to_owned() })
     }
 
-    /// Looks up an entry. A damaged one is [`Lookup::SetAside`], although it was not moved.
+    /// Looks up an entry. A damaged one is [`Lookup::SetAside`], although the file was not moved.
     ///
     /// # Errors
     ///

@@ -11,9 +11,9 @@ use crate::tree::segments::{self, NewSegment, Partial, PartialList, SegmentWrite
 use crate::tree::writer::{NewEntry, StoredEntry, Writer};
 
 impl Spool {
-    /// Begins an entry like [`Spool::begin`], for a response with a strong validator. If the transfer
-    /// breaks off, [`Writer::finish_short`] keeps the part that came. `complete_length` is the length of the
-    /// complete body in bytes, if known.
+    /// Begins an entry like [`Spool::begin`], for a response with a strong validator. If the
+    /// transfer breaks off, [`Writer::finish_short`] stores the received part as a segment.
+    /// `complete_length` is the length of the complete body in bytes, if known.
     ///
     /// # Errors
     ///
@@ -31,7 +31,8 @@ impl Spool {
         Writer::begin(session, place, new, Purpose::WholeOrPart, Some(part))
     }
 
-    /// Returns the segments of exactly this place. Damaged and foreign files are set aside and left out.
+    /// Returns the segments of exactly this place. Damaged and foreign files are set aside, and not
+    /// returned.
     ///
     /// # Errors
     ///
@@ -50,20 +51,20 @@ impl Spool {
         segments::read_all(self.session(), place)
     }
 
-    /// Begins a segment. Finishing it removes segments of another body, that is with another validator or
-    /// complete length.
+    /// Begins a segment. Finishing it removes segments of another body, which has another validator
+    /// or complete length.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for a segment that cannot be stored;
-    /// or if the disk fails or is full.
+    /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for a segment that cannot be
+    /// stored; or if the disk fails or is full.
     pub fn begin_segment(&self, place: &Place, new: NewSegment) -> Result<SegmentWriter> {
         SegmentWriter::begin(Arc::clone(self.session()), place, new)
     }
 
-    /// Joins segments into an entry. `head` is that of a complete response: status 200, the complete length,
-    /// and no `Content-Range`. `None` if some bytes are missing, or the segments now belong to another body;
-    /// damaged segments are set aside.
+    /// Joins segments into an entry. `head` is that of a complete response: status 200, the
+    /// complete length, and no `Content-Range`. `None` if some bytes are missing, or if the stored
+    /// segments now belong to another body. Damaged segments are set aside.
     ///
     /// # Errors
     ///
@@ -81,8 +82,8 @@ impl Spool {
         files::remove(self.tree(), place, None)
     }
 
-    /// Reads every segment of a place completely, and sets the damaged ones aside. To be called after a
-    /// [`crate::VerifiedReader`] has reported damage.
+    /// Reads every segment of a place completely, and sets the damaged ones aside. Call this after
+    /// a [`crate::VerifiedReader`] has reported damage.
     ///
     /// # Errors
     ///

@@ -16,11 +16,11 @@ use crate::purge::{Candidates, CompressionRun, Sweep};
 use crate::tree::check_recent::RecentCheck;
 use crate::tree::sharing::{SharedBodies, SharingReport};
 
-/// The usual size in bytes of an entry without its body, and of its name.
+/// The usual size of an entry without its body, with its name, in bytes.
 const BESIDES_BODY: u64 = 16 << 10;
 
 impl Reader {
-    /// Checks the whole spool and reports every fault to `tell`. Changes nothing.
+    /// Checks the whole spool, and passes every fault to `tell`. Changes nothing.
     ///
     /// # Errors
     ///
@@ -35,8 +35,9 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// [`Error::is_locked`] if another process has it open, [`Error::is_no_spool`] if it is something
-    /// else; or if the root cannot be read or written. Any other I/O failure is reported as a finding.
+    /// [`Error::is_locked`] if another process has it open, [`Error::is_no_spool`] if `root` is
+    /// something else; or if the root cannot be read or written. Any other I/O failure is reported
+    /// as a finding.
     pub fn repair(
         root: &Path,
         options: &Options,
@@ -46,7 +47,7 @@ impl Spool {
         Spool::repair_with(options.disk(), root, options, how, tell)
     }
 
-    /// Repairs a spool on another disk.
+    /// Repairs the spool on another disk.
     ///
     /// # Errors
     ///
@@ -61,12 +62,12 @@ impl Spool {
         fsck::repair(disk, root, options.versions.clone(), how, tell)
     }
 
-    /// Compresses the file of exactly this place, if that saves enough space. Reading it, whole or in part,
-    /// works as before. At each moment one of the two forms is on the medium.
+    /// Compresses the file of exactly this place, if that saves enough space. Reading it, as a
+    /// whole or in part, works as before. At each moment one of the two forms is on the medium.
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full: the file is then unchanged.
+    /// If the disk fails or is full; the file is then unchanged.
     pub fn compress(&self, place: &Place) -> Result<RewriteOutcome> {
         self.compress_within(place, None, &RewriteBounds::none())
     }
@@ -126,17 +127,19 @@ impl Spool {
         self.tree().expand(place, version, bounds)
     }
 
-    /// Stores each body of at least `above` bytes only once (at least [`crate::MIN_SHARED`]; `None` shares
-    /// no further bodies), and removes shared bodies that no entry needs. Two bodies are compared byte by byte
-    /// before they count as equal. Walks over all files, twice if there is something to share, with eight
-    /// bytes of memory for each body that may be shared.
+    /// Stores each body of at least `above` bytes only once, and removes shared bodies that no
+    /// entry needs. `above` is at least [`crate::MIN_SHARED`]; `None` shares no further bodies. Two
+    /// bodies are compared byte by byte before they count as equal. This walks over all files,
+    /// twice if there is something to share, and needs eight bytes of memory for each body that may
+    /// be shared.
     ///
-    /// `go_on` is called between files. Whenever the program stops, each entry has its old or its new form.
+    /// `go_on` is called between files; when it returns false, the work stops. Whenever the program
+    /// stops, each entry has its old or its new form.
     pub fn share(&self, above: Option<u64>, go_on: &dyn Fn() -> bool) -> SharingReport {
         self.tree().share(above, go_on)
     }
 
-    /// Reads which bodies are shared, with about sixteen bytes of memory for each.
+    /// Reads which bodies are shared. Needs about sixteen bytes of memory for each.
     ///
     /// # Errors
     ///
@@ -145,8 +148,8 @@ impl Spool {
         SharedBodies::read(self.disk_root())
     }
 
-    /// Removes the segments and the damaged files that exceed their bounds in bytes or age, the oldest
-    /// first. Files set aside within the last [`crate::MIN_DAMAGED_AGE`] stay.
+    /// Removes the segments and the damaged files that exceed their limits of size or age, the
+    /// oldest first. Files set aside within the last [`crate::MIN_DAMAGED_AGE`] stay.
     ///
     /// # Errors
     ///
@@ -155,26 +158,26 @@ impl Spool {
         trim::trim(self.tree())
     }
 
-    /// If the spool was not closed ([`crate::Recovery::was_not_closed`]), reads the entries stored last
-    /// before that completely, the newest first, and sets damaged ones aside. Continues while `goes_on` is
-    /// true; the next call, or the next opening, continues from there. An unreadable entry does not keep the
-    /// others from being checked.
+    /// Verifies the entries stored last, if the spool was not closed properly
+    /// ([`crate::Recovery::was_not_closed`]). Reads each completely, the newest first, and sets
+    /// damaged ones aside. Continues while `goes_on` is true; the next call, or the next opening,
+    /// continues from there. If one entry is unreadable, the others are still checked.
     #[must_use]
     pub fn check_recent(&self, goes_on: &dyn Fn() -> bool) -> RecentCheck {
         self.tree().check_recent(goes_on)
     }
 
-    /// Creates the missing part of the reserve: the room for small files on a full disk, that is the mode,
-    /// outgoing requests and other files that are replaced whole.
+    /// Creates the missing slots of the reserve, which is the room for small files on a full disk:
+    /// the mode, outgoing requests and other files that are replaced as a whole.
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full; existing parts stay.
+    /// If the disk fails or is full; existing slots stay.
     pub fn keep_reserve(&self) -> Result<()> {
         self.disk_root().keep_reserve()
     }
 
-    /// Fails if the disk reports too little room for an entry with a body of `length` bytes.
+    /// Fails if the disk reports too little space for an entry with a body of `length` bytes.
     ///
     /// # Errors
     ///
