@@ -1,13 +1,13 @@
 //! URLs as browsers read them.
 //!
-//! draft-abarth-url-01 set out to write down what browsers do and left much as "TODO": drive
-//! letters, `file`, dot segments, percent-encoding, IDNA and addresses in hosts, empty queries. All
-//! of that was settled later by the [WHATWG URL Standard], whose *basic URL parser* this is. Where
-//! the draft and the standard disagree (the draft ends an authority at `;`, and never
-//! distinguishes an empty query from none), the standard is followed.
+//! draft-abarth-url-01 began to describe browsers and left much as "TODO": drive letters, `file`,
+//! dot segments, percent-encoding, IDNA and addresses in hosts, empty queries. The [WHATWG URL
+//! Standard] settled all of that later, and this is its *basic URL parser*. Where draft and
+//! standard disagree, the standard is followed. The draft, for example, ends an authority at `;`
+//! and never distinguishes an empty query from a missing one.
 //!
-//! The parser reads a URL once from left to right, so its time is linear; text is taken as UTF-8,
-//! and so are queries, whatever the encoding of the page.
+//! The parser reads a URL once from left to right, so its time is linear. Text counts as UTF-8, and
+//! so do queries, whatever the encoding of the page.
 //!
 //! [WHATWG URL Standard]: https://url.spec.whatwg.org/
 
@@ -24,7 +24,7 @@ pub use host::{Host, HostError, parse_host};
 
 /// A URL that a browser accepts, in the form the browser serializes it to.
 ///
-/// One string, and where each part of it begins:
+/// One string, and the offsets of its parts:
 ///
 /// ```text
 /// https://user:pass@example.com:8042/over/there?name=ferret#nose
@@ -52,21 +52,21 @@ pub struct BrowserUrl {
     text: String,
     /// Before the `:` after the scheme.
     scheme: usize,
-    /// After the user name; where the host begins when there are no credentials.
+    /// After the user name. Without credentials, the start of the host.
     username: usize,
-    /// Where the host begins; `None` when there is no authority.
+    /// The start of the host; `None` without an authority.
     host_start: Option<usize>,
     /// After the host.
     host_end: usize,
     port: Option<u16>,
     path: usize,
-    /// Before the `?` and before the `#`; the end of the text where there is none.
+    /// Before the `?`; `None` without a query. `fragment` is the same for the `#`.
     query: Option<usize>,
     fragment: Option<usize>,
     opaque: bool,
 }
 
-/// Why a browser refuses a text as a URL: the *failure* of the WHATWG URL Standard.
+/// The reason why a browser refuses a URL: the *failure* of the WHATWG URL Standard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BrowserError {
@@ -76,16 +76,17 @@ pub enum BrowserError {
     /// No scheme, and no base to take it from (*no scheme state*).
     #[error("a relative URL without a base")]
     RelativeWithoutBase,
-    /// No scheme, and a base like `mailto:` that nothing can be relative to (*no scheme state*).
+    /// No scheme, and a base like `mailto:` that cannot have relative references (*no scheme
+    /// state*).
     #[error("a relative URL against a base that has no path to be relative to")]
     OpaqueBase,
-    /// Credentials or a port, and no host between them (*authority state*, *host state*).
+    /// Credentials or a port without a host (*authority state*, *host state*).
     #[error("the host is missing")]
     HostMissing,
-    /// The host cannot be read (*host parser*).
+    /// The host is invalid (*host parser*).
     #[error("the host cannot be read")]
     Host(#[from] HostError),
-    /// Something other than digits after the host's colon (*port state*).
+    /// A character other than a digit after the host's colon (*port state*).
     #[error("the port is no number")]
     PortInvalid,
     /// *Port state*.
@@ -98,7 +99,7 @@ impl BrowserUrl {
     ///
     /// # Errors
     ///
-    /// [`BrowserError`] for whatever a browser refuses, and for a text longer than
+    /// [`BrowserError`] for a text that a browser refuses, and for a text longer than
     /// [`MAX_REFERENCE`].
     pub fn parse(text: &str, base: Option<&BrowserUrl>) -> Result<BrowserUrl, BrowserError> {
         if text.len() > MAX_REFERENCE {
@@ -127,7 +128,7 @@ impl BrowserUrl {
         self.slice(0, self.scheme)
     }
 
-    /// The user name, percent-encoded; empty when there is none.
+    /// The user name, percent-encoded; empty without credentials.
     #[must_use]
     pub fn username(&self) -> &str {
         match self.host_start {
@@ -136,46 +137,46 @@ impl BrowserUrl {
         }
     }
 
-    /// The password, percent-encoded. An empty one and none are the same to a browser.
+    /// The password, percent-encoded. Browsers treat an empty password as a missing one.
     #[must_use]
     pub fn password(&self) -> Option<&str> {
         let at = self.host_start?.checked_sub(1)?;
         self.text.get(self.username.checked_add(1)?..at).filter(|password| !password.is_empty())
     }
 
-    /// The host, IPv6 in brackets. `None` when there is no authority; empty in `file:///`.
+    /// The host, IPv6 in brackets. `None` without an authority; empty in `file:///`.
     #[must_use]
     pub fn host(&self) -> Option<&str> {
         self.host_start.map(|start| self.slice(start, self.host_end))
     }
 
-    /// The port, when there is one and it is not the scheme's own.
+    /// The port, unless it is missing or the scheme's default.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// The path, percent-encoded: with its leading slash, or the whole of an opaque path like the
-    /// address in `mailto:`.
+    /// The path, percent-encoded: with its leading slash, or a whole opaque path like the address
+    /// in `mailto:`.
     #[must_use]
     pub fn path(&self) -> &str {
         self.slice(self.path, self.query.or(self.fragment).unwrap_or(self.text.len()))
     }
 
-    /// Whether the path is opaque: nothing can be relative to this URL but a fragment.
+    /// Whether the path is opaque. Only a fragment can then be relative to this URL.
     #[must_use]
     pub fn has_opaque_path(&self) -> bool {
         self.opaque
     }
 
-    /// What follows the `?`.
+    /// The text after the `?`.
     #[must_use]
     pub fn query(&self) -> Option<&str> {
         let end = self.fragment.unwrap_or(self.text.len());
         self.query.map(|start| self.slice(start + 1, end))
     }
 
-    /// What follows the `#`.
+    /// The text after the `#`.
     #[must_use]
     pub fn fragment(&self) -> Option<&str> {
         self.fragment.map(|start| self.slice(start + 1, self.text.len()))
@@ -189,7 +190,7 @@ impl BrowserUrl {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// What holds between the offsets.
+    /// The invariants of the offsets.
     fn offsets_hold(&self) -> bool {
         let end = self.text.len();
         let fragment = self.fragment.unwrap_or(end);
@@ -218,14 +219,14 @@ impl FromStr for BrowserUrl {
 }
 
 impl fmt::Display for BrowserUrl {
-    /// The serialized URL, with the credentials it was given.
+    /// The serialized URL, credentials included.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
 impl fmt::Debug for BrowserUrl {
-    /// The URL with its password left out: this form ends up in logs.
+    /// The URL without its password, because this form ends up in logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Some(_), Some(start)) = (self.password(), self.host_start) else {
             return write!(f, "BrowserUrl({:?})", self.text);
@@ -236,8 +237,8 @@ impl fmt::Debug for BrowserUrl {
     }
 }
 
-/// The port a scheme has when none is written (WHATWG *special scheme*); the schemes with no port
-/// here are not special, except `file`.
+/// The default port of a scheme (WHATWG *special scheme*). Schemes without a port here are not
+/// special, except `file`.
 fn default_port(scheme: &str) -> Option<u16> {
     match scheme {
         "http" | "ws" => Some(80),

@@ -1,4 +1,4 @@
-//! [`CanonicalUrl`]: the one spelling a resource is known by.
+//! [`CanonicalUrl`]: the one spelling of a resource.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,32 +16,32 @@ use crate::path::{Ampersands, push_path, recode_args};
 use crate::plain::{self, Origin};
 use crate::split::{SplitHost, SplitUrl, backslash, clean, cut_args, default_port, split};
 
-/// The canonical form of a URL: equal for all spellings of a resource, and a key, never what is
-/// sent to an origin.
+/// The canonical form of a URL: equal for all spellings of a resource. It serves as a key and is
+/// never sent to an origin.
 ///
 /// Neither `Debug` nor `Display` shows user or password.
 ///
-/// It is the canonical URL of WWWOFFLE's README.URL, less what would join two resources:
+/// It is the canonical URL of WWWOFFLE's README.URL without the rules that join two resources:
 ///
-/// - **Protocol**: in lower case; `http` where there is none. A text that begins with `/` is a page
-///   of the proxy's own; otherwise an empty host is an error, so that no foreign page can name one.
+/// - **Protocol**: in lower case; the default is `http`. A text that begins with `/` is a local
+///   page. In any other text an empty host is an error, so no foreign page can name a local page.
 /// - **Authority**: ends at the first `/`, `?`, `#` or `\`; user and password end at its last `@`.
 ///   They are decoded once, are part of the key, and are never shown.
-/// - **Host and port**: as the WHATWG standard reads them. What is malformed is an error, never a
-///   shorter host. The protocol's own port is dropped.
-/// - **Path**: an escape and its byte are one, except `%2F` and `%00`, which stay; `?`, `#` and `%`
-///   can't stand there raw, so their escapes stay too. A raw `\` is a `/` under protocols that
-///   browsers know, hence never `%5C`. Dot segments go after RFC 3986 §5.2.4; `%2e` is a dot, `%2F`
-///   no slash.
-/// - **Arguments**: an escape and its byte are one, except for `& = ; + ?`, which separate when raw;
-///   a space is `+`. `&amp;` becomes `&`. Without any, the `?` goes too.
-/// - A `%` that begins no escape is `%25`. Blanks and control characters around the text, tabs and
-///   line ends in it, and the fragment mean nothing.
+/// - **Host and port**: as in the WHATWG standard. A malformed host is an error and is never
+///   shortened. The protocol's default port is dropped.
+/// - **Path**: an escape equals its byte, except `%2F` and `%00`, which stay. The escapes of `?`,
+///   `#` and `%` stay too, because these bytes cannot stand there raw. A raw `\` is a `/` under
+///   protocols that browsers know, so it is never `%5C`. Dot segments are removed as in RFC 3986
+///   §5.2.4; `%2e` is a dot, `%2F` is not a slash.
+/// - **Arguments**: an escape equals its byte, except for `& = ; + ?`, which are separators when
+///   raw. A space is `+`. `&amp;` becomes `&`. Without arguments, the `?` is dropped.
+/// - A `%` that begins no escape is `%25`. The fragment is ignored, and so are blanks and control
+///   characters around the text, and tabs and line ends in it.
 ///
-/// Two texts that browsers send to different resources have one key only by this list:
-/// `tests/properties.rs` holds it against the WHATWG standard. RFC 3986 §2.2 would also keep an
-/// escaped `! $ & ' ( ) * + , ; = : @` in a path apart from the raw one; README.URL joins them, and
-/// 2.9's keys depend on it.
+/// Only this list gives the same key to two texts that browsers send to different resources;
+/// `tests/properties.rs` checks it against the WHATWG standard. RFC 3986 §2.2 also distinguishes an
+/// escaped `! $ & ' ( ) * + , ; = : @` in a path from the raw one. README.URL joins them, and 2.9's
+/// keys depend on it.
 ///
 /// ```
 /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -61,39 +61,39 @@ pub struct CanonicalUrl {
     ///         |          host_end     |    path_end           name_end
     ///         protocol_end            path_start
     /// ```
-    /// ASCII throughout. The credentials, encoded, stand behind the rest, so that they are in no
-    /// slice anyone is shown, and the name is one.
+    /// ASCII throughout. The encoded credentials stand at the end, so that the name is one slice
+    /// and no displayed slice contains them.
     text: String,
     protocol_end: usize,
     host_end: usize,
     path_start: usize,
     path_end: usize,
     name_end: usize,
-    /// As written: never the protocol's own.
+    /// `None` also for the protocol's default port.
     port: Option<u16>,
     local: bool,
 }
 
-/// What stands between protocol and host.
+/// The text between protocol and host.
 const SCHEME_MARK: &str = "://";
 
-/// Bytes for a port, a path and the like, which a canonical form may have where the text had none.
+/// Spare bytes for parts that only the canonical form has, such as a port or a path.
 const ROOM: usize = 16;
 
 impl CanonicalUrl {
-    /// Reads a URL as README.URL and `docs/` say; `local` is who answers to a URL that is only a
+    /// Parses a URL as README.URL and `docs/` describe. `local` is the host of a URL that is only a
     /// path.
     ///
     /// # Errors
     ///
-    /// Fails when host or port are malformed, when there is no host though the text does not begin
-    /// with `/`, and when the text or its canonical form has more than [`MAX_LEN`] bytes.
+    /// Fails if host or port is malformed, if the host is missing and the text does not begin with
+    /// `/`, and if the text or its canonical form is longer than [`MAX_LEN`] bytes.
     pub fn parse(text: &str, local: &LocalHost) -> Result<Self, ParseError> {
         Self::read(text.as_bytes(), local, |end| text.get(..end))
     }
 
-    /// The same, for what comes off the wire: bytes outside ASCII count as UTF-8 in the host and
-    /// stand for themselves elsewhere.
+    /// Like [`parse`](Self::parse), for bytes from the network. Bytes outside ASCII count as UTF-8
+    /// in the host and stand for themselves elsewhere.
     ///
     /// # Errors
     ///
@@ -102,8 +102,8 @@ impl CanonicalUrl {
         Self::read(text, local, |end| std::str::from_utf8(text.get(..end)?).ok())
     }
 
-    /// Reads from the front as long as the text is canonical, and the rest the long way; `name`
-    /// is the text up to its fragment.
+    /// Copies the text while it is canonical, and parses the rest fully. `name(end)` is the
+    /// text before `end` as UTF-8, or `None` if it is not UTF-8.
     fn read<'a>(
         text: &'a [u8],
         local: &LocalHost,
@@ -121,7 +121,7 @@ impl CanonicalUrl {
         {
             return Ok(Self::copy(name, origin, path_end, local));
         }
-        // Nothing before the path is dropped here, so the offsets stay right.
+        // `clean` drops nothing before the path here, so the offsets stay valid.
         let text = clean(text)?;
         let (start, rest) = text.split_at_checked(origin.path_start).unwrap_or_default();
         let mut out = Vec::with_capacity(text.len() + ROOM);
@@ -130,7 +130,7 @@ impl CanonicalUrl {
         Self::finish(out, origin, path, args, None, local)
     }
 
-    /// Takes a text that is canonical, but for the path if that is empty.
+    /// Copies a text that is canonical, except that its path may be empty.
     fn copy(name: &str, origin: Origin, path_end: usize, local: &LocalHost) -> Self {
         let slash = if path_end == origin.path_start { "/" } else { "" };
         let mut text = String::with_capacity(name.len() + slash.len());
@@ -140,7 +140,7 @@ impl CanonicalUrl {
         Self::new(text, origin, path_end + slash.len(), name_end, local)
     }
 
-    /// Reads a text that went through [`clean`]; a second time it might lose a blank at its end.
+    /// Parses a text that [`clean`] returned. A second `clean` might remove a blank at its end.
     pub(crate) fn from_clean(text: &[u8], local: &LocalHost) -> Result<Self, ParseError> {
         Self::from_parts(&split(text)?, local)
     }
@@ -162,7 +162,7 @@ impl CanonicalUrl {
         Self::finish(out, origin, parts.path, parts.args, credentials, local)
     }
 
-    /// Writes what follows host and port.
+    /// Writes path, arguments and credentials.
     fn finish(
         mut out: Vec<u8>,
         origin: Origin,
@@ -223,19 +223,19 @@ impl CanonicalUrl {
         self.slice(self.protocol_end + SCHEME_MARK.len(), self.host_end)
     }
 
-    /// The host, and the port where it is not the protocol's own.
+    /// The host, and the port unless it is the protocol's default.
     #[must_use]
     pub fn host_port(&self) -> &str {
         self.slice(self.protocol_end + SCHEME_MARK.len(), self.path_start)
     }
 
-    /// The port, where it is not the protocol's own.
+    /// The port, unless it is the protocol's default.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// The port to connect to; none under a protocol this crate doesn't know.
+    /// The port to connect to; `None` for a protocol that this crate does not know.
     #[must_use]
     pub fn port_or_default(&self) -> Option<u16> {
         self.port.or_else(|| default_port(self.protocol().as_bytes()))
@@ -253,7 +253,7 @@ impl CanonicalUrl {
         (self.path_end < self.name_end).then(|| self.slice(self.path_end + 1, self.name_end))
     }
 
-    /// Path and arguments: what follows the host.
+    /// Path and arguments: everything after host and port.
     #[must_use]
     pub fn path_and_arguments(&self) -> &str {
         self.slice(self.path_start, self.name_end)
@@ -266,27 +266,27 @@ impl CanonicalUrl {
         Some(decoded(user))
     }
 
-    /// The password, decoded; one that is empty is none.
+    /// The password, decoded. An empty password is `None`.
     #[must_use]
     pub fn password(&self) -> Option<Cow<'_, [u8]>> {
         let (_, password) = self.credentials()?;
         password.map(decoded)
     }
 
-    /// The canonical URL, never with credentials.
+    /// The canonical URL, always without credentials.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.slice(0, self.name_end)
     }
 
-    /// Whether this is one of the proxy's own pages: host and port are those of the [`LocalHost`]
-    /// it was parsed with, whatever the protocol.
+    /// Whether this is a local page: host and port are those of the [`LocalHost`] it was parsed
+    /// with, whatever the protocol.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.local
     }
 
-    /// What the entry is found by: SHA-256 of the URL, with its credentials where it has some.
+    /// The key of the entry: SHA-256 of the URL, including its credentials.
     #[must_use]
     pub fn key(&self) -> Key {
         if self.name_end == self.text.len() {
@@ -295,8 +295,8 @@ impl CanonicalUrl {
         Key::from_bytes(self.hash_secret().finalize().into())
     }
 
-    /// The key of one of several entries for the same URL, which differ in what `variant` says:
-    /// SHA-256 of the URL with its credentials, a line feed, and `variant`.
+    /// The key of one of several entries of this URL, told apart by `variant`: SHA-256 of the URL
+    /// with its credentials, a line feed, and `variant`.
     #[must_use]
     pub fn variant_key(&self, variant: &str) -> Key {
         let mut hash = self.hash_secret();
@@ -313,7 +313,7 @@ impl CanonicalUrl {
         hash
     }
 
-    /// The URL with its credentials, in pieces. Not for showing.
+    /// The URL with its credentials, in pieces. Never display it.
     pub(crate) fn secret_pieces(&self) -> [&str; 4] {
         let (start, rest) =
             self.as_str().split_at_checked(self.protocol_end + 3).unwrap_or_default();
@@ -321,9 +321,9 @@ impl CanonicalUrl {
         [start, credentials, if credentials.is_empty() { "" } else { "@" }, rest]
     }
 
-    /// The same URL with these credentials, not encoded, in place of its own: those of Basic
-    /// authorization are part of the key. An empty password is none, and without a user either
-    /// it is no credentials.
+    /// Replaces the credentials. `user` and `password` are not encoded. The credentials of Basic
+    /// authorization are part of the key. An empty password counts as missing; without user and
+    /// password there are no credentials.
     #[must_use]
     pub fn with_credentials(&self, user: &[u8], password: Option<&[u8]>) -> Self {
         let password = password.filter(|password| !password.is_empty());
@@ -336,14 +336,14 @@ impl CanonicalUrl {
         Self { text: ascii(out), ..self.clone() }
     }
 
-    /// The same URL without credentials.
+    /// Removes the credentials.
     #[must_use]
     pub fn without_credentials(&self) -> Self {
         Self { text: self.as_str().to_owned(), ..self.clone() }
     }
 
-    /// The URL under which the answer to a POST of a body with this SHA-256 is kept:
-    /// `?!POST:<hex>`, or `?!<arguments>!POST:<hex>` where there are arguments, as 2.9 joins them.
+    /// The URL under which the response to a POST is stored; the body has this SHA-256. It ends in
+    /// `?!POST:<hex>`, or in `?!<arguments>!POST:<hex>` if there are arguments, as in 2.9.
     #[must_use]
     pub fn with_post(&self, body_sha256: &[u8; 32]) -> Self {
         let mut text = self.slice(0, self.path_end).to_owned();
@@ -359,8 +359,8 @@ impl CanonicalUrl {
         Self { text, name_end, ..self.clone() }
     }
 
-    /// Whether this URL names the stored answer to a form, as [`with_post`](Self::with_post) and WWWOFFLE 2.9
-    /// make them. No origin knows such a URL.
+    /// Whether this URL names the stored response to a form, as [`with_post`](Self::with_post) and
+    /// WWWOFFLE 2.9 write it. No origin knows such a URL.
     #[must_use]
     pub fn is_form_answer(&self) -> bool {
         let Some(arguments) = self.arguments().filter(|text| text.starts_with('!')) else {
@@ -382,7 +382,7 @@ impl CanonicalUrl {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// What holds between text and offsets.
+    /// The invariants of text and offsets.
     fn check_invariants(&self) -> bool {
         let arguments = self.slice(self.path_end, self.name_end);
         self.text.is_ascii()
@@ -397,14 +397,14 @@ impl CanonicalUrl {
     }
 }
 
-/// Shows the canonical URL, never with credentials.
+/// Writes the canonical URL, always without credentials.
 impl fmt::Display for CanonicalUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// As `Display`, with the type's name.
+/// Like `Display`, with the type's name.
 impl fmt::Debug for CanonicalUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("CanonicalUrl").field(&self.as_str()).finish()
@@ -424,7 +424,7 @@ fn push_credentials(
     }
 }
 
-/// Decodes once, and encodes what the password set doesn't keep.
+/// Decodes once, then encodes all bytes outside the password set.
 fn push_recoded(out: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
     while let [byte, after @ ..] = rest {

@@ -1,7 +1,7 @@
-//! The coders of WWWOFFLE's README.URL, under the names they have there.
+//! The coders of WWWOFFLE's README.URL, under their names there.
 //!
-//! Each takes bytes and gives bytes; none of them fails. Where a `%` is not followed by two hex
-//! digits it is an ordinary character, which 2.9 knew only at the end of a text.
+//! Each maps bytes to bytes or text and cannot fail. A `%` without two hex digits after it is an
+//! ordinary character. 2.9 treats it so only at the end of a text.
 
 use crate::encode::{self, FORM_ARGS, PASSWORD, PATH};
 use crate::path::recode_args;
@@ -41,8 +41,8 @@ fn decode(text: &[u8], raw: impl Fn(u8) -> u8) -> Vec<u8> {
     out
 }
 
-/// Writes arguments in their one spelling, without joining what differs (`URLRecodeFormArgs`):
-/// `%26` stays apart from `&`, while `%20` and `+` become one.
+/// Writes arguments in their canonical spelling (`URLRecodeFormArgs`). It joins only equal
+/// spellings: `%26` stays apart from `&`, while `%20` and `+` become one.
 ///
 /// ```
 /// assert_eq!(wwwoffle_url::url_recode_form_args(b"a b=%7e%26&c%3d"), "a+b=~%26&c%3D");
@@ -126,7 +126,7 @@ fn encoded(text: &[u8], set: u8) -> String {
     ascii(out)
 }
 
-/// What an encoder wrote, as text: the sets and the escapes are ASCII.
+/// The output of an encoder as text. The sets and the escapes are ASCII.
 pub(crate) fn ascii(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).expect("encoders write ASCII only")
 }

@@ -1,26 +1,27 @@
-//! Which bytes stand for themselves where, and how the others are escaped.
+//! The bytes that stand unescaped in each part of a URL, and the escapes of all others.
 //!
-//! The sets are those of WWWOFFLE 2.9: they decide keys, so they can't follow later standards.
+//! The sets are those of WWWOFFLE 2.9. They decide keys, so they cannot follow later standards.
 
-/// Kept by the path encoder: RFC 3986 `pchar` and `/`, less `&`, `'` and `@`.
+/// Bytes that the path encoder leaves unescaped: RFC 3986 `pchar` and `/`, without `&`, `'` and
+/// `@`.
 pub(crate) const PATH: u8 = 1;
-/// Kept by the form-argument encoder.
+/// Bytes that the form-argument encoder leaves unescaped.
 pub(crate) const FORM_ARGS: u8 = 1 << 1;
-/// Kept by the encoder for users and passwords.
+/// Bytes that the encoder for users and passwords leaves unescaped.
 pub(crate) const PASSWORD: u8 = 1 << 2;
-/// Stands in arguments as typed: the form-argument set and what separates arguments. The `;` is
-/// not in it only because it may end an `&amp;`.
+/// Bytes that arguments may contain as typed: the form-argument set and the separators. The `;` is
+/// left out only because it may end an `&amp;`.
 pub(crate) const ARGS_AS_TYPED: u8 = 1 << 3;
 /// The path set without `.`, which may begin a dot segment.
 pub(crate) const PATH_NO_DOT: u8 = 1 << 4;
-/// Bytes of a host name that is canonical as it stands, IDNA and numbers apart.
+/// Bytes of a host name that needs no change, unless IDNA or a number is involved.
 pub(crate) const PLAIN_HOST: u8 = 1 << 5;
 /// RFC 3986 §3.1: bytes of a protocol after its first letter.
 pub(crate) const PROTOCOL: u8 = 1 << 6;
-/// What ends the authority; WHATWG reads `\` as `/` here.
+/// Bytes that end the authority. WHATWG reads `\` as `/` here.
 pub(crate) const AUTHORITY_END: u8 = 1 << 7;
 
-/// The sets each byte is in.
+/// The sets that contain each byte.
 static CLASSES: [u8; 256] = classes();
 
 /// Whether the byte is in one of the sets.
@@ -57,9 +58,9 @@ const fn classes() -> [u8; 256] {
     put(table, b"/?#\\", AUTHORITY_END)
 }
 
-/// The value of an escape at the beginning of `text`, and what follows it.
+/// Decodes the escape at the beginning of `text`, and returns its byte and the rest.
 ///
-/// A `%` without two hex digits is no escape (2.9 takes any two bytes).
+/// A `%` without two hex digits is not an escape (2.9 takes any two bytes).
 #[inline]
 pub(crate) fn take_escape(text: &[u8]) -> Option<(u8, &[u8])> {
     let [b'%', high, low, rest @ ..] = text else { return None };
@@ -94,7 +95,7 @@ pub(crate) fn push_encoded(out: &mut Vec<u8>, text: &[u8], set: u8) {
     }
 }
 
-/// Cuts `text` before its first byte outside `set`.
+/// Splits `text` before its first byte outside `set`.
 #[inline]
 pub(crate) fn split_run(text: &[u8], set: u8) -> (&[u8], &[u8]) {
     let end = text.iter().position(|&byte| !is(byte, set)).unwrap_or(text.len());

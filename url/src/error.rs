@@ -1,11 +1,11 @@
-//! Why a text was refused as a URL.
+//! The reason why a text was refused as a URL.
 
 use std::fmt;
 
-/// A text that is not a URL this crate can give a canonical form.
+/// A text without a canonical form.
 ///
-/// The message never quotes user, password or port: a password with a raw `/` in it ends the
-/// authority early, and what is left of it stands where a port is looked for.
+/// The message never quotes user, password or port. A raw `/` in a password ends the authority
+/// early, so the start of the password would be read as a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError(Kind);
 
@@ -25,14 +25,14 @@ pub(crate) enum Kind {
 }
 
 impl ParseError {
-    /// The text, or its canonical form, is longer than [`MAX_LEN`](crate::MAX_LEN) bytes.
+    /// Whether the text, or its canonical form, is longer than [`MAX_LEN`](crate::MAX_LEN) bytes.
     #[must_use]
     pub fn is_too_long(&self) -> bool {
         matches!(self.0, Kind::TooLong { .. })
     }
 
-    /// The host is absent, too long, or not one: a forbidden code point, a name IDNA refuses, a
-    /// number that is no IPv4 address, brackets without an IPv6 address in them.
+    /// Whether the host is missing, too long or invalid: a forbidden code point, a name that IDNA
+    /// refuses, a number that is not an IPv4 address, or brackets without an IPv6 address.
     #[must_use]
     pub fn is_host(&self) -> bool {
         matches!(
@@ -45,13 +45,13 @@ impl ParseError {
         )
     }
 
-    /// The port is not a decimal number from 0 to 65535.
+    /// Whether the port is not a decimal number from 0 to 65535.
     #[must_use]
     pub fn is_port(&self) -> bool {
         matches!(self.0, Kind::BadPort)
     }
 
-    /// The URL is of a kind that names nothing on a host: `mailto:`, `data:`, `javascript:` …
+    /// Whether the URL names nothing on a host: `mailto:`, `data:`, `javascript:` …
     #[must_use]
     pub fn is_not_hierarchical(&self) -> bool {
         matches!(self.0, Kind::NotHierarchical { .. })
@@ -96,10 +96,10 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// As much of a host as a message shows, in characters.
+/// The largest part of a host that a message quotes, in characters.
 const SHOWN: usize = 80;
 
-/// The beginning of a foreign text, for a message that quotes it.
+/// The beginning of a foreign text, for quoting in a message.
 pub(crate) fn excerpt(text: &[u8]) -> String {
     let start = text.get(..SHOWN * 4).unwrap_or(text);
     String::from_utf8_lossy(start).chars().take(SHOWN).collect()

@@ -1,45 +1,44 @@
 //! URLs found in running text: draft-fielding-url-syntax-02 Appendix E, RFC 3986 Appendix C.
 //!
-//! A URL stands in angle brackets, in double quotes or bare between white space, with or without
-//! the prefix `URL:` before it. None of these wrappers is part of it.
+//! A URL stands in angle brackets, in double quotes, or bare between white space. The prefix `URL:`
+//! may precede it. None of these wrappers is part of the URL.
 //!
-//! | delimiter | what counts as a URL | what is undone |
+//! | delimiter | a URL is | removed from it |
 //! |---|---|---|
 //! | `<…>` | a scheme and `//`, or a scheme of [`OPAQUE_SCHEMES`], or any scheme after `URL:` | all white space |
 //! | `"…"` | the same, with no blank but around a line break | line breaks, and blanks around them |
 //! | bare | the same, up to the first character that a URL cannot have | nothing |
 //!
-//! From the end of a bare URL the punctuation of its sentence is taken off, and brackets that were
-//! not opened in it.
+//! A bare URL loses the punctuation of its sentence at its end, and closing brackets that were not
+//! opened in it.
 //!
-//! The text is gone over at most three times, so the time is linear.
+//! The text is read at most three times, so the time is linear.
 
 use std::ops::Range;
 
 use crate::reference::{is_scheme, is_scheme_byte};
 
-/// The longest text in quotes or angle brackets that is looked at, in bytes. A bracket whose
-/// counterpart is further away is no delimiter.
+/// The longest text in quotes or angle brackets that is examined, in bytes. If the closing bracket
+/// is further away, the opening one is not a delimiter.
 pub const MAX_ENCLOSED: usize = 16 << 10;
 
 /// Schemes without `//` that are recognised without the prefix `URL:`. Any other word before a
-/// colon is most likely just a word.
+/// colon is probably just a word.
 pub const OPAQUE_SCHEMES: [&str; 11] =
     ["mailto", "news", "nntp", "urn", "tel", "sip", "sips", "xmpp", "magnet", "cid", "mid"];
 
-/// Schemes that end a sentence run together with them: `end.http://h/`.
+/// Schemes that are recognised even directly after the end of a sentence: `end.http://h/`.
 const COMMON: [&str; 3] = ["http", "https", "ftp"];
 
-/// A URL that was found in a text.
+/// A URL found in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ExtractedUrl {
-    /// The URL, without wrappers, and with line breaks undone.
+    /// The URL without wrappers and line breaks.
     pub url: String,
-    /// Where it stands in the text, in bytes: without wrappers, but with the line breaks.
+    /// The range of the URL in the text, in bytes: without wrappers, but with the line breaks.
     pub span: Range<usize>,
-    /// The URL without the hyphens that stand at its line breaks, if there are any. Printers add
-    /// such hyphens though they should not; which of the two is meant nobody can know (RFC 3986
-    /// Appendix C).
+    /// The URL without the hyphens at its line breaks, if there are any. Printers wrongly add such
+    /// hyphens, so either form may be the intended one (RFC 3986 Appendix C).
     pub unhyphenated: Option<String>,
 }
 
@@ -73,7 +72,7 @@ pub fn extract(text: &str) -> Extraction<'_> {
 #[derive(Clone, Debug)]
 pub struct Extraction<'a> {
     text: &'a str,
-    /// What is before this is done.
+    /// The text before this position is finished.
     at: usize,
 }
 
@@ -107,7 +106,7 @@ impl<'a> Extraction<'a> {
         self.text.get(from..).unwrap_or_default()
     }
 
-    /// A URL that begins with the word at `start`, or after it when the word is `URL:`.
+    /// Reads a URL that begins with the word at `start`, or after it if the word is `URL:`.
     fn word(&mut self, start: usize) -> Option<ExtractedUrl> {
         let rest = self.rest(start);
         let length = rest.bytes().take_while(|&byte| is_scheme_byte(byte)).count();
@@ -129,7 +128,8 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// A URL that begins at `start` and is delimited by what it cannot contain.
+    /// Reads a URL without delimiters at `start`. It ends before the first character it cannot
+    /// contain.
     fn bare(&mut self, start: usize, prefixed: bool) -> Option<ExtractedUrl> {
         let rest = self.rest(start);
         if !begins_url(rest, prefixed) {
@@ -144,7 +144,7 @@ impl<'a> Extraction<'a> {
         Some(ExtractedUrl { url: url.to_owned(), span: start..self.at, unhyphenated: None })
     }
 
-    /// A URL that begins at `start`, after an opening delimiter, and ends before `close`.
+    /// Reads a URL that begins at `start`, after an opening delimiter, and ends before `close`.
     fn enclosed(&mut self, start: usize, close: char) -> Option<ExtractedUrl> {
         let rest = self.rest(start);
         let end = rest.bytes().take(MAX_ENCLOSED).position(|b| matches!(b, b'<' | b'>' | b'"'))?;
@@ -160,7 +160,7 @@ impl<'a> Extraction<'a> {
         if !begins_url(body, prefixed) || !has_body(body) {
             return None;
         }
-        // With blanks inside, quotes are around a sentence and not around a URL.
+        // Quotes with blanks inside surround a sentence, not a URL.
         if close == '"' && (inside.starts_with(char::is_whitespace) || has_lone_blank(body)) {
             return None;
         }
@@ -171,7 +171,7 @@ impl<'a> Extraction<'a> {
     }
 }
 
-/// Whether a URL begins here: a scheme, a colon and something that makes it likely.
+/// Whether a URL begins here: a scheme, a colon, and a body that makes a URL likely.
 fn begins_url(text: &str, prefixed: bool) -> bool {
     let length = text.bytes().take_while(|&byte| is_scheme_byte(byte)).count();
     let Some((scheme, rest)) = text.split_at_checked(length) else { return false };
@@ -180,7 +180,7 @@ fn begins_url(text: &str, prefixed: bool) -> bool {
         || ((prefixed || is_one_of(scheme, &OPAQUE_SCHEMES)) && rest.starts_with(may_be_bare))
 }
 
-/// Whether anything stands after the scheme but delimiters.
+/// Whether more than delimiters follows the scheme.
 fn has_body(url: &str) -> bool {
     url.split_once(':').is_some_and(|(_, body)| body.contains(char::is_alphanumeric))
 }
@@ -189,7 +189,8 @@ fn is_one_of(scheme: &str, list: &[&str]) -> bool {
     list.iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
-/// Delimiters and what RFC 3986 excludes end a bare URL; letters and digits of any script do not.
+/// Whether a bare URL may contain this character. Delimiters and the characters that RFC 3986
+/// excludes end it; letters and digits of any script do not.
 fn may_be_bare(c: char) -> bool {
     if c.is_ascii() {
         c.is_ascii_graphic() && !matches!(c, '<' | '>' | '"' | '{' | '}' | '\\' | '^' | '`' | '|')
@@ -198,7 +199,7 @@ fn may_be_bare(c: char) -> bool {
     }
 }
 
-/// Takes off what belongs to the sentence around.
+/// Removes punctuation that belongs to the surrounding sentence.
 fn without_punctuation(url: &str) -> &str {
     let count = |c: char| url.matches(c).count();
     let (mut round, mut square) = (count(')'), count(']'));
@@ -222,7 +223,7 @@ fn has_lone_blank(text: &str) -> bool {
     words.filter(|blank| !blank.is_empty()).any(|blank| !blank.contains(['\n', '\r']))
 }
 
-/// The text without white space, and if a hyphen stands before a line break, without that too.
+/// The text without white space; and if a hyphen stands before a line break, also without hyphens.
 fn unbroken(text: &str) -> (String, Option<String>) {
     let mut url = String::with_capacity(text.len());
     let mut unhyphenated: Option<String> = None;

@@ -1,18 +1,18 @@
-//! Hosts and ports, read as the WHATWG URL Standard §3.5 reads them.
+//! Hosts and ports, read as in the WHATWG URL Standard §3.5.
 //!
-//! What differs: a host is a name or an address under every protocol, not only under those that
-//! browsers know, since a proxy has to find it in any case.
+//! Difference: a host is a name or an address under every protocol, not only under those that
+//! browsers know, because a proxy must always find it.
 
 use crate::browser::{HostError, parse_host};
 use crate::encode::{PLAIN_HOST, split_run};
 use crate::error::{Kind, ParseError, excerpt};
 
-/// Bytes of the longest host that is looked at, less its escapes. A name that can be resolved has
-/// 253; its longest spelling in UTF-8 is about four times that.
+/// The longest host that is parsed, in bytes, with escapes counted as one byte. A resolvable name
+/// has at most 253 bytes; its longest spelling in UTF-8 is about four times that.
 pub(crate) const MAX_HOST_LEN: usize = 4096;
 
-/// Writes the canonical host, and the port if it is not `default`. Gives where the host ends,
-/// and the port written.
+/// Writes the canonical host, and the port unless it is `default`. Returns the end of the host and
+/// the written port.
 pub(crate) fn push_host_port(
     out: &mut Vec<u8>,
     text: &[u8],
@@ -29,7 +29,7 @@ pub(crate) fn push_host_port(
     Ok((host_end, port))
 }
 
-/// Cuts at the first `:` outside brackets. An empty port is none.
+/// Splits at the first `:` outside brackets. An empty port counts as missing.
 fn cut_port(text: &[u8]) -> Result<(&[u8], Option<u16>), ParseError> {
     let end = if text.starts_with(b"[") {
         let close = text.iter().position(|&byte| byte == b']');
@@ -44,7 +44,7 @@ fn cut_port(text: &[u8]) -> Result<(&[u8], Option<u16>), ParseError> {
     }
 }
 
-/// Digits only: `str::parse` would take a sign.
+/// Digits only: `str::parse` would accept a sign.
 fn port(digits: &[u8]) -> Result<u16, ParseError> {
     let mut port: u16 = 0;
     for byte in digits {
@@ -64,10 +64,10 @@ fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
         return Ok(());
     }
     if text.len() > 3 * MAX_HOST_LEN {
-        // Each byte can be written as an escape of three.
+        // Each byte can be written as an escape of three bytes.
         return Err(Kind::HostTooLong { length: text.len(), limit: 3 * MAX_HOST_LEN }.into());
     }
-    // What is no UTF-8 becomes U+FFFD, which is in no host.
+    // Invalid UTF-8 becomes U+FFFD, which no host may contain.
     let host = parse_host(&String::from_utf8_lossy(text), true).map_err(|error| {
         let host = excerpt(text);
         match error {
@@ -81,25 +81,25 @@ fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Takes a name, up to the first byte that is not of one. It is canonical as it stands: no number,
-/// and nothing IDNA has to look at. Nearly all names are. `simple` says that no two hyphens follow
-/// each other.
+/// Splits off a name, up to the first byte that cannot be in one. `None` unless the name is
+/// canonical without a number or an IDNA label. Nearly all names are. `simple` means that the text
+/// has no `--`.
 pub(crate) fn take_plain(text: &[u8], simple: bool) -> Option<(&[u8], &[u8])> {
     let (host, rest) = split_run(text, PLAIN_HOST);
-    // Each label that IDNA has to check begins with `xn--`.
+    // Each label that IDNA must check begins with `xn--`.
     let coded = !simple && host.windows(4).any(|bytes| bytes == b"xn--");
     let number = last_label(host).first().is_some_and(u8::is_ascii_digit);
     (!host.is_empty() && host.len() <= MAX_HOST_LEN && !number && !coded).then_some((host, rest))
 }
 
-/// The last label, a dot at the very end disregarded.
+/// The last label, ignoring a dot at the very end.
 fn last_label(name: &[u8]) -> &[u8] {
     let name = name.strip_suffix(b".").unwrap_or(name);
     let start = name.iter().rposition(|&byte| byte == b'.').map_or(0, |dot| dot + 1);
     name.get(start..).unwrap_or_default()
 }
 
-/// Gives a host, and perhaps a port, its one spelling (`CanonicaliseHost`).
+/// Returns the canonical spelling of a host, and of its port if there is one (`CanonicaliseHost`).
 ///
 /// ```
 /// # fn main() -> Result<(), wwwoffle_url::ParseError> {

@@ -1,4 +1,4 @@
-//! The key an entry is kept under.
+//! The key of an entry.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use sha2::block_api::compress256;
 
 use crate::error::{Kind, ParseError};
 
-/// SHA-256 of a canonical URL with its credentials: what an entry is found by.
+/// The key of an entry: SHA-256 of a canonical URL with its credentials.
 ///
 /// ```
 /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -26,8 +26,8 @@ impl Key {
         Self(bytes)
     }
 
-    /// SHA-256 of a text that is there as a whole. Padded here, since the buffer and the state of
-    /// `sha2::Sha256` cost a sixth of the time for texts this short.
+    /// SHA-256 of one contiguous text. The padding is done here, because buffer and state of
+    /// `sha2::Sha256` take a sixth of the time for such short texts.
     pub(crate) fn of(text: &[u8]) -> Self {
         /// FIPS 180-4 §5.3.3.
         const START: [u32; 8] = [
@@ -65,8 +65,8 @@ impl Key {
         Self(bytes)
     }
 
-    /// The key of one of several things under this key, which differ in what `text` says: SHA-256 of
-    /// this key in hex, a line feed, and `text`. No URL has a line feed, so none has such a key.
+    /// The key of one of several objects under this key, told apart by `text`: SHA-256 of this key
+    /// in hex, a line feed, and `text`. A URL has no line feed, so no URL has such a key.
     #[must_use]
     pub fn variant(&self, text: &str) -> Self {
         Self::of(format!("{self}\n{text}").as_bytes())
@@ -96,7 +96,7 @@ impl fmt::Debug for Key {
 impl FromStr for Key {
     type Err = ParseError;
 
-    /// Reads 64 lower-case hex digits, the spelling of file names.
+    /// Parses 64 lower-case hex digits, the spelling in file names.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut bytes = [0; 32];
         if text.bytes().any(|byte| byte.is_ascii_uppercase()) {

@@ -1,10 +1,10 @@
 //! URLs: canonical form, references, URIs.
 //!
-//! [`CanonicalUrl`] is the one spelling a resource is known by, and [`Key`] what is kept under it.
-//! The coders are those of WWWOFFLE's README.URL; [`OldName`] and [`OldRecord`] are for reading the
-//! spool of WWWOFFLE 2.9.
+//! [`CanonicalUrl`] is the one spelling of a resource, and [`Key`] the key of its entry. The coders
+//! are those of WWWOFFLE's README.URL. [`OldName`] and [`OldRecord`] are for reading the spool of
+//! WWWOFFLE 2.9.
 //!
-//! Nothing here does I/O, panics on any text, or takes more than linear time.
+//! This crate does no I/O, panics on no text, and takes linear time.
 
 mod browser;
 mod canonical;
@@ -49,5 +49,5 @@ pub use uri::{
     UriError, UriFields,
 };
 
-/// Bytes of the longest URL, as it comes and in its canonical form.
+/// The longest URL, as written and in its canonical form, in bytes.
 pub const MAX_LEN: usize = 1 << 20;

@@ -9,11 +9,11 @@ use crate::localhost::LocalHost;
 use crate::path::Backslash;
 use crate::split::{backslash, clean};
 
-/// The canonical URL a link leads to, as browsers read links (`LinkURL`).
+/// The canonical URL of a link's target, as browsers read links (`LinkURL`).
 ///
-/// Credentials of the page's own URL are never inherited. Where 2.9 differs from browsers it is
-/// not followed: a `:` in the arguments makes no protocol, `?y` keeps the page's name, and the
-/// empty link is the page with its arguments.
+/// A link never inherits the credentials of the page's URL. Where 2.9 differs from browsers,
+/// browsers are followed: a `:` in the arguments makes no protocol, `?y` keeps the page's name, and
+/// an empty link is the page with its arguments.
 ///
 /// ```
 /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -27,7 +27,7 @@ use crate::split::{backslash, clean};
 ///
 /// # Errors
 ///
-/// Fails as [`CanonicalUrl::parse`] does, and for a link to nothing on a host, such as `tel:1`.
+/// Fails as [`CanonicalUrl::parse`] does, and for a link that names no host, such as `tel:1`.
 pub fn link_url(
     base: &CanonicalUrl,
     link: &[u8],
@@ -41,28 +41,28 @@ pub fn link_url(
             if url.protocol().as_bytes().eq_ignore_ascii_case(name) {
                 return Ok(url);
             }
-            // `foo:80` is a host and a port on its own, but in a link `foo` is the protocol.
+            // `foo:80` alone is a host and a port, but in a link `foo` is the protocol.
             let protocol = String::from_utf8_lossy(name).to_ascii_lowercase();
             Err(Kind::NotHierarchical { protocol }.into())
         }
     }
 }
 
-/// Where a link leads, before dot segments are removed.
+/// The target of a link, before dot segments are removed.
 pub(crate) enum Target<'a> {
     Base,
     /// An absolute URL with a path of its own.
     Text(Vec<u8>),
-    /// An absolute URL with a path that begins as that of the base.
+    /// An absolute URL whose path begins like that of the base.
     Joined(Vec<u8>),
-    /// An absolute URL under a protocol that browsers don't know.
+    /// An absolute URL under a protocol that browsers do not know.
     OtherProtocol {
         name: &'a [u8],
         text: &'a [u8],
     },
 }
 
-/// Reads a link that went through [`clean`].
+/// Resolves a link that [`clean`] returned.
 pub(crate) fn resolve<'a>(base: &CanonicalUrl, link: &'a [u8]) -> Target<'a> {
     let (name, rest) = split_run(link, PROTOCOL);
     let [b':', rest @ ..] = rest else { return relative(base, link) };
@@ -76,7 +76,7 @@ pub(crate) fn resolve<'a>(base: &CanonicalUrl, link: &'a [u8]) -> Target<'a> {
     if same && !rest.starts_with(b"//") { relative(base, rest) } else { absolute(name, rest) }
 }
 
-/// Under a protocol browsers know, any number of slashes leads to the host.
+/// Under a protocol that browsers know, any number of slashes may precede the host.
 fn absolute(protocol: &[u8], rest: &[u8]) -> Target<'static> {
     let slashes = rest.iter().take_while(|byte| matches!(byte, b'/' | b'\\')).count();
     Target::Text([protocol, b"://", rest.get(slashes..).unwrap_or_default()].concat())

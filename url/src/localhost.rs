@@ -1,4 +1,4 @@
-//! The names and ports that mean this proxy itself.
+//! The names and ports of this proxy.
 
 use std::net::SocketAddr;
 
@@ -6,9 +6,9 @@ use crate::error::{Kind, ParseError};
 use crate::host::push_host_port;
 use crate::split::default_port;
 
-/// Names and ports that mean this proxy itself.
+/// The names and ports of this proxy.
 ///
-/// The first name is the one in links to our own pages, and the host of a URL that is only a path.
+/// The first name is used in links to local pages, and is the host of a URL that is only a path.
 ///
 /// ```
 /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -21,9 +21,9 @@ use crate::split::default_port;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalHost {
-    /// Canonical hosts, without the dot at the end that DNS allows; never empty.
+    /// Canonical hosts, without the final dot that DNS allows; never empty.
     names: Vec<String>,
-    /// Bytes of the longest name.
+    /// The length of the longest name, in bytes.
     longest: usize,
     http_port: u16,
     tls_port: Option<u16>,
@@ -36,7 +36,7 @@ impl LocalHost {
     ///
     /// # Errors
     ///
-    /// Fails without names, or when one of them is not a host.
+    /// Fails if there is no name, or if a name is not a host.
     pub fn new(names: &[&str], http_port: u16, tls_port: Option<u16>) -> Result<Self, ParseError> {
         let names = names.iter().map(|name| canonical(name)).collect::<Result<Vec<_>, _>>()?;
         if names.is_empty() {
@@ -50,8 +50,8 @@ impl LocalHost {
         Self { names, longest, http_port, tls_port, more_ports: Vec::new() }
     }
 
-    /// Adds the addresses that the proxy listens on: each is a name, and each port is one of ours. An
-    /// unspecified address, such as `0.0.0.0`, is no name.
+    /// Adds the addresses that the proxy listens on: each becomes a name, and each port one of
+    /// ours. An unspecified address, such as `0.0.0.0`, does not become a name.
     ///
     /// ```
     /// # use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
@@ -74,40 +74,40 @@ impl LocalHost {
         self
     }
 
-    /// The name in links to our own pages; an IPv6 address is in brackets.
+    /// The name in links to local pages; an IPv6 address is in brackets.
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().map_or("localhost", String::as_str)
     }
 
-    /// All names.
+    /// All names, canonical.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
 
-    /// The port of our own pages.
+    /// The port of the local pages.
     #[must_use]
     pub fn http_port(&self) -> u16 {
         self.http_port
     }
 
-    /// The port of our own pages over TLS.
+    /// The port of the local pages over TLS.
     #[must_use]
     pub fn https_port(&self) -> Option<u16> {
         self.tls_port
     }
 
-    /// Whether this host, as a canonical URL spells it, is one of the names. A dot at the end
-    /// changes nothing: the same machine answers, and the proxy would ask itself.
+    /// Whether this canonical host is one of the names. A final dot is ignored: it names the same
+    /// machine, and the proxy would send the request to itself.
     #[must_use]
     pub fn has_name(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
         self.names.iter().any(|name| name == host)
     }
 
-    /// Whether host and port (the protocol's own when none is written) are ours.
+    /// Whether host and port are ours. Without a port, the protocol's default counts.
     pub(crate) fn is(&self, host: &str, protocol: &str, port: Option<u16>) -> bool {
-        // Most hosts are longer than any of the names, with the dot at the end of one.
+        // A quick check: most hosts are longer than any name with its final dot.
         host.len() <= self.longest + 1 && self.has_name(host) && {
             let port = port.or_else(|| default_port(protocol.as_bytes()));
             port.is_some_and(|port| {
@@ -118,7 +118,7 @@ impl LocalHost {
         }
     }
 
-    /// Host and port, if it isn't the default, of a URL that is only a path.
+    /// Writes host and port, unless it is the default, of a URL that is only a path.
     pub(crate) fn push_host_port(&self, out: &mut Vec<u8>) -> (usize, Option<u16>) {
         out.extend_from_slice(self.name().as_bytes());
         let host_end = out.len();

@@ -1,4 +1,4 @@
-//! Names and records of WWWOFFLE 2.9, by which an old spool is read.
+//! Names and records of WWWOFFLE 2.9, for reading its spool.
 
 use md5::{Digest, Md5};
 
@@ -14,7 +14,7 @@ use crate::localhost::LocalHost;
 use crate::path::{canonicalise_name, remove_dot_segments};
 use crate::split::{SplitHost, SplitUrl, clean, default_port, split};
 
-/// The name 2.9 gives a file, less its first letter (`MakeHash`): MD5 in base64 without padding,
+/// The name of a file of 2.9, without its first letter (`MakeHash`): MD5 in base64 without padding,
 /// with `-` for `/`.
 ///
 /// ```
@@ -25,7 +25,8 @@ pub fn make_hash(text: &[u8]) -> String {
     STANDARD_NO_PAD.encode(Md5::digest(text)).replace('/', "-")
 }
 
-/// Where 2.9 keeps a URL: `<protocol>/<dir>/D<hash>`, and `U<hash>` for the URL itself.
+/// The location of a URL in a spool of 2.9: `<protocol>/<dir>/D<hash>`, and `U<hash>` for the URL
+/// itself.
 ///
 /// ```
 /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -36,18 +37,18 @@ pub fn make_hash(text: &[u8]) -> String {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OldName {
-    /// The directory under the protocol's: host and port.
+    /// The directory below the protocol's: host and port.
     pub dir: String,
     /// The file name without its first letter.
     pub hash: String,
 }
 
 impl OldName {
-    /// The name under 2.9's own spelling, as far as it follows from ours: IPv6 addresses in full,
-    /// `%2F` in the path as `/`.
+    /// The name in 2.9's spelling, as far as ours determines it: IPv6 addresses in full, and `%2F`
+    /// in the path as `/`.
     ///
-    /// Not found this way are URLs that 2.9 kept with `&amp;` in their arguments, with a path that
-    /// ended in `/.`, or cut at a `%00`; the `U` files of its spool tell their names.
+    /// This misses URLs that 2.9 stored with `&amp;` in their arguments, with a path that ended in
+    /// `/.`, or cut at a `%00`. The `U` files of its spool contain their names.
     #[must_use]
     pub fn of(url: &CanonicalUrl) -> Self {
         let port = url.port().map_or(String::new(), |port| format!(":{port}"));
@@ -67,7 +68,7 @@ impl OldName {
     }
 }
 
-/// 2.9 never shortens an IPv6 address.
+/// Writes an IPv6 address in full, as 2.9 always does.
 fn spell_host(host: &str) -> String {
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let Some(address) = address.and_then(|text| text.parse::<std::net::Ipv6Addr>().ok()) else {
@@ -77,15 +78,15 @@ fn spell_host(host: &str) -> String {
     format!("[{}]", groups.join(":"))
 }
 
-/// The hosts of the local network: patterns of which the first that matches decides.
+/// The hosts of the local network: a list of patterns. The first match decides.
 ///
-/// `*` stands for any text; a `!` in front makes a match mean "not local". A pattern for an IPv6
+/// `*` stands for any text. A `!` in front turns a match into "not local". A pattern for an IPv6
 /// address may be written for its short or its full spelling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalNet(Vec<(bool, String)>);
 
 impl LocalNet {
-    /// Takes patterns in the order they are tried in.
+    /// Takes patterns in order of precedence.
     #[must_use]
     pub fn new(patterns: &[&str]) -> Self {
         let parse = |pattern: &&str| match pattern.strip_prefix('!') {
@@ -112,7 +113,7 @@ fn canonical_pattern(pattern: &str) -> String {
     literal.flatten().unwrap_or_else(|| pattern.to_ascii_lowercase())
 }
 
-/// Wildcard match; goes back to the latest `*` only, so the time is at most the product of the
+/// Wildcard match. It returns to the latest `*` only, so the time is at most the product of the
 /// lengths, and hosts are short.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut pattern, mut text) = (pattern, text);
@@ -138,7 +139,7 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// The parts `CreateURL` takes, encoded as in a URL.
+/// The arguments of `CreateURL`, encoded as in a URL.
 #[derive(Clone, Copy, Default)]
 #[expect(missing_docs, reason = "the names are those of the record, where they are explained")]
 pub struct OldParts<'a> {
@@ -150,19 +151,20 @@ pub struct OldParts<'a> {
     pub pass: Option<&'a [u8]>,
 }
 
-/// Who is local, for [`OldRecord`].
+/// The local hosts for an [`OldRecord`].
 #[derive(Clone, Debug, Default)]
 pub struct LocalScope {
     /// Names and ports of the proxy.
     pub local_host: LocalHost,
-    /// Hosts that are not asked for through a proxy.
+    /// Hosts that are reached without a parent proxy.
     pub local_net: LocalNet,
 }
 
-/// All 2.9 knows about a URL, under the names of its `URL` type.
+/// The record of 2.9 about a URL, with the field names of its `URL` type.
 ///
-/// The spelling is ours; `dir` and `hash` are those of the files in a spool of 2.9, so they follow
-/// 2.9's spelling where the two differ ([`OldName`]). Holds the password in clear: not for logs.
+/// The spelling is ours. `dir` and `hash` name the files in a spool of 2.9, so they follow 2.9's
+/// spelling where the two differ ([`OldName`]). The record holds the password in clear text: never
+/// log it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OldRecord {
     /// Canonical, without credentials.
@@ -171,9 +173,9 @@ pub struct OldRecord {
     pub file: String,
     /// File name in a spool of 2.9, without its first letter.
     pub hash: String,
-    /// Directory in a spool of 2.9, under the protocol's.
+    /// Directory in a spool of 2.9, below the protocol's.
     pub dir: String,
-    /// A URL by which a browser gets this one through the proxy.
+    /// The URL at which a browser reaches this one through the proxy.
     pub link: String,
     /// `name` from the host on.
     pub hostp: String,
@@ -181,40 +183,40 @@ pub struct OldRecord {
     pub pathp: String,
     /// Protocol, in lower case.
     pub proto: String,
-    /// Host, and port where it isn't the protocol's own.
+    /// Host, and port unless it is the protocol's default.
     pub hostport: String,
-    /// Host.
+    /// Host without port.
     pub host: String,
-    /// Port where it isn't the protocol's own.
+    /// Port unless it is the protocol's default.
     pub port: Option<u16>,
-    /// Path.
+    /// Path, with its leading slash.
     pub path: String,
-    /// Arguments.
+    /// Arguments, without their `?`.
     pub args: Option<String>,
     /// User, decoded.
     pub user: Option<Vec<u8>>,
     /// Password, decoded.
     pub pass: Option<Vec<u8>>,
-    /// Whether it is a page of the proxy's own.
+    /// Whether it is a local page.
     pub local: bool,
-    /// Whether the host is the proxy's or on the local network.
+    /// Whether the host is this proxy or on the local network.
     pub localnet: bool,
     /// Whether 2.9 knows the protocol.
     pub handled: bool,
-    /// The protocol's own port; 0 for an unknown protocol.
+    /// The protocol's default port; 0 for an unknown protocol.
     pub defport: u16,
-    /// `name` with path and arguments as they were written.
+    /// `name` with path and arguments as written.
     pub original_name: Vec<u8>,
-    /// `pathp` as it was written.
+    /// `pathp` as written.
     pub original_pathp: Vec<u8>,
-    /// `path` as it was written.
+    /// `path` as written.
     pub original_path: Vec<u8>,
-    /// `args` as they were written.
+    /// `args` as written.
     pub original_args: Option<Vec<u8>>,
 }
 
 impl OldRecord {
-    /// The record of a URL in a string (`SplitURL`).
+    /// The record of a URL given as text (`SplitURL`).
     ///
     /// # Errors
     ///
@@ -229,11 +231,11 @@ impl OldRecord {
         Ok(Self::new(&url, &parts, around))
     }
 
-    /// The record of a URL in parts (`CreateURL`). An empty host is the proxy's own.
+    /// The record of a URL given in parts (`CreateURL`). An empty host means this proxy.
     ///
     /// # Errors
     ///
-    /// Fails as [`CanonicalUrl::parse`] does, and when the protocol is not one.
+    /// Fails as [`CanonicalUrl::parse`] does, and for an invalid protocol.
     pub fn create_url(parts: &OldParts<'_>, around: &LocalScope) -> Result<Self, ParseError> {
         let (_, rest) = split_run(parts.proto, PROTOCOL);
         if !rest.is_empty() || !parts.proto.first().is_some_and(u8::is_ascii_alphabetic) {
@@ -251,7 +253,7 @@ impl OldRecord {
         Ok(Self::new(&url, &split, around))
     }
 
-    /// The record of where a link in the page `base` leads (`LinkURL`).
+    /// The record of the target of a link in the page `base` (`LinkURL`).
     ///
     /// # Errors
     ///
@@ -272,8 +274,8 @@ impl OldRecord {
         }
     }
 
-    /// The record of `url` with these credentials, not encoded, in place of its own
-    /// (`AddPasswordURL`).
+    /// The record of `url` with these credentials in place of its own (`AddPasswordURL`). They are
+    /// not encoded.
     ///
     /// # Errors
     ///
@@ -286,7 +288,7 @@ impl OldRecord {
     ) -> Result<Self, ParseError> {
         let url = CanonicalUrl::parse_bytes(url, &around.local_host)?;
         let Some(user) = user else {
-            // 2.9 remembers a password without a user, but puts it in no URL.
+            // 2.9 stores a password without a user, but writes it into no URL.
             let pass = pass.filter(|pass| !pass.is_empty()).map(<[u8]>::to_vec);
             return Ok(Self { pass, ..Self::canonical(&url.without_credentials(), around) });
         };
@@ -310,7 +312,7 @@ impl OldRecord {
         let handled = matches!(url.protocol(), "http" | "https" | "ftp" | "finger");
         let own_port = default_port(url.protocol().as_bytes()).filter(|_| handled);
         let hostp = [url.host_port(), url.path_and_arguments()].concat();
-        // A browser can't be given a link under a protocol it doesn't know.
+        // A browser cannot follow a link with a protocol that it does not know.
         let link = if matches!(url.protocol(), "http" | "https" | "ftp") {
             name.to_owned()
         } else {
@@ -354,7 +356,7 @@ impl OldRecord {
     }
 }
 
-/// A path that is empty is `/` even in the original spelling.
+/// The path as written; an empty path is `/` even here.
 fn original_path(written: &SplitUrl<'_>) -> Vec<u8> {
     if written.path.is_empty() { b"/".to_vec() } else { written.path.to_vec() }
 }

@@ -1,33 +1,33 @@
-//! Paths and arguments in their one spelling.
+//! The canonical spelling of paths and arguments.
 
 use crate::encode::{
     ARGS_AS_TYPED, FORM_ARGS, PATH, PATH_NO_DOT, is, push_escaped, split_run, take_escape,
 };
 
-/// How a protocol reads a raw `\` in a path.
+/// The meaning of a raw `\` in a path, which depends on the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backslash {
-    /// As `/`: browsers do for http, https, ftp, ws, wss and file.
+    /// Like `/`: browsers do so for http, https, ftp, ws, wss and file.
     Slash,
-    /// As an ordinary character.
+    /// Like an ordinary character.
     Ordinary,
 }
 
-/// What happens to `&amp;` in arguments.
+/// The treatment of `&amp;` in arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ampersands {
-    /// It stays.
+    /// It stays unchanged.
     AsTyped,
-    /// It becomes `&`, however often it was escaped: `&amp;amp;` too, or a second reading of the
+    /// It becomes `&`, even if escaped several times (`&amp;amp;`). Otherwise a second parse of the
     /// result would differ from the first.
     Repaired,
 }
 
-/// Writes the canonical spelling of a path; one that is empty is `/`.
+/// Writes the canonical spelling of a path; an empty path is `/`.
 ///
-/// Every escape becomes its byte and is escaped again if the path set doesn't keep it, but `%2F`
-/// and `%00` stay: a decoded `/` would move the ends of segments, so two resources would be one.
-/// Dot segments go last, so `%2e` is a dot and `%2F` no slash.
+/// Every escape is decoded, and encoded again if its byte is outside the path set. `%2F` and `%00`
+/// stay: a decoded `/` would move the ends of segments and so join two resources. Dot segments are
+/// removed last, so `%2e` is a dot and `%2F` is not a slash.
 pub(crate) fn push_path(out: &mut Vec<u8>, path: &[u8], backslash: Backslash) {
     let start = out.len();
     let slash = |byte: &u8| *byte == b'/' || (*byte == b'\\' && backslash == Backslash::Slash);
@@ -68,9 +68,9 @@ pub(crate) fn push_path(out: &mut Vec<u8>, path: &[u8], backslash: Backslash) {
     }
 }
 
-/// Removes dot segments after RFC 3986 §5.2.4 from a path that begins with `/`.
+/// Removes dot segments as in RFC 3986 §5.2.4 from a path that begins with `/`.
 ///
-/// Each `..` scans only bytes it removes, so the time is linear.
+/// Each `..` scans only bytes that it removes, so the time is linear.
 pub(crate) fn remove_dot_segments(path: &[u8]) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::with_capacity(path.len());
     let mut segments = path.strip_prefix(b"/").unwrap_or(path).split(|&b| b == b'/').peekable();
@@ -94,10 +94,10 @@ pub(crate) fn remove_dot_segments(path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Removes dot segments from a path as it is spelled, decoding nothing (`CanonicaliseName`).
+/// Removes dot segments from a path without decoding it (`CanonicaliseName`).
 ///
-/// What is empty becomes `/`. 2.9 leaves `/a//..` as it is and shortens `/a/.` to `/a`; here both
-/// are `/a/`, as RFC 3986 and every browser have it.
+/// An empty path becomes `/`. 2.9 leaves `/a//..` unchanged and shortens `/a/.` to `/a`. Here both
+/// become `/a/`, as in RFC 3986 and every browser.
 ///
 /// ```
 /// assert_eq!(wwwoffle_url::canonicalise_name(b"/a/./b/../c/.."), b"/a/");
@@ -111,7 +111,7 @@ pub fn canonicalise_name(path: &[u8]) -> Vec<u8> {
     clean.get(1..).unwrap_or_default().to_vec()
 }
 
-/// Writes arguments in their one spelling: `URLRecodeFormArgs`, and the repair of `&amp;`.
+/// Writes the canonical spelling of arguments: `URLRecodeFormArgs` and the repair of `&amp;`.
 pub(crate) fn recode_args(out: &mut Vec<u8>, args: &[u8], ampersands: Ampersands) {
     let mut rest = args;
     loop {
@@ -120,7 +120,7 @@ pub(crate) fn recode_args(out: &mut Vec<u8>, args: &[u8], ampersands: Ampersands
         let [byte, after @ ..] = stop else { break };
         rest = after;
         if *byte == b';' {
-            // Looked for in what was written, so that `&%61mp;` and `&amp;amp;` are found too.
+            // Searches the output, so that `&%61mp;` and `&amp;amp;` are found too.
             if ampersands == Ampersands::Repaired && out.ends_with(b"&amp") {
                 out.truncate(out.len() - b"amp".len());
             } else {

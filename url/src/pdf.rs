@@ -1,29 +1,29 @@
-//! URL strings and digital identifiers as the PDF Reference defines them for Web Capture (chapter 10,
-//! "Document Interchange").
+//! URL strings and digital identifiers as the PDF Reference defines them for Web Capture (chapter
+//! 10, "Document Interchange").
 //!
-//! A PDF file that was made of web pages finds them again by their URL, in a canonical form of its
-//! own: much closer to the URL as written than [`BrowserUrl`](crate::BrowserUrl), since no escape is
-//! touched.
+//! A PDF file made from web pages finds them again by their URL, in a canonical form of its own.
+//! That form is much closer to the URL as written than [`BrowserUrl`](crate::BrowserUrl), because
+//! escapes stay unchanged.
 
 use md5::{Digest as _, Md5};
 
 use crate::reference::{MAX_REFERENCE, is_scheme_byte, split_optional};
 use crate::resolve::{directory, merge_segments};
 
-/// Why a URL has no canonical string.
+/// The reason why a URL has no canonical string.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PdfError {
     /// The URL or its base is longer than [`MAX_REFERENCE`].
     #[error("the URL is {0} bytes long, above the limit of {MAX_REFERENCE}")]
     TooLong(usize),
-    /// A relative URL, without a base or with one that is relative too.
+    /// A relative URL whose base is missing or also relative.
     #[error("a relative URL without an absolute base")]
     Relative,
 }
 
-/// A URL after RFC 1808 §2.1: unlike RFC 3986 it parts the path at the first `;`, and does not tell
-/// an empty authority from none.
+/// A URL as in RFC 1808 §2.1. Unlike RFC 3986, it splits the path at the first `;` and does not
+/// distinguish an empty authority from a missing one.
 #[derive(Clone, Copy)]
 struct PdfParts<'a> {
     scheme: Option<&'a str>,
@@ -33,18 +33,21 @@ struct PdfParts<'a> {
     query: Option<&'a str>,
 }
 
-/// Gives a URL the canonical form under which PDF files keep captured pages.
+/// Returns the canonical form under which PDF files store captured pages.
 ///
-/// These are the seven steps of "URL Strings": the URL is made absolute (RFC 1808 §4) and loses its
-/// fragment; scheme and host are put in lower case; `localhost` in a `file` URL and the scheme's
-/// own port go; dot segments go (RFC 1808 §4 step 6, so a `..` at the top stays). The document's
-/// note on percent-encoding holds here too: a URL is taken to be encoded once, and no `%` is read,
-/// added or removed.
+/// These are the seven steps of "URL Strings". The URL is made absolute (RFC 1808 §4) and loses its
+/// fragment. Scheme and host become lower case. `localhost` in a `file` URL, the scheme's default
+/// port and dot segments are removed (RFC 1808 §4 step 6, so a `..` at the top stays). As in the
+/// document's note on percent-encoding, the URL counts as encoded once, and no `%` is decoded, added
+/// or removed.
 ///
-/// Three things the document leaves open. The default port of `https` is 443. Steps 4 to 7 are for
-/// URLs with `//` or a path from the root: those of `mailto:` and the like have neither host nor
-/// path. And a relative path or parameters against a base without a path get the slash that RFC 1808
-/// forgot, so that `g` and `http://h` do not make the host `hg`.
+/// The document leaves three points open:
+///
+/// - The default port of `https` is 443.
+/// - Steps 4 to 7 apply only to URLs with `//` or a path from the root. Others, such as `mailto:`,
+///   have neither host nor path.
+/// - A relative path or parameters against a base without a path get the slash that RFC 1808 forgot,
+///   so that `g` and `http://h` do not form the host `hg`.
 ///
 /// # Errors
 ///
@@ -84,7 +87,7 @@ pub fn pdf_canonical(url: &str, base: Option<&str>) -> Result<String, PdfError> 
         push_net_loc(&mut result, &scheme, net_loc);
     }
     if parts.net_loc.is_none() && path.starts_with("//") {
-        // What dot removal leaves would be read as a host.
+        // Without this the path left by dot removal would be read as a host.
         result.push_str("/.");
     }
     result.push_str(&path);
@@ -97,13 +100,13 @@ pub fn pdf_canonical(url: &str, base: Option<&str>) -> Result<String, PdfError> 
     Ok(result)
 }
 
-/// The MD5 digest that names captured data, in lower-case hex: of the canonical URL string, and of
-/// the content after it where there is one.
+/// The MD5 digest that names captured data, in lower-case hex: of the canonical URL string,
+/// followed by the content if there is any.
 ///
-/// The document our rules come from breaks off after "generated using the MD5 message-digest
-/// algorithm"; what is digested it does not tell any more. The digest of the URL string alone is
-/// that of the page's URL, and with the content it tells versions of the page apart. `canonical`
-/// is what [`pdf_canonical`] gives; it is digested as it stands.
+/// The document that defines these rules breaks off after "generated using the MD5 message-digest
+/// algorithm", before it names the input. The digest of the URL string alone identifies the page;
+/// with the content it distinguishes versions of the page. `canonical` is the result of
+/// [`pdf_canonical`] and is hashed unchanged.
 ///
 /// # Examples
 ///
@@ -135,7 +138,7 @@ impl<'a> PdfParts<'a> {
         };
         let (net_loc, rest) = match rest.strip_prefix("//") {
             Some(rest) => {
-                // A query directly after the host was not foreseen, but it is common.
+                // RFC 1808 did not expect a query directly after the host, but it is common.
                 let (net_loc, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
                 (Some(net_loc), rest)
             }
@@ -146,11 +149,11 @@ impl<'a> PdfParts<'a> {
         Self { scheme, net_loc, path, params, query }
     }
 
-    /// RFC 1808 §4; the numbers are its steps. `merged` holds a path that had to be put together.
+    /// RFC 1808 §4; the numbers are its steps. `merged` stores a path that is newly joined.
     fn against(mut self, base: &PdfParts<'a>, merged: &'a mut String) -> Self {
         // 2c: the scheme of the base.
         self.scheme = base.scheme;
-        // 3: a location of its own, if it is not empty.
+        // 3: the reference has its own location, and it is not empty.
         if self.net_loc.is_some_and(|net_loc| !net_loc.is_empty()) {
             return self;
         }
@@ -158,7 +161,7 @@ impl<'a> PdfParts<'a> {
         if self.path.starts_with('/') {
             // 4: an absolute path.
         } else if self.path.is_empty() {
-            // 5: the path of the base, and what follows it as far as nothing else does.
+            // 5: the path of the base, and its parameters and query where the reference has none.
             let missing = base.path.is_empty() && base.net_loc.is_some() && self.params.is_some();
             self.path = if missing { "/" } else { base.path };
             if self.params.is_none() {
@@ -166,7 +169,7 @@ impl<'a> PdfParts<'a> {
                 self.query = self.query.or(base.query);
             }
         } else {
-            // 6: a relative path; its dots are removed later, with those of all others.
+            // 6: a relative path. Its dots are removed later, with all others.
             let directory = directory(base.path);
             let missing = directory.is_empty() && base.net_loc.is_some();
             *merged = format!("{}{directory}{}", if missing { "/" } else { "" }, self.path);
@@ -176,13 +179,13 @@ impl<'a> PdfParts<'a> {
     }
 }
 
-/// Steps 4 to 6: user information stays as it is.
+/// Steps 4 to 6: user information stays unchanged.
 fn push_net_loc(result: &mut String, scheme: &str, net_loc: &str) {
     let (userinfo, host_port) = match net_loc.rsplit_once('@') {
         Some((userinfo, rest)) => (Some(userinfo), rest),
         None => (None, net_loc),
     };
-    // The colons of an IPv6 address are no port's.
+    // A colon inside an IPv6 address does not begin a port.
     let address = host_port.rfind(']').map_or(0, |at| at + 1);
     let (host, port) = match host_port.get(address..).and_then(|rest| rest.split_once(':')) {
         Some((rest, port)) => {

@@ -1,12 +1,13 @@
-//! Texts that are their own canonical form, in front or altogether: most of those a proxy sees.
+//! The fast path for texts that are already canonical, completely or at their beginning. Most URLs
+//! that a proxy sees are.
 //!
-//! Only speed depends on this module. What it accepts is what the other modules would give back
-//! byte for byte; a property compares the two.
+//! This module only affects speed. The other modules would return every accepted text byte for
+//! byte; a property test compares the two.
 
 use crate::encode::{ARGS_AS_TYPED, FORM_ARGS, PATH, PATH_NO_DOT, is, split_run, take_escape};
 use crate::host::take_plain;
 
-/// Where the parts before the path end in a text that begins canonically.
+/// The ends of the parts before the path, in a text that begins canonically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) protocol_end: usize,
@@ -15,17 +16,16 @@ pub(crate) struct Origin {
     pub(crate) port: Option<u16>,
 }
 
-/// Whether there is nothing in `text` that the scans below would have to look at closely: no
-/// arguments, no fragment, no escape, no dot segment, no `--`, and nothing that a path doesn't keep.
-/// Most texts are such.
+/// Whether `text` is free of everything that the scans below must examine: arguments, fragment,
+/// escapes, dot segments, `--`, and bytes outside the path set. Most texts are.
 ///
-/// `false` says nothing: it is the answer for texts too short for this, too.
+/// `false` has no meaning: texts that are too short for this check return it too.
 pub(crate) fn is_simple(text: &[u8]) -> bool {
     let (Some((_, bytes)), Some((_, before))) = (text.split_first(), text.split_last()) else {
         return false;
     };
-    // Sixteen at a time and no early exit, so that it becomes vector instructions. The last chunks
-    // overlap those before, since a remainder would be read byte by byte.
+    // Sixteen bytes at a time without an early exit, so that it compiles to vector instructions.
+    // The last chunk overlaps the one before, because a remainder would be read byte by byte.
     let (Some(last), Some(last_before)) = (bytes.last_chunk(), before.last_chunk()) else {
         return false;
     };
@@ -39,7 +39,7 @@ pub(crate) fn is_simple(text: &[u8]) -> bool {
     odd == [0; 16]
 }
 
-/// Marks each place where a byte, or a byte and the one before it, is not simple.
+/// Marks each position where a byte, or its pair with the previous byte, is not simple.
 #[inline]
 fn mark_odd(odd: &mut [u8; 16], before: &[u8; 16], bytes: &[u8; 16]) {
     for (odd, (&before, &byte)) in odd.iter_mut().zip(before.iter().zip(bytes)) {
@@ -53,10 +53,10 @@ fn mark_odd(odd: &mut [u8; 16], before: &[u8; 16], bytes: &[u8; 16]) {
     }
 }
 
-/// Reads protocol, host and port up to the path; `simple` is what [`is_simple`] says of the text.
-/// `None` says that they are not canonical, or that it takes more to tell.
+/// Reads protocol, host and port up to the path. `simple` is the result of [`is_simple`]. `None` if
+/// they are not canonical, or if this check cannot decide it.
 pub(crate) fn origin(text: &[u8], simple: bool) -> Option<Origin> {
-    // Which of the two it is can't be foreseen, so it is counted and not branched on.
+    // A branch on `http` or `https` would be unpredictable, so the length is computed.
     let tls = usize::from(text.get(4) == Some(&b's'));
     let protocol_end = 4 + tls;
     let rest = text.strip_prefix(b"http")?.get(tls..)?.strip_prefix(b"://")?;
@@ -70,8 +70,8 @@ pub(crate) fn origin(text: &[u8], simple: bool) -> Option<Origin> {
     Some(Origin { protocol_end, host_end, path_start: text.len() - rest.len(), port })
 }
 
-/// Reads path and arguments up to the fragment or the end: where either ends. The path may be
-/// empty, if nothing follows it.
+/// Reads path and arguments up to the fragment or the end, and returns where each ends. The path
+/// may be empty if nothing follows it.
 pub(crate) fn path_and_args(
     text: &[u8],
     path_start: usize,
@@ -90,7 +90,7 @@ pub(crate) fn path_and_args(
     Some((path_end, text.len() - rest.len()))
 }
 
-/// A port that is written as it would be printed, up to the path.
+/// Splits off a port in its canonical spelling, up to the path.
 fn take_port(rest: &[u8], default: u16) -> Option<(Option<u16>, &[u8])> {
     let mut port: u16 = 0;
     let mut after = rest;
@@ -109,15 +109,16 @@ fn skip_path(path: &[u8]) -> Option<&[u8]> {
         let (run, stop) = split_run(rest, PATH_NO_DOT);
         match stop {
             [] | [b'?' | b'#', ..] => return Some(stop),
-            // What begins like a dot segment is looked at elsewhere. After an escape or another
-            // dot none begins; before the first run there is none, since the path begins with `/`.
+            // The full parser handles a dot after a slash, which may begin a dot segment. A dot
+            // after an escape or another dot begins none, nor does one before the first run,
+            // because the path begins with `/`.
             [b'.', after @ ..] if !run.ends_with(b"/") => rest = after,
             _ => rest = skip_escape(stop, |value| matches!(value, 0 | b'/') || !is(value, PATH))?,
         }
     }
 }
 
-/// Skips canonical arguments, of which there are some, up to a `#` or the end.
+/// Skips canonical, non-empty arguments up to a `#` or the end.
 fn skip_args(args: &[u8]) -> Option<&[u8]> {
     let mut rest = args;
     loop {
@@ -130,7 +131,7 @@ fn skip_args(args: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Skips an escape that has upper-case digits, of a byte that needs one.
+/// Skips an escape with upper-case digits whose byte needs escaping.
 fn skip_escape(text: &[u8], needed: impl Fn(u8) -> bool) -> Option<&[u8]> {
     let (value, rest) = take_escape(text)?;
     let [_, high, low, ..] = text else { return None };

@@ -1,19 +1,19 @@
-//! References: URLs as they are written, taken apart without judging them.
+//! References: URLs as written, split without checking them.
 //!
-//! A reference has a path and up to four components around it. Each of them is absent when its
-//! delimiter is not there, and empty when the delimiter is there with nothing after it; the two are
-//! kept apart, so that taking apart and putting together are inverse (RFC 3986 §5.3).
+//! A reference has a path and up to four components around it. A component is absent if its
+//! delimiter is missing, and empty if nothing follows the delimiter. The two are distinguished, so
+//! that splitting and joining are inverse (RFC 3986 §5.3).
 
 use std::fmt;
 
-/// Longest text that is parsed or resolved, in bytes. A longer one is an error.
+/// The longest text that is parsed or resolved, in bytes. A longer one is an error.
 pub const MAX_REFERENCE: usize = 1 << 20;
 
 /// The five components of a URL reference ([RFC 3986 Appendix B]; draft-fielding-url-syntax-02 §4.4
 /// and Appendix B, which call the authority *server*).
 ///
-/// Parsing cannot fail: every text is a reference of some kind. Putting the components together
-/// again, with [`Display`](fmt::Display), gives back the text that was parsed, byte for byte.
+/// Parsing cannot fail: every text is a reference of some kind. Joining the components with
+/// [`Display`](fmt::Display) returns the parsed text, byte for byte.
 ///
 /// # Examples
 ///
@@ -40,13 +40,13 @@ pub struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// Takes a reference apart.
+    /// Splits a reference into its components.
     ///
     /// This is the regular expression of RFC 3986 Appendix B. It takes anything before the first
-    /// colon for a scheme, if no `/`, `?` or `#` comes before it: `1:2` has the scheme `1`, which
-    /// §3.1 would not allow. Whether a component is well formed is not asked here.
-    /// The expression in the draft's own Appendix B lets the scheme run to the *last* colon before
-    /// a slash, against the draft's §4.2; that is not followed.
+    /// colon as the scheme, if no `/`, `?` or `#` precedes the colon: `1:2` has the scheme `1`,
+    /// which §3.1 does not allow. Components are not validated here. The expression in the draft's
+    /// own Appendix B lets the scheme run to the *last* colon before a slash, against the draft's
+    /// §4.2. That is not followed.
     #[must_use]
     pub fn parse(text: &'a str) -> Self {
         let (rest, fragment) = split_optional(text, '#');
@@ -74,7 +74,7 @@ impl<'a> Reference<'a> {
         self.scheme
     }
 
-    /// What stands between `//` and the path: user information, host and port, not taken apart.
+    /// The text between `//` and the path: user information, host and port, not split.
     #[must_use]
     pub fn authority(&self) -> Option<&'a str> {
         self.authority
@@ -86,19 +86,19 @@ impl<'a> Reference<'a> {
         self.path
     }
 
-    /// What follows the first `?`, without it.
+    /// The text after the first `?`.
     #[must_use]
     pub fn query(&self) -> Option<&'a str> {
         self.query
     }
 
-    /// What follows the first `#`, without it.
+    /// The text after the first `#`.
     #[must_use]
     pub fn fragment(&self) -> Option<&'a str> {
         self.fragment
     }
 
-    /// The same reference with another fragment or none.
+    /// Replaces or removes the fragment.
     #[must_use]
     pub fn with_fragment(self, fragment: Option<&'a str>) -> Self {
         Self { fragment, ..self }

@@ -1,14 +1,14 @@
-//! Links as HTML pages hold them.
+//! Repair of links as HTML pages write them.
 
-/// Undoes what HTML does to a link (`FixHTMLLinkURL`): `&amp;`, in any letter case, becomes `&`;
+/// Undoes the HTML escaping of a link (`FixHTMLLinkURL`): `&amp;`, in any letter case, becomes `&`;
 /// a numeric reference becomes its character, percent-escaped as UTF-8 from U+0080 up.
 ///
-/// For a link found in the source text of a page, before it is resolved. One pass: what a
-/// reference gives is not looked at again. Other entities stay.
+/// Use it on a link from the source text of a page, before the link is resolved. It makes one pass:
+/// the result of a reference is not decoded again. Other entities stay unchanged.
 ///
-/// Where 2.9 has bugs: `&#X26;` is known too; signs and blanks are no part of a number; a number
-/// that is no character (0, a surrogate, above U+10FFFF) is U+FFFD, as in every browser; without
-/// digits there is no reference.
+/// Bugs of 2.9 that this corrects: `&#X26;` is recognised too; signs and blanks are not part of a
+/// number; a number that is not a character (0, a surrogate, above U+10FFFF) becomes U+FFFD, as in
+/// every browser; and a reference needs digits.
 ///
 /// ```
 /// let link = wwwoffle_url::fix_html_link_url(b"/p?a=1&AMP;b=&#233;&#x26;c&lt;");
@@ -32,7 +32,7 @@ pub fn fix_html_link_url(link: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Reads what may follow the `&` of a reference. Digits hold no `&`, so that no byte is read more
+/// Parses the rest of a reference after its `&`. Digits contain no `&`, so no byte is read more
 /// than twice.
 fn take_reference(text: &[u8]) -> Option<(char, &[u8])> {
     if let Some((name, rest)) = text.split_at_checked(b"amp;".len())

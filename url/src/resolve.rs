@@ -1,8 +1,8 @@
-//! A reference against its base, under three sets of rules.
+//! Resolution of a reference against its base, under three sets of rules.
 //!
-//! The rules differ in what they do with an empty path, a query of its own, backslashes, blanks and
-//! much else; `tests/data/resolve.jsonl` holds hundreds of measured cases. Links found in pages are
-//! resolved under [`Rules::Browser`]; the other two are there because documents say so.
+//! The rules differ in their treatment of empty paths, query-only references, backslashes, blanks
+//! and more; `tests/data/resolve.jsonl` holds hundreds of measured cases. Links in pages are
+//! resolved under [`Rules::Browser`]. The other two exist because their documents require them.
 
 mod dots;
 
@@ -14,40 +14,40 @@ use crate::reference::{MAX_REFERENCE, Reference};
 
 pub(crate) use dots::{merge_segments, remove_dot_segments};
 
-/// By which document a reference is resolved.
+/// The document that governs the resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rules {
     /// draft-fielding-url-syntax-02 §5.2, to the letter. An empty reference is the current
-    /// document; `?y` takes the last segment of the base away; dots are also collapsed in a
-    /// relative reference's query.
+    /// document; `?y` removes the last segment of the base; dots are also collapsed in a relative
+    /// reference's query.
     ///
-    /// Nothing puts a slash between an authority and a relative path: `g` against `http://a` is
+    /// No slash is added between an authority and a relative path: `g` against `http://a` is
     /// `http://ag`, another host. This set is for comparison and for old documents.
     DraftFielding,
-    /// [RFC 3986 §5.2], strict: a scheme in the reference makes it absolute even when it is the
+    /// [RFC 3986 §5.2], strict: a scheme in the reference makes it absolute even if it equals the
     /// scheme of the base.
     ///
-    /// One thing is mended: where dots leave two slashes at the start of a path without an authority
-    /// (`x:/a/..//b`), `/.` goes before them, or the path would be read as an authority.
+    /// One repair: if dot removal leaves two slashes at the start of a path without an authority
+    /// (`x:/a/..//b`), `/.` is put before them. Otherwise the path would be read as an authority.
     ///
     /// [RFC 3986 §5.2]: https://www.rfc-editor.org/rfc/rfc3986#section-5.2
     Rfc3986,
-    /// As browsers do it: draft-abarth-url-01, with what it leaves open done as the
-    /// [WHATWG URL Standard] says. The result is serialized, that is, percent-encoded where needed.
+    /// As browsers do: draft-abarth-url-01, completed by the [WHATWG URL Standard]. The result is
+    /// serialized, that is, percent-encoded where needed.
     ///
     /// [WHATWG URL Standard]: https://url.spec.whatwg.org/
     Browser,
 }
 
-/// What a reference turned out to mean.
+/// The target of a reference.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Resolution {
-    /// A URL in absolute form.
+    /// An absolute URL.
     Url(String),
-    /// The document the reference stands in, whatever its base URL is; only
-    /// [`Rules::DraftFielding`] says so (§5.2 step 2).
+    /// The document that contains the reference, whatever its base URL is. Only
+    /// [`Rules::DraftFielding`] returns it (§5.2 step 2).
     CurrentDocument {
-        /// The place in the document, if the reference names one.
+        /// The fragment, if the reference has one.
         fragment: Option<String>,
     },
 }
@@ -64,7 +64,7 @@ impl Resolution {
 }
 
 impl fmt::Display for Resolution {
-    /// The URL, or `(current document)` as the draft's Appendix C writes it.
+    /// Writes the URL, or `(current document)` as in the draft's Appendix C.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Resolution::Url(url) => f.write_str(url),
@@ -76,34 +76,34 @@ impl fmt::Display for Resolution {
     }
 }
 
-/// Why a reference could not be resolved.
+/// The reason why a reference could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
     /// Base or reference is longer than [`MAX_REFERENCE`].
     #[error("the text is {0} bytes long, above the limit of {MAX_REFERENCE}")]
     TooLong(usize),
-    /// The reference is relative, and the base has no scheme to give it.
+    /// The reference is relative, and the base has no scheme.
     #[error("the base has no scheme, and the reference needs it")]
     RelativeBase,
-    /// A browser would not take this for a base.
+    /// A browser would refuse this base.
     #[error("the base is no URL to a browser")]
     Base(#[source] BrowserError),
-    /// A browser would not take this reference, against this base, for a URL.
+    /// A browser would refuse this reference against this base.
     #[error("the reference is no URL to a browser")]
     Browser(#[source] BrowserError),
 }
 
-/// Resolves `reference` against `base`. An empty base is an unknown one, which an absolute reference
-/// does not need (draft-fielding-url-syntax-02 §5.1.4).
+/// Resolves `reference` against `base`. An empty base is unknown; an absolute reference needs no
+/// base (draft-fielding-url-syntax-02 §5.1.4).
 ///
-/// The two document rules change no character: they take apart, drop dot segments and put together.
-/// The result of [`Rules::Browser`] is a serialized URL.
+/// The two document rules change no character: they split, remove dot segments and join. The result
+/// of [`Rules::Browser`] is a serialized URL.
 ///
 /// # Errors
 ///
-/// Under every set: a text above [`MAX_REFERENCE`]. Under the document rules: a relative reference
-/// whose base has no scheme. Under [`Rules::Browser`]: whatever a browser refuses.
+/// Under every set: a text longer than [`MAX_REFERENCE`]. Under the document rules: a relative
+/// reference whose base has no scheme. Under [`Rules::Browser`]: a URL that a browser refuses.
 ///
 /// # Examples
 ///
@@ -158,7 +158,7 @@ fn draft_fielding(text: &str, reference: &Reference<'_>) -> Result<Resolution, R
     if result.path.starts_with('/') {
         return Ok(Resolution::Url(result.to_string()));
     }
-    // 6: a relative path; the query is in the buffer while dots are removed.
+    // 6: a relative path. The buffer includes the query while dots are removed.
     let mut buffer = directory(base.path).to_owned();
     buffer.push_str(reference.path);
     if let Some(query) = reference.query {
@@ -193,7 +193,7 @@ fn rfc3986(text: &str, reference: &Reference<'_>) -> Result<Resolution, ResolveE
             }
         }
     }
-    // §3.3: a path without an authority cannot begin with two slashes, which §5.2.4 does not see to.
+    // §3.3: a path without an authority cannot begin with two slashes. §5.2.4 does not ensure that.
     let guarded = if result.authority.is_none() && path.starts_with("//") {
         format!("/.{path}")
     } else {
@@ -211,7 +211,7 @@ fn merge(base: &Reference<'_>, path: &str) -> String {
     format!("{}{path}", directory(base.path))
 }
 
-/// A path up to and including its last slash.
+/// The path up to and including its last slash.
 pub(crate) fn directory(path: &str) -> &str {
     path.rfind('/').and_then(|at| path.get(..=at)).unwrap_or_default()
 }

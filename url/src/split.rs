@@ -1,4 +1,4 @@
-//! Cutting a text into protocol, user information, host, path and arguments.
+//! Splitting of a text into protocol, user information, host, path and arguments.
 
 use std::borrow::Cow;
 
@@ -7,25 +7,25 @@ use crate::encode::{AUTHORITY_END, PROTOCOL, is, split_run};
 use crate::error::{Kind, ParseError};
 use crate::path::Backslash;
 
-/// The protocol of a text that names none.
+/// The default protocol.
 pub(crate) const HTTP: &[u8] = b"http";
 
-/// The parts of a URL as they were written, without their delimiters.
+/// The parts of a URL as written, without their delimiters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SplitUrl<'a> {
-    /// In the letter case it came in.
+    /// In its original letter case.
     pub(crate) protocol: &'a [u8],
     pub(crate) user: Option<&'a [u8]>,
     pub(crate) password: Option<&'a [u8]>,
     pub(crate) host: SplitHost<'a>,
     /// May be empty, or begin with `\`.
     pub(crate) path: &'a [u8],
-    /// Empty after a bare `?`, which canonically is none.
+    /// Empty after a bare `?`, which the canonical form drops.
     pub(crate) args: Option<&'a [u8]>,
 }
 
 impl SplitUrl<'_> {
-    /// Bytes of all parts.
+    /// The length of all parts, in bytes.
     pub(crate) fn len(&self) -> usize {
         let host = match self.host {
             SplitHost::Local => 0,
@@ -37,22 +37,22 @@ impl SplitUrl<'_> {
     }
 }
 
-/// Whom a URL names.
+/// The host that a URL names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SplitHost<'a> {
     /// This proxy: the text began with `/`.
     Local,
-    /// A host, and perhaps a port, as written.
+    /// A host as written, with its port if there is one.
     Written(&'a [u8]),
 }
 
-/// Drops what no reader of URLs looks at: blanks and control characters at both ends, tabs and
-/// line ends anywhere (as the WHATWG standard does), the fragment.
+/// Removes the parts that every URL parser ignores: blanks and control characters at both ends,
+/// tabs and line ends anywhere (as in the WHATWG standard), and the fragment.
 pub(crate) fn clean(text: &[u8]) -> Result<Cow<'_, [u8]>, ParseError> {
     if text.len() > MAX_LEN {
         return Err(Kind::TooLong { length: text.len(), limit: MAX_LEN }.into());
     }
-    // No early exit: this way it takes many bytes at a time.
+    // Without an early exit the loop compiles to vector instructions.
     let odd = text.iter().map(|&byte| u8::from(byte <= b' ' || byte == b'#'));
     if odd.fold(0, |any, odd| any | odd) == 0 {
         return Ok(Cow::Borrowed(text));
@@ -60,7 +60,7 @@ pub(crate) fn clean(text: &[u8]) -> Result<Cow<'_, [u8]>, ParseError> {
     let start = text.iter().position(|&byte| byte > b' ').unwrap_or(text.len());
     let end = text.iter().rposition(|&byte| byte > b' ').map_or(start, |last| last + 1);
     let text = text.get(start..end).unwrap_or_default();
-    // Blanks before a fragment are not at an end.
+    // Blanks before a fragment are not at the end of the text, so they stay.
     let text = text.split(|&byte| byte == b'#').next().unwrap_or_default();
     let ignored = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r');
     if text.iter().any(ignored) {
@@ -69,7 +69,7 @@ pub(crate) fn clean(text: &[u8]) -> Result<Cow<'_, [u8]>, ParseError> {
     Ok(Cow::Borrowed(text))
 }
 
-/// Cuts a text that went through [`clean`].
+/// Splits a text that [`clean`] returned.
 pub(crate) fn split(text: &[u8]) -> Result<SplitUrl<'_>, ParseError> {
     if text.starts_with(b"/") {
         let (path, args) = cut_args(text);
@@ -99,7 +99,8 @@ pub(crate) fn split(text: &[u8]) -> Result<SplitUrl<'_>, ParseError> {
     Ok(SplitUrl { protocol, user, password, host: SplitHost::Written(host), path, args })
 }
 
-/// An empty password is none, and an empty user without one is none either.
+/// Splits user and password. An empty password counts as missing, and so does an empty user without
+/// a password.
 fn cut_userinfo(userinfo: &[u8]) -> (Option<&[u8]>, Option<&[u8]>) {
     let mut pieces = userinfo.splitn(2, |&byte| byte == b':');
     let user = pieces.next().unwrap_or_default();
@@ -107,15 +108,15 @@ fn cut_userinfo(userinfo: &[u8]) -> (Option<&[u8]>, Option<&[u8]>) {
     ((!user.is_empty() || password.is_some()).then_some(user), password)
 }
 
-/// Arguments begin at the first `?`.
+/// Splits off the arguments, which begin at the first `?`.
 pub(crate) fn cut_args(rest: &[u8]) -> (&[u8], Option<&[u8]>) {
     let end = rest.iter().position(|&byte| byte == b'?').unwrap_or(rest.len());
     let (path, rest) = rest.split_at_checked(end).unwrap_or((rest, &[]));
     (path, rest.get(1..))
 }
 
-/// Protocols whose URLs name nothing on a host. Without this list `mailto:a@b` would be user
-/// `mailto` with a password, as in `user:password@host`.
+/// Protocols whose URLs name no host. Without this list `mailto:a@b` would be the user `mailto`
+/// with a password, as in `user:password@host`.
 const NOT_HIERARCHICAL: [&[u8]; 11] = [
     b"about",
     b"blob",
@@ -130,12 +131,13 @@ const NOT_HIERARCHICAL: [&[u8]; 11] = [
     b"view-source",
 ];
 
-/// Takes protocol, `:` and up to two slashes.
+/// Splits off the protocol, its `:` and up to two slashes.
 ///
-/// Protocols that browsers know are one whatever follows (`http:www.a.example/`); any other word
-/// before a `:` is one unless it reads better as a host (`a.example:80`) or a user (`u:p@h`).
+/// A protocol that browsers know counts as one whatever follows (`http:www.a.example/`). Any other
+/// word before a `:` counts as one unless it looks more like a host (`a.example:80`) or a user
+/// (`u:p@h`).
 fn cut_protocol(text: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
-    // Nearly all, so they go first.
+    // First, because nearly all URLs have it.
     if let Some(rest) = text.strip_prefix(b"https://") {
         return Ok((b"https", rest));
     }
@@ -167,10 +169,11 @@ fn cut_protocol(text: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
     }
 }
 
-/// How browsers read a `\` under this protocol: as `/` where WHATWG calls its scheme special.
+/// The meaning of `\` under this protocol: browsers read it as `/` if WHATWG calls the scheme
+/// special.
 pub(crate) fn backslash(protocol: &[u8]) -> Backslash {
     const SPECIAL: [&[u8]; 6] = [b"http", b"https", b"ftp", b"ws", b"wss", b"file"];
-    // The first comparison settles nearly all.
+    // The first comparison decides nearly all cases.
     if matches!(protocol, b"https" | b"http")
         || SPECIAL.iter().any(|one| one.eq_ignore_ascii_case(protocol))
     {
@@ -180,7 +183,7 @@ pub(crate) fn backslash(protocol: &[u8]) -> Backslash {
     }
 }
 
-/// The port a protocol has when none is written.
+/// The default port of a protocol.
 pub(crate) fn default_port(protocol: &[u8]) -> Option<u16> {
     const PORTS: [(&[u8], u16); 6] =
         [(b"https", 443), (b"http", 80), (b"ftp", 21), (b"ws", 80), (b"wss", 443), (b"finger", 79)];

@@ -1,17 +1,18 @@
-//! URIs by the grammar of RFC 3986, taken apart, decoded, encoded and formed.
+//! URIs by the grammar of RFC 3986: parsing, decoding, encoding and forming.
 //!
 //! This is *URI handling for REBOL 3*: `parse-uri`, `decode-uri-fields`, `encode-uri-fields` and
-//! `form-uri`. Where that document loses something, this does not, so that the pairs are inverse:
+//! `form-uri`. That document loses some details. They are preserved here, so that the two pairs are
+//! inverse:
 //!
-//! - An empty port (`http://h:`), an empty path beside `/`, and an empty query or fragment beside
-//!   none stay what they were.
-//! - The path has a flag for its leading slash in place of the word `root`.
-//! - A name without `=` has no value, which is not the empty value; empty pairs (`a&&b`) stay; a
-//!   second `=` belongs to the value.
-//! - A host in brackets and a host name are different things when decoded, so a name that spells
-//!   `[::1]` with escapes does not become an address.
-//! - The IPv6 rule is the RFC's own. The document's is tried in order without going back, and misses
-//!   forms such as `1:2::3`.
+//! - An empty port (`http://h:`) stays apart from a missing one, an empty path from `/`, and an
+//!   empty query or fragment from a missing one.
+//! - The path has a flag for its leading slash instead of the word `root`.
+//! - A name without `=` has no value, which differs from an empty value. Empty pairs (`a&&b`) stay.
+//!   A second `=` belongs to the value.
+//! - A decoded host distinguishes an address in brackets from a name, so a name that spells `[::1]`
+//!   with escapes does not become an address.
+//! - The IPv6 rule is the RFC's own. The document's rule never backtracks and misses forms such as
+//!   `1:2::3`.
 
 mod fields;
 mod grammar;
@@ -22,17 +23,17 @@ use crate::reference::{MAX_REFERENCE, Reference};
 
 pub use fields::{AuthorityFields, FragmentFields, HostField, Pair, PathFields, UriFields};
 
-/// Which characters a URI may have.
+/// The set of characters that a URI may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grammar {
-    /// RFC 3986 Appendix A and nothing else.
+    /// RFC 3986 Appendix A without additions.
     Strict,
-    /// Any character that is neither reserved nor `%` may stand unescaped in user information, path,
-    /// query and fragment: blanks and non-ASCII, as many URLs in use have them. Hosts stay strict.
+    /// Allows every character that is neither reserved nor `%` unescaped in user information, path,
+    /// query and fragment. Many URLs in use have blanks and non-ASCII there. Hosts stay strict.
     Relaxed,
 }
 
-/// What a host is by its spelling (RFC 3986 §3.2.2).
+/// The kind of a host by its spelling (RFC 3986 §3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostKind {
     /// `IPv4address`: four decimal numbers up to 255.
@@ -45,7 +46,7 @@ pub enum HostKind {
     Name,
 }
 
-/// A part of a URI, as errors name it.
+/// A part of a URI, as named in errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Part {
@@ -76,46 +77,47 @@ impl fmt::Display for Part {
     }
 }
 
-/// Why a text is no URI, or why fields form none.
+/// The reason why a text or a set of fields does not form a URI.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UriError {
     /// The text is longer than [`MAX_REFERENCE`].
     #[error("the URI is {0} bytes long, above the limit of {MAX_REFERENCE}")]
     TooLong(usize),
-    /// There is no scheme, and a relative reference was not asked for.
+    /// The scheme is missing, and a relative reference is not allowed.
     #[error("the URI has no scheme")]
     NoScheme,
-    /// A scheme is a letter and then letters, digits, `+`, `-`, `.` (§3.1).
+    /// The scheme is invalid: it must be a letter followed by letters, digits, `+`, `-` or `.`
+    /// (§3.1).
     #[error("{0:?} is no scheme")]
     Scheme(String),
-    /// A character that this part may not have.
+    /// A character that this part may not contain.
     #[error("the {part} has {found:?} at byte {at}")]
     Character {
-        /// The part.
+        /// The part of the URI.
         part: Part,
-        /// The character.
+        /// The forbidden character.
         found: char,
-        /// Where it stands in the part, in bytes.
+        /// The position of the character in the part, in bytes.
         at: usize,
     },
-    /// What stands in brackets is neither `IPv6address` nor `IPvFuture`.
+    /// The text in brackets is neither `IPv6address` nor `IPvFuture`.
     #[error("{0:?} is no address")]
     Literal(String),
-    /// The segments and the slash before them would be read as something else, for instance an
-    /// empty first segment as a slash.
+    /// The segments and the leading slash would be parsed differently, for example an empty first
+    /// segment as a slash.
     #[error("the path would not be read back as it is: {0}")]
     Path(&'static str),
     /// A list that would form the same text as another list: no segments of user information, or a
-    /// single pair with neither name nor value.
+    /// single pair without name and value.
     #[error("the {0} would not be read back as it is")]
     Ambiguous(Part),
 }
 
-/// A URI or relative reference that follows the grammar, its parts as they were written.
+/// A URI or relative reference that follows the grammar, with its parts as written.
 ///
-/// Forming it with [`Display`](fmt::Display) or [`form`](Uri::form) gives back the text it was parsed
-/// from, byte for byte.
+/// Forming it with [`Display`](fmt::Display) or [`form`](Uri::form) returns the parsed text, byte
+/// for byte.
 ///
 /// # Examples
 ///
@@ -153,11 +155,11 @@ struct UriAuthority {
 }
 
 impl Uri {
-    /// Parses a URI: what begins with a scheme (`uri-rule`).
+    /// Parses a URI, which begins with a scheme (`uri-rule`).
     ///
     /// # Errors
     ///
-    /// [`UriError`], with the part that is wrong and the place in it.
+    /// [`UriError`], with the invalid part and the position in it.
     pub fn parse(text: &str, grammar: Grammar) -> Result<Uri, UriError> {
         let uri = Self::parse_reference(text, grammar)?;
         if uri.scheme.is_none() { Err(UriError::NoScheme) } else { Ok(uri) }
@@ -167,8 +169,8 @@ impl Uri {
     ///
     /// # Errors
     ///
-    /// As [`parse`](Self::parse); a first segment with a colon is an error too, since it would be
-    /// a scheme (§4.2).
+    /// As [`parse`](Self::parse), but the scheme may be missing. A first segment with a colon is an
+    /// error, because it would be a scheme (§4.2).
     ///
     /// # Examples
     ///
@@ -193,7 +195,7 @@ impl Uri {
         for (text, part) in [(parts.query, Part::Query), (parts.fragment, Part::Fragment)] {
             grammar::check(text.unwrap_or_default(), part, grammar)?;
         }
-        // With neither scheme nor slash before it, a colon can only come first here.
+        // Without a scheme or a slash before it, a colon can only be the first character here.
         if parts.scheme.is_none() && authority.is_none() && parts.path.starts_with(':') {
             return Err(UriError::Character { part: Part::Path, found: ':', at: 0 });
         }
@@ -220,25 +222,25 @@ impl Uri {
         self.scheme.as_deref()
     }
 
-    /// What stands before the `@`.
+    /// The text before the `@`.
     #[must_use]
     pub fn userinfo(&self) -> Option<&str> {
         self.authority.as_ref()?.userinfo.as_deref()
     }
 
-    /// The host, brackets included. It may be empty, but whenever there is an authority it is there.
+    /// The host, brackets included. With an authority it is always present, but it may be empty.
     #[must_use]
     pub fn host(&self) -> Option<&str> {
         self.authority.as_ref().map(|authority| authority.host.as_str())
     }
 
-    /// What the host is by its spelling.
+    /// The kind of the host by its spelling.
     #[must_use]
     pub fn host_kind(&self) -> Option<HostKind> {
         self.authority.as_ref().map(|authority| authority.kind)
     }
 
-    /// The digits after the host's colon; they may be none, and may be more than a port has.
+    /// The digits after the host's colon. They may be missing, or exceed the range of a port.
     #[must_use]
     pub fn port(&self) -> Option<&str> {
         self.authority.as_ref()?.port.as_deref()
@@ -250,19 +252,20 @@ impl Uri {
         self.rooted
     }
 
-    /// The path's segments, still escaped. An empty path has none; `/` has one, which is empty.
+    /// The path's segments, still escaped. An empty path has no segments; `/` has one empty
+    /// segment.
     #[must_use]
     pub fn segments(&self) -> &[String] {
         &self.segments
     }
 
-    /// What stands after the `?`, still escaped.
+    /// The text after the `?`, still escaped.
     #[must_use]
     pub fn query(&self) -> Option<&str> {
         self.query.as_deref()
     }
 
-    /// What stands after the `#`, still escaped.
+    /// The text after the `#`, still escaped.
     #[must_use]
     pub fn fragment(&self) -> Option<&str> {
         self.fragment.as_deref()
@@ -340,7 +343,7 @@ impl fmt::Display for Uri {
 }
 
 impl fmt::Debug for Uri {
-    /// The text with the user information left out, since it may hold a password.
+    /// The text without the user information, because it may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = self.clone();
         if let Some(userinfo) = shown.authority.as_mut().and_then(|a| a.userinfo.as_mut()) {

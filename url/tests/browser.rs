@@ -1,9 +1,10 @@
-//! URLs as browsers read them: rows for each state, and crate `url` as an oracle on random text.
+//! URLs as browsers read them: a table for each state, and crate `url` as an oracle for random
+//! text.
 
 use proptest::prelude::*;
 use wwwoffle_url::{BrowserUrl, Rules, resolve};
 
-/// Base, reference, serialized URL or the reason for failure.
+/// Each row: base, reference, and the serialized URL or the reason for failure.
 const ROWS: &[(&str, &str, &str)] = &[
     // Scheme states.
     ("", "HTTP://EXAMPLE.org", "http://example.org/"),
@@ -105,7 +106,7 @@ fn each_state_does_what_the_standard_says() {
         if got != *want {
             wrong.push(format!("{base:?} {text:?}\n  want {want}\n  got  {got}"));
         }
-        // What is serialized is read back as itself.
+        // A serialized URL parses to the same URL.
         if !got.starts_with('!') && parse("", &got) != got {
             wrong.push(format!("{got} is not stable: {}", parse("", &got)));
         }
@@ -139,7 +140,7 @@ type Rest<'a> = (&'a str, Option<&'a str>, Option<&'a str>, bool);
 
 fn ours(url: &BrowserUrl) -> (Parsed<'_>, Rest<'_>) {
     let password = url.password().unwrap_or_default();
-    // The oracle does not tell an empty host from none.
+    // The oracle does not distinguish an empty host from a missing one.
     let host = url.host().filter(|host| !host.is_empty());
     (
         (url.scheme(), url.username(), password, host, url.port()),
@@ -156,7 +157,7 @@ fn theirs(url: &url::Url) -> (Parsed<'_>, Rest<'_>) {
     )
 }
 
-/// Where crate `url` 2.5.8 is not what the standard says today, and we are.
+/// Whether crate `url` 2.5.8 differs from the current standard here and we do not.
 fn oracle_is_wrong(
     base: &BrowserUrl,
     text: &str,
@@ -165,26 +166,26 @@ fn oracle_is_wrong(
 ) -> bool {
     let text = text.replace(['\t', '\n', '\r'], "");
     let text = text.trim_matches(|c: char| c <= ' ');
-    // *Path percent-encode set*: it has `^` since 2024.
+    // *Path percent-encode set*: it includes `^` since 2024.
     let caret =
         ours.map(|url| url.replace("%5E", "^")) == theirs.map(|url| url.replace("%5E", "^"));
     // *Relative slash state*: all slashes of `///h` are skipped, not two.
     let slashes = theirs.is_none() && text.replace('\\', "/").contains("///");
-    // *Relative state*: a backslash is no slash where the base is not special.
+    // *Relative state*: a backslash does not count as a slash if the base is not special.
     let backslash = (text.starts_with('\\') || text.starts_with("/\\"))
         && !matches!(base.scheme(), "http" | "https" | "ws" | "wss" | "ftp" | "file");
     let url = ours.and_then(|url| BrowserUrl::parse(url, None).ok());
     let file = url.as_ref().is_some_and(|url| {
-        // *Path start state*: only one slash of `file:////` is the path's own, and none is dropped.
-        // *Path state*: a drive letter does not take the host away, since 2021.
+        // *Path start state*: only one slash of `file:////` belongs to the path, and none is
+        // dropped. *Path state*: since 2021 a drive letter does not remove the host.
         let drive = url.path().as_bytes().get(2) == Some(&b':');
         url.scheme() == "file" && (url.path().starts_with("//") || drive)
     });
     // *Opaque path state*: a blank before `?` or `#` is escaped since 2025.
     let blank = url.is_some_and(|url| url.has_opaque_path() && url.path().ends_with("%20"));
-    // *Port state*: a backslash ends no port where the scheme is not special.
+    // *Port state*: a backslash does not end a port if the scheme is not special.
     let port = ours.is_none() && theirs.is_some_and(|url| url.contains('\\'));
-    // *Authority state*: nothing after the last `@` is a missing host under every scheme.
+    // *Authority state*: an empty text after the last `@` is a missing host under every scheme.
     let at =
         ours.is_none() && text.split(['?', '#']).next().is_some_and(|text| text.ends_with('@'));
     caret || slashes || backslash || file || blank || port || at
@@ -207,7 +208,7 @@ fn agrees(base: &str, text: &str) -> Result<(), TestCaseError> {
         "{base:?} {text:?}\n  ours   {our:?}\n  theirs {their:?}"
     );
     if let Ok(url) = our {
-        // Serializing and parsing is stable.
+        // Parsing a serialized URL returns the same URL.
         prop_assert_eq!(BrowserUrl::parse(url.as_str(), None), Ok(url));
     }
     Ok(())
@@ -306,7 +307,7 @@ fn base() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A host between well-formed surroundings, so that it is really looked at.
+/// A host between well-formed parts, so that the host parser really sees it.
 fn host() -> impl Strategy<Value = String> {
     prop_oneof![
         soup(6),

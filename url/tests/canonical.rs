@@ -1,4 +1,4 @@
-//! The canonical form: a table, and what holds for every text.
+//! The canonical form: a table, and properties of every text.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -8,7 +8,7 @@ fn local() -> LocalHost {
     LocalHost::new(&["localhost", "127.0.0.1", "proxy.lan"], 8080, Some(8443)).unwrap()
 }
 
-/// Undoes `\xHH`.
+/// Decodes `\xHH`.
 fn bytes(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     for (i, piece) in text.split("\\x").enumerate() {

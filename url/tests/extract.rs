@@ -1,4 +1,4 @@
-//! URLs in running text. In the rows the text is followed by the URLs that are in it.
+//! URLs in running text. Each row has a text and the URLs in it.
 
 use proptest::prelude::*;
 use wwwoffle_url::{ExtractedUrl, MAX_ENCLOSED, extract};
@@ -47,7 +47,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ),
     ("http://a/\u{e9}\u{65e5}", &["http://a/\u{e9}\u{65e5}"]),
     ("\u{65e5}\u{672c}http://a/", &["http://a/"]),
-    // What is a URL and what is only a word with a colon.
+    // URLs, and words that only contain a colon.
     ("note: this:that std::io a:b 12:30 C:/x", &[]),
     ("mailto:a@b.c, news:comp.x. <mailto:a@b.c>", &["mailto:a@b.c", "news:comp.x", "mailto:a@b.c"]),
     ("news: today", &[]),
@@ -58,7 +58,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("The end.http://h/", &["http://h/"]),
     ("1http://h/ -http://h/", &["http://h/"]),
     ("http://a/http://b/", &["http://a/http://b/"]),
-    // Markup, which is not what this is for.
+    // Markup, which this function is not meant for.
     ("<a href=\"http://a/\">http://b/</a>", &["http://a/", "http://b/"]),
     ("<xs:element name=\"x\">", &[]),
     ("<http://a/ x=\"y\">", &["http://a/"]),

@@ -1,4 +1,4 @@
-//! The longest texts, built to be slow: were any step quadratic, this test would take hours.
+//! The longest texts, built to be slow. If any step were quadratic, this test would take hours.
 
 use wwwoffle_url::{
     CanonicalUrl, LocalHost, LocalScope, MAX_LEN, OldRecord, canonicalise_host, canonicalise_name,
@@ -7,7 +7,7 @@ use wwwoffle_url::{
     url_recode_form_args,
 };
 
-/// A beginning, and what is repeated up to the limit.
+/// A beginning, and a text that is repeated up to the limit.
 const TEXTS: &[(&str, &str)] = &[
     ("http://a/", "a"),
     ("http://a", "/.."),
@@ -89,7 +89,7 @@ fn a_text_above_the_limit_is_refused() {
     };
     assert!(CanonicalUrl::parse_bytes(&text(MAX_LEN), &local).is_ok());
     assert!(CanonicalUrl::parse_bytes(&text(MAX_LEN + 1), &local).unwrap_err().is_too_long());
-    // A canonical form above it would be one that can't be read again.
+    // A canonical form above the limit could not be parsed again.
     let grows = [b"http://a/".as_slice(), &vec![b' '; MAX_LEN / 2], b"a"].concat();
     assert!(CanonicalUrl::parse_bytes(&grows, &local).unwrap_err().is_too_long());
 }

@@ -1,5 +1,5 @@
-//! Long texts, made of what each parser looks back for. All of this takes some seconds; were
-//! anything quadratic in it, it would take hours.
+//! Long texts, built from the patterns at which each parser looks back. The test takes some
+//! seconds; if any step were quadratic, it would take hours.
 
 use std::hint::black_box;
 
@@ -82,7 +82,7 @@ const FRAMES: &[(&str, &str)] = &[
     ("<URL:http://h/", ">"),
 ];
 
-/// Whatever answer a text of `size` bytes gets, it gets one.
+/// Runs all parsers on a text of `size` bytes; each must return.
 fn answer(before: &str, piece: &str, after: &str, size: usize) {
     let room = size - before.len() - after.len();
     let text = format!("{before}{}{after}", piece.repeat(room / piece.len()));

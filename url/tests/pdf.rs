@@ -7,7 +7,7 @@ use wwwoffle_url::{MAX_REFERENCE, PdfError, pdf_canonical, pdf_identifier};
 #[test]
 fn each_step_is_taken() {
     let rows = [
-        // 2: the leftmost number sign and all after it.
+        // 2: the leftmost number sign and the text after it.
         ("http://h/a#b#c", "http://h/a"),
         // 3 and 4: scheme and host.
         ("HtTp://User:PW@HOST/Path?Query", "http://User:PW@host/Path?Query"),
@@ -29,11 +29,11 @@ fn each_step_is_taken() {
         ("http://[::80]/", "http://[::80]/"),
         ("http://h:80:80/", "http://h:80:80/"),
         ("http://[::1]:80/", "http://[::1]/"),
-        // 7: the path alone, as RFC 1808 parts it.
+        // 7: the path alone, as split by RFC 1808.
         ("http://h/a/./b/../c/..", "http://h/a/"),
         ("http://h/../a", "http://h/../a"),
         ("http://h/a;b/../c?d/../e", "http://h/a;b/../c?d/../e"),
-        // No escape is touched, and nothing is added.
+        // Escapes stay unchanged, and none is added.
         ("http://h/%7e%2e%2E/ \u{e9}%", "http://h/%7e%2e%2E/ \u{e9}%"),
         ("http://h", "http://h"),
         ("http://h?a:b/../c", "http://h?a:b/../c"),
@@ -46,7 +46,8 @@ fn each_step_is_taken() {
     }
 }
 
-/// Step 1, against the measured column: resolving first or here makes no difference.
+/// Step 1, against the measured column: the relative URL may be resolved before or inside the
+/// function.
 #[test]
 fn relative_urls_are_made_absolute_as_rfc_1808_says() {
     let mut wrong = Vec::new();
@@ -57,7 +58,7 @@ fn relative_urls_are_made_absolute_as_rfc_1808_says() {
         let got = pdf_canonical(reference, Some(base));
         let mut want = pdf_canonical(text("rfc1808"), None);
         if base == "http://www.example.com" && reference.starts_with(['g', '.', ';']) {
-            // To the letter of the RFC the host would swallow the path; we do not let it.
+            // By the letter of the RFC the host would absorb the path. We add a slash.
             assert_ne!(got, want, "{reference} agrees now");
             want = pdf_canonical(reference, Some("http://www.example.com/"));
         }
@@ -68,7 +69,7 @@ fn relative_urls_are_made_absolute_as_rfc_1808_says() {
     assert!(wrong.is_empty(), "{} rows\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Found by the fuzz target: parameters were read back as part of the host, in lower case.
+/// Regression found by the fuzz target: parameters became part of the host, in lower case.
 #[test]
 fn parameters_never_become_a_host() {
     assert_eq!(pdf_canonical(";C", Some("k://h")).as_deref(), Ok("k://h/;C"));

@@ -1,7 +1,8 @@
-//! What holds for every text: tried on generated ones.
+//! Properties of every text, checked on generated ones.
 //!
-//! The yardstick is crate `url`, which is the WHATWG URL Standard, so what browsers do. Two of its
-//! URLs may share a key only where [`meaning`] says they mean the same; it lists each such case.
+//! The reference is crate `url`, which implements the WHATWG URL Standard and so browsers. Two of
+//! its URLs may share a key only if [`meaning`] treats them as equal; its documentation lists each
+//! such case.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -13,7 +14,7 @@ use wwwoffle_url::{
     url_encode_path, url_recode_form_args,
 };
 
-/// Pieces that mean something to a reader of URLs somewhere.
+/// Pieces with a special meaning to some URL parser.
 const PIECES: &[&str] = &[
     "http",
     "https",
@@ -106,7 +107,7 @@ fn text(most: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(select(PIECES), 0..most).prop_map(|pieces| pieces.concat())
 }
 
-/// Something like a URL under a protocol browsers know.
+/// A text like a URL, under a protocol that browsers know.
 fn url() -> impl Strategy<Value = String> {
     let protocol = select(&["http:", "HTTP:/", "http://", "https://", "ftp://", "ws://"][..]);
     let host = select(&["", "a", "B.c", "u:p@a", "a:80", "[0::1]", "127.1"][..]);
@@ -117,14 +118,15 @@ fn parse(text: &str) -> Option<CanonicalUrl> {
     CanonicalUrl::parse(text, &LocalHost::default()).ok()
 }
 
-/// What a URL of crate `url` means, with every difference taken out that is none here:
+/// The meaning of a URL of crate `url`, with all differences removed that we ignore:
 ///
-/// - in a path an escape and its byte are one, but `%2F`, `%00` (and, since their bytes can't
-///   stand there, `%3F`, `%23`, `%5C` and `%25`) stay apart from everything;
-/// - in arguments the same goes only for bytes that separate nothing: `%26 %3D %3B %2B %3F` stay
-///   apart from `& = ; + ?`; a space is `+`; `&amp;` is `&`; no arguments and empty ones are one;
-/// - a `%` that begins no escape is `%25`;
-/// - the fragment and an empty password mean nothing.
+/// - In a path an escape and its byte are equal, except that `%2F` and `%00` stay distinct from
+///   everything. So do `%3F`, `%23`, `%5C` and `%25`, because their bytes cannot stand there.
+/// - In arguments the same holds only for bytes that separate nothing: `%26 %3D %3B %2B %3F` stay
+///   distinct from `& = ; + ?`. A space is `+`, `&amp;` is `&`, and empty arguments equal missing
+///   ones.
+/// - A `%` that begins no escape is `%25`.
+/// - The fragment and an empty password are ignored.
 fn meaning(url: &url::Url) -> (String, Vec<Byte>, Vec<Byte>, Vec<u8>, Vec<u8>) {
     let origin = format!("{}://{}:{:?}", url.scheme(), url.host_str().unwrap(), url.port());
     let path = bytes(url.path(), |byte| !matches!(byte, b'/' | 0));
@@ -150,7 +152,7 @@ enum Byte {
     Escaped(u8),
 }
 
-/// Undoes escapes of bytes that are `same` as they stand.
+/// Decodes escapes whose byte is `same`, that is, equal to its escape.
 fn bytes(text: &str, same: impl Fn(u8) -> bool) -> Vec<Byte> {
     let mut out = Vec::new();
     let mut rest = text.as_bytes();
@@ -169,14 +171,15 @@ fn bytes(text: &str, same: impl Fn(u8) -> bool) -> Vec<Byte> {
     out
 }
 
-/// Whether a browser and we are known to part here: it skips slashes before a host.
+/// Whether this is the known difference between browsers and us: a browser skips slashes before a
+/// host.
 fn only_a_browser_finds_a_host(text: &str) -> bool {
     let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
     let rest = text.split_once(':').map_or("", |(_, rest)| rest);
     rest.chars().take_while(|c| matches!(c, '/' | '\\')).count() > 2
 }
 
-/// Failing cases become rows of the tables, so none are written beside the source.
+/// Failing cases become rows of the tables, so proptest writes no files beside the source.
 fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
     ProptestConfig { cases: default.cases.max(4096), failure_persistence: None, ..default }
@@ -190,8 +193,8 @@ proptest! {
         let theirs = url::Url::parse(&text);
         match (parse(&text), theirs) {
             (Some(ours), Ok(theirs)) => {
-                // Our own spelling, read by a browser, still means what the text meant: so two
-                // texts with one key mean the same.
+                // Our spelling, parsed by a browser, still means the same as the text. So two texts
+                // with the same key mean the same.
                 let again = url::Url::parse(ours.as_str()).unwrap();
                 let (origin, path, args, ..) = meaning(&again);
                 let expected = meaning(&theirs);
@@ -288,7 +291,7 @@ proptest! {
     }
 }
 
-/// The pairs that a decoder most easily makes one of.
+/// The pairs that a decoder is most likely to join.
 #[test]
 fn escapes_that_stay_apart() {
     for (one, other) in [

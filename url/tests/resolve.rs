@@ -1,6 +1,7 @@
-//! References against their bases: every measured row of `data/resolve.jsonl`, the three rule sets.
+//! References against their bases: every measured row of `data/resolve.jsonl`, under all three rule
+//! sets.
 //!
-//! Where we differ on purpose, the row is in `data/resolve-differences.txt` with the reason.
+//! Intended differences are in `data/resolve-differences.txt`, each with its reason.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,12 +23,12 @@ const COLUMNS: [(Rules, &str); 3] = [
     (Rules::Browser, "whatwg"),
 ];
 
-/// Our answer in the words of the file: `null` is a failure.
+/// Our result in the notation of the file: `null` is a failure.
 fn answer(base: &str, reference: &str, rules: Rules) -> Value {
     resolve(base, reference, rules).map_or(Value::Null, |found| found.to_string().into())
 }
 
-/// Column, base and reference of each difference, with our answer.
+/// Column, base and reference of each difference, with our result.
 fn differences() -> BTreeMap<[&'static str; 3], Value> {
     let rows = DIFFERENCES.lines().filter(|row| !row.starts_with('#'));
     let fields = rows.map(|row| row.split(" | ").collect::<Vec<_>>());
@@ -40,7 +41,7 @@ fn differences() -> BTreeMap<[&'static str; 3], Value> {
     known.collect()
 }
 
-/// Compares all rows of `text`; gives back what is wrong, and the keys that were used.
+/// Compares all rows of `text`. Returns the faults, unused differences included.
 fn compare(text: &str) -> Vec<String> {
     let differences = differences();
     let mut unused: Vec<_> = differences.keys().collect();
@@ -72,8 +73,8 @@ fn every_measured_row_is_resolved() {
     assert!(wrong.is_empty(), "{} rows differ\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// draft-abarth-url-01, as far as it can be carried out: it escapes nothing and leaves hosts, ports,
-/// `file` and escaped dots as they are. Where it is complete, browsers still do as it says.
+/// draft-abarth-url-01, as far as specified: it escapes nothing and leaves hosts, ports,
+/// `file` and escaped dots unchanged. Where it is complete, browsers still follow it.
 #[test]
 fn most_rows_agree_with_the_first_draft_about_browsers() {
     let rows: Vec<Value> = ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
@@ -84,7 +85,7 @@ fn most_rows_agree_with_the_first_draft_about_browsers() {
     assert_eq!((rows.iter().filter(agrees).count(), rows.len()), (341, 462));
 }
 
-/// The file the checked-in copy was made from, when it is there.
+/// Compares the checked-in copy with its original, if the original exists.
 #[test]
 fn the_copy_of_the_rows_is_current() {
     let original = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/vectors/resolve.jsonl");
@@ -115,7 +116,8 @@ fn what_cannot_be_resolved_says_why() {
         let got = resolve(base, reference, rules).map_err(|error: ResolveError| error.to_string());
         assert_eq!(got.unwrap_err(), want);
     }
-    // What needs no base is resolved without one, as §5.2 of the draft says for an unknown base.
+    // A reference that needs no base is resolved without one; §5.2 of the draft requires it for an
+    // unknown base.
     for rules in [Rules::DraftFielding, Rules::Rfc3986, Rules::Browser] {
         assert_eq!(resolve("", "x:y", rules).unwrap().url(), Some("x:y"));
     }
@@ -147,7 +149,7 @@ proptest! {
     fn a_resolved_url_is_its_own(base in "x:(//h)?[a/.]{0,8}", text in "[a:/?#.]{0,12}") {
         let resolved = resolve(&base, &text, Rules::Rfc3986).unwrap();
         let url = resolved.url().unwrap();
-        // Once its dots are gone, a URL resolves to itself whatever the base is.
+        // Without dot segments, a URL resolves to itself against any base.
         if Reference::parse(url).path() != Reference::parse(&base).path() {
             let again = resolve("y://z", url, Rules::Rfc3986).unwrap();
             prop_assert_eq!(again.url(), Some(url));

@@ -1,11 +1,12 @@
-//! URIs by the grammar: what is one and what is not, and the two pairs of inverses.
+//! URIs by the grammar: valid and invalid texts, and the two pairs of inverse functions.
 
 use proptest::prelude::*;
 use wwwoffle_url::{
     AuthorityFields, FragmentFields, Grammar, HostField, HostKind, Pair, PathFields, Uri, UriFields,
 };
 
-/// Text, then whether it is a URI reference by the strict and by the relaxed grammar.
+/// Each row: a text, whether it is a URI reference by the strict grammar, and whether by the
+/// relaxed one.
 const ROWS: &[(&str, bool, bool)] = &[
     ("", true, true),
     ("a", true, true),
@@ -252,7 +253,8 @@ proptest! {
         let relaxed = Uri::parse_reference(&text, Grammar::Relaxed);
         if let Ok(uri) = &relaxed {
             prop_assert_eq!(uri.form(), text.as_str());
-            // Encoding again is strict, and the same fields.
+            // Encoding the decoded fields succeeds, and decoding the result returns the same
+            // fields.
             let fields = uri.decode_fields();
             let encoded = fields.encode();
             prop_assert!(encoded.is_ok(), "{:?} {:?}", text, encoded);

@@ -1,7 +1,7 @@
 //! Results measured with the C functions of WWWOFFLE 2.9 (`data/wwwoffle-url.jsonl`).
 //!
-//! Rows we differ from on purpose are in `vectors.differences.txt`, each with the fields that
-//! differ and the reason. A listed row that agrees again fails: the list is what we claim.
+//! Intended differences are in `vectors.differences.txt`, each with the fields that differ and the
+//! reason. A listed row that agrees again fails the test, so the list stays exact.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -15,7 +15,7 @@ use wwwoffle_url::{
     url_recode_form_args,
 };
 
-/// The configuration the rows were measured with.
+/// The configuration under which the rows were measured.
 fn surroundings() -> LocalScope {
     let names = ["localhost", "127.0.0.1", "proxy.lan"];
     LocalScope {
@@ -24,7 +24,7 @@ fn surroundings() -> LocalScope {
     }
 }
 
-/// A byte string is written with one character a byte.
+/// Byte strings are written with one character for each byte.
 fn bytes(value: &Value) -> Option<Vec<u8>> {
     Some(value.as_str()?.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect())
 }
@@ -96,7 +96,7 @@ fn run(function: &str, given: &Value) -> Value {
     result.map_or_else(refused, record)
 }
 
-/// The names of what differs; `out` where the result is not a record.
+/// The names of the differing fields, or `out` if the result is not a record.
 fn differing(expected: &Value, found: &Value) -> String {
     let (Some(fields), Some(ours)) = (expected.as_object(), found.as_object()) else {
         return if expected == found { String::new() } else { "out".into() };

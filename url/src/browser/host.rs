@@ -1,7 +1,7 @@
-//! Hosts as the [WHATWG URL Standard §3] reads them: domains through IDNA, IPv4 in its odd forms,
-//! IPv6, and the opaque hosts of schemes that browsers do not know.
+//! Hosts as the [WHATWG URL Standard §3] reads them: domains through IDNA, IPv4 in its unusual
+//! forms, IPv6, and the opaque hosts of schemes that browsers do not know.
 //!
-//! A host that cannot be read is an error. It is never shortened to something that can.
+//! An invalid host is an error. It is never shortened to a valid one.
 //!
 //! [WHATWG URL Standard §3]: https://url.spec.whatwg.org/#hosts-(domains-and-ip-addresses)
 
@@ -12,19 +12,19 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use idna::AsciiDenyList;
 use percent_encoding::{CONTROLS, percent_decode_str, utf8_percent_encode};
 
-/// A host that was read and is valid.
+/// A parsed and valid host.
 ///
 /// Its [`Display`](fmt::Display) form is the one in a serialized URL: IPv6 stands in brackets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Host {
     /// A domain in ASCII, in lower case, never empty.
     Domain(String),
-    /// An IPv4 address, in whichever form it was written.
+    /// An IPv4 address, whatever form it was written in.
     Ipv4(Ipv4Addr),
     /// An IPv6 address.
     Ipv6(Ipv6Addr),
-    /// What a scheme outside `http`, `https`, `ws`, `wss`, `ftp` and `file` has in place of a
-    /// domain: kept as written, controls and non-ASCII percent-encoded; may be empty.
+    /// The host of a scheme other than `http`, `https`, `ws`, `wss`, `ftp` and `file`. It is
+    /// unchanged, except that controls and non-ASCII are percent-encoded. It may be empty.
     Opaque(String),
 }
 
@@ -32,19 +32,19 @@ pub enum Host {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// There is nothing between the slashes, or nothing after decoding.
+    /// The host is empty, as written or after decoding.
     #[error("the host is empty")]
     Empty,
-    /// A `[` without its `]`, or text after it.
+    /// A `[` without its `]`, or text after the `]`.
     #[error("the host has an unmatched bracket")]
     Bracket,
-    /// What stands in brackets is no IPv6 address.
+    /// The text in brackets is not an IPv6 address.
     #[error("the host is no valid IPv6 address")]
     Ipv6,
-    /// The last label is a number, and the whole is no IPv4 address.
+    /// The last label is a number, but the host is not an IPv4 address.
     #[error("the host ends in a number and is no valid IPv4 address")]
     Ipv4,
-    /// A character that can be in no host.
+    /// A character that no host may contain.
     #[error("the host has the forbidden character {0:?}")]
     Forbidden(char),
     /// Not convertible to ASCII by IDNA (UTS #46), or a forbidden character in the result.
@@ -81,7 +81,7 @@ pub fn parse_host(input: &str, special: bool) -> Result<Host, HostError> {
     if input.is_empty() {
         return Err(HostError::Empty);
     }
-    // Bytes that are no UTF-8 become U+FFFD, which IDNA then refuses.
+    // Invalid UTF-8 becomes U+FFFD, which IDNA then refuses.
     let decoded = percent_decode_str(input).decode_utf8_lossy();
     let ascii =
         idna::domain_to_ascii_from_cow(Cow::Borrowed(decoded.as_bytes()), AsciiDenyList::URL)
@@ -116,7 +116,7 @@ fn ends_in_number(host: &str) -> bool {
     (!last.is_empty() && last.bytes().all(|b| b.is_ascii_digit())) || ipv4_number(last).is_some()
 }
 
-/// WHATWG "IPv4 parser": one to four numbers, the last one filling all bytes that remain.
+/// WHATWG "IPv4 parser": one to four numbers; the last one fills all remaining bytes.
 fn parse_ipv4(host: &str) -> Option<Ipv4Addr> {
     let parts: Vec<&str> = host.strip_suffix('.').unwrap_or(host).splitn(5, '.').collect();
     let (last, leading) = parts.split_last()?;
@@ -130,7 +130,7 @@ fn parse_ipv4(host: &str) -> Option<Ipv4Addr> {
 }
 
 /// WHATWG "IPv4 number parser": decimal, octal after `0`, hexadecimal after `0x`; a bare prefix is
-/// zero. What is too large for any address is only kept too large.
+/// zero. A number that is too large for an address stays too large; it never wraps.
 fn ipv4_number(text: &str) -> Option<u64> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),

@@ -1,7 +1,7 @@
 //! The states of the WHATWG *basic URL parser* up to the path, one function for each fork.
 //!
-//! The standard walks a pointer over code points. Here each function takes what is left of the text
-//! and hands on what it did not use, with query and fragment already split off: no state before
+//! The standard walks a pointer over code points. Here each function takes the rest of the text and
+//! passes on the unread part. Query and fragment are split off first, because no state before
 //! *query state* looks past a `?` or `#`.
 
 use std::borrow::Cow;
@@ -15,17 +15,17 @@ use super::{BrowserError, BrowserUrl, default_port};
 
 use crate::reference::{is_scheme, split_optional};
 
-/// What the states fill in: the standard's *URL record*, its strings percent-encoded already.
+/// The standard's *URL record*, filled in by the states. Its strings are already percent-encoded.
 struct UrlRecord<'a> {
     scheme: Cow<'a, str>,
     authority: Option<RecordAuthority>,
     path: Path,
     opaque: bool,
-    /// `None` unless it comes from the base; a query of the reference's own goes before it.
+    /// The query of the base, if the reference inherits it. A query in the reference takes
+    /// precedence.
     base_query: Option<&'a str>,
 }
 
-/// Credentials, host and port.
 #[derive(Default)]
 struct RecordAuthority {
     username: String,
@@ -34,7 +34,7 @@ struct RecordAuthority {
     port: Option<u16>,
 }
 
-/// The reference, taken apart as far as no state depends on it.
+/// The reference, split as far as no state depends on it.
 struct Input<'a> {
     before: &'a str,
     query: Option<&'a str>,
@@ -54,7 +54,7 @@ pub(super) fn parse(text: &str, base: Option<&BrowserUrl>) -> Result<BrowserUrl,
     Ok(serialize(parts, &input))
 }
 
-/// Tabs and line breaks are dropped wherever they stand.
+/// Removes all tabs and line breaks.
 fn without_breaks(text: &str) -> Cow<'_, str> {
     if text.contains(['\t', '\n', '\r']) {
         Cow::Owned(text.replace(['\t', '\n', '\r'], ""))
@@ -63,7 +63,7 @@ fn without_breaks(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// *Scheme state*, and where it leads.
+/// *Scheme state* and the states that follow it.
 fn with_scheme<'a>(
     scheme: &str,
     rest: &str,
@@ -194,7 +194,7 @@ fn split_port(text: &str) -> (&str, Option<&str>) {
     (text, None)
 }
 
-/// No digits at all are no port.
+/// Parses a port. An empty text means no port.
 fn parse_port(text: &str) -> Result<Option<u16>, BrowserError> {
     if !text.bytes().all(|b| b.is_ascii_digit()) {
         return Err(BrowserError::PortInvalid);
@@ -205,7 +205,7 @@ fn parse_port(text: &str) -> Result<Option<u16>, BrowserError> {
     text.parse().map(Some).map_err(|_| BrowserError::PortOutOfRange)
 }
 
-/// *File state* and *file slash state*; `base` only if it is a `file` URL itself.
+/// *File state* and *file slash state*; `base` is `Some` only if it is a `file` URL.
 fn file<'a>(
     rest: &str,
     base: Option<&'a BrowserUrl>,
@@ -270,8 +270,8 @@ impl<'a> UrlRecord<'a> {
         self.path.file || default_port(&self.scheme).is_some()
     }
 
-    /// *Path start state*: the slash before the first segment is not part of the segment, and only
-    /// a special URL has a path where none is written.
+    /// *Path start state*: the slash before the first segment is not part of the segment. If no
+    /// path is written, only a special URL gets one.
     fn path_start(&mut self, rest: &str) {
         let special = self.is_special();
         match rest.strip_prefix(|c: char| c == '/' || (special && c == '\\')) {
@@ -281,7 +281,8 @@ impl<'a> UrlRecord<'a> {
         }
     }
 
-    /// The base's path with its last segment replaced, or all of it when there is no `rest`.
+    /// Takes the base's path with its last segment replaced by `rest`, or all of it if `rest` is
+    /// empty.
     fn inherit_path(&mut self, rest: &str, base: &'a BrowserUrl, input: &Input<'_>) {
         base.path().clone_into(&mut self.path.text);
         if !rest.is_empty() {
@@ -309,7 +310,8 @@ fn encode(text: &str, set: &'static AsciiSet) -> String {
     utf8_percent_encode(text, set).to_string()
 }
 
-/// *URL serializer*; *query state* and *fragment state* have nothing left but to encode.
+/// *URL serializer*. It also encodes query and fragment, the only work left of *query state* and
+/// *fragment state*.
 fn serialize(parts: UrlRecord<'_>, input: &Input<'_>) -> BrowserUrl {
     let special = parts.is_special();
     let UrlRecord { scheme, authority, path, opaque, base_query } = parts;

@@ -1,4 +1,4 @@
-//! The path states of the WHATWG parser, and the bytes that each part of a URL escapes.
+//! The path states of the WHATWG parser, and the percent-encode set of each part of a URL.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
@@ -8,7 +8,7 @@ pub(super) const FRAGMENT: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').a
 pub(super) const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 /// *Special-query percent-encode set*.
 pub(super) const SPECIAL_QUERY: &AsciiSet = &QUERY.add(b'\'');
-/// *Path percent-encode set*. `^` came into it in 2024, after it was seen that servers refuse it.
+/// *Path percent-encode set*. `^` was added in 2024, because servers refuse it unescaped.
 pub(super) const PATH: &AsciiSet = &QUERY.add(b'?').add(b'^').add(b'`').add(b'{').add(b'}');
 /// *Userinfo percent-encode set*.
 pub(super) const USERINFO: &AsciiSet = &PATH
@@ -22,8 +22,8 @@ pub(super) const USERINFO: &AsciiSet = &PATH
     .add(b']')
     .add(b'|');
 
-/// A path that grows segment by segment. The text is a slash and a segment, repeated: no text is an
-/// empty list of segments, `/` is the list of one empty segment.
+/// A path that grows segment by segment. Each segment follows a slash: an empty text has no
+/// segment, and `/` has one empty segment.
 #[derive(Debug, Default)]
 pub(super) struct Path {
     pub(super) text: String,
@@ -32,7 +32,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// *Path state*, up to the end of `rest`, in which query and fragment are no more.
+    /// *Path state*, up to the end of `rest`, which no longer contains query and fragment.
     pub(super) fn append(&mut self, rest: &str, special: bool) {
         let is_slash = |c: char| c == '/' || (special && c == '\\');
         let mut segments = rest.split(is_slash).peekable();
@@ -65,7 +65,7 @@ impl Path {
         }
     }
 
-    /// *Shorten a URL's path*: the last segment goes, but not a drive letter that is alone.
+    /// *Shorten a URL's path*: removes the last segment, unless it is the drive letter alone.
     pub(super) fn shorten(&mut self) {
         if self.file && self.text.strip_prefix('/').is_some_and(is_normalized_drive_letter) {
             return;
@@ -73,15 +73,15 @@ impl Path {
         self.text.truncate(self.text.rfind('/').unwrap_or(0));
     }
 
-    /// The first segment, when it is a drive letter as this parser writes them.
+    /// The first segment, if it is a normalized drive letter.
     pub(super) fn drive(path: &str) -> Option<&str> {
         let first = path.strip_prefix('/')?.split('/').next()?;
         is_normalized_drive_letter(first).then_some(first)
     }
 }
 
-/// *Opaque path state*: kept but for controls and non-ASCII, and a blank that would otherwise
-/// be last and get lost when a query or fragment is taken off.
+/// *Opaque path state*: escapes controls, non-ASCII, and a final blank before a query or fragment.
+/// Without the escape that blank would be lost when query or fragment is removed.
 pub(super) fn opaque(path: &str, is_last: bool) -> String {
     match path.strip_suffix(' ') {
         Some(before) if !is_last => format!("{}%20", utf8_percent_encode(before, CONTROLS)),
@@ -107,7 +107,7 @@ fn is_normalized_drive_letter(text: &str) -> bool {
     is_drive_letter(text) && text.ends_with(':')
 }
 
-/// *Starts with a Windows drive letter*: and nothing or a delimiter after it.
+/// *Starts with a Windows drive letter*, followed by the end or a delimiter.
 pub(super) fn starts_with_drive_letter(text: &str) -> bool {
     text.get(..2).is_some_and(is_drive_letter)
         && matches!(text.as_bytes().get(2), None | Some(b'/' | b'\\' | b'?' | b'#'))

@@ -1,8 +1,8 @@
-//! `.` and `..` as complete path segments, after two documents that disagree at the top.
+//! Removal of the segments `.` and `..`, by two documents that disagree at the top of a path.
 
-/// Removes dot segments as RFC 3986 §5.2.4 does: a `..` above the top vanishes.
+/// Removes dot segments as in RFC 3986 §5.2.4: a `..` above the top is removed.
 ///
-/// One pass over the segments in place of the RFC's two buffers, so the time is linear.
+/// One pass over the segments replaces the RFC's two buffers, so the time is linear.
 pub(crate) fn remove_dot_segments(path: &str) -> String {
     let mut output = String::with_capacity(path.len());
     // 2A and 2D: leading `../`, `./`, and a path that is only dots.
@@ -13,7 +13,7 @@ pub(crate) fn remove_dot_segments(path: &str) -> String {
     if matches!(rest, "." | "..") {
         return output;
     }
-    // 2E on the first segment of a path without a leading slash.
+    // 2E for the first segment of a path without a leading slash.
     let first = rest.find('/').unwrap_or(rest.len());
     let (head, mut rest) = rest.split_at(first);
     output.push_str(head);
@@ -28,7 +28,7 @@ pub(crate) fn remove_dot_segments(path: &str) -> String {
                 output.push_str(segment);
             }
         }
-        // 2B and 2C leave the slash of a final dot segment.
+        // 2B and 2C keep the slash of a final dot segment.
         if next.is_empty() && matches!(segment, "." | "..") {
             output.push('/');
         }
@@ -37,12 +37,12 @@ pub(crate) fn remove_dot_segments(path: &str) -> String {
     output
 }
 
-/// Removes dot segments as draft-fielding-url-syntax-02 §5.2 steps 6d to 6g do (and RFC 1808 §4
-/// steps 6a to 6d, word for word): `..` takes the segment before it away, and stays where there is
-/// none.
+/// Removes dot segments as in draft-fielding-url-syntax-02 §5.2 steps 6d to 6g (and RFC 1808 §4
+/// steps 6a to 6d, word for word): `..` removes the segment before it, and stays if there is no
+/// such segment.
 ///
-/// The documents remove the leftmost match again and again; a stack of segments ends in the same
-/// place, in linear time.
+/// The documents remove the leftmost match repeatedly. A stack of segments gives the same result in
+/// linear time.
 pub(crate) fn merge_segments(path: &str) -> String {
     let (root, rest) = match path.strip_prefix('/') {
         Some(rest) => ("/", rest),
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn dot_segments_vanish_at_the_top_or_stay() {
-        // Path, after RFC 3986 §5.2.4, after draft-fielding-url-syntax-02 §5.2.
+        // Each row: path, result by RFC 3986 §5.2.4, result by draft-fielding-url-syntax-02 §5.2.
         let rows = [
             ("/a/b/c/./../../g", "/a/g", "/a/g"),
             ("mid/content=5/../6", "mid/6", "mid/6"),

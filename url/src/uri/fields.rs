@@ -1,4 +1,4 @@
-//! The parts of a URI without their escapes, and back (`decode-uri-fields`, `encode-uri-fields`).
+//! Decoding of the parts of a URI, and encoding (`decode-uri-fields`, `encode-uri-fields`).
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 use super::{Part, Uri, UriAuthority, UriError, grammar};
 use crate::reference::split_optional;
 
-/// What no part escapes: `unreserved` and the `sub-delims` that delimit in none of them.
+/// Characters that no part escapes: `unreserved`, and the `sub-delims` that delimit nothing in any
+/// part.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -37,8 +38,8 @@ const FRAGMENT: &AsciiSet = &SEGMENT.remove(b'/');
 
 /// A URI in decoded fields.
 ///
-/// Texts are bytes: what percent-decoding gives need not be UTF-8. Only percent-encoding is undone:
-/// a `+` is a `+`.
+/// Texts are bytes, because percent-decoded text need not be UTF-8. Only percent-encoding is
+/// decoded: a `+` stays a `+`.
 ///
 /// # Examples
 ///
@@ -62,29 +63,28 @@ const FRAGMENT: &AsciiSet = &SEGMENT.remove(b'/');
 pub struct UriFields {
     /// Never escaped.
     pub scheme: Option<String>,
-    /// User information, host and port.
     pub authority: Option<AuthorityFields>,
-    /// Never absent, but maybe empty.
+    /// The path. It is never absent, but may be empty.
     pub path: PathFields,
-    /// Pairs joined by `&`. `Some` of no pairs is an empty query.
+    /// Pairs joined by `&`. `Some` with no pairs is an empty query.
     pub query: Option<Vec<Pair>>,
-    /// The fragment, with a query of its own perhaps.
+    /// The fragment, which may have its own query.
     pub fragment: Option<FragmentFields>,
 }
 
 /// User information, host and port.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct AuthorityFields {
-    /// Segments joined by `:`, at least one; most often user name and password.
+    /// Segments joined by `:`, at least one; usually user name and password.
     pub userinfo: Option<Vec<Vec<u8>>>,
     /// The host.
     pub host: HostField,
-    /// Digits, perhaps none.
+    /// The digits of the port; may be empty.
     pub port: Option<String>,
 }
 
 impl fmt::Debug for AuthorityFields {
-    /// The user information is left out, since it may hold a password.
+    /// Omits the user information, because it may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hidden = self.userinfo.as_ref().map(|_| "\u{2026}");
         f.debug_struct("AuthorityFields")
@@ -109,16 +109,16 @@ pub enum HostField {
 pub struct PathFields {
     /// Whether it begins with a slash.
     pub rooted: bool,
-    /// What stands between the slashes.
+    /// The texts between the slashes.
     pub segments: Vec<Vec<u8>>,
 }
 
 /// A name, and a value if there is a `=`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
-    /// Before the first `=`.
+    /// The text before the first `=`.
     pub name: Vec<u8>,
-    /// After it.
+    /// The text after the first `=`, if there is one.
     pub value: Option<Vec<u8>>,
 }
 
@@ -133,17 +133,17 @@ impl Pair {
 /// A fragment as scripts use it: a text, and pairs after a `?`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FragmentFields {
-    /// Before the first `?`.
+    /// The text before the first `?`.
     pub text: Vec<u8>,
-    /// After it.
+    /// The pairs after the first `?`, if there is one.
     pub query: Option<Vec<Pair>>,
 }
 
 impl Uri {
-    /// Takes the parts further apart and undoes their escapes (`decode-uri-fields`).
+    /// Splits the parts into fields and decodes them (`decode-uri-fields`).
     ///
-    /// Separators are looked for first and escapes undone after (RFC 3986 §2.4), so an escaped
-    /// separator is an ordinary character of its field.
+    /// Separators are found before escapes are decoded (RFC 3986 §2.4), so an escaped separator is
+    /// an ordinary character of its field.
     #[must_use]
     pub fn decode_fields(&self) -> UriFields {
         UriFields {
@@ -171,16 +171,16 @@ impl Uri {
 }
 
 impl UriFields {
-    /// Joins the fields to a URI (or relative reference, without a scheme), escaping what each of
-    /// them must (`encode-uri-fields`). Its grammar is strict.
+    /// Joins the fields to a URI, or to a relative reference if there is no scheme, with the
+    /// necessary escapes (`encode-uri-fields`). The result follows the strict grammar.
     ///
-    /// Decoding the result gives these fields again. The other way round the spelling of escapes
-    /// may differ: `%7e` becomes `~`, and `%2C` becomes `,`.
+    /// Decoding the result returns the same fields. In the other direction the spelling of escapes
+    /// may change: `%7e` becomes `~`, and `%2C` becomes `,`.
     ///
     /// # Errors
     ///
-    /// [`UriError`] where the fields would form something that is read back differently, and for a
-    /// scheme, address or port that is none.
+    /// [`UriError`] if the fields form a text that would be parsed differently, or if a scheme,
+    /// address or port is invalid.
     pub fn encode(&self) -> Result<Uri, UriError> {
         if let Some(scheme) = &self.scheme {
             grammar::check_scheme(scheme)?;

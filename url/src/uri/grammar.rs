@@ -1,4 +1,5 @@
-//! The rules of RFC 3986 Appendix A for single parts, and the document's relaxation of them.
+//! The rules of RFC 3986 Appendix A for single parts, and their relaxation in *URI handling for
+//! REBOL 3*.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +10,7 @@ pub(super) fn check_scheme(text: &str) -> Result<(), UriError> {
     if is_scheme(text) { Ok(()) } else { Err(UriError::Scheme(text.to_owned())) }
 }
 
-/// Checks that a part has no character but its own, and a `%` only before two hex digits.
+/// Checks that a part has only its own characters, and a `%` only before two hex digits.
 pub(super) fn check(text: &str, part: Part, grammar: Grammar) -> Result<(), UriError> {
     for (at, c) in text.char_indices() {
         let allowed = match c {
@@ -19,7 +20,7 @@ pub(super) fn check(text: &str, part: Part, grammar: Grammar) -> Result<(), UriE
             '@' | '/' => matches!(part, Part::Path | Part::Query | Part::Fragment),
             '?' => matches!(part, Part::Query | Part::Fragment),
             '#' | '[' | ']' => false,
-            // `relaxed`; a `reg-name` has no such characters even then.
+            // `relaxed` allows all others, except in a `reg-name`.
             _ => grammar == Grammar::Relaxed && part != Part::Host,
         };
         if !allowed {
@@ -43,7 +44,7 @@ pub(super) fn host_kind(host: &str) -> Result<HostKind, UriError> {
     Ok(if host.parse::<Ipv4Addr>().is_ok() { HostKind::Ipv4 } else { HostKind::Name })
 }
 
-/// `IPvFuture` after its `v`: hex digits, a dot, and at least one character more.
+/// `IPvFuture` after its `v`: hex digits, a dot, and at least one more character.
 fn is_future(text: &str) -> bool {
     text.split_once('.').is_some_and(|(version, address)| {
         let is_allowed = |c| is_unreserved(c) || is_sub_delim(c) || c == ':';
