@@ -1,5 +1,4 @@
-//! The JSON API, seen from both ends: the daemon answers with these types, the command line and
-//! the pages read them.
+//! The types of the JSON API. The daemon sends them; the command line and the pages read them.
 
 pub mod aim;
 mod config;

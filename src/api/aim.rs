@@ -1,4 +1,4 @@
-//! The extent of a fetch besides the requested page: sub-resources and linked pages.
+//! The extent of a fetch beyond the requested page: sub-resources and linked pages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ pub const MAX_DEPTH: u16 = 1_000;
 /// The value of "parts" that leaves the choice to the configuration.
 pub const AS_CONFIGURED: &str = "configured";
 
-/// A class of sub-resources, which may be chosen or not.
+/// A class of sub-resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartClass {
@@ -26,15 +26,15 @@ pub enum PartClass {
     Icons,
     /// Fonts.
     Fonts,
-    /// Frames of a frame set.
+    /// Scripts.
     Scripts,
-    /// Frames inside a page.
+    /// Frames of a frame set.
     Frames,
-    /// Audio and video.
+    /// Frames inside a page.
     Iframes,
-    /// Content of plug-ins.
+    /// Audio and video.
     Media,
-    /// What plug-ins show.
+    /// Content of plug-ins.
     Objects,
 }
 
@@ -156,10 +156,10 @@ pub enum BadAim {
 }
 
 impl Asked {
-    /// Reads decoded names and values, separated by `;` or `&`: the form of `/refresh-options/`, or
-    /// the arguments of `/refresh-recurse/?`.
+    /// Parses decoded names and values, separated by `;` or `&`: the form of `/refresh-options/`,
+    /// or the arguments of `/refresh-recurse/?`.
     ///
-    /// As in WWWOFFLE 2.9, a class that is not named is not wanted, because a form sends only
+    /// As in WWWOFFLE 2.9, a class that is not named is not fetched, because a form sends only
     /// ticked boxes. 2.9 has no name for icons and fonts, so these follow images and style sheets
     /// by default. `parts=configured` leaves all classes to the configuration.
     ///
@@ -302,7 +302,7 @@ mod tests {
             ("fonts", "N"),
             ("fonts", "Y"),
         ]);
-        // Our form sends a value for unticked boxes of these too.
+        // Our form also sends a value for unticked boxes of these classes.
         let parts = asked.unwrap().aim.parts;
         assert_eq!((parts[&PartClass::Icons], parts[&PartClass::Fonts]), (false, true));
         let none = read(&[("url", "http://h.example/"), ("depth", "3"), ("method", "none")]);

@@ -1,4 +1,4 @@
-//! The shapes of `/api/config`. Values are written as in the file.
+//! The JSON types of `/api/config`. Values are written as in the file.
 
 use serde::{Deserialize, Serialize};
 use wwwoffle_config::edit::{Edit, EditResult, Overview, Rule, overview, without_secrets};
@@ -13,13 +13,13 @@ use crate::base::error_chain::error_chain;
 /// `GET /api/config`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigState {
-    /// The file, which need not be there yet.
+    /// The file, which may not exist yet.
     pub file: String,
-    /// Whether it is.
+    /// Whether it exists.
     pub exists: bool,
-    /// What tells its text from every other, for `If-Match`.
+    /// The entity tag of its text, for `If-Match`.
     pub stamp: String,
-    /// What is wrong with it; the configuration in force is an older one then.
+    /// The errors in it. If there are any, an older configuration is in force.
     pub faults: Vec<ConfigFault>,
     /// Every option.
     pub options: Vec<ConfigOption>,
@@ -37,13 +37,13 @@ pub struct ConfigOption {
     /// The name of its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What the file sets; `None` lets the default hold.
+    /// The value in the file; `None` if the default applies.
     pub value: Option<String>,
     /// Its default.
     pub default: String,
-    /// The line of the file, counted from 1.
+    /// The line in the file, counted from 1.
     pub line: Option<usize>,
-    /// Whether a new value holds from the next start of the daemon on.
+    /// Whether a new value takes effect only at the next start of the daemon.
     pub restart: bool,
 }
 
@@ -56,20 +56,20 @@ pub struct ConfigRule {
     pub index: usize,
     /// The line of its header, counted from 1.
     pub line: usize,
-    /// For which URLs.
+    /// The URL-SPECIFICATIONs.
     pub url: Vec<String>,
     /// The options and their values.
     pub options: Vec<(String, String)>,
 }
 
-/// One thing that is wrong.
+/// One error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigFault {
-    /// The configuration, or a list that it names.
+    /// The configuration, or a list file that it names.
     pub file: String,
-    /// The line, counted from 1, if it has one.
+    /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// What is wrong, with file and line.
+    /// The message, with file and line.
     pub error: String,
 }
 
@@ -77,7 +77,7 @@ pub struct ConfigFault {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ConfigEdit {
-    /// Gives an option a value.
+    /// Sets an option.
     Set {
         /// The section.
         section: String,
@@ -86,7 +86,7 @@ pub enum ConfigEdit {
         /// The value.
         value: String,
     },
-    /// Lets an option have its default again.
+    /// Resets an option to its default.
     Unset {
         /// The section.
         section: String,
@@ -101,7 +101,7 @@ pub enum ConfigEdit {
         key: String,
         /// The element.
         item: String,
-        /// In front of which, counted from 0; else at the end.
+        /// The element to insert it before, counted from 0; at the end if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<usize>,
     },
@@ -118,11 +118,11 @@ pub enum ConfigEdit {
     AddRule {
         /// The section.
         section: String,
-        /// For which URLs.
+        /// The URL-SPECIFICATIONs.
         url: Vec<String>,
         /// The options and their values.
         options: Vec<(String, String)>,
-        /// In front of which, counted from 0; else at the end.
+        /// The rule to insert it before, counted from 0; at the end if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<usize>,
     },
@@ -132,18 +132,18 @@ pub enum ConfigEdit {
         section: String,
         /// Its number, counted from 0.
         index: usize,
-        /// For which URLs it is known to be.
+        /// Its expected URL-SPECIFICATIONs.
         url: Vec<String>,
     },
-    /// Puts a rule in the place of another.
+    /// Replaces a rule.
     ReplaceRule {
         /// The section.
         section: String,
         /// Its number, counted from 0.
         index: usize,
-        /// For which URLs it is known to be.
+        /// Its expected URL-SPECIFICATIONs.
         was: Vec<String>,
-        /// For which URLs it shall be.
+        /// Its new URL-SPECIFICATIONs.
         url: Vec<String>,
         /// The options and their values.
         options: Vec<(String, String)>,
@@ -172,22 +172,22 @@ impl From<ConfigEdit> for Edit {
     }
 }
 
-/// The answer to `POST /api/config`, `/api/config/undo` and `/api/config/reload`.
+/// The response to `POST /api/config`, `/api/config/undo` and `/api/config/reload`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigChange {
     /// The file.
     pub file: String,
-    /// What tells its text now from every other.
+    /// The entity tag of its new text.
     pub stamp: String,
     /// The line of the change, if it was an edit.
     pub line: Option<usize>,
-    /// The value before, if it was set.
+    /// The previous value, if it was set.
     pub was: Option<String>,
-    /// The value now, if it is set.
+    /// The new value, if it is set.
     pub now: Option<String>,
-    /// The options that mean something else now, as `section.key`.
+    /// The options whose value has changed, as `section.key`.
     pub changed: Vec<String>,
-    /// Those that differ from what the daemon started with, and are read only then.
+    /// Options that differ from those at the start of the daemon, and are read only then.
     pub restart: Vec<String>,
 }
 
@@ -195,7 +195,7 @@ pub struct ConfigChange {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigUndo {
-    /// The version to put back; the one before without it.
+    /// The version to restore; the previous one if omitted.
     #[serde(default)]
     pub version: Option<u64>,
 }
@@ -203,25 +203,25 @@ pub struct ConfigUndo {
 /// `GET /api/config/versions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigVersions {
-    /// The oldest first.
+    /// The versions, oldest first.
     pub versions: Vec<ConfigVersion>,
 }
 
-/// A text of before.
+/// An earlier version of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigVersion {
     /// Its number.
     pub version: u64,
-    /// When another took its place.
+    /// When it was replaced.
     pub until: Timestamp,
 }
 
 impl ConfigState {
-    /// What `text` sets, which is that of `file`.
+    /// The options in `text`, the text of `file`.
     ///
     /// # Errors
     ///
-    /// When it is not TOML.
+    /// If it is not TOML.
     pub fn of(file: &ConfigFile, text: &ConfigText) -> Result<Self, EditError> {
         let Overview { options, rules } = overview(&text.text)?;
         let faults = Config::parse(&text.text, file.path());
@@ -253,7 +253,7 @@ impl ConfigState {
 }
 
 impl ConfigFault {
-    /// Everything that is wrong.
+    /// Converts all faults.
     #[must_use]
     pub fn all(faults: &Faults) -> Vec<Self> {
         let faults = faults.as_slice().iter();
@@ -267,7 +267,7 @@ impl ConfigFault {
 }
 
 impl ConfigChange {
-    /// A change of `file`, whose text is `text` now.
+    /// A change of `file`, whose new text is `text`.
     #[must_use]
     pub fn of(
         file: &ConfigFile,
@@ -296,7 +296,7 @@ impl ConfigChange {
 }
 
 impl ConfigVersions {
-    /// These versions.
+    /// Converts a list of versions.
     #[must_use]
     pub fn of(versions: &[Version]) -> Self {
         let versions = versions.iter().map(|version| ConfigVersion {
@@ -307,24 +307,24 @@ impl ConfigVersions {
     }
 }
 
-/// The body of an answer that says why a configuration was not changed.
+/// The body of a response that says why a configuration was not changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigError {
-    /// What is wrong, for a person.
+    /// The message for the user.
     pub error: String,
-    /// Everything that would be wrong with the new text.
+    /// All errors that the new text would have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<ConfigFault>,
-    /// The text as it is, where that is not the one that was to be changed.
+    /// The current text, if it is not the one that was to be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
-    /// What it would be with the change.
+    /// The text with the change applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
 }
 
 impl ConfigError {
-    /// Why a change was not made.
+    /// Converts the error of a change.
     #[must_use]
     pub fn of(error: &ChangeError) -> Self {
         match error {

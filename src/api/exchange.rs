@@ -1,40 +1,40 @@
-//! Taking archives in.
+//! The JSON types of imports.
 
 use serde::{Deserialize, Serialize};
 use wwwoffle_archive::Report;
 
-/// `POST /api/import`: what to take in, and how. Only the command line may ask: the path is one of the
+/// The body of `POST /api/import`. Only the command line may call it, since the path is on this
 /// machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImportRequest {
-    /// Where the archive is: a file or a folder, from the root.
+    /// The absolute path of the archive, a file or a folder.
     pub path: String,
-    /// What is kept gives way to it, however old it is.
+    /// Whether stored responses are replaced, even by older ones.
     pub replace: bool,
-    /// Nothing is kept; it is only told what would be.
+    /// Whether nothing is stored, and only the result is reported.
     pub dry_run: bool,
-    /// What may be meant for one person is kept for everyone, without cookies.
+    /// Whether responses that may be meant for one person are stored for everyone, without cookies.
     pub everyone: bool,
-    /// For whom it is kept else; `local` if nobody is named.
+    /// The owner of such responses otherwise; `local` by default.
     pub owner: Option<String>,
-    /// The longest body that is taken, in bytes.
+    /// The longest body that is imported, in bytes.
     pub max_body: Option<u64>,
-    /// The scheme of the URLs of a folder of plain files; `https` if none is named.
+    /// The scheme of the URLs of a folder of plain files; `https` by default.
     pub scheme: Option<String>,
 }
 
-/// A line of the answer.
+/// A line of the response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum ImportEvent {
-    /// How far it is.
+    /// The progress so far.
     Progress(Report),
-    /// It is at its end.
+    /// The import is complete.
     End(Report),
-    /// It could not go on.
+    /// The import failed.
     Failed {
-        /// Why.
+        /// The reason.
         error: String,
     },
 }

@@ -1,82 +1,81 @@
-//! Why a request that waits is not on its way.
+//! Why a queued request is not being fetched.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::base::shown;
 
-/// What holds a request of the queue back; of several causes that which lasts longest.
+/// The reason that holds back a queued request; of several, the one that lasts longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum Held {
     /// The mode is offline.
     Mode,
-    /// Its time of the day has not come (`windows`).
+    /// It is outside its time of day (`windows`).
     Window {
-        /// When it comes.
+        /// When that time begins.
         until: Timestamp,
     },
-    /// As much as may come has come (`budget-…`).
+    /// The budget is spent (`budget-…`).
     Budget {
-        /// In which time.
+        /// The period of the budget.
         of: BudgetOf,
         /// Whether it is the budget of a metered link.
         metered: bool,
-        /// Until when; absent where that is the next time that the queue is worked off.
+        /// When there is a new budget; absent if that is the next time the queue is fetched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
-    /// Its origin has asked to be left alone (`Retry-After`).
+    /// Its origin has asked to wait (`Retry-After`).
     Origin {
         /// Until when.
         until: Timestamp,
     },
-    /// Nobody waits for it, and another request has just gone to its host (`delay`, or the crawl delay of
-    /// its site).
+    /// No client is waiting for it, and another request was just sent to its host (`delay`, or the
+    /// crawl delay of its site).
     Distance {
-        /// When the next may go.
+        /// When the next one may be sent.
         until: Timestamp,
     },
-    /// It has failed in a way that may pass.
+    /// It failed temporarily.
     Retry {
-        /// When it is tried again.
+        /// When it is retried.
         until: Timestamp,
     },
-    /// It has failed as often as it is tried in a row, and is tried once more (`last-try`).
+    /// It has failed in all regular attempts, and is retried one last time (`last-try`).
     LastTry {
-        /// When.
+        /// When it is retried.
         until: Timestamp,
     },
-    /// It is longer than what is fetched unasked (`ask-above`).
+    /// It is larger than `ask-above` and needs the user's consent.
     Asks {
-        /// How long it is, if its origin has told.
+        /// Its size, if the origin announced it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<u64>,
     },
-    /// A cause that only a newer daemon knows.
+    /// A reason from a newer daemon.
     #[serde(other)]
     Unknown,
 }
 
-/// What a budget is for.
+/// The period of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BudgetOf {
-    /// Each time that the queue is worked off.
+    /// One fetch of the queue.
     Fetch,
     /// A day.
     Day,
 }
 
 impl Held {
-    /// Whether it lasts until somebody does something, or for hours: nothing to be waited for at a
-    /// terminal.
+    /// Whether it lasts for hours or until the user acts, so that a command should not wait for it.
     #[must_use]
     pub const fn lasts(self) -> bool {
         matches!(self, Self::Mode | Self::Window { .. } | Self::Budget { .. } | Self::Asks { .. })
     }
 
-    /// In words for a person; `time` writes a moment.
+    /// The reason in words; `time` formats a time.
     #[must_use]
     pub fn in_words(self, time: impl Fn(Timestamp) -> String) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! The shapes of what is kept of one URL over time.
+//! The JSON types of the versions of a URL.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 pub struct History {
     /// The canonical URL, without credentials.
     pub url: String,
-    /// For whom it is kept, as `local`, `user:ada` or `client:192.0.2.1`; not there for everyone's.
+    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for everyone's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// What is kept, and what was before it, the newest first; empty if nothing is kept.
+    /// The current copy and its older versions, newest first; empty if there are none.
     pub versions: Vec<Version>,
 }
 
-/// One state of a page.
+/// One version of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// When it was stored, which is its name among the others.
+    /// When it was stored, which identifies it among the others.
     pub stored: Timestamp,
-    /// When the answer came.
+    /// When the response was received.
     pub received: Timestamp,
-    /// It is what is kept now; all others are older versions.
+    /// Whether it is the current copy; all others are older versions.
     pub present: bool,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u16,
-    /// The length of the body, as it was received less its transfer coding.
+    /// The length of the body as received, without transfer coding.
     pub bytes: u64,
     /// The `Content-Type`.
     pub content_type: Option<String>,
@@ -40,7 +40,7 @@ pub struct VersionRequest {
     pub url: String,
     /// When the version was stored.
     pub stored: Timestamp,
-    /// Whose, where it is not the caller's own or everyone's.
+    /// The owner, if not the caller or everyone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The shapes of `/api/index`, `/api/search` and `/api/reindex`.
+//! The JSON types of `/api/index`, `/api/search` and `/api/reindex`.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use wwwoffle_index::{HostItem, Item, SessionRequest, SiteItem, Snippet};
 
 use super::EntryItem;
 
-/// An entry as the index knows it.
+/// An entry in the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
 pub struct IndexItem {
@@ -14,22 +14,22 @@ pub struct IndexItem {
     pub url: String,
     /// Its key, in hex.
     pub key: String,
-    /// For whom alone it is kept, if it is.
+    /// The owner, if it is not everyone's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub owner: Option<String>,
-    /// What belongs together with its host: `example.co.uk`.
+    /// The site of its host: `example.co.uk`.
     pub site: String,
     /// Its title.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub title: Option<String>,
-    /// The language that it says it is in.
+    /// The language that the page declares.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub language: Option<String>,
-    /// Its type, without parameters; empty for none.
+    /// Its content type, without parameters; empty if it has none.
     pub content_type: String,
-    /// What sort of thing it is: `page`, `image` …
+    /// Its class: `page`, `image` …
     pub class: String,
-    /// Whether it is what a person opens, and no part of something else.
+    /// Whether it is a page that a person opens, not a sub-resource.
     pub page: bool,
     /// The status code.
     pub status: u16,
@@ -39,70 +39,70 @@ pub struct IndexItem {
     pub file_bytes: u64,
     /// The SHA-256 of the body, in hex.
     pub digest: String,
-    /// When the response came.
+    /// When the response was received.
     pub answered: Timestamp,
-    /// When it was finished.
+    /// When it was stored completely.
     pub stored: Timestamp,
-    /// When its origin confirmed it last.
+    /// When it was last revalidated.
     pub checked: Timestamp,
-    /// When it was used last.
+    /// When it was last used.
     pub used: Timestamp,
-    /// How many older versions there are.
+    /// The number of older versions.
     pub versions: u32,
-    /// `indexed`, `not-yet` or `none`: whether its words can be searched.
+    /// Whether its words can be searched: `indexed`, `not-yet` or `none`.
     pub words: String,
-    /// Of a page: how many of its parts are not kept, where the index can tell.
+    /// For a page: the number of missing sub-resources, if the index knows it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<u32>,
-    /// A request for it is on the queue.
+    /// Whether a request for it is queued.
     #[serde(default)]
     pub queued: bool,
-    /// It is looked at on a schedule.
+    /// Whether it is fetched on a schedule.
     #[serde(default)]
     pub monitored: bool,
-    /// It stays whatever its age.
+    /// Whether it is protected from purging.
     #[serde(default)]
     pub pinned: bool,
 }
 
-/// A host and what is kept of it.
+/// A host and its entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexHost {
-    /// `http`, for example.
+    /// The scheme, such as `http`.
     pub scheme: String,
-    /// Its name, with its port if that is not the scheme's.
+    /// Its name, with its port unless that is the default of the scheme.
     pub host: String,
-    /// What it belongs to.
+    /// The site that it belongs to.
     pub site: String,
-    /// How many entries are kept.
+    /// The number of entries.
     pub entries: u64,
-    /// The lengths of their files together.
+    /// The total length of their files.
     pub bytes: u64,
 }
 
-/// A site and what is kept of it.
+/// A site and its entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexSite {
     /// Its name.
     pub site: String,
-    /// How many hosts it has.
+    /// The number of hosts.
     pub hosts: u64,
-    /// How many entries are kept.
+    /// The number of entries.
     pub entries: u64,
-    /// The lengths of their files together.
+    /// The total length of their files.
     pub bytes: u64,
 }
 
-/// A request that was on the queue when a session began.
+/// A request that was queued when an online session began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexAsked {
-    /// What was asked for.
+    /// The requested URL.
     pub url: String,
-    /// When.
+    /// When it was queued.
     pub queued: Timestamp,
 }
 
-/// What a list has.
+/// The items of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Listed {
@@ -112,81 +112,81 @@ pub enum Listed {
     Hosts(Vec<IndexHost>),
     /// Sites.
     Sites(Vec<IndexSite>),
-    /// Requests on the queue, or what is looked at on a schedule.
+    /// Queued requests, or monitored pages.
     Requests(Vec<EntryItem>),
-    /// What was asked for in a time offline.
+    /// Requests from the time offline before a session.
     Asked(Vec<IndexAsked>),
 }
 
-/// Some of a list.
+/// One page of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexPage {
-    /// What there is.
+    /// The items.
     #[serde(flatten)]
     pub listed: Listed,
-    /// What `after` is for the next of it; nothing at the end.
+    /// The value of `after` for the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next: Option<String>,
 }
 
-/// What was found by its words.
+/// One page of search results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchPage {
-    /// The best first.
+    /// The hits, best first.
     pub hits: Vec<SearchHit>,
-    /// Requests on the queue whose URL has the words.
+    /// Queued requests whose URL has the words.
     pub queue: Vec<EntryItem>,
-    /// What `after` is for the next of it; nothing at the end.
+    /// The value of `after` for the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next: Option<String>,
-    /// There are more than were ranked.
+    /// Whether there are more hits than were ranked.
     pub partial: bool,
-    /// Pages are still being read, so that more may be found later.
+    /// Whether pages are still being indexed, so that more may be found later.
     pub incomplete: bool,
 }
 
-/// A page that was found.
+/// A page in the search results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchHit {
-    /// Which.
+    /// Its entry.
     #[serde(flatten)]
     pub item: IndexItem,
-    /// A piece of it.
+    /// An excerpt of its text.
     pub snippet: ShownSnippet,
-    /// Where in the title the words are, in bytes.
+    /// The positions of the words in the title, in bytes.
     pub title_marks: Vec<(usize, usize)>,
 }
 
-/// A piece of a page's text.
+/// An excerpt of a page's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownSnippet {
     /// The text.
     pub text: String,
-    /// Where in it the words are, in bytes.
+    /// The positions of the words in it, in bytes.
     pub marks: Vec<(usize, usize)>,
-    /// Something comes before it.
+    /// Whether text before it was left out.
     pub cut_before: bool,
-    /// Something follows.
+    /// Whether text after it was left out.
     pub cut_after: bool,
 }
 
-/// What is to be made anew.
+/// The body of `POST /api/reindex`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReindexRequest {
-    /// Only what others have changed in the spool.
+    /// Whether to add only changes that other programs made in the spool.
     #[serde(default)]
     pub changed: bool,
 }
 
-/// A line of what that comes to.
+/// A line of the response to `POST /api/reindex`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReindexEvent {
-    /// So many entries until now.
+    /// The number of entries indexed so far.
     Walked(u64),
-    /// It is done.
+    /// The index is complete.
     Done,
-    /// It could not be done.
+    /// Indexing failed, for this reason.
     Failed(String),
 }
 

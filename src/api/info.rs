@@ -1,37 +1,38 @@
-//! What is known of one URL: `GET /api/info`.
+//! The JSON types of `GET /api/info`: the details of one URL.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Parts;
 
-/// A certificate in words. Its texts are foreign: of bounded length, hidden characters visible.
+/// A certificate in words. Its texts are foreign: of limited length, with hidden characters made
+/// visible.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// Whom it is for, as it says.
+    /// Its subject.
     pub subject: String,
-    /// Who signed it, as it says.
+    /// Its issuer.
     pub issuer: String,
-    /// The SHA-256 of it, 64 hex digits.
+    /// Its SHA-256, 64 hex digits.
     pub sha256: String,
-    /// When its time begins; none when it cannot be read.
+    /// When its validity begins; `None` if that cannot be read.
     pub from: Option<Timestamp>,
-    /// When its time ends.
+    /// When its validity ends.
     pub until: Option<Timestamp>,
-    /// The first hosts and addresses it is for.
+    /// The first hosts and addresses for which it is valid.
     #[serde(default)]
     pub names: Vec<String>,
-    /// How many more there are.
+    /// The number of further ones.
     #[serde(default)]
     pub more_names: usize,
 }
 
-/// The certificates an origin showed, its own first, in the order sent.
+/// The certificates sent by an origin, its own first, in the order sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain {
-    /// The first of them.
+    /// The first certificates.
     pub certificates: Vec<Certificate>,
-    /// How many more there were.
+    /// The number of further ones.
     #[serde(default)]
     pub left_out: usize,
 }
@@ -39,87 +40,87 @@ pub struct Chain {
 /// How a connection to an origin was secured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {
-    /// The version of TLS, `TLSv1.3`.
+    /// The version of TLS, such as `TLSv1.3`.
     pub version: String,
-    /// The cipher suite, under its name at IANA.
+    /// The cipher suite, by its IANA name.
     pub suite: String,
-    /// The certificate was allowed at this origin by its fingerprint.
+    /// Whether the certificate was accepted for this origin because of its fingerprint.
     #[serde(default)]
     pub by_fingerprint: bool,
-    /// What the origin showed.
+    /// The certificates of the origin.
     pub chain: Chain,
 }
 
-/// One field of a head. Text as it came, hidden characters visible.
+/// One header field. The text is as received, with hidden characters made visible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// Its value; none when it is a secret, which is not told.
+    /// Its value; `None` if it is secret.
     pub value: Option<String>,
 }
 
-/// The answer to `GET /api/info`.
+/// The response to `GET /api/info`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Info {
     /// The canonical URL, without credentials.
     pub url: String,
-    /// The key it is kept under, 64 hex digits.
+    /// Its key in the spool, 64 hex digits.
     pub key: String,
-    /// What is kept of it; none if nothing is.
+    /// The stored copy, if any.
     pub kept: Option<KeptInfo>,
-    /// It stays whatever its age.
+    /// Whether it is protected from purging.
     #[serde(default)]
     pub pinned: bool,
-    /// How much is kept of what belongs to it; none if nothing of it is kept, or it is nothing that has
-    /// parts.
+    /// The state of its sub-resources; `None` if it is not stored, or cannot have any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
 }
 
-/// The file of what is kept compressed: heads and body.
+/// The compressed file of a stored copy: heads and body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompressedFile {
     /// Its length in bytes.
     pub bytes: u64,
-    /// The length it would have if it were not compressed.
+    /// Its length if it were not compressed.
     pub plain: u64,
 }
 
-/// What is kept of a URL.
+/// The stored copy of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptInfo {
-    /// For whom it is kept, as `local`, `user:ada` or `client:192.0.2.1`; not there for everyone's.
+    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for everyone's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u16,
-    /// When the answer came.
+    /// When the response was received.
     pub received: Timestamp,
     /// When it was stored.
     pub stored: Timestamp,
-    /// The length of the body, as it was received less its transfer coding.
+    /// The length of the body as received, without transfer coding.
     pub bytes: u64,
-    /// What its file takes, if that is compressed.
+    /// The size of its file, if that is compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed: Option<CompressedFile>,
-    /// Whether the body is kept once for all entries and older versions that have it.
+    /// Whether the body is stored once for all entries and older versions that have it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
-    /// How many entries that is for, itself among them and older versions not; only of those that are kept for the
-    /// same person or for everyone, as this is. Told by a daemon whose index knows.
+    /// The number of entries that share the body, including this one and not counting older
+    /// versions. Only entries of the same owner or of everyone are counted, depending on the owner
+    /// of this one. Only a daemon with an index reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<u64>,
     /// The SHA-256 of the body, 64 hex digits.
     pub sha256: String,
     /// The `Content-Type`.
     pub content_type: Option<String>,
-    /// The fields of the answer.
+    /// The fields of the response.
     pub response: Vec<Field>,
-    /// The method and the fields of the request. Secrets are not stored.
+    /// The method of the request.
     pub method: String,
-    /// The fields of the request.
+    /// The fields of the request. Secrets are not stored.
     pub request: Vec<Field>,
-    /// How the connection was secured; none if it was not, or if that is not known.
+    /// How the connection was secured; `None` if it was not, or if that is unknown.
     pub connection: Option<Connection>,
 }

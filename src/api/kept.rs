@@ -1,4 +1,4 @@
-//! What is changed of what is kept, by hand.
+//! The JSON types for moving, compressing and writing entries.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,49 +6,49 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntriesToMove {
-    /// What it is kept as now.
+    /// The current URL.
     pub from: String,
-    /// What it is to be kept as.
+    /// The new URL.
     pub to: String,
-    /// All that is below `from`, not it alone.
+    /// Whether everything below `from` is moved.
     #[serde(default)]
     pub below: bool,
-    /// What is kept there already is replaced.
+    /// Whether entries stored under the new URL are replaced.
     #[serde(default)]
     pub force: bool,
-    /// Whose answers in place of the caller's own; everyone's are moved too.
+    /// The owner whose entries are moved instead of the caller's own; everyone's are moved too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
 
-/// The answer to `POST /api/entries/move`.
+/// The response to `POST /api/entries/move`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedUrls {
-    /// What has another URL now.
+    /// The moved URLs.
     pub moved: Vec<MovedUrl>,
-    /// The new URLs under which something is kept already; what was to have them has its old ones.
+    /// The new URLs that already have an entry. The entries to be moved there keep their old URLs.
     pub taken: Vec<String>,
-    /// What cannot be moved, with the reason.
+    /// The URLs that could not be moved, with the reasons.
     pub failed: Vec<NotMoved>,
-    /// There may be more than one call moves: the same call goes on.
+    /// Whether more may be left than one call moves. The same call then continues.
     pub more: bool,
 }
 
-/// What has another URL now.
+/// A moved URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedUrl {
-    /// What it was.
+    /// The old URL.
     pub from: String,
-    /// What it is.
+    /// The new URL.
     pub to: String,
 }
 
-/// What cannot be moved.
+/// A URL that could not be moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotMoved {
-    /// What it is.
+    /// The URL.
     pub url: String,
-    /// Why.
+    /// The reason.
     pub error: String,
 }
 
@@ -56,60 +56,61 @@ pub struct NotMoved {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntriesToCompress {
-    /// What is kept of these.
+    /// The URLs whose entries are compressed.
     #[serde(default)]
     pub urls: Vec<String>,
-    /// What is kept of this host, with its port, for whomever.
+    /// The host whose entries are compressed, with its port, for all owners.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// All that is kept.
+    /// Whether all entries are compressed.
     #[serde(default)]
     pub all: bool,
-    /// It is expanded.
+    /// Whether the entries are decompressed instead.
     #[serde(default)]
     pub expand: bool,
-    /// Whose answers in place of the caller's own; everyone's are compressed too.
+    /// The owner whose entries are compressed instead of the caller's own; everyone's are
+    /// compressed too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
 
-/// The line that `POST /api/entries/compress` ends with.
+/// The last line of the response to `POST /api/entries/compress`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompressEvent {
-    /// It is done.
+    /// All entries were handled.
     Done(CompressedUrls),
-    /// It is not.
+    /// It failed, for this reason.
     Failed(String),
 }
 
-/// What came of it. Entries and their older versions are counted each by itself.
+/// The result of compressing. Entries and their older versions are counted separately.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompressedUrls {
-    /// How many were compressed, or expanded.
+    /// The number of entries compressed or decompressed.
     pub rewritten: u64,
-    /// How many bytes these took on the disk.
+    /// The bytes that they occupied on the disk before.
     pub before: u64,
-    /// How many they take now.
+    /// The bytes that they occupy now.
     pub after: u64,
-    /// How many were so already.
+    /// The number that already had the wanted form.
     pub already: u64,
-    /// How many would hardly become smaller, and stay as they are.
+    /// The number left unchanged because compressing would save too little.
     pub not_worth: u64,
-    /// How many could not be rewritten, and are as they were.
+    /// The number that could not be rewritten and are unchanged.
     #[serde(default)]
     pub failed: u64,
-    /// Why the first of them could not.
+    /// The reason of the first failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<String>,
-    /// The URLs of which nothing is kept.
+    /// The URLs without a stored copy.
     pub missing: Vec<String>,
 }
 
-/// The answer to `POST /api/entries/write`.
+/// The response to `POST /api/entries/write`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenUrl {
-    /// What was written, without credentials.
+    /// The URL, without credentials.
     pub url: String,
     /// The length of its body.
     pub bytes: u64,

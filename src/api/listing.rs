@@ -1,28 +1,28 @@
-//! What a list of the spool is asked for with, and its lines: for the daemon and for the command
-//! line, which reads the spool itself when no daemon runs.
+//! The argument and the lines of a list of the spool, for the daemon and for the command line,
+//! which reads the spool itself if no daemon runs.
 
 use wwwoffle_spool::{OutgoingSummary, RequestState, Summary};
 
 use super::{EntryItem, Held};
 
-/// The schemes of which entries are kept.
+/// The schemes that entries may have.
 const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
 
-/// What is to be listed.
+/// The kind of list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {
     /// Entries: all, those of a scheme, or those of one of its hosts.
     Entries {
-        /// `http`, for example.
+        /// The scheme, such as `http`.
         scheme: Option<&'a str>,
-        /// With its port.
+        /// The host, with its port.
         host: Option<&'a str>,
     },
-    /// The outgoing queue.
+    /// The queue.
     Outgoing,
 }
 
-/// A text that names nothing to list.
+/// A text that names no list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected outgoing, {known} or one of these with a host, as http/www.example.org, not {what:?}", known = SCHEMES.join(", "))]
 pub struct UnknownWhat {
@@ -35,7 +35,7 @@ impl What<'static> {
 }
 
 impl<'a> What<'a> {
-    /// Reads `outgoing`, `http`, `http/www.example.org:81` and their like.
+    /// Parses `outgoing`, `http`, `http/www.example.org:81` and similar.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl<'a> What<'a> {
             Some((scheme, host)) => (scheme, Some(host.trim_start_matches('/'))),
             None => (what, None),
         };
-        // The colon of a URL that was copied from elsewhere.
+        // The colon may come from a copied URL.
         let scheme = scheme.strip_suffix(':').unwrap_or(scheme);
         match host {
             None if scheme == "outgoing" => Ok(Self::Outgoing),
@@ -76,7 +76,7 @@ impl From<Summary> for EntryItem {
 }
 
 impl EntryItem {
-    /// A request on the queue, with what holds it back.
+    /// A queued request, with the reason that holds it back.
     #[must_use]
     pub fn of_waiting(waiting: &OutgoingSummary, held: Option<Held>) -> Self {
         let status = match waiting.state {

@@ -1,4 +1,4 @@
-//! The shapes of what is monitored.
+//! The JSON types of monitored pages.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ use super::runs::PartClass;
 /// `GET /api/monitor`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonitorList {
-    /// What is looked at on a schedule, by URL.
+    /// The monitored pages, by URL.
     pub monitor: Vec<MonitorItem>,
 }
 
-/// A page that is looked at on a schedule.
+/// A monitored page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonitorItem {
     /// The key of its canonical URL, 64 hex digits.
     pub key: String,
     /// The URL, without credentials.
     pub url: String,
-    /// When, as a line of cron.
+    /// The schedule, as a cron line.
     pub schedule: String,
-    /// How many older versions are kept at least.
+    /// The minimum number of older versions that are stored.
     pub versions: u16,
-    /// When it was put on the queue last.
+    /// When it was last queued.
     pub last: Option<Timestamp>,
-    /// When it will be; in the past when it is due and cannot be fetched now.
+    /// When it is queued next; in the past if it is due but cannot be fetched now.
     pub next: Option<Timestamp>,
-    /// Whose it is, as `user:ada` or `client:192.0.2.1`; not there for this machine's.
+    /// The owner, as `user:ada` or `client:192.0.2.1`; absent for this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -38,20 +38,21 @@ pub struct MonitorItem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MonitorRequest {
-    /// What to look at.
+    /// The pages to monitor.
     pub urls: Vec<String>,
-    /// When, as a line of cron.
+    /// The schedule, as a cron line.
     pub schedule: String,
-    /// How many older versions are kept at least.
+    /// The minimum number of older versions that are stored.
     #[serde(default)]
     pub versions: u16,
-    /// How many links are followed, one after the other.
+    /// The number of links followed one after the other.
     #[serde(default)]
     pub depth: u16,
-    /// Where to: `any`, `protocol`, `host`, `site`, `directory` or a URL-SPECIFICATION.
+    /// The pages that links may lead to: `any`, `protocol`, `host`, `site`, `directory` or a
+    /// URL-SPECIFICATION.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
-    /// Which parts come with the pages, where it is not the configuration that says so.
+    /// The classes of sub-resources, where they differ from the configuration.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<PartClass, bool>,
 }
@@ -61,21 +62,21 @@ pub struct MonitorRequest {
 pub struct VersionDiff {
     /// The page, without credentials.
     pub url: String,
-    /// When each version was kept, the newest first.
+    /// When each version was stored, newest first.
     pub versions: Vec<Timestamp>,
-    /// The older of those that are compared.
+    /// The older of the two compared versions.
     pub from: Timestamp,
     /// The newer one.
     pub to: Timestamp,
     /// The title of the newer one.
     pub title: Option<String>,
-    /// Lines of text that only the newer one has.
+    /// The number of lines that only the newer one has.
     pub added: usize,
-    /// Lines of text that only the older one has.
+    /// The number of lines that only the older one has.
     pub removed: usize,
-    /// The lines that differ and some around them, with `-`, `+` or a blank before them.
+    /// The differing lines with some context, preceded by `-`, `+` or a space.
     pub diff: String,
-    /// There is more than is told.
+    /// Whether the diff was truncated.
     #[serde(rename = "cut")]
     pub is_cut: bool,
 }
@@ -84,10 +85,10 @@ pub struct VersionDiff {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MonitorsToDelete {
-    /// What is to be looked at no longer.
+    /// The pages that are no longer monitored.
     #[serde(default)]
     pub urls: Vec<String>,
-    /// All of the caller's.
+    /// Whether all pages of the caller are meant.
     #[serde(default)]
     pub all: bool,
 }

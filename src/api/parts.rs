@@ -1,25 +1,25 @@
-//! Which parts of a page are kept: a member of `GET /api/info`.
+//! The sub-resources of a page: a member of `GET /api/info`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::text::Text;
 
-/// What a page needs to be shown whole, and how much of that is kept.
+/// The sub-resources that a page needs, and whether they are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// All of it is kept, less what is left out by rule; and nothing of it is unknown.
+    /// Whether all are stored, except those left out by rule, and all are known.
     pub complete: bool,
-    /// How many parts are how.
+    /// The number of sub-resources in each state.
     pub counts: PartCounts,
-    /// Why there may be parts that are not known of.
+    /// Why there may be unknown sub-resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Text>,
-    /// Those that are missing first, then those left out, then those kept; not all, if they are very
-    /// many.
+    /// The missing ones first, then those left out, then the stored ones; truncated if there are
+    /// very many.
     pub list: Vec<PartItem>,
 }
 
-/// How many parts of a page are how.
+/// The number of sub-resources in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PartCounts {
@@ -36,13 +36,13 @@ pub struct PartCounts {
 }
 
 impl PartCounts {
-    /// How many are neither kept nor left out.
+    /// The number of sub-resources that are neither stored nor left out.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.absent.saturating_add(self.failed).saturating_add(self.queued)
     }
 
-    /// Counts one more.
+    /// Counts one sub-resource.
     pub fn add(&mut self, state: PartState) {
         let count = match state {
             PartState::Absent => &mut self.absent,
@@ -55,41 +55,41 @@ impl PartCounts {
     }
 }
 
-/// One part of a page.
+/// One sub-resource of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartItem {
     /// Its URL, without credentials.
     pub url: String,
-    /// As what the page needs it: `stylesheet`, `image`, `font` and so on.
+    /// Its role in the page: `stylesheet`, `image`, `font` and so on.
     pub class: String,
-    /// What refers to it, if that is not the page itself: a style sheet, a frame, a redirect.
+    /// The document that refers to it, if not the page itself: a style sheet, a frame, a redirect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Whether it is kept.
+    /// Whether it is stored.
     pub state: PartState,
-    /// Why it is not.
+    /// Why it is not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Text>,
 }
 
-/// Whether a part is kept, the worst first.
+/// The state of a sub-resource, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartState {
-    /// It is not kept, and nobody has asked for it.
+    /// It is not stored and was not requested.
     Absent,
-    /// It could not be had, or its origin answered with an error.
+    /// It could not be fetched, or its origin responded with an error.
     Failed,
-    /// It waits on the outgoing queue.
+    /// It is queued.
     Queued,
-    /// It is not kept, and would not be fetched with the page.
+    /// It is not stored, and would not be fetched with the page.
     LeftOut,
-    /// It is kept.
+    /// It is stored.
     Kept,
 }
 
 impl PartState {
-    /// It in words.
+    /// The state as a word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

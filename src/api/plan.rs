@@ -1,4 +1,4 @@
-//! What a fetch would bring: measured where something is kept, estimated where it is not.
+//! The expected result of a fetch: measured for stored responses, estimated for others.
 
 use std::collections::BTreeMap;
 
@@ -8,50 +8,50 @@ use serde::{Deserialize, Serialize};
 use super::runs::{Aim, Failed, Left, LeftOut};
 use super::types::ItemKind;
 
-/// So many, so long in all.
+/// A number of responses and their total length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
-    /// How many.
+    /// The number of responses.
     pub count: u64,
-    /// The bytes of their bodies, as they come.
+    /// The bytes of their bodies, as transferred.
     pub bytes: u64,
 }
 
 impl Amount {
-    /// Adds `count` of `bytes` in all.
+    /// Adds `count` responses with `bytes` in all.
     pub fn add(&mut self, count: u64, bytes: u64) {
         self.count = self.count.saturating_add(count);
         self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
-/// What comes of some requests.
+/// The expected transfers for some requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected {
-    /// Kept, and so good that nobody is asked. Measured; none of it comes.
+    /// Stored and fresh. Measured; nothing is transferred.
     pub fresh: Amount,
-    /// Kept, and asked about again. Measured: so much comes if all of it has changed.
+    /// Stored, to be revalidated. Measured: the bytes transferred if all have changed.
     pub again: Amount,
-    /// Kept in part. Measured: what is missing.
+    /// Stored in part. Measured: the missing bytes.
     pub rest: Amount,
-    /// Not kept. Estimated.
+    /// Not stored. Estimated.
     pub new: Amount,
 }
 
 impl Expected {
-    /// How many requests may go out.
+    /// The maximum number of requests sent.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.again.count.saturating_add(self.rest.count).saturating_add(self.new.count)
     }
 
-    /// At most so many bytes of what is known come.
+    /// The maximum number of measured bytes transferred.
     #[must_use]
     pub fn measured(&self) -> u64 {
         self.again.bytes.saturating_add(self.rest.bytes)
     }
 
-    /// Both.
+    /// The sum of both.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         for (mine, theirs) in [
@@ -66,19 +66,19 @@ impl Expected {
     }
 }
 
-/// From what the lengths of what is not kept are estimated: how many from which.
+/// The basis for the estimated lengths: the number of responses for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Basis {
-    /// From the mean of what of the same class is kept of the same host.
+    /// By the mean of stored responses of the same class and host.
     pub host: u64,
-    /// From the mean of what of the same class is kept of others.
+    /// By the mean of stored responses of the same class on other hosts.
     pub class: u64,
-    /// From nothing but experience.
+    /// By a default.
     pub default: u64,
 }
 
 impl Basis {
-    /// Adds those of another one.
+    /// Adds the counts of another basis.
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in [
             (&mut self.host, other.host),
@@ -94,92 +94,93 @@ impl Basis {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunPlanRequest {
-    /// The pages to begin at.
+    /// The start pages.
     pub urls: Vec<String>,
-    /// What each would bring.
+    /// The extent of each fetch.
     #[serde(default)]
     pub aim: Aim,
 }
 
-/// The answer to `POST /api/runs/plan`.
+/// The response to `POST /api/runs/plan`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlans {
-    /// In the order of the URLs.
+    /// The plans, in the order of the URLs.
     pub plans: Vec<RunPlan>,
 }
 
-/// What a fetch with parts and along links would bring, by what is kept.
+/// The expected result of a recursive fetch, as far as stored pages show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlan {
-    /// The page that it would begin at.
+    /// The start page.
     pub start: String,
-    /// Whether that page is kept; if not, nothing is known beyond it.
+    /// Whether the start page is stored; if not, nothing beyond it is known.
     pub start_kept: bool,
     /// The pages.
     pub pages: Expected,
-    /// Their parts.
+    /// Their sub-resources.
     pub parts: Expected,
-    /// From what the lengths of the new ones are estimated.
+    /// The basis for the estimated lengths.
     pub basis: Basis,
-    /// Pages and parts that may lead to more, of which nothing can be known: they are not kept.
+    /// The number of pages and sub-resources that are not stored and may refer to unknown others.
     pub unread: u64,
-    /// Hosts whose `robots.txt` would be heeded and is not known here: as if they allowed all.
+    /// The number of hosts whose `robots.txt` applies but is not stored; the plan assumes that it
+    /// allows everything.
     pub robots_unknown: u64,
-    /// What would fail at once: the first thousand.
+    /// The first thousand URLs that would fail at once.
     pub failed: Vec<Failed>,
-    /// What would be left out, by reason.
+    /// The links that would be left out, by reason.
     pub left_out: BTreeMap<LeftOut, Left>,
-    /// Whether not everything was looked at, for want of time or memory: what was not counts as new.
+    /// Whether a limit of time or memory was reached; the rest counts as new.
     pub cut: bool,
 }
 
-/// The answer to `GET /api/queue/plan`: what the queue would bring.
+/// The response to `GET /api/queue/plan`: the expected result of fetching the queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuePlan {
-    /// Whether the mode lets anything be fetched now.
+    /// Whether the mode allows fetching now.
     pub may_fetch: bool,
-    /// All that waits.
+    /// All waiting requests.
     pub all: Expected,
-    /// From what the lengths of the new ones are estimated.
+    /// The basis for the estimated lengths.
     pub basis: Basis,
-    /// By host: those that bring most, at most a hundred.
+    /// The hosts with the largest transfers, at most a hundred.
     pub hosts: Vec<HostPlan>,
-    /// How many more hosts there are.
+    /// The number of further hosts.
     pub more_hosts: u64,
-    /// Requests that would fail at once, by the configuration or for want of their secrets.
+    /// Requests that would fail at once, because of the configuration or missing secrets.
     pub failing: u64,
-    /// Requests that have failed, and are not tried again of themselves.
+    /// Requests that have failed and are not retried automatically.
     pub failed: u64,
-    /// Requests that wait for a person, as they are long; and what their origins have said of that.
+    /// Large requests that wait for consent, with the lengths announced by their origins.
     pub asking: Amount,
-    /// What may come.
+    /// The budgets.
     pub budget: PlanBudget,
-    /// Whether not everything was looked at, for want of time: what was not counts as new.
+    /// Whether the time limit was reached; the rest counts as new.
     pub cut: bool,
 }
 
-/// What the queue would bring from one host.
+/// The expected result for one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostPlan {
     /// Its name, with its port.
     pub host: String,
-    /// How many requests of which kind.
+    /// The number of requests of each kind.
     pub kinds: BTreeMap<ItemKind, u64>,
-    /// What comes of them.
+    /// The expected transfers.
     pub expected: Expected,
-    /// When the first of them may go; `None` for now, or as soon as the mode lets it.
+    /// When the first of them may be sent; `None` for now, or as soon as the mode allows.
     pub from: Option<Timestamp>,
-    /// From then on it takes at least so many seconds, by the pause that is kept between requests.
+    /// The minimum duration from then on in seconds, because of the pauses between requests.
     pub seconds: u64,
 }
 
-/// How much may come by the budgets of the configuration; `None` where there is none.
+/// The remaining budgets of the configuration; `None` if unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanBudget {
-    /// In one fetch, from its beginning, in bytes.
+    /// For one whole fetch, in bytes.
     pub fetch: Option<u64>,
-    /// What is left of the day, in bytes.
+    /// The rest for this day, in bytes.
     pub day: Option<u64>,
-    /// When there will be one again, if that of the day is spent.
+    /// When the next budget begins, if that of the day is spent.
     pub until: Option<Timestamp>,
 }

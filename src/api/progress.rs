@@ -1,34 +1,34 @@
-//! How far the fetching has come: the steps of `GET /api/events`, and what the lines of other answers have
-//! in common with them.
+//! The progress of fetching: the steps of `GET /api/events`, and types shared with the lines of
+//! other responses.
 
 use serde::{Deserialize, Serialize};
 
 use super::runs::RunItem;
 use super::types::{Download, Mode, QueueCounts};
 
-/// How far several requests have come together: all of the queue since it was last begun to be worked off,
-/// what one call has asked for, or a fetch along links.
+/// The progress of several requests together: the queue since its fetch began, the requests of one
+/// call, or a recursive fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whole {
-    /// Requests that are answered.
+    /// Requests with a response.
     pub done: u64,
-    /// Requests that were given up.
+    /// Requests that have failed permanently.
     pub failed: u64,
-    /// Requests that wait or are on their way, as far as is known: pages may lead to more.
+    /// Requests that are waiting or active, as far as known: pages may lead to more.
     pub left: u64,
-    /// Bytes of bodies that have come.
+    /// Bytes of bodies received.
     pub bytes: u64,
-    /// Bytes in a second, of late; absent while nothing can be said of it.
+    /// Recent bytes per second; absent while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
-    /// How long it takes, if what is left falls as it has of late; absent where it does not, or where some of
-    /// it is held back.
+    /// The estimated time left, if `left` continues to decrease as recently; absent if it does not
+    /// decrease, or if some requests are held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
 }
 
 impl Whole {
-    /// What a fetch along links has brought, without its pace.
+    /// The progress of a recursive fetch, without rate.
     #[must_use]
     pub fn of_run(run: &RunItem) -> Self {
         let counts = &run.report.counts;
@@ -41,7 +41,7 @@ impl Whole {
         }
     }
 
-    /// Both together, without their pace.
+    /// The sum of both, without rates.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -54,20 +54,21 @@ impl Whole {
     }
 }
 
-/// One message of `GET /api/events`. Each tells all there is, so one that is missed is missed by nobody.
+/// One message of `GET /api/events`. Each contains the full state, so that a missed message does no
+/// harm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressStep {
     /// The mode in force.
     pub mode: Mode,
-    /// The queue in numbers.
+    /// The counts of the queue.
     pub queue: QueueCounts,
-    /// How far the queue has come since it was last begun to be worked off.
+    /// The progress of the queue since its fetch began.
     pub whole: Whole,
-    /// What is being received now; the first hundred.
+    /// The first hundred downloads in progress.
     pub downloads: Vec<Download>,
-    /// How many downloads there are besides.
+    /// The number of further downloads.
     pub more: u64,
-    /// The fetches along links that are under way.
+    /// The recursive fetches in progress.
     pub runs: Vec<RunStep>,
 }
 
@@ -75,24 +76,24 @@ pub struct ProgressStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DownloadToEnd {
-    /// Which.
+    /// The identifier of the download.
     pub id: u64,
 }
 
-/// The answer to `POST /api/downloads/end`.
+/// The response to `POST /api/downloads/end`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DownloadEnded {
-    /// What was being received.
+    /// The URL of the download.
     pub url: String,
 }
 
-/// How far a fetch along links has come.
+/// The progress of a recursive fetch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {
-    /// What it is known by.
+    /// Its identifier.
     pub id: String,
-    /// The page that it began at.
+    /// The start page.
     pub start: String,
-    /// How far it is.
+    /// Its progress.
     pub whole: Whole,
 }

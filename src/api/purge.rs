@@ -1,109 +1,112 @@
-//! The shapes of purging.
+//! The JSON types of purging.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What goes and what stays, and what went.
+/// The plan or the result of a purge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeReport {
-    /// For which moment it was planned.
+    /// The time for which it was planned.
     pub at: Timestamp,
-    /// What goes, by reason: `old`, `room`, `dont-get`, `dont-cache`.
+    /// The entries to remove, by reason: `old`, `room`, `dont-get`, `dont-cache`.
     pub goes: Vec<PurgeSum>,
-    /// What stays, by reason: `young`, `recent`, `no-age`, `pinned`, `needed`, `perhaps-needed`.
+    /// The entries that stay, by reason: `young`, `recent`, `no-age`, `pinned`, `needed`,
+    /// `perhaps-needed`.
     pub stays: Vec<PurgeSum>,
-    /// What part of their age entries may reach, in thousandths; 1000 unless there is too little room.
+    /// The part of their maximum age that entries may reach, in thousandths; below 1000 only if
+    /// space is short.
     pub scale: u64,
-    /// How many bytes should go besides, and may not.
+    /// The bytes that would also have to be removed but are protected.
     pub missing: u64,
-    /// What was removed; none for a plan.
+    /// The removed entries; `None` for a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<PurgeSum>,
-    /// What has reached the age at which it is compressed, and was not tried yet: the bytes are those that it
-    /// takes now, of which only some can be saved. None where nothing is to be compressed.
+    /// The entries that have reached the age for compression and were not tried yet. The bytes are
+    /// their current size, of which only a part can be saved. `None` if nothing is to be
+    /// compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressible: Option<PurgeSum>,
-    /// What was compressed.
+    /// The compressed entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed: Option<PurgeCompressed>,
-    /// What became of bodies that are the same; none for a plan.
+    /// The result of sharing identical bodies; `None` for a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<PurgeShared>,
-    /// How many bytes of the disk are free.
+    /// The free bytes of the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free: Option<u64>,
 }
 
-/// What was compressed.
+/// The result of compressing entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeCompressed {
-    /// How many entries, each with its older versions.
+    /// The number of entries, each with its older versions.
     pub entries: u64,
-    /// How many bytes these took on the disk.
+    /// The bytes that they occupied on the disk before.
     pub before: u64,
-    /// How many they take now.
+    /// The bytes that they occupy now.
     pub after: u64,
-    /// How many could not be compressed.
+    /// The number that could not be compressed.
     #[serde(default)]
     pub failed: u64,
-    /// Why the first of them could not.
+    /// The reason of the first failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<String>,
-    /// Why it ended before its end, if it did.
+    /// Why it ended early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What is to be remembered of it.
+    /// The state to store for the next purge.
     #[serde(skip)]
     pub tried: Option<String>,
 }
 
-/// Bodies that are kept once for several entries.
+/// Identical bodies that are stored once for several entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeShared {
-    /// How many entries and older versions share their body since.
+    /// The number of entries and older versions that newly share their body.
     pub entries: u64,
-    /// How many bytes of bodies are not kept a second time since.
+    /// The bytes of bodies saved by that.
     pub saved: u64,
-    /// How many bodies were removed, since nothing needed them any more.
+    /// The number of bodies removed because no entry uses them.
     pub removed: u64,
-    /// How many bytes these took.
+    /// The bytes that these occupied.
     pub removed_bytes: u64,
-    /// How many bodies are kept once.
+    /// The number of shared bodies.
     pub bodies: u64,
-    /// How many bytes these take.
+    /// The bytes that these occupy.
     pub bodies_bytes: u64,
-    /// How many entries and older versions share one of them.
+    /// The number of entries and older versions that use them.
     pub all_entries: u64,
-    /// How many bytes that saves in all.
+    /// The bytes saved in all.
     pub all_saved: u64,
-    /// Why it came to no end, if the disk failed; what was done stays.
+    /// Why it ended early, if the disk failed. The work done until then remains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// So many entries, for one reason.
+/// The entries with one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeSum {
     /// The reason.
     pub why: String,
-    /// How many entries, each with its older versions.
+    /// The number of entries, each with its older versions.
     pub entries: u64,
-    /// How many bytes they take on the disk.
+    /// The bytes that they occupy on the disk.
     pub bytes: u64,
 }
 
 /// `GET /api/purge`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purging {
-    /// One is under way.
+    /// Whether a purge is running.
     pub running: bool,
-    /// How many entries it has looked at.
+    /// The number of entries examined so far.
     pub looked: u64,
     /// The last plan, if nothing was purged since.
     pub plan: Option<PurgeReport>,
-    /// What the last purge did.
+    /// The result of the last purge.
     pub last: Option<PurgeReport>,
-    /// Why the last one came to nothing, if it did.
+    /// Why the last purge failed, if it did.
     pub failure: Option<String>,
 }
 
@@ -111,25 +114,25 @@ pub struct Purging {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PurgeRequest {
-    /// The plan alone.
+    /// Whether only a plan is made.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// The line that `POST /api/purge` ends with.
+/// The last line of the response to `POST /api/purge`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PurgeEvent {
-    /// It is done.
+    /// The purge is complete.
     Done(Box<PurgeReport>),
-    /// It is not.
+    /// The purge failed, for this reason.
     Failed(String),
 }
 
-/// `GET /api/pins`, and what calls that change them answer.
+/// The response to `GET /api/pins` and to calls that change pins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pins {
-    /// The URLs that stay whatever their age, without credentials.
+    /// The URLs that are protected from purging, without credentials.
     pub pins: Vec<String>,
 }
 
@@ -137,8 +140,8 @@ pub struct Pins {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinRequest {
-    /// Which URLs.
+    /// The URLs.
     pub urls: Vec<String>,
-    /// Whether they are to stay.
+    /// Whether they are pinned or unpinned.
     pub pinned: bool,
 }

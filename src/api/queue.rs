@@ -1,10 +1,10 @@
-//! When what is on the queue goes: the shapes of `POST /api/queue/priority`.
+//! The priority of queued requests: the JSON types of `POST /api/queue/priority`.
 
 use serde::{Deserialize, Serialize};
 
 use super::types::{ItemState, QueueCounts};
 
-/// What a person has said of when a request goes.
+/// The priority that the user gave a request.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -12,7 +12,7 @@ use super::types::{ItemState, QueueCounts};
 pub enum Priority {
     /// Before all others.
     First,
-    /// Nobody has said anything.
+    /// No priority was set.
     #[default]
     Usual,
     /// After all others.
@@ -20,7 +20,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Whether nobody has said anything, which is then not said either.
+    /// Whether no priority was set. It is then omitted from the JSON.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::Usual
@@ -48,7 +48,7 @@ impl From<Priority> for wwwoffle_spool::Priority {
 }
 
 impl QueueCounts {
-    /// One request more, in this state.
+    /// Counts a request in this state.
     pub fn add(&mut self, state: ItemState) {
         let count = match state {
             ItemState::Waiting => &mut self.waiting,
@@ -64,22 +64,22 @@ impl QueueCounts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriorityRequest {
-    /// When they are to go.
+    /// The new priority.
     pub priority: Priority,
-    /// Requests by their keys.
+    /// The keys of requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
-    /// All requests of the caller's for these URLs.
+    /// The URLs of requests; all of the caller's for each URL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
 }
 
-/// The answer to `POST /api/queue/priority`.
+/// The response to `POST /api/queue/priority`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prioritized {
-    /// How many requests have that priority now.
+    /// The number of requests that now have this priority.
     pub prioritized: u64,
-    /// The URLs for which there is no request on the queue.
+    /// The URLs without a queued request.
     pub missing: Vec<String>,
 }
 

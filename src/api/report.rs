@@ -1,4 +1,4 @@
-//! What a run is told to have come to.
+//! The report of a recursive fetch.
 
 use std::collections::BTreeMap;
 
@@ -6,52 +6,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::text::{Text, say};
 
-/// The most failures, and links that lead nowhere, that are told one by one.
+/// The maximum number of failures and dead links that are listed one by one.
 pub(crate) const MAX_TOLD: usize = 1_000;
 
-/// The most URLs that are told of those left out for one reason.
+/// The maximum number of example URLs for one reason.
 pub(crate) const MAX_EXAMPLES: usize = 10;
 
-/// The longest reason of a failure that is told, in bytes.
+/// The longest reason of a failure, in bytes.
 pub(crate) const MAX_REASON: usize = 300;
 
-/// How much of a URL is told, in bytes: others may be very long, and there may be many of them.
+/// The longest URL in a report, in bytes. There may be many URLs, and some are very long.
 pub(crate) const MAX_TOLD_URL: usize = 2048;
 
-/// Why a link is not followed, or a part not fetched.
+/// Why a link is not followed, or a sub-resource not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftOut {
-    /// It is a link more than was asked for.
+    /// It is beyond the requested depth.
     Depth,
-    /// It is outside of what was asked for.
+    /// It is outside the requested scope.
     Scope,
-    /// It is one of endless many.
+    /// It seems to be one of an endless number of pages.
     Endless,
-    /// So many pages were asked for, and are there.
+    /// The limit of pages is reached.
     Pages,
-    /// So many bytes were asked for, and are there.
+    /// The limit of bytes is reached.
     Bytes,
-    /// So much time was asked for, and is over.
+    /// The limit of time is reached.
     Time,
-    /// The site asks programs not to get it.
+    /// The site's `robots.txt` excludes it.
     Robots,
-    /// The page asks programs not to follow the link.
+    /// The page excludes the link by `nofollow`.
     NoFollow,
-    /// The configuration says that it is not got, or not kept.
+    /// The configuration excludes it from being fetched or stored.
     Rule,
-    /// It is of a class of parts that was not asked for.
+    /// Its class of sub-resources was not requested.
     Class,
-    /// More is known of than can be remembered.
+    /// The memory limit for known URLs is reached.
     Memory,
-    /// A page cannot be read to its end: what else it refers to is not known.
+    /// A page cannot be read to its end, so the rest of its references is unknown.
     Unread,
-    /// It is no URL that can be fetched, or a very long one.
+    /// It is not a URL that can be fetched, or it is too long.
     Url,
 }
 
 impl LeftOut {
-    /// The reason, in words for a person.
+    /// The reason, in words for the user.
     #[must_use]
     pub const fn text(self) -> Text {
         match self {
@@ -72,65 +72,66 @@ impl LeftOut {
     }
 }
 
-/// How many of what.
+/// The counts of a recursive fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Counts {
-    /// Pages that were considered and taken.
+    /// Pages that belong to the fetch.
     pub pages: u64,
-    /// Parts of pages that were taken.
+    /// Sub-resources that belong to the fetch.
     pub parts: u64,
-    /// Of both, those that were brought.
+    /// Pages and sub-resources that were transferred.
     pub fetched: u64,
-    /// Those that were as they were.
+    /// Those that were revalidated and unchanged.
     pub unchanged: u64,
-    /// Those that nobody was asked about.
+    /// Those that were already stored and not requested.
     pub kept: u64,
-    /// Those that were not to be had.
+    /// Those that could not be fetched.
     pub failed: u64,
-    /// The bytes of the bodies that were brought.
+    /// The bytes of the bodies transferred.
     pub bytes: u64,
 }
 
-/// Those that were left out for one reason.
+/// The links left out for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Left {
-    /// How many links; one URL may count more than once.
+    /// The number of links; one URL may count more than once.
     pub count: u64,
-    /// Some of them.
+    /// Some of their URLs.
     pub examples: Vec<String>,
 }
 
-/// A URL that was not to be had.
+/// A URL that could not be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Which, without credentials.
+    /// The URL, without credentials.
     pub url: String,
     /// The page that refers to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Why, in words for a person.
+    /// The reason, in words for the user.
     pub reason: String,
-    /// Whether there is nothing where the link leads: the origin says so, or there is none.
+    /// Whether the link is dead: the origin says that there is no such page, or there is no such
+    /// origin.
     #[serde(default)]
     pub dead: bool,
 }
 
-/// What a run brought, so far or in the end.
+/// The result of a recursive fetch, so far or at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Report {
-    /// How many of what.
+    /// The counts.
     pub counts: Counts,
-    /// What was left out, by reason.
+    /// The links left out, by reason.
     pub left_out: BTreeMap<LeftOut, Left>,
-    /// The URLs that were not to be had: the first thousand.
+    /// The first thousand URLs that could not be fetched.
     pub failed: Vec<Failed>,
 }
 
 impl Report {
-    /// Counts what was left out; `url` is one of them, or the page that refers to them.
+    /// Counts links left out; `url` is one of them, or the page that refers to them.
     pub(crate) fn leave_out(&mut self, why: LeftOut, count: u64, url: &str) {
         let left = self.left_out.entry(why).or_default();
         left.count = left.count.saturating_add(count);
@@ -140,7 +141,7 @@ impl Report {
         }
     }
 
-    /// Takes back that `url` was left out.
+    /// Undoes [`Report::leave_out`] for one `url`.
     pub(crate) fn take_back(&mut self, why: LeftOut, url: &str) {
         let Some(left) = self.left_out.get_mut(&why) else { return };
         left.count = left.count.saturating_sub(1);
@@ -150,14 +151,14 @@ impl Report {
         }
     }
 
-    /// How many links of pages lead nowhere, of those that are told one by one.
+    /// The number of dead links in pages, among the listed failures.
     #[must_use]
     pub fn dead_links(&self) -> u64 {
         let dead = self.failed.iter().filter(|failed| failed.dead && failed.from.is_some());
         u64::try_from(dead.count()).unwrap_or(u64::MAX)
     }
 
-    /// Tells of what was not to be had; the last that was heard of a URL counts.
+    /// Adds a failure; it replaces an earlier one of the same URL.
     pub(crate) fn tell(&mut self, mut failed: Failed) {
         for (text, most) in [(&mut failed.reason, MAX_REASON), (&mut failed.url, MAX_TOLD_URL)] {
             text.truncate(beginning(text, most).len());
@@ -172,7 +173,7 @@ impl Report {
     }
 }
 
-/// At most so many bytes of the beginning of a text.
+/// At most `most` bytes of the beginning of a text.
 fn beginning(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;

@@ -1,4 +1,4 @@
-//! Fetches that follow links: what the API says of them.
+//! The JSON types of recursive fetches.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,43 +9,43 @@ pub use crate::api::report::{Counts, Failed, Left, LeftOut, Report};
 /// `GET /api/runs`: the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunList {
-    /// Those under way, and those that have lately ended.
+    /// The running ones, and those that ended recently.
     pub runs: Vec<RunItem>,
 }
 
-/// A page fetched with what belongs to it, and what it links to.
+/// A recursive fetch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunItem {
-    /// What it is known by: 16 digits from `0` to `f`.
+    /// Its identifier: 16 hex digits.
     pub id: String,
-    /// Whose it is, if not everyone's.
+    /// The owner, if not everyone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// The page that it began at.
+    /// The start page.
     pub start: String,
-    /// What it is to bring.
+    /// Its extent.
     pub aim: Aim,
     /// When it began.
     pub begun: Timestamp,
-    /// When there was nothing left to do.
+    /// When nothing was left to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// How many pages and parts still wait.
+    /// The number of pages and sub-resources that still wait.
     pub waiting: u64,
-    /// What it brought.
+    /// Its result.
     pub report: Report,
 }
 
-/// The body of `POST /api/runs`. The answer is lines, as that of `POST /api/get`.
+/// The body of `POST /api/runs`. The response consists of lines, like that of `POST /api/get`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
-    /// The pages to begin at.
+    /// The start pages.
     pub urls: Vec<String>,
-    /// What each is to bring.
+    /// The extent of each fetch.
     #[serde(default)]
     pub aim: Aim,
-    /// Whether to answer with events until all is done, or at once with [`RunList`].
+    /// Whether to respond with events until all is done, or at once with [`RunList`].
     #[serde(default)]
     pub wait: bool,
 }
@@ -54,13 +54,13 @@ pub struct RunRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunToStop {
-    /// Which.
+    /// The identifier of the fetch.
     pub id: String,
 }
 
-/// The answer to `POST /api/runs/stop`.
+/// The response to `POST /api/runs/stop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStopped {
-    /// How many requests have left the queue.
+    /// The number of requests removed from the queue.
     pub removed: u64,
 }

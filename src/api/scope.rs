@@ -1,4 +1,4 @@
-//! How far a recursive fetch may go from where it began.
+//! The scope of a recursive fetch.
 
 use std::fmt;
 
@@ -7,26 +7,26 @@ use wwwoffle_config::UrlSpec;
 use wwwoffle_http::registrable::site;
 use wwwoffle_url::CanonicalUrl;
 
-/// Which pages belong to a recursive fetch, seen from the page that it began at.
+/// Which pages belong to a recursive fetch, relative to its start page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Scope {
-    /// All.
+    /// All pages.
     Any,
-    /// Those of the same protocol.
+    /// Pages with the same protocol.
     Protocol,
-    /// Those of the same host, over whichever of `http` and `https`; with another port than these
-    /// have of themselves, of the same port.
+    /// Pages of the same host, over `http` or `https`; if the port is not the default of the
+    /// scheme, also with the same port.
     #[default]
     Host,
-    /// Those of the same site: hosts whose names were sold to the same people, `www.example.co.uk`
+    /// Pages of the same site: hosts below the same registrable domain, such as `www.example.co.uk`
     /// and `img.example.co.uk`.
     Site,
-    /// Those of the same host whose path begins as that of the first up to its last `/`.
+    /// Pages of the same host whose path begins like that of the start page up to its last `/`.
     Directory,
-    /// Those whose URL begins so: the `limit` of WWWOFFLE 2.9.
+    /// Pages whose URL begins with this text: the `limit` of WWWOFFLE 2.9.
     Prefix(String),
-    /// Those that match a URL-SPECIFICATION.
+    /// Pages that match a URL-SPECIFICATION.
     Matching(Box<UrlSpecText>),
 }
 
@@ -37,24 +37,24 @@ pub struct UrlSpecText {
     text: String,
 }
 
-/// A text that names no scope.
+/// A text that is not a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAScope {
-    /// It is none of the words and no URL-SPECIFICATION.
+    /// It is neither one of the words nor a URL-SPECIFICATION.
     #[error(
         "a scope is \"any\", \"protocol\", \"host\", \"site\", \"directory\" or a URL-SPECIFICATION, not {0:?}"
     )]
     Unknown(String),
-    /// A URL-SPECIFICATION that cannot be read.
+    /// The URL-SPECIFICATION is invalid.
     #[error("the URL-SPECIFICATION {0:?} cannot be read")]
     Spec(String, #[source] wwwoffle_config::ParseSpecError),
 }
 
-/// What a scope written with this word in front is: the beginning of URLs.
+/// The word before a scope that is the beginning of URLs.
 const PREFIX: &str = "prefix:";
 
 impl Scope {
-    /// Reads a scope as people write it.
+    /// Parses a scope as users write it.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl Scope {
         })
     }
 
-    /// Whether `url` belongs to a fetch that began at `start`.
+    /// Whether `url` belongs to a fetch with the start page `start`.
     #[must_use]
     pub fn has(&self, start: &CanonicalUrl, url: &CanonicalUrl) -> bool {
         match self {
@@ -129,7 +129,7 @@ fn is_same_host(one: &CanonicalUrl, other: &CanonicalUrl) -> bool {
         && (one.protocol() == other.protocol() || (is_web(one) && is_web(other)))
 }
 
-/// The path of a URL up to its last `/`, and with it.
+/// The path of a URL up to and including its last `/`.
 fn directory(url: &CanonicalUrl) -> &str {
     let path = url.path();
     path.rfind('/').and_then(|at| path.get(..=at)).unwrap_or("/")

@@ -1,43 +1,43 @@
-//! What was counted: `GET /api/statistics`.
+//! The JSON types of `GET /api/statistics`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The answer to `GET /api/statistics`.
+/// The response to `GET /api/statistics`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// The day it is, where the daemon runs: `2026-11-22`.
+    /// The current day in the daemon's time zone: `2026-11-22`.
     pub today: String,
-    /// The days on which anything was done, the first one first; at most 400.
+    /// The days with any requests, earliest first; at most 400.
     pub days: Vec<DayCounts>,
-    /// The hosts of which most was asked, those first; none for who does not own the machine.
+    /// The hosts, those with the most requests first; absent unless the caller owns the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<HostCounts>>,
-    /// All other hosts together; likewise.
+    /// All other hosts together; absent as well unless the caller owns the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Sums>,
 }
 
-/// What was done on a day.
+/// The counts of one day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayCounts {
-    /// The day, where the daemon runs.
+    /// The day in the daemon's time zone.
     pub day: String,
-    /// What was done.
+    /// The counts.
     #[serde(flatten)]
     pub sums: Sums,
 }
 
-/// What was done for a host.
+/// The counts of one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounts {
     /// Its name.
     pub host: String,
-    /// How many requests there may have been before it was counted by itself, at most.
+    /// An upper bound for the number of its requests before it was counted separately.
     #[serde(default)]
     pub before: u64,
-    /// What was done since.
+    /// The counts since then.
     #[serde(flatten)]
     pub sums: Sums,
 }
@@ -45,30 +45,30 @@ pub struct HostCounts {
 /// Requests and bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sums {
-    /// Requests by what became of them; what is not there is 0.
+    /// Requests by outcome; an absent outcome is 0.
     pub requests: BTreeMap<String, u64>,
-    /// Bytes of bodies that clients got.
+    /// Bytes of bodies sent to clients.
     pub given: u64,
-    /// Bytes of bodies that came from origins.
+    /// Bytes of bodies received from origins.
     pub fetched: u64,
-    /// Bytes of bodies that clients got and no origin had to send for them.
+    /// Bytes of bodies sent to clients that did not have to be fetched from an origin.
     pub saved: u64,
 }
 
 impl Sums {
-    /// How many requests there were.
+    /// The total number of requests.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.requests.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// How many requests had this outcome.
+    /// The number of requests with this outcome.
     #[must_use]
     pub fn of(&self, outcome: &str) -> u64 {
         self.requests.get(outcome).copied().unwrap_or_default()
     }
 
-    /// Adds others.
+    /// Adds other counts.
     pub fn add(&mut self, others: &Sums) {
         for (outcome, count) in &others.requests {
             let sum = self.requests.entry(outcome.clone()).or_default();

@@ -1,4 +1,4 @@
-//! Every JSON shape of the API. Times are RFC 3339 in UTC, sizes are bytes, keys are hex.
+//! The common JSON types of the API. Times are RFC 3339 in UTC, sizes are bytes, keys are hex.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,194 +16,194 @@ pub struct Status {
     pub version: String,
     /// The mode in force.
     pub mode: Mode,
-    /// What was chosen: the mode, or `auto`.
+    /// The chosen mode, which may be `auto`.
     #[serde(default)]
     pub chosen: Choice,
-    /// What is known of the link, if `auto` is chosen.
+    /// The state of the link, if `auto` is chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkStatus>,
-    /// Whether the way out is one of `metered-interfaces`.
+    /// Whether the outward interface is one of `metered-interfaces`.
     #[serde(default)]
     pub metered: bool,
-    /// The daemon's process.
+    /// The daemon's process ID.
     pub pid: u32,
-    /// The spool it holds the lock of.
+    /// The spool that it has locked.
     pub spool: String,
-    /// The addresses it listens on, with the real ports.
+    /// The addresses it listens on, with the actual ports.
     pub listen: Vec<String>,
     /// When it was started.
     pub since: Timestamp,
-    /// How much is on the outgoing queue.
+    /// The counts of the queue.
     pub queue: QueueCounts,
-    /// What is being received now.
+    /// The downloads in progress.
     pub downloads: Vec<Download>,
-    /// Clients connected.
+    /// The number of connected clients.
     pub connections: u64,
-    /// Connections outward that the offline mode refused since the start.
+    /// The number of outward connections refused in offline mode since the start.
     pub outward_refused: u64,
-    /// Clients that did not take our certificate for a host within the last hour, by host; the
-    /// first hundred.
+    /// Clients that rejected our certificate for a host within the last hour, by host; the first
+    /// hundred.
     #[serde(default)]
     pub rejections: Vec<Rejection>,
 }
 
-/// What is known of the link.
+/// The state of the link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkStatus {
-    /// Why the mode is what it is.
+    /// The reason of the current mode.
     pub reason: String,
-    /// Since when.
+    /// Since when it has been so.
     pub since: Timestamp,
-    /// Where to log in, if a captive portal answers.
+    /// The login page, if a captive portal was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub portal: Option<String>,
-    /// When the last probe ended; absent when there was none.
+    /// When the last probe ended; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probed: Option<Timestamp>,
-    /// Connections that were begun for probes since the start.
+    /// The number of probe connections since the start.
     pub probes: u64,
 }
 
-/// A client whose connections to a host pass unread, because it does not take our certificate.
+/// A client whose connections to a host are relayed unread, because it rejected our certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
     /// The host.
     pub host: String,
     /// The address of the client.
     pub client: String,
-    /// Until when.
+    /// When they are intercepted again.
     pub until: Timestamp,
 }
 
-/// The outgoing queue in numbers.
+/// The counts of the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueCounts {
-    /// Requests to be fetched when the mode allows.
+    /// Requests to fetch when the mode allows.
     pub waiting: u64,
-    /// Requests given up, kept with their reason.
+    /// Requests that failed permanently, stored with their reason.
     pub failed: u64,
-    /// Requests on their way now.
+    /// Requests being fetched now.
     pub active: u64,
-    /// Requests that are longer than what is fetched unasked.
+    /// Requests larger than `ask-above`, which need the user's consent.
     #[serde(default)]
     pub asking: u64,
 }
 
-/// One body being received.
+/// A download in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Download {
-    /// What it is known by while it runs.
+    /// Its identifier while it runs.
     #[serde(default)]
     pub id: u64,
-    /// What is being received.
+    /// The URL.
     pub url: String,
     /// Bytes received so far.
     pub bytes: u64,
-    /// Bytes announced, when the origin announced them.
+    /// Bytes announced by the origin, if it did.
     pub total: Option<u64>,
-    /// Bytes in a second, over the last ten; absent while nothing can be said of it.
+    /// Bytes per second over the last ten seconds; absent while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
-    /// How long the rest takes at that rate; absent where that cannot be said.
+    /// The estimated time for the rest; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
-    /// How often it was taken up again after it broke off.
+    /// How often it was resumed after an interruption.
     #[serde(default)]
     pub resumed: u32,
-    /// What it waits for, when it has broken off and will be taken up again.
+    /// The next attempt, if it was interrupted and will be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<DownloadWaiting>,
 }
 
-/// A download that has broken off.
+/// An interrupted download.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DownloadWaiting {
-    /// Since when nothing has come.
+    /// When the last bytes were received.
     pub since: Timestamp,
-    /// When the rest is asked for next; a moment that has passed while that is under way.
+    /// When the rest is requested next; in the past during an attempt.
     pub next: Timestamp,
-    /// How many attempts in a row have brought nothing, with the next.
+    /// The number of consecutive attempts without progress, including the next.
     pub attempts: u32,
-    /// Why it broke off.
+    /// Why it was interrupted.
     pub error: String,
 }
 
 /// The body of `POST /api/mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeRequest {
-    /// The mode wanted.
+    /// The mode to set.
     pub mode: Choice,
 }
 
-/// The answer to `POST /api/mode`.
+/// The response to `POST /api/mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeChange {
-    /// What is chosen from now on.
+    /// The new choice.
     pub mode: Choice,
-    /// What was chosen before.
+    /// The previous choice.
     pub was: Choice,
 }
 
 /// `GET /api/queue`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
-    /// All that is on the outgoing queue, oldest first.
+    /// All requests in the queue, oldest first.
     pub queue: Vec<QueueItem>,
 }
 
-/// One request on the outgoing queue.
+/// A request in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueItem {
     /// The key of its canonical URL, 64 hex digits.
     pub key: String,
     /// The URL, without credentials.
     pub url: String,
-    /// The method it will be sent with.
+    /// The method of the request.
     pub method: String,
-    /// Why it is on the queue.
+    /// Why it is in the queue.
     pub kind: ItemKind,
-    /// The page it is a part of.
+    /// The page that uses it, for a sub-resource.
     pub page: Option<String>,
     /// When it was recorded.
     pub queued: Timestamp,
-    /// Where it stands.
+    /// Its state.
     pub state: ItemState,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// Not tried again before this time.
+    /// The earliest time of the next attempt.
     pub not_before: Option<Timestamp>,
-    /// What holds it back; absent where nothing does, and once it is given up.
+    /// The reason that holds it back; absent if nothing does, or if it has failed permanently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// What the last attempt ended with.
+    /// The error of the last attempt.
     pub error: Option<String>,
-    /// What a person has said of when it goes.
+    /// The priority set by the user.
     #[serde(default, skip_serializing_if = "Priority::is_usual")]
     pub priority: Priority,
-    /// The how manieth it is to go of those of the caller's that wait, from 1 on; absent where it does not
-    /// wait.
+    /// Its position among the caller's waiting requests, counted from 1; absent if it is not
+    /// waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
-    /// Whose it is, as `user:ada` or `client:192.0.2.1`; not there for this machine's.
+    /// The owner, as `user:ada` or `client:192.0.2.1`; absent for this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
 
-/// Why a request is on the outgoing queue.
+/// Why a request is in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemKind {
-    /// A person asked for this page.
+    /// The user requested this page.
     Page,
-    /// A page on the queue, or in the spool, refers to it.
+    /// A sub-resource of a queued or stored page.
     Part,
-    /// It is kept, and a newer version was asked for.
+    /// A newer version of a stored page was requested.
     Refresh,
     /// A form that its user confirmed.
     Post,
-    /// A recursive fetch goes on to it.
+    /// A recursive fetch leads to it.
     Recursive,
-    /// It is looked at on a schedule.
+    /// It is fetched on a schedule.
     Monitored,
 }
 
@@ -220,17 +220,17 @@ impl From<RequestKind> for ItemKind {
     }
 }
 
-/// Where a request on the outgoing queue stands.
+/// The state of a request in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemState {
-    /// It is fetched when the mode allows.
+    /// It will be fetched when the mode allows.
     Waiting,
-    /// It is on its way.
+    /// It is being fetched.
     Active,
-    /// It was given up.
+    /// It failed permanently.
     Failed,
-    /// It is longer than what is fetched unasked (`ask-above`): to try it again says that it may come.
+    /// It is larger than `ask-above`. Retrying it counts as the user's consent.
     Asking,
 }
 
@@ -241,7 +241,7 @@ pub enum ItemState {
 pub enum QueueTarget {
     /// The request with this key.
     Key(String),
-    /// Every request it can be done to.
+    /// Every request to which the call applies.
     All,
 }
 
@@ -275,17 +275,17 @@ impl From<QueueTarget> for QueueTargetFields {
     }
 }
 
-/// The answer to `POST /api/queue/retry`.
+/// The response to `POST /api/queue/retry`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retried {
-    /// How many requests wait again.
+    /// The number of requests that wait again.
     pub retried: u64,
 }
 
-/// The answer to `POST /api/queue/delete`.
+/// The response to `POST /api/queue/delete`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
-    /// How many requests are no longer on the queue.
+    /// The number of requests removed from the queue.
     pub deleted: u64,
 }
 
@@ -293,9 +293,9 @@ pub struct Deleted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GetRequest {
-    /// What to get into the spool.
+    /// The URLs to store.
     pub urls: Vec<String>,
-    /// Whether to get it even when the spool has it.
+    /// Whether stored copies are fetched again.
     #[serde(default)]
     pub refresh: bool,
 }
@@ -304,119 +304,119 @@ pub struct GetRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FetchRequest {
-    /// Whether to answer with events until the queue is worked off, or at once with [`Started`].
+    /// Whether to respond with events until the queue is fetched, or at once with [`Started`].
     #[serde(default)]
     pub wait: bool,
-    /// How many bytes may come this time, in place of what the configuration says.
+    /// The budget of this fetch in bytes, instead of the configured one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<u64>,
 }
 
-/// The answer to `POST /api/fetch` that does not wait.
+/// The response to a `POST /api/fetch` that does not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// How many requests are being fetched or will be.
+    /// The number of requests that are being fetched or will be.
     pub started: u64,
 }
 
-/// One line of the answer to `POST /api/get` and `POST /api/fetch`.
+/// One line of the response to `POST /api/get` and `POST /api/fetch`.
 ///
-/// The last line is [`Event::End`]; a stream without it was cut off.
+/// The last line is [`Event::End`]; a stream without it is truncated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Event {
-    /// The request is on its way.
+    /// A request was sent.
     Start {
-        /// What is fetched.
+        /// The URL.
         url: String,
     },
-    /// More of the body has come.
+    /// More of the body was received.
     Progress {
-        /// What is fetched.
+        /// The URL.
         url: String,
         /// Bytes received so far.
         bytes: u64,
         /// Bytes announced.
         #[serde(default)]
         total: Option<u64>,
-        /// Bytes in a second, of late.
+        /// Recent bytes per second.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate: Option<u64>,
-        /// How long the rest takes at that rate.
+        /// The estimated time for the rest.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seconds_left: Option<u64>,
     },
-    /// How far all of it has come together.
+    /// The progress of all requests together.
     Whole(Whole),
-    /// It is in the spool.
+    /// The response is stored.
     Done {
-        /// What was fetched.
+        /// The URL.
         url: String,
-        /// The status the origin answered with.
+        /// The status of the response.
         status: u16,
         /// The length of the body.
         bytes: u64,
     },
-    /// It was given up.
+    /// The request failed permanently.
     Failed {
-        /// What was not fetched.
+        /// The URL.
         url: String,
-        /// The status, when the origin answered at all.
+        /// The status, if the origin responded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// It is fetched, but could not be opened in a browser.
+    /// The page is stored, but could not be opened in a browser.
     Browser {
-        /// What is fetched.
+        /// The URL.
         url: String,
-        /// Why it could not.
+        /// The reason.
         error: String,
     },
-    /// It failed in a way that may pass, and is tried again.
+    /// The request failed temporarily and will be retried.
     Retry {
-        /// What is fetched.
+        /// The URL.
         url: String,
         /// Why it failed.
         error: String,
-        /// When it is tried again.
+        /// When it is retried.
         next: Timestamp,
     },
-    /// It is on the outgoing queue until the mode allows.
+    /// The request is in the queue until the mode allows it.
     Queued {
-        /// What will be fetched.
+        /// The URL.
         url: String,
     },
-    /// Some of it is held back, and not waited for.
+    /// Some requests are held back, and the stream does not wait for them.
     Held {
-        /// What holds it back.
+        /// The reason.
         held: Held,
-        /// How many requests.
+        /// The number of requests.
         count: u64,
     },
-    /// The origin answered with a redirect, which is followed.
+    /// The origin responded with a redirect, which is followed.
     Redirect {
-        /// What was asked for.
+        /// The requested URL.
         url: String,
         /// The status of the redirect.
         status: u16,
-        /// Where it leads.
+        /// The target of the redirect.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         location: Option<String>,
     },
-    /// How far a fetch that follows links has come, or what it came to.
+    /// The progress or the result of a recursive fetch.
     Run {
         /// The fetch.
         run: Box<super::runs::RunItem>,
     },
-    /// All is settled.
+    /// All requests are done.
     End {
-        /// How many are in the spool now.
+        /// The number of responses stored.
         fetched: u64,
-        /// How many were given up.
+        /// The number of requests that failed permanently.
         failed: u64,
-        /// How many wait on the queue.
+        /// The number of requests that wait in the queue.
         waiting: u64,
     },
     /// An event of a newer daemon.
@@ -429,9 +429,9 @@ pub enum Event {
 pub struct EntryItem {
     /// The URL, without credentials.
     pub url: String,
-    /// The key it is kept under, 64 hex digits.
+    /// Its key in the spool, 64 hex digits.
     pub key: String,
-    /// The status the origin answered with; `None` for a request on the queue.
+    /// The status of the response; `None` for a queued request.
     pub status: Option<u16>,
     /// The `Content-Type` as stored.
     #[serde(rename = "type")]
@@ -440,10 +440,10 @@ pub struct EntryItem {
     pub bytes: u64,
     /// When it was stored.
     pub stored: Timestamp,
-    /// For whom it is kept, as `local`, `user:ada` or `client:192.0.2.1`; not there for everyone's.
+    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for everyone's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// What holds a request on the queue back.
+    /// The reason that holds back a queued request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
 }
@@ -452,40 +452,40 @@ pub struct EntryItem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntriesToDelete {
-    /// What to remove from the spool: the caller's own answers and everyone's.
+    /// The URLs to delete from the spool, for the caller and for everyone.
     pub urls: Vec<String>,
-    /// Whose answers to remove in place of the caller's own.
+    /// The owner whose entries are deleted instead of the caller's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
 
-/// The answer to `POST /api/entries/delete`.
+/// The response to `POST /api/entries/delete`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletedUrls {
-    /// What was removed.
+    /// The deleted URLs.
     pub deleted: Vec<String>,
-    /// What the spool did not have.
+    /// The URLs without an entry.
     pub missing: Vec<String>,
 }
 
-/// The answer to `POST /api/flush`: all that was kept by then can be read from the files.
+/// The response to `POST /api/flush`: every entry stored before can be read from the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flushed {
     /// Always true.
     pub flushed: bool,
 }
 
-/// The answer to `POST /api/stop`.
+/// The response to `POST /api/stop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopping {
     /// Always true.
     pub stopping: bool,
 }
 
-/// The body of every 4xx and 5xx answer.
+/// The body of every 4xx and 5xx response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiError {
-    /// What is wrong, for a person.
+    /// The message for the user.
     pub error: String,
 }
 

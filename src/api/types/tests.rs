@@ -1,4 +1,4 @@
-//! The shapes are a promise to scripts: each is compared with its text, and read back.
+//! The JSON types are a promise to scripts: each is compared with its text, and parsed back.
 
 use std::fmt::Debug;
 
