@@ -1,9 +1,9 @@
 //! The tree of entries: look up, store, replace, remove.
 //!
-//! Two locks order the threads. `commit` is held while names of entries change, so its holder sees
-//! them unchanged. It is held over a sync only in four cases: a key gets its first variant, a key
-//! has too many variants, an update file is removed with its entry ([`shelf`]), or an older version
-//! is kept ([`versions`]). The lock of `pending` is held for one access to its map.
+//! Two locks synchronise the threads. `commit` is held while names of entries change, so its holder
+//! sees them unchanged. It is held over a sync only in four cases: a key gets its first variant, a
+//! key has too many variants, an update file is removed with its entry ([`shelf`]), or an older
+//! version is kept ([`versions`]). The lock of `pending` is held only for one access to its map.
 
 pub(crate) mod check_recent;
 pub(crate) mod list;
@@ -48,18 +48,19 @@ use crate::fs::parallel::{self, lock};
 use crate::fs::{DiskFile, parent};
 use crate::notes::pins::Pins;
 
-/// How often a lookup follows an entry that is being renamed, before it blocks renames.
+/// The number of attempts of a lookup for an entry that is being renamed. After them, the lookup
+/// blocks renames.
 pub(crate) const LOOKUP_TRIES: usize = 4;
 
-/// The number of updates, of different keys, written at the same time.
+/// The number of updates, of different keys, that can be written at the same time.
 pub(crate) const UPDATES: usize = 16;
 
 /// A number of entries, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// How many.
+    /// The number of entries.
     pub count: u64,
-    /// How many bytes they take.
+    /// Their total size in bytes.
     pub bytes: u64,
 }
 
@@ -78,8 +79,8 @@ pub(crate) struct Tree {
     /// Held while names of entries change.
     pub(crate) commit: Mutex<()>,
     pub(crate) pending: Pending,
-    /// Held while an update is written, by the first byte of the key: each update is based on the state
-    /// that the previous one left.
+    /// Held while an update is written, one lock for each group of keys with the same first byte
+    /// modulo [`UPDATES`]. So each update is based on the state that the previous one left.
     pub(crate) updates: [Mutex<()>; UPDATES],
     /// Changes of the outgoing queue that wait for the next batch.
     pub(crate) outbox: Outbox,
@@ -88,7 +89,7 @@ pub(crate) struct Tree {
     pub(crate) sharing: Mutex<()>,
     pub(crate) removals: RemovalLocks,
     pub(crate) segments: SegmentLocks,
-    /// Receivers of changes.
+    /// The receivers of changes.
     pub(crate) watchers: RwLock<Vec<Arc<dyn Watcher>>>,
     pub(crate) pins: Pins,
 }
@@ -99,7 +100,7 @@ pub(crate) struct FinishedFile {
     pub(crate) place: Place,
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn DiskFile>,
-    /// Increases in the order in which files are finished.
+    /// The time of finishing. Increases in the order in which files are finished.
     pub(crate) stored: Timestamp,
     pub(crate) status: u16,
     /// The digest of the body.
@@ -112,21 +113,21 @@ impl FinishedFile {
     }
 }
 
-/// What an entry may replace.
+/// The entry that a new one may replace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReplaceCondition<'a> {
     /// Any entry, or none.
     Anything,
-    /// No entry: the place must be empty.
+    /// None: the place must have no entry.
     Nothing,
     /// The entry with this record id.
     Only(&'a str),
-    /// This entry, without any update since.
+    /// This entry, if it was not updated since.
     Seen(&'a Entry),
 }
 
 impl<'a> ReplaceCondition<'a> {
-    /// The entry that was found, or nothing if none was.
+    /// The condition that the place still has the entry that was found, or none if none was found.
     pub(crate) fn found(found: Option<&'a Entry>) -> ReplaceCondition<'a> {
         found.map_or(ReplaceCondition::Nothing, |entry| ReplaceCondition::Only(entry.id()))
     }
@@ -233,7 +234,7 @@ impl Tree {
             let identity = |body: &BodyFile| {
                 body.identity().map_err(|error| Error::disk("look at", &path, error))
             };
-            // The entry holds its file open, so no other file has its inode number.
+            // The entry holds its file open, so no other file can have its inode number.
             if let Some(file) = now.file()
                 && identity(file)? == identity(body)?
             {
@@ -246,12 +247,12 @@ impl Tree {
         Ok(None)
     }
 
-    /// Makes a finished file the entry of its place, as durably as the setting says.
+    /// Makes a finished file the entry of its place, as durably as the setting promises.
     pub(crate) fn admit(&self, finished: FinishedFile) -> Result<()> {
         self.admit_over(finished, ReplaceCondition::Anything).map(|_| ())
     }
 
-    /// Stores a finished file if its place is in the expected state. False if not.
+    /// Stores a finished file if its place is in the expected state. False if it is not.
     pub(crate) fn admit_over(
         &self,
         finished: FinishedFile,
@@ -263,9 +264,9 @@ impl Tree {
         self.admit_made(&finished.place.clone(), over, || Ok(finished))
     }
 
-    /// Stores a file that `make` completes only after the place was found in the expected state, so
-    /// that a crash before leaves no file that could be stored. `make` syncs it under
-    /// [`Durability::Each`]. `commit` is held during the call.
+    /// Stores a file that `make` completes only after the place was found in the expected state. So
+    /// a crash before that leaves no complete file that the next opening would store. `make` syncs
+    /// it under [`Durability::Each`]. `commit` is held during the call.
     pub(crate) fn admit_made(
         &self,
         place: &Place,
@@ -322,23 +323,24 @@ impl Tree {
         Ok(true)
     }
 
-    /// Removes the segments of a place, once a complete response is stored as durably as it will
-    /// be. An error or a redirect says nothing about the segments: the rest may still come.
+    /// Removes the segments of a place after a complete response was stored, as durably as the
+    /// setting promises. An error or a redirect does not affect the segments: their body may still
+    /// be completed.
     pub(crate) fn drop_parts(&self, finished: &FinishedFile) {
         if !(200..300).contains(&finished.status) {
             return;
         }
-        // Remaining segments are older than the entry, and harmless.
+        // If they cannot be removed, they are older than the entry, and harmless.
         let _ = segments::files::remove(self, &finished.place, Some(finished.stored));
     }
 
-    /// Renames every finished file into place and syncs it. A file without room for its name stays
-    /// in `tmp/`, on the medium, until the next batch. Files that cannot be stored otherwise are
-    /// discarded. Each reason is recorded as a failure once.
+    /// Renames every finished file into place and syncs it. A file for whose name there is no room
+    /// stays in `tmp/`, on the medium, until the next batch. A file that cannot be stored for
+    /// another reason is discarded. Each reason is recorded as a failure once.
     pub(crate) fn write_batch(&self) {
         let _one = lock(&self.pending.batch);
-        // First: the responses to these requests are then among the waiting entries, or on the
-        // medium.
+        // The changes of the queue are taken first. The responses to these requests are then in
+        // this batch, or already on the medium.
         let outbox = self.outbox.take();
         let (mut failures, mut changed) = (Vec::new(), Vec::new());
         let mut synced = Vec::new();
@@ -369,7 +371,7 @@ impl Tree {
                     self.pending.forget(&finished.place);
                     changed.push((finished, path));
                 }
-                // It is read where it lies, and the next opening would find it there.
+                // Lookups read it below `tmp/`, and the next opening would find it there.
                 Err(error) if error.is_full() && self.pending.hold(&self.root, &finished) => {}
                 Err(error) => {
                     self.forget_and_remove(&finished);
@@ -407,8 +409,8 @@ impl Tree {
         }
     }
 
-    /// Removes the update file of the previous entry. A remaining one is ignored, so failures are
-    /// harmless.
+    /// Removes the update file of the previous entry. Failures are ignored, because lookups ignore
+    /// an outdated update file.
     fn drop_outdated_overlay(&self, place: &Place, path: &Path) {
         let overlay = overlay_path(path);
         if !self.root.is_file(&overlay).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! Checking the entries stored last, after the spool was not closed.
+//! Checking the entries stored last, if the spool was not closed properly.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::error::{Damage, Error, Result};
 use crate::fs::parallel::lock;
 use crate::tree::Tree;
 
-/// The number of reasons kept; others are only counted.
+/// The number of reasons that are returned. Further failures are only counted.
 const MAX_FAILURES: usize = 16;
 
-/// Entries stored this long before the last one are checked.
+/// Entries stored at most this long before the last one are checked.
 const LATELY: SignedDuration = SignedDuration::from_mins(10);
 
 /// The result of [`crate::Spool::check_recent`].
@@ -27,7 +27,7 @@ pub struct RecentCheck {
     /// The number of entries that could not be read because the disk failed. They are not checked
     /// again.
     pub failed: u64,
-    /// The first of the reasons.
+    /// The first of these failures.
     pub failures: Vec<Error>,
 }
 
@@ -50,7 +50,7 @@ impl Tree {
             }
             // Lines without a time are always checked.
             if noted.at.is_some() && noted.at < since {
-                // Lines are in chronological order.
+                // Lines are in chronological order, so all remaining ones are older.
                 self.root.drop_unchecked();
                 return checked;
             }
@@ -58,7 +58,8 @@ impl Tree {
             if let Err(error) = self.check_one(&self.root.join(&noted.path), &mut checked) {
                 checked.fail(error);
             }
-            // Even after a failure: an unreadable entry would otherwise stop every later check.
+            // The line is removed even after a failure: an unreadable entry would otherwise stop
+            // every later check.
             self.root.pop_unchecked();
         }
     }
@@ -83,7 +84,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Sets the file at a path aside, if it is still not an entry.
+    /// Sets the file at a path aside, if it is still not a valid entry.
     fn set_path_aside(&self, path: &Path) -> Result<Option<Damage>> {
         let _commit = lock(&self.commit);
         let read = read::read(&*self.root.disk, &self.root.path, path, None)?;

@@ -1,7 +1,7 @@
-//! Lists of entries, which read directories as the caller advances.
+//! Lists of entries. Directories are read as the caller advances.
 //!
-//! A list holds one open directory for each level, whatever the size of the spool. It may contain
-//! or miss entries that are stored or removed in the meantime. Files that are not entries are
+//! A list holds one open directory for each level, whatever the size of the spool. An entry that is
+//! stored or removed while the list is read may or may not be in it. Files that are not entries are
 //! skipped; a lookup sets them aside.
 
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ use crate::tree::FinishedFile;
 pub struct Host {
     /// For example `http`.
     pub scheme: String,
-    /// Its name, with its port unless that is the default.
+    /// The name of the host, with its port unless that is the default.
     pub host: String,
 }
 
@@ -33,22 +33,22 @@ pub struct List {
     root: PathBuf,
     /// Finished entries that are not renamed yet. They are listed first.
     pending: Vec<FinishedFile>,
-    /// Entries already listed, by key and variant.
+    /// The entries already listed, by key and variant.
     listed: HashSet<(Key, Key)>,
-    /// Directories still to be read, with their depth below the root.
+    /// The directories still to be read, with their depth below the root.
     starts: Vec<(PathBuf, usize)>,
-    /// The directories being read, each inside the one before.
+    /// The directories being read. Each is inside the previous one.
     levels: Vec<DirectoryLevel>,
 }
 
 struct DirectoryLevel {
     path: PathBuf,
-    /// 1: of a scheme, 2: of a host, 3: of keys, 4: of variants.
+    /// 1: the directory of a scheme; 2: of a host; 3: of keys; 4: of variants.
     depth: usize,
     names: DirectoryNames,
 }
 
-/// The depth of the directories that hold entries.
+/// The depth of the directories that contain entries.
 const KEYS: usize = 3;
 
 impl List {
@@ -77,7 +77,7 @@ impl List {
         Ok(List { disk, root, pending, listed, starts, levels: Vec::new() })
     }
 
-    /// The entry at a path; `None` if it does not belong there.
+    /// The entry at a path. `None` if the file does not belong there.
     fn entry(&self, path: &Path) -> Result<Option<Summary>> {
         let Some(summary) = glance(&*self.disk, path)? else { return Ok(None) };
         let place = &summary.place;
@@ -93,7 +93,7 @@ impl List {
                     self.listed.insert((summary.place.key(), summary.place.variant_name()));
                     return Some(Ok(summary));
                 }
-                // It was renamed in the meantime, so the list will find it there.
+                // The file was renamed in the meantime, so the list will find it under its name.
                 Ok(None) => {}
                 Err(error) => return Some(Err(error)),
             }
@@ -101,7 +101,7 @@ impl List {
         None
     }
 
-    /// Opens a directory, if it is one.
+    /// Opens a directory. Does nothing if the path is not a directory.
     fn enter(&mut self, path: PathBuf, depth: usize) -> Result<()> {
         match self.disk.read_dir(&path) {
             Ok(names) => self.levels.push(DirectoryLevel { path, depth, names }),
@@ -119,7 +119,7 @@ impl List {
             return self.enter(path, depth + 1).map(|()| None);
         }
         if depth == KEYS && name.ends_with(VARIANTS) {
-            // An entry at the first name hides those in the directory of variants.
+            // A valid entry at the first name hides those in the directory of variants.
             let single = path.with_extension(EXTENSION.trim_start_matches('.'));
             let hidden = glance(&*self.disk, &single)?.is_some();
             return if hidden { Ok(None) } else { self.enter(path, depth + 1).map(|()| None) };
@@ -153,7 +153,7 @@ impl Iterator for List {
                 Some(Ok(name)) => self.step(&name),
                 Some(Err(error)) => {
                     let error = Error::disk("read", &level.path, error);
-                    // Nothing more can be read from it.
+                    // The rest of the directory cannot be read.
                     self.levels.pop();
                     Err(error)
                 }
@@ -200,7 +200,7 @@ pub(crate) fn hosts(disk: &Arc<dyn Disk>, root: &Path, scheme: Option<&str>) -> 
     Ok(hosts)
 }
 
-/// The host of a directory with a hashed name, from any entry in it.
+/// The host of a directory with a hashed name, read from any entry in it.
 fn hashed_host(disk: &Arc<dyn Disk>, root: &Path, directory: PathBuf) -> Option<String> {
     let mut list = List {
         disk: Arc::clone(disk),
@@ -229,7 +229,7 @@ pub(crate) fn schemes(disk: &dyn Disk, root: &Path, wanted: Option<&str>) -> Res
     Ok(schemes)
 }
 
-/// Whether a name may be ours at this depth.
+/// Whether a name at this depth may belong to the spool.
 fn is_ours(name: &str, depth: usize) -> bool {
     match depth {
         1 => name.starts_with('=') || place::host_of(name).is_some(),

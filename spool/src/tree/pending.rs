@@ -1,4 +1,4 @@
-//! The batch: finished and visible entries that do not have their names yet.
+//! The batch: finished entries that readers find already, but that are not renamed into place yet.
 
 use crate::durability::Root;
 use std::collections::{BTreeMap, HashSet};
@@ -15,21 +15,23 @@ use crate::tree::shelf::{MAX_VARIANTS, eviction_order};
 use crate::tree::{FinishedFile, Tree};
 use wwwoffle_url::Key;
 
-/// How long finished entries gather before they are written as a batch.
+/// How long finished entries are collected before they are written as a batch.
 pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The number of finished entries that start a batch at once, written by the caller that finished
-/// the last one. Each holds its file open.
+/// The number of waiting entries at which the caller that finishes one writes the batch itself.
+/// Each entry holds its file open.
 pub(crate) const MAX_PENDING: usize = 256;
 
-/// The size of a batch: at most an eighth of the files that the process may open.
+/// The number of entries at which a batch is written: at most an eighth of the files that the
+/// process may open.
 fn max_pending() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     (limit / 8).clamp(1, MAX_PENDING)
 }
 
-/// The number of finished entries that wait for room on a full disk, each with its file open.
+/// The largest number of finished entries that wait for room on a full disk, each with its file
+/// open.
 const MAX_HELD: usize = MAX_PENDING / 2;
 
 /// The finished entries that wait for their names.
@@ -37,7 +39,7 @@ const MAX_HELD: usize = MAX_PENDING / 2;
 pub(crate) struct Pending {
     gathering: Mutex<Batch>,
     changed: Condvar,
-    /// The size that starts a batch.
+    /// The number of entries at which a batch is written.
     pub(crate) max: usize,
     /// Held while a batch is written.
     pub(crate) batch: Mutex<()>,
@@ -56,15 +58,15 @@ type Slot = (Key, Key);
 #[derive(Debug, Default)]
 struct Batch {
     waiting: BTreeMap<Slot, FinishedFile>,
-    /// Files that are on the medium and could not be renamed because the disk is full.
+    /// Files that are on the medium, but could not be renamed because the disk is full.
     short_of_room: HashSet<PathBuf>,
-    /// Another change waits for the next batch.
+    /// Whether a change other than an entry waits for the next batch.
     poked: bool,
     stopping: bool,
 }
 
 impl Pending {
-    /// Where the entry of this place lies, if it is waiting.
+    /// The path of the file of this place, if it is waiting.
     pub(crate) fn path(&self, place: &Place) -> Option<PathBuf> {
         let gathering = lock(&self.gathering);
         gathering.waiting.get(&slot(place)).map(|finished| finished.path.clone())
@@ -75,7 +77,8 @@ impl Pending {
         lock(&self.gathering).waiting.range(slots(key)).map(|(_, one)| one.clone()).collect()
     }
 
-    /// Adds an entry. Returns the entries that it replaces or displaces, and the size of the batch.
+    /// Adds an entry. Returns the waiting entries that it replaces or displaces, and the number of
+    /// entries in the batch.
     pub(crate) fn add(&self, finished: FinishedFile) -> (Vec<FinishedFile>, usize) {
         let mut gathering = lock(&self.gathering);
         let waiting = &mut gathering.waiting;
@@ -97,7 +100,7 @@ impl Pending {
         lock(&self.gathering).waiting.remove(&slot(place))
     }
 
-    /// Removes the entry of this key that waits at `path`.
+    /// Removes the entry of this key whose file is at `path`.
     pub(crate) fn forget_at(&self, key: Key, path: &Path) {
         let mut gathering = lock(&self.gathering);
         let slot = gathering.waiting.range(slots(key)).find(|(_, one)| one.path == path);
@@ -106,7 +109,7 @@ impl Pending {
         }
     }
 
-    /// Whether this is still the newest file of its place.
+    /// Whether this file is still the newest one of its place.
     pub(crate) fn holds(&self, finished: &FinishedFile) -> bool {
         let gathering = lock(&self.gathering);
         let newest = gathering.waiting.get(&slot(&finished.place));
@@ -114,7 +117,8 @@ impl Pending {
     }
 
     /// Leaves a synced entry for the next batch, because the disk has no room for its name. Only
-    /// the first such error is recorded, not one for each batch. False if too many wait.
+    /// the first such error is recorded as a failure, not one for each batch. False if too many
+    /// wait.
     pub(crate) fn hold(&self, root: &Root, finished: &FinishedFile) -> bool {
         let (is_first, is_held) = {
             let short_of_room = &mut lock(&self.gathering).short_of_room;
@@ -132,12 +136,13 @@ impl Pending {
         is_held
     }
 
-    /// Whether an entry is synced and waits for room.
+    /// Whether an entry is synced and waits for room on the disk.
     pub(crate) fn is_held(&self, finished: &FinishedFile) -> bool {
         lock(&self.gathering).short_of_room.contains(&finished.path)
     }
 
-    /// Forgets entries that no longer wait for room. Returns whether any is left.
+    /// Updates the set of entries that wait for room, after a batch. Returns whether it is not
+    /// empty.
     pub(crate) fn ends_batch(&self) -> bool {
         let mut gathering = lock(&self.gathering);
         let Batch { waiting, short_of_room, .. } = &mut *gathering;
@@ -148,7 +153,7 @@ impl Pending {
         !short_of_room.is_empty()
     }
 
-    /// Why an entry still waits after a batch: no room for its name.
+    /// The error of an entry that still waits after a batch, because there is no room for its name.
     pub(crate) fn shortage(&self) -> Option<Error> {
         let gathering = lock(&self.gathering);
         let path = gathering.short_of_room.iter().next()?;
@@ -162,7 +167,7 @@ impl Pending {
         all
     }
 
-    /// Starts a batch for another change than an entry.
+    /// Schedules a batch for a change other than an entry.
     pub(crate) fn poke(&self) {
         lock(&self.gathering).poked = true;
         self.changed.notify_all();
@@ -174,7 +179,7 @@ impl Pending {
         self.changed.notify_all();
     }
 
-    /// Waits for the next batch. False: the spool is closing.
+    /// Waits until the next batch is due. Returns false if the spool is closing.
     fn gather(&self, interval: Duration) -> bool {
         let idle = |gathering: &mut Batch| {
             gathering.waiting.is_empty() && !gathering.poked && !gathering.stopping
@@ -204,7 +209,7 @@ fn slots(key: Key) -> RangeInclusive<Slot> {
     (key, Key::from_bytes([0; 32]))..=(key, Key::from_bytes([u8::MAX; 32]))
 }
 
-/// Writes batches until [`Pending::stop`]. The caller of that writes the rest.
+/// Writes batches until [`Pending::stop`] is called. Its caller then writes the last batch.
 pub(crate) fn run(tree: &Arc<Tree>, interval: Duration) {
     while tree.pending.gather(interval) {
         tree.write_batch();

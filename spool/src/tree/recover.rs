@@ -1,4 +1,4 @@
-//! Recovery when a spool is opened: the files that a crash left in `tmp/`.
+//! Recovery when a spool is opened: handles the files that a crash has left in `tmp/`.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -11,28 +11,29 @@ use crate::error::{Damage, Error, Result};
 use crate::fs::{OpenedFile, parent};
 use crate::tree::{FinishedFile, Tree, salvage, segments};
 
-/// What an opening found from the previous run.
+/// What an opening found and did after the previous run.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Finished entries that had no name yet, and now have it.
+    /// The number of finished entries that were not renamed yet, and were renamed now.
     pub admitted: u64,
-    /// Interrupted downloads of which a part is kept; [`crate::Spool::partial`] returns it.
+    /// The number of interrupted downloads of which a part was saved. [`crate::Spool::partial`]
+    /// returns it.
     pub set_apart: u64,
-    /// Unfinished or outdated files, which were removed.
+    /// The number of unfinished or outdated files, which were removed.
     pub removed: u64,
-    /// Damaged files, now in `damaged/`: requests, schedules, the secret, the state.
+    /// The damaged files, now in `damaged/`: requests, schedules, the secret, the state.
     pub damaged: Vec<Damage>,
-    /// The previous run did not close the spool. [`crate::Spool::check_recent`] checks the entries
-    /// stored last.
+    /// Whether the previous run did not close the spool properly. [`crate::Spool::check_recent`]
+    /// checks the entries stored last.
     pub was_not_closed: bool,
-    /// Files that could not be handled, for example on a full disk. They stay unused until the next
-    /// opening.
+    /// Failures to handle a file, for example on a full disk. Such a file stays unused until the
+    /// next opening.
     pub failures: Vec<Error>,
 }
 
-/// Empties `tmp/`. A complete file gets its name, unless the present file is newer. An incomplete
-/// file with checkpoints is moved to `partial/`.
+/// Empties `tmp/`. A complete file is renamed into place, unless the file that has the name is
+/// newer. An incomplete file with checkpoints is moved to `partial/`.
 pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
     let tmp = tree.root.join(TMP);
     let fail = |error| Error::disk("read", &tmp, error);
@@ -43,7 +44,7 @@ pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
         names.into_iter().partition(|path| salvage::is_check(path));
     let mut admitted = Vec::new();
     for path in files {
-        // One bad file must not keep the others from being recovered.
+        // If one file cannot be recovered, the others still are.
         let done = recover_file(tree, &path, recovery, &mut admitted);
         recovery.failures.extend(done.err());
     }
@@ -90,13 +91,13 @@ fn recover_file(
     Ok(())
 }
 
-/// The state of a file in `tmp/`.
+/// The result for a file in `tmp/`.
 enum LeftFile {
-    /// It was complete, and now has its name.
+    /// It was complete, and is now renamed into place.
     Admitted(Box<AdmittedFile>),
     /// It was complete, and is now an older version.
     Version,
-    /// It is complete, and the present file is newer.
+    /// It is complete, but the file that has its name is newer.
     Outdated,
     /// It is incomplete.
     Broken,

@@ -1,5 +1,5 @@
-//! Moving entries to another place: files are rewritten with the URL, owner and key of the new
-//! place. Bodies, times and updates stay.
+//! Moving entries to another place. The files are rewritten with the URL, owner and key of the new
+//! place. Bodies, times and updates stay the same.
 
 use crate::tree::Tree;
 use crate::tree::session::Session;
@@ -12,7 +12,7 @@ use crate::fs::parallel::lock;
 use crate::tree::writer::{BodyEnd, Writer};
 use crate::tree::{ReplaceCondition, versions};
 
-/// The number of bytes of a body copied at once.
+/// The number of bytes of a body that are copied at once.
 const PIECE: usize = 1 << 20;
 
 /// The result of [`crate::Spool::move_to`].
@@ -42,7 +42,7 @@ pub(crate) fn move_to(
         return Ok(MoveOutcome::Nothing);
     }
     let there = tree.entries(to)?.found;
-    // Copies of an interrupted earlier call do not count.
+    // Copies that an earlier, interrupted call has made do not count as other entries.
     let is_other = |there: &Entry, entry: &Entry| {
         there.place().variant_text() == entry.place().variant_text() && !is_copy(there, entry)
     };
@@ -63,8 +63,8 @@ pub(crate) fn move_to(
         }
         copied.push((entry, to));
     }
-    // Before the older versions are copied: the next opening would otherwise make the newest of
-    // them the entry.
+    // The batch is written before the older versions are copied. Otherwise, after a crash, the next
+    // opening would make the newest of them the entry.
     tree.write_batch();
     for entry in &found {
         let to = place_of(entry);
@@ -79,13 +79,14 @@ pub(crate) fn move_to(
                 .unwrap_or_else(Error::writer_broken));
         }
         copy_versions(session, entry.place(), &to)?;
-        // Unless the entry was replaced in the meantime.
+        // Does nothing if the entry was replaced in the meantime.
         tree.remove_entry(entry.place(), entry.id())?;
     }
     Ok(MoveOutcome::Yes)
 }
 
-/// Copies an entry to a place where `there` was found. False if the place got another entry.
+/// Copies an entry to a place where `there` was found. False if the place got another entry in the
+/// meantime.
 fn copy(
     session: &Arc<Session>,
     entry: &Entry,
@@ -102,15 +103,15 @@ fn copy(
     if !is_forced {
         return Ok(false);
     }
-    // A copy that replaces an entry must be newer than it.
+    // If the copy replaces an entry, it must count as newer than that entry.
     let mut writer = Writer::begin_copy(Arc::clone(session), to, entry, None)?;
     writer.finish_copy(entry, ReplaceCondition::Anything)
 }
 
-/// Removes the copies, unless their places got other entries.
+/// Removes the copies, except where the place got another entry.
 fn take_back(tree: &Tree, copied: &[(&Entry, Place)]) -> Result<()> {
     for (entry, to) in copied {
-        // Removing the copy would remove these versions too.
+        // Removing this copy would also remove the versions of the place.
         if !versions::times(&*tree.root.disk, &tree.root.path, to)?.is_empty() {
             continue;
         }
@@ -123,11 +124,11 @@ fn take_back(tree: &Tree, copied: &[(&Entry, Place)]) -> Result<()> {
 
 fn copy_versions(session: &Arc<Session>, from: &Place, to: &Place) -> Result<()> {
     let tree = &session.tree;
-    // The oldest first, so an interrupted move leaves no gaps.
+    // The oldest is copied first, so an interrupted move leaves no gaps.
     for stored in versions::times(&*tree.root.disk, &tree.root.path, from)?.into_iter().rev() {
         let entry = match tree.version(from, stored)? {
             Lookup::Found(entry) => entry,
-            // Removing the entry would lose it.
+            // The version is still there but was not found. Removing the entry would lose it.
             Lookup::Missing
                 if versions::times(&*tree.root.disk, &tree.root.path, from)?.contains(&stored) =>
             {
@@ -143,7 +144,7 @@ fn copy_versions(session: &Arc<Session>, from: &Place, to: &Place) -> Result<()>
         let mut writer = Writer::begin_copy(Arc::clone(session), to, &entry, Some(entry.stored()))?;
         match write_body(&entry, &mut writer) {
             Ok(()) => writer.finish_version(&entry)?,
-            // It is set aside, not lost with the removed versions.
+            // The damaged version is set aside, so that it is not removed with the others.
             Err(error) if error.is_damaged() => {
                 tree.set_refuted_holder_aside(&entry)?;
                 tree.damaged_version(from, stored);
@@ -154,14 +155,14 @@ fn copy_versions(session: &Arc<Session>, from: &Place, to: &Place) -> Result<()>
     Ok(())
 }
 
-/// Whether `one` is the rewritten form of `other`.
+/// Whether `one` is `other`, rewritten for another place.
 fn is_copy(one: &Entry, other: &Entry) -> bool {
     let about =
         |entry: &Entry| (entry.stored(), *entry.digest(), entry.place().variant_text().to_owned());
     about(one) == about(other)
 }
 
-/// Copies a body, and fails before it writes a damaged byte.
+/// Copies a body. Fails before a damaged byte is written.
 fn write_body(entry: &Entry, writer: &mut Writer) -> Result<()> {
     let (mut body, mut piece, mut offset) = (entry.verified(), vec![0; PIECE], 0);
     loop {

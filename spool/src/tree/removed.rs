@@ -4,14 +4,15 @@
 //! removed/1700000000000000-6ae8a755…/http/www.example.org/9f/9f86d081….warc
 //! ```
 //!
-//! Files removed together lie in one directory, under their previous paths. Its name is the time of
-//! removal, in microseconds since 1970, and a hash of the person, who alone can undo it ([`back`]).
-//! Lookups do not read this directory, so the entries are gone for readers at once.
+//! Files that are removed together lie in one directory, under their previous paths. The name of
+//! the directory is the time of removal, in microseconds since 1970, and a hash of the person, who
+//! alone can undo it ([`back`]). Lookups do not read this directory, so readers stop finding the
+//! entries at once.
 //!
 //! Each file has both names on the medium before the old name is removed ([`rest`]), and likewise
 //! when it is brought back. So after a crash every file is in one of the two places. A file that
-//! refers to a shared body still needs it: the walk that finds unneeded bodies also reads this
-//! directory, and removes nothing while files move ([`MoveGuard`]).
+//! refers to a shared body still needs it. So the walk that finds unneeded bodies also reads this
+//! directory, and it removes nothing while files move ([`MoveGuard`]).
 
 mod back;
 mod rest;
@@ -46,10 +47,10 @@ pub const MAX_REMOVED_BYTES: u64 = 16 << 30;
 /// The ending of update files.
 const OVERLAY: &str = ".update.warc";
 
-/// Scheme, host, two digits of the key, variants: the deepest level.
+/// The number of levels: scheme, host, two digits of the key, variants.
 const MAX_DEPTH: usize = 5;
 
-/// The length of the hash of a person, in bytes.
+/// The length of the hash of the person, in bytes.
 const OWNER_LEN: usize = 16;
 
 /// The name of one removal, which can be undone as a whole.
@@ -87,7 +88,7 @@ impl Removal {
         Removal { at, by: hashed(who) }
     }
 
-    /// When it was.
+    /// The time of the removal.
     #[must_use]
     pub fn at(&self) -> Timestamp {
         self.at
@@ -119,25 +120,25 @@ impl FromStr for Removal {
         let at = at.parse().ok().and_then(|at| Timestamp::from_microsecond(at).ok());
         let mut removal = Removal { at: at.ok_or(ParseRemovalError)?, by: [0; OWNER_LEN] };
         hex::decode_to_slice(by, &mut removal.by).map_err(|_| ParseRemovalError)?;
-        // Each removal has one spelling.
+        // Each removal has only one valid spelling.
         if removal.to_string() == text { Ok(removal) } else { Err(ParseRemovalError) }
     }
 }
 
 impl Removal {
-    /// Whether it can no longer be undone. A time in the future, from a clock that was set back,
-    /// must not keep files for ever.
+    /// Whether it can no longer be undone. If its time is in the future, because a clock was set
+    /// back, that must not keep its files for ever.
     fn is_over(&self, now: Timestamp) -> bool {
         now.duration_since(self.at).abs() > REMOVED_FOR
     }
 
-    /// Its directory below the root.
+    /// The path of its directory below the root.
     fn directory(&self) -> PathBuf {
         Path::new(REMOVED).join(self.to_string())
     }
 }
 
-/// The type of a file according to its name.
+/// The type of a removed file, derived from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RemovedKind {
     Entry,
@@ -162,7 +163,7 @@ pub(crate) struct MoveCount {
 }
 
 impl MoveCount {
-    /// Whether nothing has moved since `before`.
+    /// Whether nothing has moved since `before`, and nothing was moving then.
     pub(crate) fn none_since(self, before: MoveCount) -> bool {
         before.under_way == 0 && self.begun == before.begun
     }
@@ -171,13 +172,13 @@ impl MoveCount {
 /// The locks of removals.
 #[derive(Debug, Default)]
 pub(crate) struct RemovalLocks {
-    /// How often files have moved to `removed/`, or back.
+    /// The count of moves to `removed/` and back.
     pub(crate) moves: Mutex<MoveCount>,
     /// Held while files leave `removed/`.
     resting: Mutex<()>,
 }
 
-/// Marks files as moving until it is dropped.
+/// While it exists, files count as moving.
 pub(crate) struct MoveGuard<'a>(&'a Tree);
 
 impl Drop for MoveGuard<'_> {
@@ -195,8 +196,9 @@ impl Tree {
         all.iter().rev().map(|removal| self.resting(removal)).collect()
     }
 
-    /// Deletes removals older than [`REMOVED_FOR`], and the oldest while all have more than `most`
-    /// bytes (at most [`MAX_REMOVED_BYTES`]). Returns the number of bytes deleted.
+    /// Deletes removals older than [`REMOVED_FOR`]. Also deletes the oldest ones while all of them
+    /// together have more than `most` bytes (at most [`MAX_REMOVED_BYTES`]). Returns the number of
+    /// deleted bytes.
     pub(crate) fn forget_removed(&self, most: u64) -> Result<u64> {
         let (now, most, mut gone) = (self.root.disk.now(), most.min(MAX_REMOVED_BYTES), 0_u64);
         let mut all = Vec::new();
@@ -221,7 +223,7 @@ impl Tree {
         MoveGuard(self)
     }
 
-    /// Every removal, the oldest first. Other names are ignored.
+    /// Every removal, the oldest first. Other names in the directory are ignored.
     pub(crate) fn removals(&self) -> Result<Vec<Removal>> {
         let names = texts(&*self.root.disk, &self.root.join(REMOVED))?;
         let mut all: Vec<Removal> = names.iter().filter_map(|name| name.parse().ok()).collect();
@@ -267,7 +269,7 @@ impl Tree {
         }
     }
 
-    /// Lists the files and directories below a directory, each directory before its content.
+    /// Lists the files and directories below a directory. Each directory comes before its content.
     fn files_below(&self, base: &Path) -> Result<FilesBelow> {
         let mut below = FilesBelow::default();
         let mut ahead = vec![(base.to_owned(), 0)];
@@ -288,7 +290,7 @@ impl Tree {
     }
 }
 
-/// The content of a directory tree.
+/// The files and directories below a directory.
 #[derive(Debug, Default)]
 struct FilesBelow {
     files: Vec<PathBuf>,

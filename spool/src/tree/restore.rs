@@ -1,7 +1,7 @@
-//! Making an older version the entry again, and removing one.
+//! Making an older version the entry again, and removing a version.
 //!
-//! A restored version is rewritten and stored like a new response, so a complete entry exists at
-//! each moment. The present entry gets its name as a version first, on the medium, even if no
+//! A restored version is rewritten and stored like a new response, so there is a complete entry at
+//! each moment. First the present entry gets its name as a version, on the medium, even if no
 //! versions are kept. The restored version is removed last, when the new entry is on the medium.
 
 use std::path::Path;
@@ -32,11 +32,11 @@ const PIECE: usize = 128 << 10;
 pub enum RestoreOutcome {
     /// The version is now the entry, and the previous entry is a version.
     Done,
-    /// The present entry has the same body; nothing was changed.
+    /// The present entry has the same body. Nothing was changed.
     Same,
     /// There is no such version, or it was damaged and set aside.
     Missing,
-    /// The entry kept changing: try again.
+    /// The entry was replaced again and again. The call can be repeated.
     Overtaken,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn restore(
         let digest = finished.digest;
         if tree.admit_over(finished, ReplaceCondition::found(present.as_ref()))? {
             writer.set_admitted();
-            // If this fails, the version is the only copy.
+            // Until the new entry is on the medium, the version is the only copy there.
             if tree.is_settled(place, digest)? {
                 tree.remove_version(place, stored)?;
             }
@@ -113,10 +113,10 @@ impl Drop for SpareGuard<'_> {
 }
 
 impl Tree {
-    /// Gives the present entry of a place its name as a version too, on the medium, unless it has
+    /// Gives the present entry of a place a second name as a version, on the medium, unless it has
     /// the body of `old`. Returns the present entry.
     fn retain(&self, old: &Entry) -> Result<Option<Entry>> {
-        // A waiting entry has no name to link.
+        // An entry that waits for its batch has no name yet, so the batch is written first.
         self.write_batch();
         let _commit = lock(&self.commit);
         let Some((path, present)) = self.settled(old.place())? else { return Ok(None) };
@@ -158,8 +158,8 @@ impl Tree {
         let _commit = lock(&self.commit);
         let removed = self.root.remove_file(&path)?;
         self.drop_overlay(&path)?;
-        // A remaining update file would belong to no entry. The directory of variants may be empty
-        // now.
+        // An update file without its version would have no use. The directory of variants may be
+        // empty now.
         let _ = self.root.disk.remove_dir(&self.root.join(place.variants_path()));
         if removed && self.root.durability == Durability::Each {
             self.root.sync_names(&[parent(&path)])?;
@@ -167,9 +167,9 @@ impl Tree {
         Ok(removed)
     }
 
-    /// Gives the entry at `path` its name as an older version too. `old` is the entry read there,
-    /// with its update file: another update file beside it is not linked. The caller holds
-    /// `commit`, over a sync.
+    /// Gives the entry at `path` a second name as an older version. `old` is the entry read there,
+    /// with its update file; if another update file is beside it now, that is not linked. The
+    /// caller holds `commit`, over a sync.
     pub(crate) fn link_version(&self, old: &Entry, path: &Path) -> Result<()> {
         let to = self.root.join(version_path(old.place(), old.stored()));
         if old.overlay.is_some() && self.root.is_file(&overlay_path(path))? {

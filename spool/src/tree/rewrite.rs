@@ -22,14 +22,14 @@ use crate::tree::versions::version_path;
 /// The number of bytes copied at once.
 const PIECE: usize = 128 << 10;
 
-/// The form of a file.
+/// The form that a file should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileForm {
     Compressed,
     Plain,
 }
 
-/// The file of a place.
+/// The file of a place that is rewritten.
 #[derive(Debug, Clone, Copy)]
 enum RewriteTarget {
     Entry,
@@ -44,7 +44,7 @@ impl RewriteTarget {
 
 /// The result of writing the new file.
 enum WriteOutcome {
-    /// Complete, with this length in bytes.
+    /// The new file is complete, with this length in bytes.
     Whole(u64),
     NotSmaller,
     Damaged,
@@ -80,7 +80,7 @@ impl Tree {
         bounds: &RewriteBounds<'_>,
     ) -> Result<RewriteOutcome> {
         if matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some() {
-            // The file needs a name that the new one can replace.
+            // The rewritten file replaces one by its name, so the file needs its final name.
             self.write_batch();
         }
         let Some((path, entry)) = self.file_of(place, which)? else {
@@ -104,7 +104,7 @@ impl Tree {
         done
     }
 
-    /// The present file of a place.
+    /// Returns the file of a place that should be rewritten.
     fn file_of(&self, place: &Place, which: RewriteTarget) -> Result<Option<(PathBuf, Entry)>> {
         let found = match which {
             RewriteTarget::Entry => self.settled(place)?,
@@ -115,7 +115,8 @@ impl Tree {
             }
         };
         match found {
-            // Without its body it is small; its holder is rewritten instead.
+            // Without a body of its own the file is small. The holder of its body is rewritten
+            // instead.
             Some((_, entry)) if entry.shares_body() => self.holder_of(&entry),
             found => Ok(found),
         }
@@ -151,7 +152,7 @@ impl Tree {
                 return Ok(RewriteOutcome::Missing);
             }
         };
-        // Under every setting, because the replaced file may be on the medium.
+        // Synced under every setting, because the file that it replaces may be on the medium.
         file.sync().map_err(|error| Error::disk("write", aside, error))?;
         let place = entry.place();
         let _told = self.changing(place);
@@ -208,7 +209,7 @@ fn compress(
     Ok(WriteOutcome::Whole(len))
 }
 
-/// Whether it saves at least one block of the disk and a tenth of the file.
+/// Whether the rewrite saves at least one block of the disk, and a tenth of the file.
 fn is_worth(before: u64, after: u64) -> bool {
     let blocks = |len: u64| len.div_ceil(DISK_BLOCK);
     blocks(after) < blocks(before) && after <= before - before / 10

@@ -11,9 +11,9 @@
 //! The file of checkpoints begins with a record that has everything a segment needs except its
 //! body. Lines of fixed width follow: the length of the body, the CRC-32 of the bytes since the
 //! previous line, and the CRC-32 of the line. Lines are only appended, each when its bytes are on
-//! the medium (unless nothing is synced). The bytes up to the last line that matches them become a
-//! segment. This happens when the segment is first needed, because reading a large file takes long;
-//! opening a spool only moves the two files.
+//! the medium (unless the spool syncs nothing). The bytes up to the last line that matches them
+//! become a segment. This happens when the segment is first needed, because reading a large file
+//! takes long; opening a spool only moves the two files.
 
 use crate::durability::Root;
 use std::ffi::{OsStr, OsString};
@@ -45,10 +45,11 @@ use crate::tree::session::Session;
 /// The smallest distance between two checkpoints, in bytes.
 const STEP: u64 = 2 << 20;
 
-/// For a longer body the distance is this part of it, so the number of lines grows slowly.
+/// In a longer body, the distance is the length divided by this number. So the number of lines
+/// grows slowly.
 const STEPS: u64 = 16;
 
-/// The width of a line: length, checksum, checksum of the line.
+/// The length of a line: length of the body, its checksum, and the checksum of the line.
 const LINE: usize = "00000000000000000000 01234567 01234567\n".len();
 
 /// The longest first record of a file of checkpoints, in bytes.
@@ -63,10 +64,11 @@ const MAX_START: usize = (2 << 10)
 /// An upper bound for the lines of any body.
 const MAX_LINES: usize = 4_096;
 
-/// The number of files remembered, until the next opening, that could not be made segments.
+/// The largest number of files that are remembered, until the next opening, because no segment
+/// could be made of them.
 const MAX_GIVEN_UP: usize = 1_024;
 
-/// The number of bytes of a body read at once.
+/// The number of bytes of a body that are read at once.
 const PIECE: usize = 256 << 10;
 
 /// The endings of the two files below `tmp/`, and of the two below `partial/`.
@@ -79,21 +81,22 @@ pub(crate) const CHECKPOINT: &str = "checkpoint";
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     path: PathBuf,
-    /// The first record, until the file is created.
+    /// The first record. It is stored here until the file is created.
     start: Vec<u8>,
     file: Option<Arc<dyn DiskFile>>,
-    /// The length of the file.
+    /// The length of the file of checkpoints.
     written: u64,
-    /// The checksum since the last checkpoint.
+    /// The checksum of the bytes since the last checkpoint.
     sum: Hasher,
     /// The length of the body at the last checkpoint.
     last: u64,
-    /// A checkpoint could not be written. The earlier ones stay valid.
+    /// Whether a checkpoint could not be written. The earlier ones stay valid.
     is_given_up: bool,
 }
 
 impl Checkpoints {
-    /// For the file at `path`; `start` comes from [`CheckpointHeader::record`].
+    /// The checkpoints of the file at `path`. `start` is the result of
+    /// [`CheckpointHeader::record`].
     pub(crate) fn new(path: &Path, start: Vec<u8>) -> Checkpoints {
         Checkpoints {
             path: path.with_extension(CHECK),
@@ -106,8 +109,8 @@ impl Checkpoints {
         }
     }
 
-    /// Adds the next bytes of the body, now of `body_len` bytes. Returns whether a checkpoint is
-    /// due.
+    /// Adds the next bytes of the body, which then has `body_len` bytes. Returns whether a
+    /// checkpoint is due.
     pub(crate) fn update(&mut self, bytes: &[u8], body_len: u64) -> bool {
         if self.is_given_up {
             return false;
@@ -116,12 +119,13 @@ impl Checkpoints {
         body_len - self.last >= STEP.max(body_len / STEPS)
     }
 
-    /// Writes a checkpoint: `body_len` bytes are in the file, and synced if anything is.
+    /// Writes a checkpoint. The first `body_len` bytes of the body must be in the file, and synced
+    /// unless the spool syncs nothing.
     pub(crate) fn note(&mut self, root: &Root, body_len: u64) {
         let sum = std::mem::take(&mut self.sum).finalize();
         let line = format!("{body_len:020} {sum:08x} ");
         let line = format!("{line}{:08x}\n", crc32fast::hash(line.as_bytes()));
-        // The download continues without checkpoints.
+        // After a failure, the download continues without checkpoints.
         self.is_given_up = self.append(root, line.as_bytes()).is_err();
         self.last = body_len;
     }
@@ -144,17 +148,17 @@ impl Checkpoints {
         if is_synced {
             file.sync()?;
             if is_new {
-                // This syncs the names of both files.
+                // This puts the names of both files on the medium.
                 root.disk.sync_dir(parent(&self.path))?;
             }
         }
         Ok(())
     }
 
-    /// Removes the file of checkpoints, because the download was stored or discarded.
+    /// Removes the file of checkpoints when the download is stored or discarded.
     pub(crate) fn remove(&mut self, root: &Root) {
         if self.file.take().is_some() {
-            // A remaining file is removed when the spool is opened.
+            // If this fails, the next opening of the spool removes the file.
             let _ = root.disk.remove_file(&self.path);
         }
     }
@@ -199,10 +203,10 @@ impl CheckpointHeader<'_> {
 pub(crate) struct CheckpointFile {
     pub(crate) place: Place,
     pub(crate) new: NewSegment,
-    /// Distinguishes files with the same start.
+    /// The record id, which distinguishes files whose segments have the same start.
     id: String,
     body_offset: u64,
-    /// Length and checksum of each valid checkpoint, in order.
+    /// The length and checksum of each valid checkpoint, in order.
     lines: Vec<(u64, u32)>,
 }
 
@@ -256,13 +260,13 @@ impl CheckpointFile {
         Ok(CheckpointFile { place, new, id, body_offset, lines: lines(rest) })
     }
 
-    /// Where a file is kept after a crash, in the directory of its key.
+    /// The path of a file below `partial/` after a crash, in the directory of its key.
     fn path(&self, root: &Path, extension: &str) -> PathBuf {
         let name = format!("{:020}-{}.{extension}", self.new.start, self.id);
         directory(root, &self.place).join(name)
     }
 
-    /// The length and checksum of the bytes on disk that match their checkpoints.
+    /// The length and checksum of the leading bytes on disk that match their checkpoints.
     fn good(&self, file: &dyn DiskFile) -> std::io::Result<(u64, u32)> {
         let (mut good, mut all) = (0, 0);
         for &(len, sum) in &self.lines {
@@ -314,23 +318,23 @@ fn sum_of(
     Ok(Some(sum.finalize()))
 }
 
-/// Whether a name below `partial/` is of an interrupted download.
+/// Whether a name below `partial/` belongs to an interrupted download.
 pub(crate) fn is_left(name: &OsStr) -> bool {
     has_extension(Path::new(name), UNFINISHED) || has_extension(Path::new(name), CHECKPOINT)
 }
 
-/// Whether an interrupted download below `partial/` is as new as `time` or newer.
+/// Whether the response of an interrupted download below `partial/` arrived at `time` or later.
 pub(crate) fn is_newer(disk: &dyn Disk, path: &Path, time: Timestamp) -> Result<bool> {
     let read = CheckpointFile::from(disk, &path.with_extension(CHECKPOINT))?;
     Ok(read.is_some_and(|read| read.new.when >= time))
 }
 
-/// Whether a file below `partial/` holds checkpoints.
+/// Whether a file below `partial/` is a file of checkpoints.
 pub(crate) fn is_checkpoint(path: &Path) -> bool {
     has_extension(path, CHECKPOINT)
 }
 
-/// Whether a file below `tmp/` holds checkpoints.
+/// Whether a file below `tmp/` is a file of checkpoints.
 pub(crate) fn is_check(path: &Path) -> bool {
     has_extension(path, CHECK)
 }
@@ -339,8 +343,8 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension() == Some(OsStr::new(extension))
 }
 
-/// Moves an unfinished file of `tmp/` to `partial/`, if it has a checkpoint. False if it is
-/// useless.
+/// Moves an unfinished file of `tmp/` to `partial/`, if it has a checkpoint. Returns false if it
+/// has none and is useless.
 pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
     let check = data.with_extension(CHECK);
     let Some(read) = CheckpointFile::from(&*tree.root.disk, &check)? else { return Ok(false) };
@@ -357,7 +361,7 @@ pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
     let to = read.path(&tree.root.path, UNFINISHED);
     tree.root.leaves_tmp();
     tree.root.rename_into_place(data, &to)?;
-    // After a crash here, `follow` completes the move at the next opening.
+    // After a crash here, the next opening completes the move with [`follow`].
     if tree.root.durability != Durability::None {
         tree.root.sync_names(&[parent(&to)])?;
     }
@@ -365,10 +369,10 @@ pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Moves a file of checkpoints to its data file, or removes it if that is missing.
+/// Moves a file of checkpoints to where its data file was moved, or removes it if there is none.
 pub(crate) fn follow(tree: &Tree, check: &Path) -> Result<()> {
     if tree.root.is_file(&check.with_extension(DATA))? {
-        // The data file could not be moved, for example on a full disk. A later opening tries
+        // The data file could not be moved, for example on a full disk. A later opening tries it
         // again.
         return Ok(());
     }
@@ -390,7 +394,7 @@ pub(crate) fn follow(tree: &Tree, check: &Path) -> Result<()> {
 pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -> Result<()> {
     let tree = &session.tree;
     let directory = directory(&tree.root.path, place);
-    // One caller at a time. Files that another has settled are gone.
+    // Only one caller at a time does this. A file that another one has handled is gone.
     let mut given_up = lock(&tree.segments.settling);
     for name in left {
         let data = directory.join(name);
@@ -406,14 +410,15 @@ pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -
         }
         let check = data.with_extension(CHECKPOINT);
         if tree.segments.has_strays.load(Ordering::Acquire) && !tree.root.is_file(&check)? {
-            // The next opening brings the two files together.
+            // Only one of the two files is here. The next opening moves the other.
             continue;
         }
         match settle_one(session, place, &data, &check) {
             Ok(true) => {}
             Ok(false) => continue,
             Err(error) => {
-                // The file may be large and the disk full: it is not read again for every request.
+                // The file may be large, and the disk full. So it is not read again for every
+                // request.
                 if given_up.len() < MAX_GIVEN_UP {
                     given_up.insert(data);
                 }
@@ -427,7 +432,7 @@ pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -
     Ok(())
 }
 
-/// Makes a segment of one file, up to the first fault. False if it is gone.
+/// Makes a segment from one file, up to its first fault. False if the file is gone.
 fn settle_one(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) -> Result<bool> {
     let disk = &*session.tree.root.disk;
     match disk.open(data) {
@@ -444,7 +449,7 @@ fn settle_one(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) 
     }
 }
 
-/// Removes a file, or sets it aside if it cannot be removed, for example a directory.
+/// Removes a file. If it cannot be removed, for example because it is a directory, sets it aside.
 fn clear(tree: &Tree, path: &Path) {
     if tree.root.remove_file(path).is_err() {
         tree.root.move_aside(path, "it is not what a crash left");
@@ -474,11 +479,11 @@ fn keep_good(
                 writer.write(&piece)?;
                 offset += wide(len);
             }
-            // The file is read twice; the bytes written must be those that were verified.
+            // The file is read twice. The bytes written must be those that were verified.
             if again.finalize() == sum { writer.finish_short() } else { Ok(()) }
         });
     match written {
-        // This program did not write such a file, and another attempt would fail too.
+        // Another program has written the file, so another attempt would fail too.
         Err(error) if error.is_invalid() || error.is_too_large() => Ok(()),
         done => done,
     }

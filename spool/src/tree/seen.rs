@@ -1,8 +1,9 @@
 //! Which files a lookup read, so that its result can be cached and checked for changes.
 //!
-//! A lookup to be cached uses [`RecordingDisk`], which records each name it reads with its stamp,
-//! and also missing names. While all of them are unchanged, another lookup returns the same.
-//! Changes by this process are reported at once, by place, to every [watcher](crate::Spool::watch).
+//! A lookup whose result may be cached uses [`RecordingDisk`], which records each name that it
+//! reads, with its stamp, and also missing names. While all of them are unchanged, another lookup
+//! returns the same. Changes by this process are reported at once, by place, to every
+//! [watcher](crate::Spool::watch).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,11 @@ use crate::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, Stamp};
 use crate::tree::Tree;
 use crate::tree::shelf::{KeyLookup, VariantChoice};
 
-/// A file changed more recently than this may change again without a new time stamp: the clock of a
-/// file system ticks a hundred times a second or more.
+/// A file that was changed more recently than this may change again without a new time stamp: the
+/// clock of a file system ticks only about a hundred times a second.
 const SETTLED_AFTER: SignedDuration = SignedDuration::from_millis(50);
 
-/// The number of watchers of one spool. Each change waits for all of them.
+/// The largest number of watchers of one spool. Each change waits for all of them.
 const MAX_WATCHERS: usize = 4;
 
 /// The names that a lookup read, with their stamps.
@@ -30,7 +31,7 @@ const MAX_WATCHERS: usize = 4;
 pub struct LookupTrace(Box<[(PathBuf, Option<Stamp>)]>);
 
 impl LookupTrace {
-    /// The memory it takes in bytes.
+    /// The memory that it takes in bytes.
     #[must_use]
     pub fn held(&self) -> usize {
         let one = size_of::<(PathBuf, Option<Stamp>)>();
@@ -46,11 +47,11 @@ impl LookupTrace {
 /// Receives changes; see [`crate::Spool::watch`].
 pub trait Watcher: std::fmt::Debug + Send + Sync {
     /// The entries of this place's key have changed. Called by the thread that changed them, before
-    /// its call returns: it must not wait, and must not call the spool.
+    /// its call returns. It must neither wait nor call the spool.
     fn changed(&self, place: &Place);
 }
 
-/// Reports a change when it is dropped: after everything has changed, even if some of it failed.
+/// Reports a change when it is dropped, which is after all changes, even if some of them failed.
 pub(crate) struct ChangeGuard<'a> {
     tree: &'a Tree,
     place: &'a Place,
@@ -69,7 +70,7 @@ impl Tree {
         watchers.iter().for_each(|watcher| watcher.changed(place));
     }
 
-    /// Adds a watcher, if there is room.
+    /// Adds a watcher. False if there are too many.
     pub(crate) fn watch(&self, watcher: Arc<dyn Watcher>) -> bool {
         let mut watchers = self.watchers.write().unwrap_or_else(PoisonError::into_inner);
         let has_room = watchers.len() < MAX_WATCHERS;
@@ -77,13 +78,13 @@ impl Tree {
         has_room
     }
 
-    /// Reports a change when the returned guard is dropped.
+    /// Returns a guard that reports a change when it is dropped.
     pub(crate) fn changing<'a>(&'a self, place: &'a Place) -> ChangeGuard<'a> {
         ChangeGuard { tree: self, place }
     }
 
-    /// Looks up every entry of a key, with the trace of the lookup. `None` if the result must not
-    /// be cached.
+    /// Looks up every entry of a key, and returns the trace of the lookup. The trace is `None` if
+    /// the result must not be cached.
     pub(crate) fn entries_seen(&self, place: &Place) -> Result<(Entries, Option<LookupTrace>)> {
         let recorder = RecordingDisk::new(&*self.root.disk);
         let pending = self.pending.variants(place.key());
@@ -95,7 +96,7 @@ impl Tree {
     }
 }
 
-/// A disk that records every name read.
+/// A disk that records every name that is read.
 #[derive(Debug)]
 pub(crate) struct RecordingDisk<'a> {
     disk: &'a dyn Disk,
@@ -105,7 +106,7 @@ pub(crate) struct RecordingDisk<'a> {
 #[derive(Debug, Default)]
 struct RecorderNotes {
     looked: Vec<(PathBuf, Option<Stamp>)>,
-    /// A name without a stamp was read.
+    /// Whether a name without a stamp was read.
     is_vague: bool,
 }
 
@@ -122,7 +123,7 @@ impl<'a> RecordingDisk<'a> {
         lock(&self.notes).is_vague = true;
     }
 
-    /// The trace, if every stamp is old enough.
+    /// Returns the trace, if every stamp is old enough.
     pub(crate) fn seen(self, now: Timestamp) -> Option<LookupTrace> {
         let notes = self.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
         let is_settled = |stamp: &Stamp| now.duration_since(stamp.changed()) >= SETTLED_AFTER;
@@ -146,7 +147,7 @@ impl Disk for RecordingDisk<'_> {
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
-        // Before the names are read, so that a name added during the read changes the stamp.
+        // The stamp is taken before the names are read. So a name added during the read changes it.
         match self.disk.stamp(path) {
             Ok(stamp) => self.note(path, stamp),
             Err(_) => self.give_up(),

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! <root>/partial/9f/9f86d081…/00000000000001048576.warc   a segment: where it begins in the whole body
-//! <root>/partial/9f/9f86d081….5d0b9d1e…/…                 the same of an answer that varies
+//! <root>/partial/9f/9f86d081….5d0b9d1e…/…                 the same for a response that varies
 //! ```
 //!
-//! A segment is an immutable file like that of an entry, but cannot be taken for a complete
-//! response: it lies elsewhere, and is marked. All segments of a place belong to one body, with the
-//! same strong validator and the same complete length, as far as known. Segments that disagree with
-//! a newer one are removed. Segments may overlap.
+//! A segment is an immutable file like that of an entry, but it cannot be taken for a complete
+//! response: it lies in another directory, and is marked. All segments of a place belong to one
+//! body, with the same strong validator and the same complete length, as far as that is known.
+//! Segments that disagree with a newer one are removed. Segments may overlap.
 //!
-//! Segments are an aid, not an archive: surplus ones are removed, and all of them when a complete
-//! entry is stored.
+//! Segments only save transfers. Surplus ones are removed, and all of them when a complete entry is
+//! stored.
 
 mod calls;
 pub(crate) mod files;
@@ -52,10 +52,11 @@ pub use segment::{NewSegment, SegmentWriter};
 pub(crate) struct SegmentLocks {
     /// Held while names below `partial/` change.
     names: Mutex<()>,
-    /// Held while segments are made from interrupted downloads. The files for which that failed.
+    /// Held while segments are made from interrupted downloads. Has the files for which that
+    /// failed.
     pub(crate) settling: Mutex<HashSet<PathBuf>>,
-    /// Some checkpoints are still below `tmp/` although their data is below `partial/`, because the
-    /// disk failed.
+    /// Whether some checkpoints are still below `tmp/`, although their data is below `partial/`,
+    /// because the disk failed.
     pub(crate) has_strays: AtomicBool,
 }
 
@@ -71,7 +72,7 @@ impl SegmentLocks {
 pub struct Partial {
     place: Place,
     whole: WholeBody,
-    /// The oldest first; never empty.
+    /// The segments, the oldest first; never empty.
     segments: Arc<[Entry]>,
     ranges: Vec<Range<u64>>,
 }
@@ -112,7 +113,7 @@ impl Partial {
         &self.ranges
     }
 
-    /// Whether a range is stored completely.
+    /// Whether every byte of a range is stored.
     #[must_use]
     pub fn contains(&self, range: &Range<u64>) -> bool {
         let within = |kept: &Range<u64>| kept.start <= range.start && range.end <= kept.end;
@@ -136,19 +137,21 @@ impl Partial {
         missing
     }
 
-    /// The number of leading bytes without a gap.
+    /// The number of bytes that are stored from the beginning of the body without a gap.
     #[must_use]
     pub fn prefix(&self) -> u64 {
         self.ranges.first().filter(|range| range.start == 0).map_or(0, |range| range.end)
     }
 
-    /// Whether the complete body is stored: [`crate::Spool::complete`] can make an entry of it.
+    /// Whether the complete body is stored. [`crate::Spool::complete`] can then make an entry of
+    /// it.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.whole.complete_length.is_some_and(|length| self.contains(&(0..length)))
     }
 
-    /// The status of the newest segment: 206, or that of the interrupted complete response.
+    /// The status of the newest segment: 206, or that of the complete response that was
+    /// interrupted.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.newest().map_or(0, Entry::status)
@@ -184,20 +187,20 @@ impl Partial {
         self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::asked)
     }
 
-    /// When the newest segment came.
+    /// When the newest segment was received.
     #[must_use]
     pub fn when(&self) -> Timestamp {
         self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::when)
     }
 
-    /// A reader for the stored ranges, with offsets in the complete body. It returns only verified
-    /// bytes.
+    /// A reader for the stored ranges, which returns only verified bytes. Offsets are those in the
+    /// complete body.
     #[must_use]
     pub fn verified(&self) -> VerifiedReader {
         VerifiedReader::of_segments(Arc::clone(&self.segments))
     }
 
-    /// The newest segment, as an entry with a part of the body. There is always one.
+    /// The newest segment, as an entry with an incomplete body. There is always one.
     #[must_use]
     pub fn newest(&self) -> Option<&Entry> {
         self.segments.last()
@@ -210,7 +213,7 @@ pub(crate) fn read_all(session: &Arc<Session>, place: &Place) -> Result<Vec<Part
     places.iter().filter_map(|place| read(session, place).transpose()).collect()
 }
 
-/// Reads the segments of a place, after making segments from interrupted downloads.
+/// Reads the segments of a place. Makes segments from its interrupted downloads first.
 pub(crate) fn read(session: &Arc<Session>, place: &Place) -> Result<Option<Partial>> {
     let left = files::left(&session.tree, place)?;
     if !left.is_empty() {
@@ -219,7 +222,7 @@ pub(crate) fn read(session: &Arc<Session>, place: &Place) -> Result<Option<Parti
     files::read(&session.tree, place)
 }
 
-/// The number of bytes of a body copied at once.
+/// The number of bytes of a body that are copied at once.
 const PIECE: usize = 256 << 10;
 
 /// Joins segments into an entry with a new head.
@@ -229,7 +232,8 @@ pub(crate) fn complete(
     head: Vec<u8>,
 ) -> Result<Option<StoredEntry>> {
     let (place, whole) = (partial.place(), &partial.whole);
-    // The present segments: those of a newer body must neither get this head nor be replaced by it.
+    // The stored segments are read again. Those of a newer body must neither get this head nor be
+    // replaced by its entry.
     let Some(partial) = read(session, place)? else { return Ok(None) };
     if !partial.is_complete() || !partial.whole.agrees(whole) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! A tree that is open: locked against other processes, and written from time to time.
+//! An open tree: locked against other processes, and written in batches.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -9,19 +9,20 @@ use crate::error::{Error, Result};
 use crate::fs::Lock;
 use crate::tree::{Tree, pending};
 
-/// An open tree with its lock. Every writer holds it, so the lock outlives them.
+/// An open tree with its lock. Every writer refers to it, so the lock is held until the last writer
+/// is dropped.
 ///
-/// Dropping it writes everything finished, then releases the lock.
+/// Dropping it writes every finished entry, then releases the lock.
 pub(crate) struct Session {
     pub(crate) tree: Arc<Tree>,
     background: Option<JoinHandle<()>>,
-    /// Released last: no other process may write before everything is written. `None` if nothing can be
-    /// written.
+    /// Released last: no other process may write before everything is written. `None` on a
+    /// read-only file system.
     lock: Option<Lock>,
 }
 
 impl Session {
-    /// Starts writing batches, each `interval` after the first entry of it was finished.
+    /// Starts the thread that writes batches, each `interval` after its first entry was finished.
     pub(crate) fn new(tree: Arc<Tree>, interval: Duration, lock: Option<Lock>) -> Result<Session> {
         let background = match tree.root.durability {
             Durability::Batch if lock.is_some() => Some(spawn(&tree, interval)?),
@@ -47,7 +48,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.tree.pending.stop();
         if let Some(background) = self.background.take() {
-            // The thread does not panic. If it did, its entries are written here.
+            // The thread does not panic. If it did, the remaining entries would be written here.
             let _ = background.join();
         }
         self.tree.write_batch();

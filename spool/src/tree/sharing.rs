@@ -6,15 +6,15 @@
 //!
 //! A holder is named by the SHA-256 of its body. For an entry with an owner, the name is the
 //! SHA-256 of that name in hex, a line feed and the owner. So copies of one person share bodies
-//! only with each other, and no file, size or time reveals what others have. Each entry and older
-//! version that shares a body, the first one too, has a `revisit` record in place of its response,
-//! and otherwise its own file with its own head and times. Removing or replacing one leaves the
-//! others complete. There is no reference count: a holder is removed when a walk over all files
-//! finds no reference to it ([`share`]).
+//! only with each other, and no file, size or time reveals what others have stored. Each entry and
+//! older version that shares a body, the first one too, has a `revisit` record in place of its
+//! response, and otherwise its own file with its own head and times. Removing or replacing one
+//! leaves the others complete. There is no reference count: a holder is removed when a walk over
+//! all files finds no reference to it ([`share`]).
 //!
-//! # What keeps a holder from going too early
+//! # What keeps a holder from being removed too early
 //!
-//! Only entries and older versions hold references, never files that wait below `tmp/`: an update
+//! Only entries and older versions have references, never files that wait below `tmp/`: an update
 //! of an entry that shares its body is renamed at once ([`Tree::update`]). Names change only while
 //! `commit` is held, and a file is only renamed within its directory of keys. So a directory that
 //! was unchanged while it was read shows every reference in it, then and later. Only
@@ -48,8 +48,8 @@ impl Tree {
         })
     }
 
-    /// Sets the holder of an entry aside, if reading it once more shows that its body is damaged.
-    /// Many entries may share it.
+    /// Sets the holder of an entry aside, if reading it again shows that its body is damaged. Many
+    /// entries may share it.
     pub(crate) fn set_refuted_holder_aside(&self, entry: &Entry) -> Result<()> {
         if !entry.shares_body() {
             return Ok(());

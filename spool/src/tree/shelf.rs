@@ -5,9 +5,10 @@
 //! 9f/9f86d081….variants/<…>.warc  all of them, as soon as one varies, by the SHA-256 of their variant
 //! ```
 //!
-//! The first form hides the second. So the single entry that most keys have takes one open, and a
-//! crash while it moves to the second form leaves it visible. While a key has a directory of
-//! variants, every new entry goes there. Entries in the current batch come before both.
+//! A file of the first form hides those of the second. So most keys, which have a single entry,
+//! take one open, and a crash while an entry moves to the second form leaves it visible. While a
+//! key has a directory of variants, every new entry goes there. Entries in the current batch come
+//! before both.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,8 @@ pub const MAX_VARIANTS: usize = 16;
 /// The largest number of names read in a directory of variants. Only other programs leave more.
 const MAX_NAMES: usize = 4 * MAX_VARIANTS;
 
-/// The order in which entries of a key are removed for new ones: first those of other spellings of
-/// the URL, which anybody can make, then the oldest.
+/// The order in which entries of a key are removed for new ones. Those of other spellings of the
+/// URL come first, because any client can create them; then the oldest.
 pub(crate) fn eviction_order(place: &Place, stored: Timestamp) -> (bool, Timestamp) {
     (Place::spelling_of(place.variant_text()).is_none(), stored)
 }
@@ -52,12 +53,12 @@ pub(crate) enum VariantChoice {
 pub(crate) struct KeyLookup {
     pub(crate) found: Vec<Entry>,
     pub(crate) bad: Vec<(PathBuf, Reason)>,
-    /// A file was being renamed, so it may have been missed.
+    /// Whether a file was being renamed, so that it may have been missed.
     pub(crate) moved: bool,
 }
 
 impl KeyLookup {
-    /// Reads the entries of a place; `pending` are those of its key in the current batch.
+    /// Reads the entries of a place. `pending` are the entries of its key in the current batch.
     pub(crate) fn at(
         disk: &dyn Disk,
         root: &Path,
@@ -107,7 +108,7 @@ impl KeyLookup {
         Ok(look)
     }
 
-    /// Records the content of a name. False if the name is missing.
+    /// Adds what was read at a path. Returns false if the file is missing.
     fn take(&mut self, path: &Path, content: Content) -> bool {
         match content {
             Content::Whole(entry) => self.found.push(entry),
@@ -118,7 +119,7 @@ impl KeyLookup {
         true
     }
 
-    /// The result for a reader, which changes nothing.
+    /// Returns the result for a reader, which moves no damaged files.
     pub(crate) fn told(self) -> Entries {
         let damage = |(path, reason): (PathBuf, Reason)| Damage {
             path,
@@ -156,13 +157,14 @@ fn file_of(directory: &Path, name: Key) -> PathBuf {
 }
 
 impl Tree {
-    /// Renames a finished file into place. The caller holds `commit`, over a sync if the single
-    /// entry of a key is moved for its first variant, or an entry must be removed for it.
+    /// Renames a finished file into place. The caller holds `commit`: over a sync if the single
+    /// entry of a key is moved because the key gets its first variant, or if an entry must be
+    /// removed to make room.
     pub(crate) fn settle(&self, finished: &FinishedFile) -> Result<PathBuf> {
         let path = self.name_for(&finished.place)?;
         self.keep_version(finished, &path)?;
         let renamed = self.root.rename_into_place(&finished.path, &path);
-        // Not earlier: a sync in between would miss it.
+        // Only now, because a sync between the mark and the rename would miss the rename.
         self.root.leaves_tmp();
         renamed?;
         self.root.note_recent(&path);
@@ -170,7 +172,7 @@ impl Tree {
         Ok(path)
     }
 
-    /// The path for a new entry of a place, after making room for it.
+    /// Returns the path for a new entry of a place, after making room for it.
     pub(crate) fn name_for(&self, place: &Place) -> Result<PathBuf> {
         let directory = self.root.join(place.variants_path());
         if place.variant_text().is_empty() && !self.root.is_directory(&directory)? {
@@ -182,8 +184,8 @@ impl Tree {
     }
 
     /// Moves the single entry of a key, if there is one, into the directory of variants. At each
-    /// moment it has one of the two names on the medium. Its removal is synced too, so it cannot
-    /// hide the variants later.
+    /// moment it has one of the two names on the medium. The removal of the old name is synced too,
+    /// so the entry cannot hide the variants later.
     pub(crate) fn move_single(&self, place: &Place, directory: &Path) -> Result<()> {
         let (single, name) = (self.root.join(place.single_path()), Place::SINGLE);
         let expected = ExpectedEntry { place, name };
@@ -204,8 +206,8 @@ impl Tree {
         };
         // After a crash the entry may have both names.
         if there <= Some(here.order()) {
-            // An update file of an earlier entry, or one whose content is in the entry already, is
-            // not linked, and is removed.
+            // An update file is not linked, only removed, if it belongs to an earlier entry, or if
+            // the entry already contains its content.
             if here.overlay.is_some() && self.root.is_file(&overlay_path(&single))? {
                 self.root.link_into_place(&overlay_path(&single), &overlay_path(&to))?;
             }
@@ -219,7 +221,8 @@ impl Tree {
         self.root.remove_file(&overlay_path(&single)).map(|_| ())
     }
 
-    /// Removes the oldest entry if `new` would be one too many; other spellings of the URL first.
+    /// Removes the oldest entry if `new` would exceed the limit. Other spellings of the URL are
+    /// removed first.
     fn make_room(&self, directory: &Path, new: Key) -> Result<()> {
         let mut names = names(&*self.root.disk, directory)?;
         if names.len() < MAX_VARIANTS || names.contains(&new) {
@@ -244,8 +247,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes the update file of an entry that was removed from `path`, but only when that removal
-    /// is on the medium: an entry must not come back without its updates. The caller holds
+    /// Removes the update file of an entry that was removed from `path`, but only after that
+    /// removal is on the medium: an entry must not come back without its updates. The caller holds
     /// `commit`, over a sync if there is an update file.
     pub(crate) fn drop_overlay(&self, path: &Path) -> Result<()> {
         let overlay = overlay_path(path);
@@ -258,7 +261,7 @@ impl Tree {
         self.root.remove_file(&overlay).map(|_| ())
     }
 
-    /// The paths an entry may have in the tree, the hiding one first.
+    /// The paths that an entry may have in the tree. The one that hides the other comes first.
     pub(crate) fn names_of(&self, place: &Place) -> Vec<PathBuf> {
         let among = self.root.join(place.variant_path());
         if place.variant_text().is_empty() {
@@ -268,14 +271,14 @@ impl Tree {
         }
     }
 
-    /// Reads the entries of a place while names cannot change: the caller holds `commit`, or is
-    /// alone.
+    /// Reads the entries of a place while names cannot change: the caller holds `commit`, or no
+    /// other thread uses the tree.
     pub(crate) fn look(&self, place: &Place, which: VariantChoice) -> Result<KeyLookup> {
         let pending = self.pending.variants(place.key());
         KeyLookup::at(&*self.root.disk, &self.root.path, place, which, &pending)
     }
 
-    /// The newest entry in the tree for a place, with its path.
+    /// Returns the newest entry in the tree for a place, with its path.
     pub(crate) fn settled(&self, place: &Place) -> Result<Option<(PathBuf, Entry)>> {
         let mut newest: Option<(PathBuf, Entry)> = None;
         for path in self.names_of(place) {
@@ -295,8 +298,8 @@ impl Tree {
         self.remove_variant_if(place, None, || Ok(true))
     }
 
-    /// Removes an entry if `is_meant` is true while names cannot change. Segments finished before
-    /// `parts_before` are removed too, or all of them.
+    /// Removes an entry if `is_meant` is true while names cannot change. Also removes its segments
+    /// finished before `parts_before`, or all of them if that is `None`.
     pub(crate) fn remove_variant_if(
         &self,
         place: &Place,
@@ -304,7 +307,6 @@ impl Tree {
         is_meant: impl FnOnce() -> Result<bool>,
     ) -> Result<bool> {
         let Some(removed) = self.take_entry(place, is_meant)? else { return Ok(false) };
-        // Removing a page removes its segments.
         let removed_parts = segments::files::remove(self, place, parts_before)?;
         self.removed(place, removed || removed_parts)
     }
@@ -318,7 +320,7 @@ impl Tree {
         })
     }
 
-    /// Removes an entry without its segments, if it still has the record `id`.
+    /// Removes an entry without its segments, if its record id is still `id`.
     pub(crate) fn remove_entry(&self, place: &Place, id: &str) -> Result<bool> {
         let is_it = || {
             let found = self.look(place, VariantChoice::Exact)?.found;
@@ -354,12 +356,12 @@ impl Tree {
         Ok(Some(removed))
     }
 
-    /// Removes every entry of a key. False when there was none.
+    /// Removes every entry of a key. False if there was none.
     pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
         self.remove_after(place, || Ok(false))
     }
 
-    /// Removes every entry of a key after calling `first` while names cannot change, which returns
+    /// Removes every entry of a key. First calls `first`, while names cannot change, which returns
     /// whether there was one.
     pub(crate) fn remove_after(
         &self,
@@ -404,10 +406,11 @@ impl Tree {
         Ok(removed)
     }
 
-    /// Syncs a removal, as durably as the setting says.
+    /// Syncs a removal, as durably as the setting promises.
     fn removed(&self, place: &Place, removed: bool) -> Result<bool> {
         if removed && self.root.durability == Durability::Each {
-            // Once more: another entry may have been stored in the meantime and removed with it.
+            // Synced once more: another entry may have been stored in the meantime, and removed
+            // too.
             self.root.sync_tmp()?;
             let (single, variants) = (place.single_path(), place.variants_path());
             self.root.sync_names(&[parent(&self.root.join(single)), &self.root.join(variants)])?;
@@ -421,7 +424,7 @@ fn changed() -> std::io::Error {
 }
 
 impl Tree {
-    /// Whether the disk or the batch has any file for a key. Only names are checked.
+    /// Whether the disk or the current batch has any file for a key. Only names are checked.
     pub(crate) fn is_there(&self, place: &Place) -> Result<bool> {
         if !self.pending.variants(place.key()).is_empty() {
             return Ok(true);

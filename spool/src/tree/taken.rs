@@ -11,7 +11,7 @@ use crate::tree::walk::texts;
 /// The block size of the file system, in bytes: each file takes whole blocks.
 const BLOCK: u64 = 4_096;
 
-/// The number of older versions, and the disk usage of an entry.
+/// The number of older versions of an entry, and its disk usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DiskUsage {
     /// The number of older versions.
@@ -20,7 +20,7 @@ pub struct DiskUsage {
     pub bytes: u64,
 }
 
-/// The bytes in whole blocks for a file of this length.
+/// The bytes that a file of this length takes, in whole blocks.
 pub(crate) fn blocks(length: u64) -> u64 {
     length.div_ceil(BLOCK).saturating_mul(BLOCK)
 }
@@ -45,7 +45,8 @@ pub(crate) fn of(disk: &dyn Disk, root: &Path, place: &Place) -> Result<DiskUsag
     }
     let mut taken = beside(disk, keys, &key)?;
     if matches!(disk.open(&single), Err(error) if is_missing(&error)) {
-        // The entry lies among its variants, and its versions where they were before.
+        // The entry lies among the variants, but versions stored earlier lie where the entry was
+        // before.
         taken.bytes = taken.bytes.saturating_add(beside(disk, &shelf, &name)?.bytes);
     }
     Ok(taken)

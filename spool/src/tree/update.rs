@@ -1,5 +1,5 @@
-//! Updates of an entry without a new body: the origin confirms it, or a request may have changed
-//! it.
+//! Updates of an entry without a new body: the origin confirms the entry, or a request may have
+//! changed the resource.
 
 use std::path::{Path, PathBuf};
 
@@ -19,27 +19,28 @@ use crate::tree::{FinishedFile, ReplaceCondition, Tree, UPDATES};
 /// An update of an entry; see [`crate::Spool::update`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Update {
-    /// The origin has confirmed the entry, by a 304 (RFC 9111 §4.3.4) or a HEAD (§4.3.5). It is
-    /// valid again, if the request was sent after the response to the request that made it invalid.
+    /// The origin has confirmed the entry, by a 304 (RFC 9111 §4.3.4) or a HEAD (§4.3.5). An
+    /// invalid entry is valid again if the request was sent after the response to the request that
+    /// made it invalid.
     Confirmed {
         /// The new head of the response (§3.2), in the form of
-        /// [`NewEntry::head`](crate::NewEntry::head), with the status of the entry.
+        /// [`NewEntry::head`](crate::NewEntry::head), with the same status as the entry.
         head: Vec<u8>,
         /// When the confirming request was sent.
         asked: Timestamp,
-        /// When the head of its response came.
+        /// When the head of the confirming response arrived.
         responded: Timestamp,
     },
-    /// A request may have changed the resource (§4.4). An entry that is invalid already keeps its
-    /// earlier time.
+    /// A request may have changed the resource (§4.4). If the entry is invalid already, its earlier
+    /// time stays.
     Invalid {
-        /// When the response to that request came.
+        /// When the response to that request arrived.
         since: Timestamp,
     },
 }
 
 impl Update {
-    /// Refuses an update that could not be read again.
+    /// Refuses an update that could not be read back.
     pub(crate) fn check(&self, entry: &Entry) -> Result<()> {
         let Update::Confirmed { head, .. } = self else { return Ok(()) };
         check_head(head)?;
@@ -50,7 +51,7 @@ impl Update {
         Ok(())
     }
 
-    /// The head and state after the update; `stamp` is later than every earlier stamp.
+    /// The head and state after the update. `stamp` is later than every earlier stamp.
     pub(crate) fn applied<'a>(
         &'a self,
         entry: &'a Entry,
@@ -90,7 +91,8 @@ impl Tree {
         let (head, state) = update.applied(&now, self.root.stamp());
         let (path, file) = self.root.create_tmp()?;
         let written = match now.body() {
-            // The small file is renamed at once: files that wait must not refer to a holder.
+            // The small file is renamed at once, because files below `tmp/` must not refer to a
+            // holder.
             _ if now.shares_body() => holder::updated(&now, head, &state)
                 .and_then(|bytes| self.write_learnt(&now, (&path, &*file), &bytes, Path::to_owned)),
             Body::Whole(body) => {
@@ -130,7 +132,7 @@ impl Tree {
             file.sync().map_err(fail)?;
         }
         if self.pending.path(entry.place()).is_some() {
-            // The update file lies beside the entry, so the entry needs its final name.
+            // The update file lies beside the entry, so the entry needs its final name first.
             self.write_batch();
         }
         let path = {
@@ -154,7 +156,7 @@ impl Tree {
     }
 }
 
-/// The file of an entry with another head and state.
+/// Builds the file of an entry with another head and state.
 fn rewritten(entry: &Entry, body: &[u8], head: &[u8], state: &EntryState) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (place, tail) = (entry.place(), entry.tail());

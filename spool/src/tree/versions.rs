@@ -1,13 +1,13 @@
 //! Older versions of entries: the files that a newer response has replaced.
 //!
 //! ```text
-//! 9f/9f86d081….20261120T131326123456Z.warc         of what varies with nothing
-//! 9f/9f86d081….variants/<…>.20261120T….warc        of what varies
+//! 9f/9f86d081….20261120T131326123456Z.warc         of an entry without variant
+//! 9f/9f86d081….variants/<…>.20261120T….warc        of a variant
 //! ```
 //!
 //! The time in a name is when the version was finished, so no two have the same name. Before the
 //! new entry is renamed into place, the old file gets its version name on the medium. So at each
-//! moment it has one of the two names. The update file of a large entry is kept with it.
+//! moment it has one of the two names. The update file of a large entry is kept with its version.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -29,17 +29,17 @@ use crate::tree::shelf::VariantChoice;
 use crate::tree::{FinishedFile, LOOKUP_TRIES, Tree};
 use wwwoffle_url::Key;
 
-/// The largest number of older versions of an entry, whatever the rule says.
+/// The largest number of older versions of an entry, whatever the rule returns.
 pub const MAX_VERSIONS: usize = 100;
 
-/// The characters of a time in a name: `20261120T131326123456Z`.
+/// The number of characters of a time in a name: `20261120T131326123456Z`.
 const TIME_LEN: usize = 22;
 
-/// How many older versions are kept, by URL. None, unless a rule is given.
+/// The number of older versions that are kept, by URL. Zero, unless a rule is given.
 #[derive(Clone, Default)]
 pub struct Versions(Option<Arc<Rule>>);
 
-/// Receives the canonical URL without credentials, and must not call the spool.
+/// A rule receives the canonical URL without credentials. It must not call the spool.
 type Rule = dyn Fn(&str) -> usize + Send + Sync;
 
 impl Versions {
@@ -55,15 +55,16 @@ impl Versions {
     }
 }
 
-/// How many older versions are kept, and which are spared.
+/// How many older versions are kept, and which ones are not removed.
 #[derive(Debug)]
 pub(crate) struct VersionLimits {
     rule: Versions,
-    /// How many versions of monitored URLs are kept.
+    /// The number of versions that monitors require, by URL.
     monitored: Mutex<HashMap<String, u16>>,
     /// Held while an older version is made the entry again.
     pub(crate) restoring: Mutex<()>,
-    /// Key and variant of that place: none of its versions counts as surplus at that time.
+    /// The key and variant of the place where that happens. None of its versions counts as surplus
+    /// at that time.
     pub(crate) spared: Mutex<Option<(Key, Key)>>,
 }
 
@@ -79,7 +80,7 @@ impl VersionLimits {
         self.rule.of(url).max(usize::from(monitored)).min(MAX_VERSIONS)
     }
 
-    /// Sets how many versions of monitored URLs are kept.
+    /// Sets the number of versions that monitors require, by URL.
     pub(crate) fn set_monitored(&self, versions: HashMap<String, u16>) {
         *lock(&self.monitored) = versions;
     }
@@ -97,7 +98,7 @@ impl Tree {
         self.versions.of(place.url())
     }
 
-    /// Gives the entry at `path` its name as an older version too, if `new` replaces it with
+    /// Gives the entry at `path` a second name as an older version, if `new` replaces it with
     /// another body. The caller holds `commit`, over a sync.
     pub(crate) fn keep_version(&self, new: &FinishedFile, path: &Path) -> Result<()> {
         if self.versions_kept(&new.place) == 0 {
@@ -108,7 +109,7 @@ impl Tree {
         let Content::Whole(old) =
             read::read_updated(&*self.root.disk, &self.root.path, path, expected)?
         else {
-            // Only entries become versions.
+            // Only entries become versions, other files do not.
             return Ok(());
         };
         if *old.digest() == new.digest {
@@ -117,9 +118,9 @@ impl Tree {
         self.link_version(&old, path)
     }
 
-    /// Renames a finished file that was replaced before it got its name, if it is to be a version
-    /// of the entry with this key and variant, whose body is `newer`; otherwise discards it. The
-    /// caller holds `commit`, over syncs.
+    /// Handles a finished file that was replaced before it was renamed into place. Renames it to a
+    /// version if it belongs to the entry with this key and variant, whose body is `newer`;
+    /// otherwise discards it. The caller holds `commit`, over syncs.
     pub(crate) fn keep_overtaken(&self, old: &FinishedFile, name: (Key, Key), newer: [u8; 32]) {
         let is_version = (old.place.key(), old.place.variant_name()) == name && old.digest != newer;
         if !is_version || self.versions_kept(&old.place) == 0 {
@@ -142,8 +143,8 @@ impl Tree {
         self.root.sync_names(&[parent(&path)])
     }
 
-    /// Makes a file that a crash left in `tmp/` a version of the newer entry. False if it is not to
-    /// be one.
+    /// Makes a file that a crash has left in `tmp/` a version of the newer entry. False if it must
+    /// not become one.
     pub(crate) fn recover_version(&self, old: &FinishedFile, newer: &Entry) -> Result<bool> {
         let is_older = old.stored < newer.stored() && old.digest != *newer.digest();
         if !is_older || self.versions_kept(&old.place) == 0 {
@@ -155,8 +156,9 @@ impl Tree {
     }
 
     /// The time for an added older version: `stored`, or the next time that is free. `None` if
-    /// versions are not kept, it would be removed first, or the entry is not newer. The caller
-    /// holds `commit` until the version is stored, so that no other takes the same time.
+    /// versions are not kept, if it would be removed first, or if the entry is not newer. The
+    /// caller holds `commit` until the version is stored, so that no other version gets the same
+    /// time.
     pub(crate) fn time_for_version(
         &self,
         place: &Place,
@@ -178,7 +180,7 @@ impl Tree {
     }
 
     /// The first free time from `stored` on for a version with this body. `None` if a version at
-    /// one of the times before has the same body.
+    /// one of the times in between has the same body.
     pub(crate) fn free_version(
         &self,
         place: &Place,
@@ -207,7 +209,7 @@ impl Tree {
         let renamed = self.root.rename_into_place(&old.path, &to);
         self.root.leaves_tmp();
         renamed?;
-        // It still exists if both names were of the same file.
+        // The old name still exists if both were names of the same file.
         let _ = self.root.disk.remove_file(&old.path);
         if self.root.durability == Durability::None {
             return Ok(());
@@ -215,8 +217,8 @@ impl Tree {
         self.root.sync_names(&[parent(&to)])
     }
 
-    /// Removes the oldest surplus versions of a place. Remaining ones are harmless, so failures are
-    /// ignored. The caller holds `commit`.
+    /// Removes the oldest surplus versions of a place. Failures are ignored, because a version too
+    /// many is harmless. The caller holds `commit`.
     pub(crate) fn drop_surplus(&self, place: &Place) {
         let kept = self.versions_kept(place);
         let is_spared = *lock(&self.versions.spared) == Some((place.key(), place.variant_name()));
@@ -227,7 +229,8 @@ impl Tree {
         if times.len() <= kept {
             return;
         }
-        // After a crash the entry may have a version name too. It is not a version.
+        // After a crash the present entry may have a version name too. It does not count as a
+        // version.
         let present = self.settled(place).ok().flatten().map(|(_, entry)| entry.stored());
         let surplus = times.into_iter().filter(|time| Some(*time) != present).skip(kept);
         for time in surplus {
@@ -272,7 +275,7 @@ impl Tree {
             Content::Bad(_) | Content::Moved => {}
             other => return Ok(told(other, &path)),
         }
-        // While names cannot change, a missing version is missing, and a damaged one is damaged.
+        // Names cannot change now, so a version that is missing or damaged is not being renamed.
         let _commit = lock(&self.commit);
         Ok(match read_version(&*self.root.disk, &self.root.path, &path, place)? {
             Content::Bad(reason) => Lookup::SetAside(self.root.move_aside(&path, reason)),
@@ -299,7 +302,7 @@ pub(crate) fn version_path(place: &Place, stored: Timestamp) -> PathBuf {
 /// The directory of the versions of a place, and the stem of their names.
 fn versions_at(place: &Place) -> (PathBuf, String) {
     if place.variant_text().is_empty() {
-        // Also while the entry itself lies among its variants.
+        // They lie there even if the entry itself lies among its variants.
         (parent(&place.single_path()).to_owned(), place.key().to_string())
     } else {
         (place.variants_path(), place.variant_name().to_string())

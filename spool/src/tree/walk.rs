@@ -28,11 +28,12 @@ pub struct WalkedEntry {
     pub summary: Summary,
     /// The number of its older versions.
     pub versions: usize,
-    /// The bytes on the disk of the entry, its versions and update files, without a shared body.
+    /// The bytes on the disk of the entry, its versions and its update files, without a shared
+    /// body.
     pub size: u64,
     /// When its file was written, if the file system knows.
     pub(crate) written: Option<Timestamp>,
-    /// The bodies that it or an older version shares, if they were requested.
+    /// The shared bodies that it or one of its older versions refers to, if they were requested.
     pub(crate) bodies: Vec<SharedBody>,
 }
 
@@ -75,7 +76,7 @@ impl Walk {
         Ok(schemes.into_iter().flat_map(move |scheme| walk.hosts_of(&scheme)))
     }
 
-    /// The directories of one scheme. An error is the only item then.
+    /// The directories of one scheme. If it cannot be read, the error is the only item.
     fn hosts_of(&self, scheme: &str) -> Box<dyn Iterator<Item = Result<HostDirectory>> + Send> {
         let scheme = place::scheme_directory(scheme).into_owned();
         let directory = self.root.join(&scheme);
@@ -133,7 +134,7 @@ impl HostDirectory {
         Some((place::scheme_of(scheme)?, place::host_of(host)?))
     }
 
-    /// The present stamp; `None` if the directory is gone.
+    /// The present stamp. `None` if the directory is gone.
     ///
     /// # Errors
     ///
@@ -142,7 +143,7 @@ impl HostDirectory {
         self.walk.stamp(&self.path)
     }
 
-    /// The directories in it, in order; none if it is not a directory.
+    /// The directories of keys in it, in order; empty if it is not a directory.
     ///
     /// # Errors
     ///
@@ -170,7 +171,7 @@ impl KeyDirectory {
         self.first
     }
 
-    /// The present stamp; `None` if the directory is gone.
+    /// The present stamp. `None` if the directory is gone.
     ///
     /// # Errors
     ///
@@ -188,7 +189,7 @@ impl KeyDirectory {
         self.walked(false)
     }
 
-    /// The entries, with the bodies they share if `with_bodies`.
+    /// The entries, with their shared bodies if `with_bodies`.
     pub(crate) fn walked(&self, with_bodies: bool) -> Result<Vec<WalkedEntry>> {
         let disk = &*self.walk.disk;
         let names = NamesByKey::of(&texts(disk, &self.path)?);
@@ -253,7 +254,7 @@ impl KeyDirectory {
             let expected = ExpectedEntry { place, name: place.variant_name() };
             match read::read_updated(disk, &self.walk.root, &path, expected)? {
                 Content::Whole(entry) => entry.summary(),
-                // A lookup will judge it.
+                // The entry is damaged or being replaced. A lookup will handle it.
                 _ => summary,
             }
         } else {
@@ -262,7 +263,7 @@ impl KeyDirectory {
         Ok(Some(WalkedFile { summary, file_len, written, held }))
     }
 
-    /// The bodies that the older versions of a stem share.
+    /// The shared bodies of the older versions of a stem.
     fn held(&self, directory: &Path, names: &NamesByKey, stem: &str) -> Result<Vec<SharedBody>> {
         let versions = names.beside.get(stem).into_iter().flatten();
         let versions = versions.filter(|name| versions::time_of(name, stem).is_some());
@@ -275,15 +276,15 @@ impl KeyDirectory {
 /// An entry, and the facts about its file.
 struct WalkedFile {
     summary: Summary,
-    /// The length of the file on the disk.
+    /// The length of the file on the disk, in bytes.
     file_len: u64,
     written: Option<Timestamp>,
     held: Option<SharedBody>,
 }
 
 impl WalkedFile {
-    /// The result for an entry and the files beside it; `shared` are the bodies of its versions, if
-    /// requested.
+    /// Combines the entry with the files beside it. `shared` are the shared bodies of its versions,
+    /// if requested.
     fn walked(self, versions: usize, beside: u64, shared: Option<Vec<SharedBody>>) -> WalkedEntry {
         let WalkedFile { summary, file_len, written, held } = self;
         let size = taken::blocks(file_len).saturating_add(beside);
@@ -292,15 +293,15 @@ impl WalkedFile {
     }
 }
 
-/// The names in a directory, by their meaning.
+/// The names in a directory, sorted by their meaning.
 #[derive(Debug, Default)]
 struct NamesByKey {
     singles: Vec<Key>,
     shelves: HashSet<Key>,
-    /// The stems with an update file.
+    /// The stems that have an update file.
     updated: HashSet<String>,
     versions: HashMap<String, usize>,
-    /// The files beside the entry of a stem.
+    /// The files beside the entry of each stem.
     beside: HashMap<String, Vec<String>>,
 }
 
@@ -331,7 +332,7 @@ impl NamesByKey {
         self.versions.get(stem).copied().unwrap_or_default()
     }
 
-    /// The bytes of the files beside the entry of a stem.
+    /// The disk usage of the files beside the entry of a stem, in bytes.
     fn beside(&self, disk: &dyn Disk, directory: &Path, stem: &str) -> Result<u64> {
         let names = self.beside.get(stem).into_iter().flatten();
         let sizes = names.map(|name| taken::of_file(disk, &directory.join(name)));
@@ -339,7 +340,7 @@ impl NamesByKey {
     }
 }
 
-/// The names in a directory that are UTF-8; none if it is not a directory.
+/// The names in a directory that are UTF-8; empty if it is not a directory.
 pub(crate) fn texts(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
     let fail = |error| Error::disk("read", directory, error);
     let names = match disk.read_dir(directory) {

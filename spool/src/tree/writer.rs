@@ -28,18 +28,18 @@ use wwwoffle_url::Key;
 pub use self::finish::ReplaceOutcome;
 pub use self::tail::Tail;
 
-/// How many bytes are gathered before a write.
+/// The number of bytes that are collected before a write.
 const BUFFER: usize = 64 << 10;
 
-/// The parts of an entry before its body.
+/// The data of an entry except its body.
 #[derive(Debug, Clone)]
 pub struct NewEntry {
     /// When the request was sent (`request_time` of RFC 9111 §4.2.3).
     pub asked: Timestamp,
-    /// When the head of the response came (`response_time`).
+    /// When the head of the response arrived (`response_time`).
     pub when: Timestamp,
     /// The head of the response as HTTP/1.1, from the status line to the empty line, without
-    /// `Transfer-Encoding`: the body is stored without it.
+    /// `Transfer-Encoding`: the body is stored without its transfer coding.
     pub head: Vec<u8>,
     /// The request: its head, without `Authorization`, `Proxy-Authorization` and `Cookie`, and its
     /// body if that is small.
@@ -56,17 +56,18 @@ pub struct Writer {
     start: StartWriter,
     output: Output,
     body: BodySums,
-    /// Which part of a body this is: for a segment, and for an entry whose transfer may break off.
+    /// The position in the complete body, for a segment, and for an entry whose transfer may break
+    /// off.
     part: Option<Part>,
     checkpoints: Option<Checkpoints>,
-    /// The time it counts as stored at. `None`: the time of finishing.
+    /// The time at which the entry counts as stored. `None`: when it is finished.
     stored: Option<Timestamp>,
     state: WriteState,
 }
 
 /// The exchange without its body.
 struct Exchange {
-    /// The record ids of response and request.
+    /// The record ids of the response and the request.
     ids: [String; 2],
     when: Timestamp,
     status: u16,
@@ -80,11 +81,11 @@ struct Output {
     path: PathBuf,
     /// Bytes that are not in the file yet.
     buffer: Vec<u8>,
-    /// How many bytes of the whole file are written.
+    /// The number of bytes of the file that are written.
     flushed: u64,
-    /// How many bytes of the body are written.
+    /// The number of bytes of the body that are written.
     visible: Arc<AtomicU64>,
-    /// A [`Tail`] reads along, so everything goes to the file at once.
+    /// Whether a [`Tail`] reads at the same time, so that all bytes are written at once.
     read_along: bool,
 }
 
@@ -98,7 +99,7 @@ struct BodySums {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteState {
     Writing,
-    /// A write failed, so the file is incomplete.
+    /// A write has failed, so the file is incomplete.
     Broken,
     Finished,
 }
@@ -108,7 +109,7 @@ enum WriteState {
 pub(crate) enum BodyEnd {
     /// It is the body of an entry.
     Whole,
-    /// It is a segment; `cut` if the transfer broke off.
+    /// It is a segment. `cut`: the transfer broke off.
     Part { cut: bool },
 }
 
@@ -138,7 +139,7 @@ impl Writer {
     }
 
     /// Begins a copy of an entry at another place, with its state and times. It counts as finished
-    /// at `stored`, or later than every other entry if that is `None`.
+    /// at `stored`. If that is `None`, it counts as newer than every other entry.
     pub(crate) fn begin_copy(
         session: Arc<Session>,
         place: &Place,
@@ -217,7 +218,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full. The entry can then not be finished.
+    /// If the disk fails or is full. The entry then cannot be finished.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.body.hasher.update(bytes);
         self.body.summing.update(bytes);
@@ -240,16 +241,16 @@ impl Writer {
         &self.place
     }
 
-    /// Makes the entry count as stored at `time`, for example the time of its capture, but later
-    /// than `replaced`, so that versions stay in order.
+    /// Sets the time at which the entry counts as stored, for example the time of its capture. It
+    /// is always later than that of `replaced`, so that versions stay in order.
     pub fn set_stored(&mut self, time: Timestamp, replaced: Option<&Entry>) {
         let after = replaced.map(|entry| entry.stored() + SignedDuration::from_micros(1));
         let time = after.map_or(time, |after| time.max(after));
-        // A header holds whole microseconds.
+        // A WARC header stores whole microseconds.
         self.stored = Timestamp::from_microsecond(time.as_microsecond()).ok();
     }
 
-    /// A reader for the body while it is written. From now on each [`Writer::write`] goes to the
+    /// A reader for the body while it is written. From now on, each [`Writer::write`] writes to the
     /// file at once.
     ///
     /// # Errors
@@ -272,7 +273,7 @@ impl Writer {
         self.body.hasher.clone().finalize().into()
     }
 
-    /// Marks the file as renamed, so that dropping the writer does not remove it.
+    /// Marks the file as stored, so that dropping the writer does not remove it.
     pub(crate) fn set_admitted(&mut self) {
         self.state = WriteState::Finished;
     }
@@ -296,7 +297,7 @@ impl Writer {
     fn checkpoint(&mut self) -> Result<()> {
         self.flush()?;
         if self.tree().root.is_synced() {
-            // After a failed sync the state of the file is unknown.
+            // After a failed sync the content of the file is unknown.
             self.output.file.sync().map_err(|error| {
                 self.state = WriteState::Broken;
                 Error::disk("write", &self.output.path, error)
@@ -345,8 +346,8 @@ impl Writer {
         }
         self.write_at(bytes, self.output.flushed)?;
         self.output.flushed += wide(bytes.len());
-        // A reader of the growing body must not see the tail, and must see the bytes before their
-        // count.
+        // A [`Tail`] must not see bytes behind the body, and must see each byte before the count
+        // includes it.
         let body = self.output.flushed.saturating_sub(self.start.body_offset()).min(self.body.len);
         self.output.visible.store(body, Ordering::Release);
         Ok(())
@@ -366,7 +367,7 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if self.state != WriteState::Finished {
-            // A remaining file is removed when the spool is opened.
+            // If the file cannot be removed now, the next opening of the spool removes it.
             self.tree().root.discard(&self.output.path);
         }
         if let Some(checkpoints) = &mut self.checkpoints {

@@ -1,8 +1,8 @@
 //! Undoing a removal.
 //!
-//! An entry that has come to the place in the meantime stays, and the old one becomes its older
-//! version. If the present entry was itself brought back and is older, it becomes the version. So
-//! the newest response is the entry, in whatever order removals are undone.
+//! If the place has a newer entry, that stays, and the removed one becomes its older version. If
+//! the present entry was itself brought back and is older, it becomes the version. So the newest
+//! response is the entry, in whatever order removals are undone.
 
 use std::path::{Path, PathBuf};
 
@@ -22,29 +22,31 @@ use crate::tree::{Tree, shelf};
 /// The result of undoing a removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BringBackReport {
-    /// The entries brought back.
+    /// The number of entries that were brought back.
     pub entries: u64,
-    /// The entries brought back as older versions of newer ones.
+    /// The number of entries that were brought back as older versions, because their places have
+    /// newer entries.
     pub overtaken: u64,
-    /// The entries whose place already has one with the same head and body.
+    /// The number of entries whose place already has one with the same head and body.
     pub there: u64,
-    /// The files that stay removed: unreadable, or without room among the variants of their URL.
+    /// The number of files that stay removed: unreadable files, and entries for which there is no
+    /// room among the variants of their URL.
     pub left: u64,
 }
 
-/// Where a file goes.
+/// The target of a removed file.
 enum BackTarget {
     /// To this path.
     Path(PathBuf),
-    /// Its place already has it.
+    /// None: its place has the same entry already.
     There,
-    /// It cannot be brought back.
+    /// None: it cannot be brought back.
     Nowhere,
 }
 
 impl Tree {
-    /// Undoes a removal. A newer entry stays, and the old one becomes its older version. `came`
-    /// receives the place of each file. `None` if there is no such removal any more.
+    /// Undoes a removal. If the place has a newer entry, the removed one becomes its older version.
+    /// `came` receives the place of each file. `None` if the removal does not exist any more.
     pub(crate) fn bring_back(
         &self,
         removal: &Removal,
@@ -59,7 +61,7 @@ impl Tree {
         let _moving = self.moving();
         let mut done = BringBackReport::default();
         let mut is_any = false;
-        // Entries before versions, so that the newest is found at each moment.
+        // Entries come before versions, so that lookups find the newest at each moment.
         for wanted in [RemovedKind::Entry, RemovedKind::Version] {
             for path in below.files.iter().filter(|path| named(path) == Some(wanted)) {
                 is_any = true;
@@ -69,7 +71,7 @@ impl Tree {
             }
         }
         for overlay in below.files.iter().filter(|path| named(path) == Some(RemovedKind::Overlay)) {
-            // Left by an interrupted call.
+            // An update file without its entry, left by an interrupted call.
             if !self.root.is_file(&entry_path(overlay))? {
                 self.root.remove_file(overlay)?;
             }
@@ -135,35 +137,35 @@ impl Tree {
         if self.root.is_file(&aside)? {
             self.root.link_into_place(&aside, &beside)?;
             if self.root.durability != Durability::None {
-                // The entry must never exist without it.
+                // The entry must never exist without its update file.
                 self.root.sync_names(&[parent(to)])?;
             }
         }
-        // If the file system allows one name only, the entry is moved last, and complete.
+        // If the file system allows only one name, the entry is moved last, so it is complete.
         self.root.link_into_place(path, to)?;
         self.root.leaves_tmp();
         if matches!(
             overlay::read(&*self.root.disk, &beside, entry)?,
             overlay::OverlayLookup::Nothing
         ) {
-            // It belongs to the previous entry, if there is one.
+            // The update file belongs to the previous entry, if there is one.
             self.drop_overlay(to)?;
         }
         Ok(())
     }
 
-    /// Decides where the file at `path` goes, and makes room for it. The caller holds `commit`.
+    /// Decides the target of the file at `path`, and makes room for it. The caller holds `commit`.
     fn place_for(&self, base: &Path, path: &Path, entry: &Entry) -> Result<BackTarget> {
         let (place, below) = (entry.place(), path.strip_prefix(base).unwrap_or(path));
         let version = version_path(place, entry.stored());
         let is_entry = [place.single_path(), place.variant_path()].iter().any(|home| below == home);
         if !is_entry && below != version {
-            // No lookup would find it at its previous path.
+            // No lookup would find the file at its previous path.
             return Ok(BackTarget::Nowhere);
         }
         if is_entry {
-            // An entry in the current batch must be on the medium before anything is replaced for
-            // it.
+            // An entry in the current batch must be on the medium before the removed one becomes
+            // its version.
             self.settle_waiting(place)?;
             let Some((at, there)) = self.settled(place)? else { return self.free_name(place) };
             if is_same(&there, entry) {
@@ -177,12 +179,12 @@ impl Tree {
             }
         }
         let version = self.root.join(version);
-        // A version name identifies its content.
+        // Two versions with the same name are the same file.
         Ok(if self.root.is_file(&version)? { BackTarget::There } else { BackTarget::Path(version) })
     }
 
-    /// Makes the present entry a version if the file at `path` is newer, and returns the path for
-    /// that file. The caller holds `commit`, over syncs.
+    /// If the file at `path` is newer than the present entry, makes that entry a version and
+    /// returns the path that is free now. The caller holds `commit`, over syncs.
     fn overtake(&self, path: &Path, newer: &Entry, there: &Entry) -> Result<Option<PathBuf>> {
         if there.order() >= newer.order() {
             return Ok(None);
@@ -194,8 +196,9 @@ impl Tree {
         };
         self.link_version(&older, &to)?;
         if self.root.is_file(&overlay_path(path))? {
-            // The two update files need the same path, and neither entry may exist without its own.
-            // So for a moment there is no entry; the removed one can still be brought back.
+            // The update files of both entries need the same path, and neither entry may exist
+            // without its own. So for a moment there is no entry, but the removed one can still be
+            // brought back.
             self.root.remove_file(&to)?;
             if self.root.durability != Durability::None {
                 self.root.sync_names(&[parent(&to)])?;
@@ -204,7 +207,8 @@ impl Tree {
         Ok(Some(to))
     }
 
-    /// The path for an entry of an empty place, unless another variant would have to be removed.
+    /// The path for an entry of an empty place. There is none if another variant would have to be
+    /// removed.
     fn free_name(&self, place: &Place) -> Result<BackTarget> {
         let directory = self.root.join(place.variants_path());
         let others = shelf::names(&*self.root.disk, &directory)?;
@@ -216,7 +220,7 @@ impl Tree {
 }
 
 /// Whether both are the same response. Equal bodies are not enough: most redirects have none, and
-/// many errors share one.
+/// many errors have the same.
 fn is_same(there: &Entry, entry: &Entry) -> bool {
     let is_alike = there.digest() == entry.digest() && there.head() == entry.head();
     there.id() == entry.id() || is_alike

@@ -13,20 +13,21 @@ use crate::tree::walk::texts;
 
 impl Tree {
     /// Removes every entry of a key, as [`Tree::remove`] does, but keeps the files under `removal`
-    /// for [`Tree::bring_back`]. Segments are not kept. False if there was nothing.
+    /// for [`Tree::bring_back`]. Segments are not kept. False if there was nothing to remove.
     pub(crate) fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
         let _moving = self.moving();
         self.remove_after(place, || self.rest(place, removal))
     }
 
-    /// Gives every file of a key a second name under `removal`, on the medium. The caller holds
-    /// `commit`, over syncs. Returns whether there was a file.
+    /// Gives every file of a key a second name under `removal`, on the medium. Returns whether
+    /// there was a file. The caller holds `commit`, over syncs.
     fn rest(&self, place: &Place, removal: &Removal) -> Result<bool> {
-        // An entry in the current batch has no path to come back to.
+        // An entry in the current batch has no path to which it could be brought back, so it is
+        // renamed first.
         self.settle_waiting(place)?;
         let (files, overlays) = self.files_of(place)?;
         let base = self.root.join(removal.directory());
-        // An entry must not exist without its update file.
+        // An entry must not exist without its update file, so update files come first.
         let mut late = Vec::new();
         for file in &overlays {
             let (from, to) = (self.root.join(file), base.join(file));
@@ -35,7 +36,7 @@ impl Tree {
                     self.root.rename_into_place(&aside, &to)?;
                     let _ = self.root.disk.remove_file(&aside);
                 }
-                // The file can have one name only, and must stay beside its entry.
+                // The file can have only one name, and must stay beside its entry until that moves.
                 None => late.push((from, to)),
             }
         }
@@ -47,14 +48,14 @@ impl Tree {
             self.root.rename_into_place(&from, &to)?;
         }
         self.sync_resting(&base, &files)?;
-        // A name that came back in `tmp/` would restore the entry after its removal.
+        // If a removed name in `tmp/` came back after a crash, the entry would be restored.
         self.root.leaves_tmp();
         self.root.sync_tmp()?;
         Ok(!files.is_empty())
     }
 
-    /// Renames every waiting file of a key into place, on the medium. The caller holds `commit`,
-    /// over syncs.
+    /// Renames every file of a key in the current batch into place, on the medium. The caller holds
+    /// `commit`, over syncs.
     pub(super) fn settle_waiting(&self, place: &Place) -> Result<()> {
         for finished in self.pending.variants(place.key()) {
             self.settle_now(&finished)?;
@@ -71,7 +72,7 @@ impl Tree {
         self.root.sync_names(&directories.iter().map(PathBuf::as_path).collect::<Vec<_>>())
     }
 
-    /// The files of a key below the root: entries and versions, and their update files.
+    /// The files of a key, as paths below the root: entries and versions, and their update files.
     fn files_of(&self, place: &Place) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let single = place.single_path();
         let (beside, among) = (parent(&single), place.variants_path());

@@ -13,7 +13,7 @@ impl Writer {
     /// [`crate::Error::is_invalid`] if the segments are of another place or body than this entry,
     /// which must be begun with [`crate::Spool::begin_resumable`], or if bytes were written
     /// already; nothing is then added. [`crate::Error::is_damaged`] if a segment is damaged; those
-    /// of [`Writer::write`]. In both cases begin the entry again.
+    /// of [`Writer::write`]. In these two cases begin the entry again.
     pub fn write_prefix(&mut self, partial: &Partial) -> Result<u64> {
         let is_its = self.part().is_some_and(|part| part.whole.agrees(&partial.whole));
         if !is_its || self.place() != partial.place() || self.written() > 0 {

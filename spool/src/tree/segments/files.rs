@@ -21,20 +21,20 @@ use crate::error::{Damage, Error, Result, is_missing};
 use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, salvage};
 
-/// The largest number of segments of one key. Above it, two neighbours are joined, or the oldest is
-/// removed.
+/// The largest number of segments of one key. Above it, two neighbours are joined, or the oldest
+/// segment is removed.
 pub const MAX_SEGMENTS: usize = 32;
 
 /// The largest number of variants of a key with segments.
 const MAX_VARIANTS: usize = 8;
 
-/// The largest number of names read in a directory of segments, which may hold foreign files.
+/// The largest number of names read in a directory of segments, because it may have foreign files.
 const MAX_NAMES: usize = 16 * MAX_SEGMENTS;
 
-/// How often a lookup is repeated if segments vanish while they are opened.
+/// The number of attempts of a lookup if segments vanish while they are opened.
 const TRIES: usize = 4;
 
-/// The digits of a name, enough for any `u64`.
+/// The number of digits in a name, enough for any `u64`.
 const DIGITS: usize = 20;
 
 /// The content of a directory of segments.
@@ -46,7 +46,7 @@ pub(super) struct SegmentSet {
     superseded: Vec<Entry>,
     /// The invalid files.
     bad: Vec<(PathBuf, Reason)>,
-    /// A file was gone when it was opened.
+    /// Whether a file was gone when it was opened.
     vanished: bool,
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn read(tree: &Tree, place: &Place) -> Result<Option<Partial>> {
         found = look(&*tree.root.disk, &tree.root.path, place)?;
     }
     if !found.bad.is_empty() || !found.superseded.is_empty() {
-        // A file may have been replaced in the meantime. It is read again while names cannot
-        // change.
+        // An invalid or outdated file may have been replaced in the meantime. So the directory is
+        // read again while names cannot change.
         let _parts = tree.segments.lock_names();
         found = look(&*tree.root.disk, &tree.root.path, place)?;
         for (path, reason) in &found.bad {
@@ -86,7 +86,7 @@ pub(crate) fn read_only(disk: &dyn Disk, root: &Path, place: &Place) -> Result<O
     Ok(Partial::new(place, look(disk, root, place)?.segments))
 }
 
-/// Makes a finished file under `tmp/` a segment of its place, and removes the segments it makes
+/// Makes a finished file under `tmp/` a segment of its place, and removes the segments that become
 /// useless. With `instead`, it replaces the segments finished at these times, and is discarded if
 /// they are gone. Returns its path; `None` if it was useless and discarded.
 pub(crate) fn admit(
@@ -130,8 +130,8 @@ pub(crate) fn admit(
     Ok(Some(to))
 }
 
-/// Removes the segments of a place, or those finished before a time, and the empty directory. False
-/// if there were none.
+/// Removes the segments of a place and their empty directory. With `before`, removes only those
+/// finished earlier. False if there were none.
 pub(crate) fn remove(tree: &Tree, place: &Place, before: Option<Timestamp>) -> Result<bool> {
     remove_in(tree, &directory(&tree.root.path, place), place, before)
 }
@@ -160,20 +160,20 @@ fn remove_in(
             }
         }
         if removed {
-            // Fails if foreign files are in it.
+            // Fails if the directory has foreign files, which stay.
             let _ = tree.root.disk.remove_dir(directory);
         }
     }
     if removed && before.is_none() && tree.root.durability == Durability::Each {
-        // The name it had while it was written could come back too.
+        // After a crash, the name that the file had while it was written could come back too.
         tree.root.sync_tmp()?;
         tree.root.sync_names(&[directory, parent(directory)])?;
     }
     Ok(removed)
 }
 
-/// Whether the file at a path was finished at `time` or later, or is an interrupted download since
-/// then.
+/// Whether the file at a path was finished at `time` or later, or is an interrupted download whose
+/// response arrived then or later.
 fn is_newer(tree: &Tree, path: &Path, place: &Place, time: Option<Timestamp>) -> Result<bool> {
     let Some(time) = time else { return Ok(false) };
     if path.file_name().is_some_and(salvage::is_left) {
@@ -264,8 +264,8 @@ fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
     Ok(found)
 }
 
-/// Whether a segment belongs to the body of the newer ones. `body` is that body, and where the last
-/// of its segments ends.
+/// Whether a segment belongs to the body of the newer segments. `body` is that body, and where the
+/// last of its segments ends.
 fn joins(body: &mut Option<(WholeBody, u64)>, segment: &Entry) -> bool {
     let (Some(part), Some((_, end))) = (segment.part(), span(segment)) else { return false };
     let Some((whole, reached)) = body else {
@@ -285,7 +285,7 @@ fn read_file(disk: &dyn Disk, path: &Path, place: &Place) -> Result<Content> {
     read_part(disk, path, Some(place))
 }
 
-/// The names in a directory, up to the bound.
+/// The names in a directory, up to the limit.
 pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
     let fail = |error| Error::disk("read", directory, error);
     match disk.read_dir(directory) {
@@ -302,7 +302,8 @@ pub(crate) fn directory(root: &Path, place: &Place) -> PathBuf {
     group.join(if is_varied { format!("{key}.{}", place.variant_name()) } else { key })
 }
 
-/// The directory with the directories of all variants of a key, and the prefix of their names.
+/// The directory that contains the directories of all variants of a key, and the prefix of their
+/// names.
 fn group_and_key(root: &Path, place: &Place) -> (PathBuf, String) {
     let key = place.key().to_string();
     (root.join(PARTIAL).join(key.get(..2).unwrap_or_default()), key)
@@ -329,7 +330,7 @@ fn directories(tree: &Tree, place: &Place) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The places with segments that have the key of `place`.
+/// The places that have segments and the key of `place`.
 pub(super) fn places(tree: &Tree, place: &Place) -> Result<Vec<Place>> {
     let found = places_and_times(tree, place)?;
     Ok(found.into_iter().map(|(place, _)| place).collect())
@@ -345,8 +346,8 @@ fn places_and_times(tree: &Tree, place: &Place) -> Result<Vec<(Place, Timestamp)
     Ok(found)
 }
 
-/// Limits the variants of a key with segments to [`MAX_VARIANTS`]. The one without additions for
-/// the longest time is removed.
+/// Limits the variants of a key that have segments to [`MAX_VARIANTS`]. The one to which nothing
+/// was added for the longest time is removed.
 pub(super) fn reduce_variants(tree: &Tree, place: &Place) -> Result<()> {
     if place.variant_text().is_empty() || directories(tree, place)?.len() <= MAX_VARIANTS {
         return Ok(());
@@ -375,7 +376,7 @@ pub(crate) fn path_of(root: &Path, segment: &Entry) -> PathBuf {
     directory(root, segment.place()).join(format!("{start:0DIGITS$}{EXTENSION}"))
 }
 
-/// The start of the segment with this name. `None`: not the name of a segment.
+/// The start of the segment with this name. `None` if it is not the name of a segment.
 pub(crate) fn start_of(name: &OsStr) -> Option<u64> {
     let digits = name.to_str()?.strip_suffix(EXTENSION)?;
     let is_ours = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! A list of places with segments, to remove old or large ones.
+//! Lists of the places that have segments, to remove old or large ones.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct PartialSummary {
     pub place: Place,
     /// The number of segments.
     pub segments: usize,
-    /// The bytes of all their files.
+    /// The total length of their files, in bytes.
     pub file_len: u64,
     /// When the newest was received.
     pub when: Timestamp,
@@ -33,7 +33,7 @@ pub struct PartialSummary {
 pub struct PartialList {
     disk: Arc<dyn Disk>,
     directory: PathBuf,
-    /// Directories still to be read, each for keys with the same two digits.
+    /// The directories still to be read, each for keys that begin with the same two digits.
     groups: Vec<OsString>,
     keys: Vec<PathBuf>,
 }
@@ -72,7 +72,7 @@ impl std::fmt::Debug for PartialList {
     }
 }
 
-/// Every name in a directory; none if it is missing or not a directory.
+/// Every name in a directory; empty if it is missing or not a directory.
 fn read_dir(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
     let fail = |error| Error::disk("read", directory, error);
     match disk.read_dir(directory) {
@@ -85,7 +85,7 @@ fn read_dir(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
 /// Summarises the directory of a place. `None` if it has no segment.
 pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<PartialSummary>> {
     let mut summary: Option<PartialSummary> = None;
-    // The bytes of unfinished files. Their checkpoints give the place and time.
+    // The bytes of unfinished files. The place and time come from their checkpoints.
     let mut left = 0_u64;
     for name in files::names(disk, directory)? {
         let path = directory.join(name);

@@ -1,7 +1,7 @@
-//! Limiting the number of segments: two that touch are joined.
+//! Limiting the number of segments: two neighbours that touch or overlap are joined.
 //!
 //! The pair with the shortest total length is joined, so each byte is copied only a few times,
-//! whatever the number of segments.
+//! however many segments there are.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) fn reduce(session: &Arc<Session>, place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// The pair that touches or overlaps and has the shortest total length, in order of their starts.
+/// The pair that touches or overlaps and has the shortest total length, ordered by start.
 fn neighbours(segments: &[Entry]) -> Option<[&Entry; 2]> {
     let mut ordered: Vec<&Entry> = segments.iter().collect();
     ordered.sort_by_key(|segment| span(segment));
@@ -47,7 +47,7 @@ fn neighbours(segments: &[Entry]) -> Option<[&Entry; 2]> {
     pairs.filter(touch).min_by_key(|[one, other]| one.body_len().saturating_add(other.body_len()))
 }
 
-/// Writes one segment in place of two.
+/// Writes one segment that replaces two.
 fn join(session: &Arc<Session>, partial: &Partial, [one, other]: [&Entry; 2]) -> Result<()> {
     let newer =
         if (one.when(), one.stored()) < (other.when(), other.stored()) { other } else { one };

@@ -12,16 +12,16 @@ use crate::error::Result;
 use crate::tree::session::Session;
 use crate::tree::writer::{BodyEnd, NewEntry, Tail, Writer};
 
-/// The parts of a segment before its body.
+/// The data of a segment except its body.
 #[derive(Debug, Clone)]
 pub struct NewSegment {
     /// See [`NewEntry::asked`].
     pub asked: Timestamp,
-    /// When the response came.
+    /// When the response arrived.
     pub when: Timestamp,
     /// The head of the response, as [`NewEntry::head`]; for a 206 with one range, including
     /// `Content-Range`. It should have every known field of the complete response, because only the
-    /// head of the newest segment is sure to stay.
+    /// head of the newest segment is certain to be kept.
     pub head: Vec<u8>,
     /// The request, as [`NewEntry::request`].
     pub request: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct NewSegment {
     pub validator: Vec<u8>,
     /// The length of the complete body in bytes, if known.
     pub complete_length: Option<u64>,
-    /// Where the segment begins in the complete body.
+    /// The offset of the segment in the complete body.
     pub start: u64,
 }
 
@@ -67,12 +67,12 @@ impl SegmentWriter {
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full. The segment can then not be finished.
+    /// If the disk fails or is full. The segment then cannot be finished.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.writer.write(bytes)
     }
 
-    /// Where it begins in the complete body.
+    /// The offset of the segment in the complete body.
     #[must_use]
     pub fn start(&self) -> u64 {
         self.start
@@ -94,11 +94,11 @@ impl SegmentWriter {
         self.writer.tail()
     }
 
-    /// Finishes the segment: it is found from now on. An empty segment is ignored.
+    /// Finishes the segment. Lookups find it from now on. An empty segment is ignored.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_invalid`] if it ends behind the complete length; or if the disk fails or
+    /// [`crate::Error::is_invalid`] if it ends after the complete length; or if the disk fails or
     /// is full, now or in an earlier [`SegmentWriter::write`]. Nothing is then stored.
     pub fn finish(self) -> Result<()> {
         self.end(false)
@@ -116,7 +116,7 @@ impl SegmentWriter {
     /// Discards the segment.
     pub fn discard(self) {}
 
-    /// Finishes it in place of the segments that were finished at these times.
+    /// Finishes the segment and replaces the segments that were finished at these times.
     pub(super) fn finish_instead(self, instead: &[Timestamp]) -> Result<()> {
         self.admit(false, instead)
     }
@@ -127,7 +127,7 @@ impl SegmentWriter {
         }
         let (session, place) = (Arc::clone(self.writer.session()), self.writer.place().clone());
         self.admit(cut, &[])?;
-        // The segment is stored, even if surplus ones cannot be joined.
+        // The segment is stored, even if surplus segments cannot be joined.
         let _ = super::reduce(&session, &place);
         Ok(())
     }

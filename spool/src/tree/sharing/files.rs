@@ -7,15 +7,15 @@ use crate::entry::place::EXTENSION;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, FileKind};
 
-/// The depth of directories of keys.
+/// The depth of the directories of keys below the root.
 const KEYS: usize = 3;
 
-/// How deep unexpected directories are followed.
+/// The number of levels to which unexpected directories are followed.
 const MAX_DEPTH: usize = 8;
 
-/// The directories of keys, read as the iterator advances: every directory below those of schemes,
-/// whatever its name. A directory that exists and cannot be read, or a dangling link, is an error,
-/// because its references are unknown.
+/// The directories of keys, read as the iterator advances. It returns every directory inside those
+/// of hosts, whatever its name. A directory that exists but cannot be read, and a dangling link,
+/// are errors, because their references are unknown.
 pub(super) struct Directories<'a> {
     disk: &'a dyn Disk,
     ahead: Vec<(PathBuf, usize)>,
@@ -68,7 +68,7 @@ pub(super) fn files(disk: &dyn Disk, directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The names in a directory that are UTF-8; none if it is a file, or gone.
+/// The names in a directory that are UTF-8; empty if it is a file, or missing.
 pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
     let fail = |error| Error::disk("read", directory, error);
     let names = match disk.read_dir(directory) {

@@ -1,5 +1,5 @@
-//! Comparing two bodies, making a holder, and replacing an entry's file by a reference: each step
-//! is on the medium before the next.
+//! Comparing two bodies, making a holder, and replacing an entry's file by one with a reference.
+//! Each step is on the medium before the next begins.
 
 use std::path::Path;
 
@@ -18,14 +18,14 @@ use crate::tree::{Tree, UPDATES};
 const PIECE: usize = 128 << 10;
 
 impl Tree {
-    /// Reads the entry or version of a place at `path`.
+    /// Reads the entry or version of a place from `path`.
     pub(super) fn read_at(&self, path: &Path, place: &Place) -> Result<Content> {
         let expected = ExpectedEntry { place, name: place.variant_name() };
         read::read_updated(&*self.root.disk, &self.root.path, path, expected)
     }
 
-    /// Whether `path` has the same entry in the same state, and no newer one waits for its name.
-    /// The caller holds `commit`.
+    /// Whether `path` still has the same entry in the same state, and no newer entry waits for this
+    /// name. The caller holds `commit`.
     fn is_still(&self, path: &Path, entry: &Entry) -> Result<bool> {
         let place = entry.place();
         if self.pending.path(place).is_some() {
@@ -73,8 +73,8 @@ impl Tree {
         self.root.disk.open(path).map_err(|error| Error::disk("open", path, error))
     }
 
-    /// Copies the file of an entry, if it cannot have a second name. False if the entry has
-    /// changed.
+    /// Copies the file of an entry, for a file system that allows only one name. False if the entry
+    /// has changed.
     fn copy_file(&self, from: &Path, entry: &Entry, to: &Path) -> Result<bool> {
         let OpenedFile::File(source, len) = self.open_file(from)? else { return Ok(false) };
         let (aside, file) = self.root.create_rewrite()?;
@@ -125,7 +125,7 @@ impl Tree {
         self.root.sync_names(&[parent(path)])?;
         let overlay = overlay_path(path);
         if self.root.is_file(&overlay)? {
-            // Head and state are now in the file itself, on the medium.
+            // The new file, on the medium, contains the head and state of the update file.
             let _commit = lock(&self.commit);
             if matches!(self.read_at(path, entry.place())?, Content::Whole(now) if now.shares_body())
             {
@@ -138,7 +138,7 @@ impl Tree {
     fn replace_if_still(&self, path: &Path, entry: &Entry, aside: &Path) -> Result<bool> {
         let [first, ..] = *entry.place().key().as_bytes();
         let turn = self.updates.get(usize::from(first) % UPDATES);
-        // No update may be based on the replaced file.
+        // Waits for updates in progress: none may be based on the replaced file.
         let _one = turn.map(lock);
         let _told = self.changing(entry.place());
         let _commit = lock(&self.commit);
@@ -173,7 +173,7 @@ pub(super) fn is_same(one: &Entry, other: &Entry) -> Result<bool> {
     Ok(verifier.is_none_or(Verifier::finish))
 }
 
-/// Fills the buffer, or reads to the end.
+/// Fills the buffer, or reads up to the end of the body.
 fn read_full(body: &Body, offset: u64, buffer: &mut [u8]) -> Result<usize> {
     let mut read = 0;
     while let Some(rest) = buffer.get_mut(read..).filter(|rest| !rest.is_empty()) {

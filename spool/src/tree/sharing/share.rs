@@ -23,23 +23,24 @@ use crate::tree::versions::version_path;
 use crate::tree::{Sum, Tree};
 use wwwoffle_url::Key;
 
-/// The smallest shared body in bytes. For smaller ones the reference takes as much space.
+/// The smallest body that is shared, in bytes. For a smaller one, the reference takes as much
+/// space.
 pub const MIN_SHARED: u64 = 16 << 10;
 
 /// The result of [`crate::Spool::share`].
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct SharingReport {
-    /// Entries and older versions that now share their body, and the bytes saved by that.
+    /// The entries and older versions that now share their body, and the bytes saved by that.
     pub made: Sum,
-    /// Holders removed because nothing refers to them.
+    /// The holders that were removed because no file refers to them.
     pub removed: Sum,
     /// The holders that remain.
     pub bodies: Sum,
-    /// Entries and older versions that share a body, and the bytes that their own bodies would
+    /// All entries and older versions that share a body, and the bytes that separate bodies would
     /// take.
     pub saved: Sum,
-    /// The failure that stopped it early. Earlier work stays done.
+    /// The failure that stopped the work, if any. Earlier work stays done.
     pub failure: Option<Error>,
 }
 
@@ -69,19 +70,18 @@ struct SharingWork<'a> {
     above: Option<u64>,
     go_on: &'a dyn Fn() -> bool,
     sharing: SharingReport,
-    /// The holders with a reference.
+    /// The holders that some file refers to.
     needed: HashSet<u64>,
-    /// Bodies that may be shared and are not yet.
+    /// The bodies that may be shared and are not shared yet.
     found: Vec<u64>,
-    /// A file could not be read, so some references are unknown.
+    /// Whether some references are unknown because a file could not be read.
     is_blind: bool,
-    /// When the walk began.
     began: Timestamp,
-    /// The count of moves at that time.
+    /// The count of moves when the walk began.
     moves: MoveCount,
 }
 
-/// What a file contributes.
+/// What a file contributes: a reference, or a body.
 enum BodyMark {
     Refers(u64, u64),
     Own(u64),
@@ -108,7 +108,8 @@ impl SharingWork<'_> {
         self.share_all()
     }
 
-    /// A removed entry may be brought back, so its references count. Its own body is not shared.
+    /// Collects the references of removed entries, which may be brought back. Their own bodies are
+    /// not shared.
     fn look_at_removed(&mut self) -> Result<()> {
         let tree = self.tree;
         for root in tree.resting_roots()? {
@@ -139,8 +140,8 @@ impl SharingWork<'_> {
         }
     }
 
-    /// The references of a directory of keys, and the bodies in it that could be shared, at one
-    /// moment.
+    /// Returns the references of a directory of keys, and the bodies in it that could be shared,
+    /// all at one moment.
     fn marks(&mut self, directory: &Path) -> Result<Vec<BodyMark>> {
         let disk = &*self.tree.root.disk;
         let recorder = RecordingDisk::new(disk);
@@ -148,7 +149,7 @@ impl SharingWork<'_> {
         if recorder.seen(disk.now()).is_some_and(|seen| seen.holds(disk)) {
             return Ok(marks);
         }
-        // The directory is changing, or has no stamp.
+        // The directory is changing, or has no stamp. So it is read while names cannot change.
         let _commit = lock(&self.tree.commit);
         self.read_marks(disk, directory)
     }
@@ -171,7 +172,7 @@ impl SharingWork<'_> {
         !first.is_part && self.above.is_some_and(|above| first.body_len >= above)
     }
 
-    /// Removes the holders without a reference.
+    /// Removes the holders that no file refers to.
     fn remove_unneeded(&mut self) -> Result<()> {
         let tree = self.tree;
         let disk = &*tree.root.disk;
@@ -193,20 +194,21 @@ impl SharingWork<'_> {
         if unneeded.is_empty() || self.is_blind {
             return Ok(());
         }
-        // Under every setting: no removed name that refers to the holder may come back.
+        // Synced under every setting: after a crash, no removed file that refers to the holder may
+        // come back.
         match disk.sync_all(&tree.root.path) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(()),
             synced => synced.map_err(|error| Error::disk("write", &tree.root.path, error))?,
         }
         for (path, len) in unneeded {
-            // A holder made during the walk may have references in files written after it.
+            // A holder that was made during the walk may have references in files written after it.
             let stamp = disk.stamp(&path).ok().flatten();
             if stamp.is_some_and(|stamp| stamp.changed() >= self.began) {
                 continue;
             }
             if tree.root.remove_file(&path)? {
                 self.sharing.removed.add(len);
-                // Fails while other holders are in it.
+                // Fails while the directory has other holders.
                 let _ = disk.remove_dir(parent(&path));
             }
         }
@@ -234,7 +236,7 @@ impl SharingWork<'_> {
         Ok(())
     }
 
-    /// The bodies that occur several times, or have a holder already.
+    /// Returns the bodies that occur several times, or already have a holder.
     fn more_than_once(&mut self) -> HashSet<u64> {
         let mut found = std::mem::take(&mut self.found);
         found.sort_unstable();

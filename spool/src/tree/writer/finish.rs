@@ -21,15 +21,15 @@ use crate::tree::{FinishedFile, segments};
 pub enum ReplaceOutcome {
     /// It is now the entry of its place.
     Stored(StoredEntry),
-    /// The place has another entry now.
+    /// The place has another entry now. The writer is returned.
     Overtaken(Box<Writer>),
 }
 
 impl Writer {
-    /// Finishes the entry and puts it in its place, with its trailer section, if any, as lines
-    /// `Name: value` that each end with CR LF.
+    /// Finishes the entry and makes it the entry of its place. `trailers` is its trailer section,
+    /// if any, as lines `Name: value` that each end with CR LF.
     ///
-    /// It is found from now on. [`crate::Durability`] says what a crash may take back.
+    /// Lookups find it from now on. [`crate::Durability`] says what a crash may undo.
     ///
     /// # Errors
     ///
@@ -42,8 +42,8 @@ impl Writer {
         Ok(stored)
     }
 
-    /// Finishes the entry, if the entry of its place is still `found`, without an update since.
-    /// Otherwise returns the writer unchanged: the new entry may be the better one.
+    /// Finishes the entry if the entry of its place is still `found`, and was not updated since.
+    /// Otherwise returns the writer unchanged, because the entry there may be the better one.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl Writer {
         let place = self.place.clone();
         let is_synced = session.tree.root.durability == Durability::Each;
         if is_synced {
-            // Everything but the end, so that other threads wait less.
+            // Writes everything except the end now, so that `commit` is held for a shorter time.
             self.flush()?;
             self.output
                 .file
@@ -80,8 +80,8 @@ impl Writer {
     }
 
     /// Finishes the entry as an older version of the present one, with the time `stored` or the
-    /// next free time. `None`, and nothing is stored, if versions are not kept, it would be removed
-    /// first, or the present entry is not newer.
+    /// next free time. `None`, and nothing is stored, if versions are not kept, if it would be
+    /// removed first, or if the present entry is not newer.
     ///
     /// # Errors
     ///
@@ -110,13 +110,14 @@ impl Writer {
         self.complete(trailers, BodyEnd::Whole)
     }
 
-    /// Keeps the received part of an interrupted transfer as a segment for
-    /// [`crate::Spool::partial`], without copying it. False if there is nothing to keep: the entry
-    /// was not begun with [`crate::Spool::begin_resumable`], or has no byte.
+    /// Stores the received part of an interrupted transfer as a segment for
+    /// [`crate::Spool::partial`], without copying it. False if nothing was stored: the entry was
+    /// not begun with [`crate::Spool::begin_resumable`], or its body is empty.
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full, now or in an earlier [`Writer::write`]. Nothing is then kept.
+    /// If the disk fails or is full, now or in an earlier [`Writer::write`]. Nothing is then
+    /// stored.
     pub fn finish_short(mut self) -> Result<bool> {
         if self.part.is_none() || self.body.len == 0 {
             return Ok(false);
@@ -124,12 +125,12 @@ impl Writer {
         let (finished, _) = self.complete(None, BodyEnd::Part { cut: true })?;
         segments::files::admit(self.tree(), &finished, &[])?;
         self.state = WriteState::Finished;
-        // The segment is stored, even if surplus ones cannot be joined.
+        // The segment is stored, even if surplus segments cannot be joined.
         let _ = segments::reduce(&self.session, &self.place);
         Ok(true)
     }
 
-    /// Writes the tail and the fixed fields. The complete file is still under `tmp/`.
+    /// Writes the tail and the fixed fields. The complete file stays under `tmp/` for now.
     pub(crate) fn complete(
         &mut self,
         trailers: Option<&[u8]>,
@@ -160,7 +161,7 @@ impl Writer {
         };
         let fixed = self.start.fixed(&finish);
         if self.output.flushed == 0 {
-            // The file is empty, so one write is enough.
+            // Nothing was written to the file yet, so one write is enough.
             let beginning = self.output.buffer.get_mut(..fixed.len());
             beginning.unwrap_or_default().copy_from_slice(&fixed);
             self.output.buffer.extend_from_slice(&tail);

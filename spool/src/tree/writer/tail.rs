@@ -18,7 +18,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// How many bytes of the body can be read now.
+    /// The number of bytes of the body that can be read now.
     #[must_use]
     pub fn available(&self) -> u64 {
         self.visible.load(Ordering::Acquire)
