@@ -1,12 +1,13 @@
-//! The outgoing queue, worked off whenever the mode allows.
+//! Fetches the queue of outgoing requests whenever the mode allows.
 //!
-//! One task (`work`) chooses what is due (`schedule`, which learns each change of the queue) and may
-//! come (`windows`, `budget`; what keeps the others is told by `held`), and starts a task for each request it chose (`one`). That makes an
-//! attempt (`attempt`), judges it (`verdict`), and records what came of it; what a kept answer leads to
-//! (`follow`) is on the queue before the request is off it; a page may be opened in a browser
-//! before that (`browser`). A request leaves the queue only after its answer is kept, so a
-//! crash at any moment costs at worst a second fetch; a form stays on it as failed while it is sent,
-//! so that a crash sends none twice. What all of that would come to is told by [`plan`].
+//! One task (`work`) chooses the due requests. `schedule`, which learns of each change of the
+//! queue, knows which are due; `windows` and `budget` limit them, and `held` reports why others
+//! wait. The task starts another task for each chosen request (`one`). That task makes an attempt
+//! (`attempt`), classifies its result (`verdict`), and records it. The requests that a stored
+//! response leads to (`follow`) are queued before the request leaves the queue. The page may be
+//! opened in a browser before that (`browser`). A request leaves the queue only after its response
+//! is stored, so a crash costs at most a second fetch. A form stays in the queue as failed while it
+//! is being sent, so that a crash never sends it twice. [`plan`] estimates the downloads.
 
 mod attempt;
 mod browser;
@@ -61,10 +62,10 @@ use recurse::ask_robots::Known;
 use recurse::runs::Runs;
 use schedule::{Rests, Schedule};
 
-/// How many events a slow listener may be behind before it misses some.
+/// The number of events that a slow listener may lag behind before it misses some.
 const MAX_EVENTS_BEHIND: usize = 1024;
 
-/// The state of the fetching, apart from the queue itself.
+/// The state of fetching, apart from the queue itself.
 #[derive(Debug)]
 pub struct Fetcher {
     schedule: Arc<Mutex<Schedule>>,
@@ -87,7 +88,7 @@ impl Default for Fetcher {
 }
 
 impl Fetcher {
-    /// Nothing is being fetched, and no queue is known.
+    /// Creates a fetcher without a queue.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -105,7 +106,7 @@ impl Fetcher {
         }
     }
 
-    /// Works off this queue, whose changes it learns from then on.
+    /// Fetches this queue, and observes its changes from now on.
     pub fn watch(&self, queue: &Queue) {
         let schedule = Arc::clone(&self.schedule);
         queue.observe(Box::new(move |change| match change {
@@ -114,19 +115,18 @@ impl Fetcher {
         }));
     }
 
-    /// Makes the worker look at the queue now, because something was added or changed.
+    /// Wakes the worker, because something was added or changed.
     pub fn nudge(&self) {
         self.news.notify_one();
     }
 
-    /// Whether it has been made to look since it did.
+    /// Whether the worker has a wake-up pending.
     #[cfg(test)]
     pub(crate) fn is_nudged(&self) -> bool {
         futures_util::FutureExt::now_or_never(self.news.notified()).is_some()
     }
 
-    /// Begins to work the queue off: the budget for each time is whole again, or is `budget` bytes this
-    /// time.
+    /// Starts a fetch of the queue. Its budget is the configured one, or `budget` bytes.
     pub fn begin(&self, budget: Option<u64>) {
         lock(&self.budget).begins(budget);
         *lock(&self.tally) = Tally::default();
@@ -134,8 +134,8 @@ impl Fetcher {
         self.nudge();
     }
 
-    /// How far the queue has come since it was last begun to be worked off, with so many requests `left`.
-    /// How long they take is foretold only where all of them may go.
+    /// The progress of the queue since the fetch began, with `left` requests left. The time left is
+    /// estimated only if `moves` says that all of them may be fetched.
     #[must_use]
     pub fn whole(&self, left: u64, moves: bool) -> Whole {
         let (bytes, spent) = {
@@ -145,42 +145,43 @@ impl Fetcher {
         lock(&self.tally).whole(bytes, left, moves && spent.is_none(), Instant::now())
     }
 
-    /// What came of the queue the last time that something did.
+    /// The result of the last fetch of the queue that did anything.
     #[must_use]
     pub fn last(&self) -> Option<LastFetch> {
         lock(&self.last).told()
     }
 
-    /// Stops working the queue off, until it is begun again. What has come is kept.
+    /// Stops fetching the queue until the next start. Received bytes are preserved.
     pub fn hold(&self) {
-        // The budget of this time is as good as spent.
+        // Treats the budget of this fetch as spent.
         lock(&self.budget).begins(Some(0));
         self.nudge();
     }
 
-    /// Which budget is spent, if one is.
+    /// The budget that is spent, if any.
     fn spent(&self) -> Option<Spent> {
         lock(&self.budget).spent()
     }
 
-    /// For how long the host of this request rests.
+    /// How long the host of this request must rest.
     fn rests(&self, key: &Key) -> Rests {
         lock(&self.schedule).rests(key)
     }
 
-    /// Recursive fetches and schedules wait at least so long between two requests to `host` (with its
-    /// port, as in a canonical URL) while any are there, whatever the configuration says.
+    /// Makes recursive fetches and schedules wait at least `distance` between two requests to
+    /// `host` (with its port, as in a canonical URL) while it has any, whatever the configuration
+    /// says.
     fn keep_distance(&self, host: &str, distance: Duration) {
         lock(&self.schedule).keep_distance(host, distance, timestamp(clock::now()));
     }
 
-    /// Whether this request is on its way.
+    /// Whether this request is being fetched.
     #[must_use]
     pub fn is_active(&self, key: &Key) -> bool {
         lock(&self.schedule).is_active(key)
     }
 
-    /// How many requests are on their way.
+    /// The number of requests being fetched.
     #[must_use]
     pub fn active_count(&self) -> usize {
         lock(&self.schedule).active()
@@ -192,17 +193,17 @@ impl Fetcher {
         &self.runs
     }
 
-    /// Who may make a plan.
+    /// Limits concurrent plans.
     fn plans(&self) -> &plan::Turns {
         &self.plans
     }
 
-    /// What origins ask of programs.
+    /// The known `robots.txt` rules.
     fn robots(&self) -> &Known {
         &self.robots
     }
 
-    /// The news of the fetching, from now on.
+    /// Subscribes to the events from now on.
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
@@ -220,28 +221,28 @@ impl Fetcher {
             }
             _ => {}
         }
-        // Nobody needs to listen.
+        // There may be no listeners.
         let _nobody_listens = self.events.send(event);
     }
 
-    /// What downloads for the queue are counted with.
+    /// The meter that counts the downloads for the queue.
     fn meter(&self) -> Arc<Meter> {
         lock(&self.budget).meter()
     }
 
-    /// A person wants this request tried now, whatever its origin has said.
+    /// Allows this request now, because the user retries it, whatever its origin has asked for.
     fn open(&self, key: &Key) {
         lock(&self.schedule).open(key);
     }
 
-    /// This request asks its origin for nothing more: others have its place.
+    /// Gives the place of this request to others, since it sends nothing more to its origin.
     fn step_aside(&self, key: &Key) {
         if lock(&self.schedule).step_aside(key) {
             self.nudge();
         }
     }
 
-    /// The origin of this request wants to be left alone until then.
+    /// Records that the origin of this request asked to wait until then.
     fn close(&self, key: &Key, until: Timestamp) {
         lock(&self.schedule).close(key, until);
     }
@@ -257,18 +258,18 @@ impl QueueWorker for Fetcher {
     }
 }
 
-/// Each change under these locks is one call.
+/// Each change under these locks is one call, so a panic leaves nothing half-done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes failed and delayed requests due now: those of `only`, or all, of those that `is_theirs` says
-/// may be touched. One that is too long to be fetched unasked may come then, if it is one of `only`.
-/// Returns how many.
+/// Makes failed and delayed requests due now: those of `only`, or all, for which `is_theirs`
+/// returns true. A request larger than `ask-above` is included only if `only` lists it. Returns the
+/// number.
 ///
 /// # Errors
 ///
-/// When the disk fails; those before it are due.
+/// If the disk fails; the requests before it are due.
 pub async fn retry(
     context: &Arc<FetchContext>,
     only: Option<&[Key]>,
@@ -302,7 +303,8 @@ pub async fn retry(
     for key in chosen.into_iter().filter(|key| !context.fetcher.is_active(key)) {
         context.fetcher.open(&key);
         let own = Arc::clone(context);
-        // It may begin just now; and a form that is on its way rests: to wake it is to send it twice.
+        // It may be starting now. A form being sent counts as failed: waking it would send it
+        // twice.
         let wake = move |known: Outgoing| {
             let may = !own.fetcher.is_active(&key) && rests(&known.state, known.not_before);
             may.then(|| want::awake(known))
@@ -314,8 +316,8 @@ pub async fn retry(
     Ok(count)
 }
 
-/// Why a request is not tried again of itself, in words for a person, and the status of the answer it
-/// got, if it got one; `None` for one that waits.
+/// Why a request is not retried automatically, in words for the user, and the status of its last
+/// response, if any; `None` for a waiting request.
 #[must_use]
 pub fn why_it_rests(state: &RequestState) -> Option<(String, Option<u16>)> {
     match state {
@@ -328,7 +330,7 @@ pub fn why_it_rests(state: &RequestState) -> Option<(String, Option<u16>)> {
     }
 }
 
-/// Says once in the log that the spool cannot record what became of a request.
+/// Logs that the result of a request cannot be recorded in the spool.
 fn spool_failed(error: &Error) {
     error!(error = error_chain(error), "the outgoing queue cannot be changed");
 }

@@ -375,7 +375,7 @@ pub(super) fn base(outgoing: &Outgoing) -> &str {
     base_of(outgoing.kind, outgoing.place.url())
 }
 
-/// The same for a queued request of this kind and URL.
+/// The base URL of a queued request of this kind and URL.
 pub(super) fn base_of(kind: RequestKind, url: &str) -> &str {
     if kind == RequestKind::Post { url.split("?!").next().unwrap_or(url) } else { url }
 }

@@ -6,7 +6,7 @@ use hyper::{Method, StatusCode};
 
 use crate::net::upstream::{Origin, Scheme};
 
-/// How many redirects in a row are followed; browsers stop at twenty.
+/// The maximum number of redirects followed in a row; browsers stop at twenty.
 pub(super) const MAX_HOPS: u8 = 20;
 
 /// Turns the redirected request into one for the target: the method changes as in browsers, and

@@ -1,4 +1,4 @@
-//! Origins that want to be left alone, as they are written down for the next start. Pure.
+//! The rest times of origins, saved for the next start. Pure.
 
 use std::sync::Arc;
 

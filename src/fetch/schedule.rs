@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use wwwoffle_spool::{OutgoingSummary, QueuePosition, RequestKind, RequestState};
 use wwwoffle_url::Key;
 
-/// How much at once.
+/// The limits of concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Requests to one host.
@@ -21,7 +21,7 @@ pub(super) struct Limits {
     pub(super) at_once: usize,
 }
 
-/// How many requests may stand aside at one time.
+/// The maximum number of requests that give up their place at the same time.
 const MAX_ASIDE: usize = 64;
 
 /// The requests of the queue, in the order in which they go.
@@ -29,24 +29,24 @@ const MAX_ASIDE: usize = 64;
 pub(super) struct Schedule {
     requests: HashMap<Key, Request>,
     hosts: HashMap<Arc<str>, Host>,
-    /// The first of each host that may be asked now.
+    /// The first request of each host that may be sent now.
     ready: BTreeSet<(QueuePosition, Arc<str>)>,
     /// When to look at which host again.
     alarms: BTreeSet<(Timestamp, Arc<str>)>,
-    /// Requests that were put off for a reason that the configuration may take away.
+    /// Requests put off for a reason that a change of the configuration may remove.
     put_off: BTreeSet<Key>,
     active: usize,
-    /// Of those, how many stand aside.
+    /// How many of the active requests have given up their place.
     aside: usize,
     per_host: usize,
-    /// Which origins want to be left alone has changed since this was last asked.
+    /// Whether the rest times of origins have changed since the last query.
     rests_changed: bool,
 }
 
-/// For how long the host of a request rests.
+/// How long the host of a request must rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rests {
-    /// Its origin wants to be left alone until then.
+    /// Its origin asked to wait until then.
     pub(super) closed: Option<Timestamp>,
     /// The end of the delay for requests without a waiting client.
     pub(super) polite: Option<Timestamp>,
@@ -57,10 +57,10 @@ struct Request {
     host: Arc<str>,
     turn: QueuePosition,
     not_before: Option<Timestamp>,
-    /// It is on the queue, and waits there.
+    /// Whether it waits in the queue.
     waits: bool,
     active: bool,
-    /// Its origin has answered, and the rest of its work needs no place.
+    /// Whether its origin has responded and the rest of its work needs no place.
     aside: bool,
 }
 
@@ -71,13 +71,13 @@ struct Host {
     polite: BTreeSet<QueuePosition>,
     later: BTreeSet<(Timestamp, Key)>,
     active: usize,
-    /// Its origin wants to be left alone until then.
+    /// Its origin asked to wait until then.
     closed_until: Option<Timestamp>,
     /// The time of the next request without a waiting client.
     polite_from: Option<Timestamp>,
-    /// Such requests keep at least this distance, whatever the configuration says.
+    /// The minimum delay between such requests, whatever the configuration says.
     distance: Duration,
-    /// What stands of it in `ready`, and in `alarms`.
+    /// Its current entries in `ready` and `alarms`.
     ready: Option<QueuePosition>,
     alarm: Option<Timestamp>,
 }
@@ -104,7 +104,7 @@ impl Schedule {
     pub(super) fn gone(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             if request.active {
-                // Until it is over.
+                // It stays until it has ended.
                 self.put_in(*key, Request { waits: false, ..request });
             } else {
                 self.refresh(&request.host);
@@ -145,8 +145,8 @@ impl Schedule {
         self.refresh(&name);
     }
 
-    /// A request on its way asks its origin for nothing more: others have its place, as long as not too
-    /// many have left theirs. Whether it has.
+    /// Gives the place of an active request that sends nothing more to its origin to others, unless
+    /// too many have done so. Returns whether it did.
     pub(super) fn step_aside(&mut self, key: &Key) -> bool {
         let may = self.requests.get(key).is_some_and(|request| request.active && !request.aside);
         if !may || self.aside >= MAX_ASIDE {
@@ -158,7 +158,7 @@ impl Schedule {
         true
     }
 
-    /// A request that was chosen is over, or has not begun.
+    /// Records that a chosen request has ended, or was not started.
     pub(super) fn ends(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             let name = Arc::clone(&request.host);
@@ -204,8 +204,7 @@ impl Schedule {
         self.refresh(name);
     }
 
-    /// The origins that want to be left alone for longer than until `now`, if these have changed since this
-    /// was last asked.
+    /// The origins that must rest beyond `now`, if they have changed since the last query.
     pub(super) fn changed_rests(&mut self, now: Timestamp) -> Option<Vec<(Arc<str>, Timestamp)>> {
         let closed =
             |(name, host): (&Arc<str>, &Host)| Some((Arc::clone(name), host.closed_until?));
@@ -214,7 +213,7 @@ impl Schedule {
             .then(|| self.hosts.iter().filter_map(closed).filter(is_to_come).collect())
     }
 
-    /// For how long the host of this request rests.
+    /// How long the host of this request must rest.
     pub(super) fn rests(&self, key: &Key) -> Rests {
         let found = self.requests.get(key);
         let found = found.and_then(|request| Some((request, self.hosts.get(&request.host)?)));
@@ -224,7 +223,7 @@ impl Schedule {
         })
     }
 
-    /// The origin of this request may be asked again at once.
+    /// Allows requests to the origin of this request at once.
     pub(super) fn open(&mut self, key: &Key) {
         let Some(name) = self.requests.get(key).map(|request| Arc::clone(&request.host)) else {
             return;
@@ -267,7 +266,7 @@ impl Schedule {
         self.requests.get(key).is_some_and(|request| request.active)
     }
 
-    /// How many are.
+    /// The number of active requests.
     pub(super) fn active(&self) -> usize {
         self.active
     }
@@ -370,7 +369,7 @@ impl Host {
         if is_polite(turn) { &mut self.polite } else { &mut self.due }
     }
 
-    /// Which one goes first. Others do not stand behind one that keeps its distance.
+    /// The request that goes first. Others do not wait behind one that is delayed.
     fn first(&self) -> Option<QueuePosition> {
         let polite = self.polite.first().filter(|_| self.polite_from.is_none());
         self.due.first().into_iter().chain(polite).min().copied()
@@ -382,7 +381,7 @@ fn is_polite(turn: QueuePosition) -> bool {
     turn.rank >= RequestKind::Recursive.rank()
 }
 
-/// The time so long after `now`.
+/// The time `pause` after `now`.
 pub(super) fn after(now: Timestamp, pause: Duration) -> Timestamp {
     now.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }

@@ -1,4 +1,4 @@
-//! The request that comes after one: where a redirect or an alias leads.
+//! The request that follows another one because of a redirect or an alias.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ use crate::storage::lookup::look_up;
 use crate::storage::store::timestamp;
 use wwwoffle_http::redirect::shown_location;
 
-/// What follows a redirect to `target`.
+/// The request that follows a redirect to `target`.
 ///
 /// # Errors
 ///
-/// Why that cannot be told, in words for a person.
+/// Why it cannot be determined, in words for the user.
 pub(super) async fn redirect(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,

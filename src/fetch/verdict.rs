@@ -1,4 +1,4 @@
-//! What becomes of a request after an attempt. Pure.
+//! Classifies the result of an attempt. Pure.
 
 use std::time::Duration;
 
@@ -15,23 +15,23 @@ const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 /// The result of an attempt.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// Its answer is kept, and how that came to be; it leaves the queue.
+    /// Its response is stored, in this way; it leaves the queue.
     Done { status: StatusCode, bytes: u64, led: Following, how: Outcome },
-    /// No run wants it: the site forbids it to programs.
+    /// No run fetches it, because the site's `robots.txt` forbids it.
     LeftAlone,
-    /// It may pass: it waits for another attempt. `acted` says that the origin may have done what
-    /// the request asks, `wait` for how long the origin wants to be left alone.
+    /// A temporary failure: it waits for another attempt. `acted` says that the origin may have
+    /// performed the request, `wait` how long the origin asks to wait.
     Again { error: String, status: Option<u16>, acted: bool, wait: Option<Duration> },
-    /// It will not pass.
+    /// A permanent failure.
     Failed { error: String, status: Option<u16> },
-    /// It is longer than what is fetched unasked.
+    /// It is larger than `ask-above` and needs the user's consent.
     TooLong { bytes: Option<u64> },
-    /// The line went away, or the budget was spent, before anything was tried; it waits as before.
+    /// The link went down, or the budget was spent, before the attempt; it waits as before.
     Untried,
 }
 
-/// How long to wait after the `attempts`th attempt: each time twice as long, and once more as long as
-/// the configuration says. `None`: that was the last one.
+/// The delay after attempt number `attempts`. It doubles each time, and one last attempt follows
+/// after the configured delay. `None` after the last attempt.
 pub(super) fn delay(options: &FetchOptions, attempts: u32) -> Option<Duration> {
     let most = u32::try_from(options.attempts.get()).unwrap_or(u32::MAX);
     let last = options.last_try.as_duration();
@@ -42,7 +42,7 @@ pub(super) fn delay(options: &FetchOptions, attempts: u32) -> Option<Duration> {
     Some(options.retry_delay.saturating_mul(factor).min(MAX_DELAY))
 }
 
-/// What becomes of a request whose answer was not kept.
+/// The verdict on a request whose response was not stored.
 pub(super) fn not_kept(status: StatusCode, reason: NotKept, wait: Option<Duration>) -> Verdict {
     let code = Some(status.as_u16());
     let error = match reason {
@@ -67,7 +67,7 @@ pub(super) fn not_kept(status: StatusCode, reason: NotKept, wait: Option<Duratio
     };
     let may_pass = reason == NotKept::OriginError || matches!(status.as_u16(), 408 | 425 | 429);
     if may_pass {
-        // RFC 9110 §15: with these an origin says that it has not begun.
+        // RFC 9110 §15: with these statuses an origin says that it has not begun.
         let acted = !matches!(status.as_u16(), 408 | 425 | 429 | 503);
         Verdict::Again { error, status: code, acted, wait }
     } else {

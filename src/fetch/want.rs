@@ -1,4 +1,4 @@
-//! Asking for a page by its URL, without a browser.
+//! Requests a page by its URL, without a browser.
 
 use std::sync::Arc;
 
@@ -19,48 +19,48 @@ use crate::storage::lookup::look_up;
 use crate::storage::store::timestamp;
 use wwwoffle_http::head;
 
-/// What came of asking for a page.
+/// The result of requesting a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// It is in the spool, and nobody asked for a newer one.
+    /// It is stored, and no newer version was requested.
     Kept {
         /// The URL, without credentials.
         url: String,
-        /// Where it would be queued.
+        /// The place where it would be queued.
         place: Place,
-        /// The status it was answered with.
+        /// The status of the stored response.
         status: u16,
         /// The length of its body.
         bytes: u64,
     },
-    /// It is on the queue.
+    /// It is queued.
     Queued {
-        /// Where; its key is that of the request.
+        /// Its place; the key is that of the request.
         place: Place,
         /// The URL, without credentials.
         url: String,
     },
 }
 
-/// Why a page cannot be asked for.
+/// Why a page cannot be requested.
 #[derive(Debug, thiserror::Error)]
 pub enum WantError {
-    /// The URL is none that can be fetched.
+    /// The URL cannot be fetched.
     #[error("the URL cannot be fetched")]
     Url(#[from] BadTarget),
-    /// It is never got.
+    /// The configuration blocks it.
     #[error("the configuration says that {0} is never got ([dont-get])")]
     Blocked(String),
-    /// Its port is one of another protocol.
+    /// Its port belongs to another protocol.
     #[error("the port of {0} belongs to another protocol; [dont-get] allowed-ports can allow it")]
     OtherProtocol(String),
-    /// It is never kept.
+    /// The configuration forbids storing it.
     #[error("the configuration says that {0} is never kept, so it is not fetched for later")]
     NeverKept(String),
-    /// It is the stored answer to a form.
+    /// It is the stored response to a form.
     #[error("{0} is the answer to a form; only sending the form again brings a new one")]
     FormAnswer(String),
-    /// One alias leads to the next, without end.
+    /// Its aliases form a cycle.
     #[error("the aliases of {0} lead in a circle")]
     Circle(String),
     /// The spool failed.
@@ -68,7 +68,7 @@ pub enum WantError {
     Spool(#[from] Error),
 }
 
-/// Puts a page on the queue for `requester`, unless it is kept and `refresh` is not asked for. A request that has
+/// Queues a page for `requester`, unless it is stored and `refresh` is not set. A request that has
 /// failed before waits again.
 ///
 /// # Errors
@@ -94,8 +94,9 @@ pub async fn want(
     Ok(Wanted::Queued { place: ask.places.queued.clone(), url: shown })
 }
 
-/// Puts a request on the queue. One that is there and rests waits again, as who asks for it now wants it
-/// tried; but only a person says that something very long may come, a schedule does not.
+/// Queues a request. If it is in the queue and resting, it waits again, because the requester wants
+/// it now. A monitored request is the exception: it gives no consent to a very large response,
+/// which only the user can give.
 pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<(), Error> {
     let (key, is_by_person) = (outgoing.place.key(), outgoing.kind != RequestKind::Monitored);
     if context.storage.store.enqueue(outgoing).await? == AddOutcome::New {
@@ -113,7 +114,8 @@ pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<()
     Ok(())
 }
 
-/// A request that waits again as if it had never been tried. To wake one that asks is to let it come.
+/// Makes a request wait again as if it had never been tried. If it waits for consent to its size,
+/// this gives the consent.
 pub(super) fn awake(mut request: Outgoing) -> Outgoing {
     request.any_length |= matches!(request.state, RequestState::Asking { .. });
     request.state = RequestState::Waiting;
@@ -121,11 +123,11 @@ pub(super) fn awake(mut request: Outgoing) -> Outgoing {
     request
 }
 
-/// The request that `requester` would have queued for a page now.
+/// The request that `requester` would queue for a page now.
 ///
 /// # Errors
 ///
-/// [`WantError`] says what is wrong with the URL.
+/// [`WantError`] describes the fault of the URL.
 pub(crate) fn request(
     context: &FetchContext,
     requester: &Requester,
@@ -136,7 +138,7 @@ pub(crate) fn request(
     Ok(outgoing(context, &unless_form_answer(ask)?, kind))
 }
 
-/// Refuses a request for the stored answer to a form, which its origin does not know.
+/// Refuses a request for the stored response to a form, which its origin does not know.
 pub(super) fn unless_form_answer(ask: ProxyRequest) -> Result<ProxyRequest, WantError> {
     if ask.asked.form_answer {
         return Err(WantError::FormAnswer(ask.bare.as_str().to_owned()));
@@ -144,7 +146,7 @@ pub(super) fn unless_form_answer(ask: ProxyRequest) -> Result<ProxyRequest, Want
     Ok(ask)
 }
 
-/// A request for what `resource` has become, if that may be fetched for later.
+/// A request for the target of the aliases of `resource`, if it may be queued.
 pub(super) fn follow_aliases(
     context: &FetchContext,
     requester: &Requester,
@@ -184,7 +186,7 @@ pub(super) fn ask(
     ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode, clock::now())
 }
 
-/// The request of `ask` as it waits on the queue.
+/// The queued form of the request `ask`.
 pub(super) fn outgoing(context: &FetchContext, ask: &ProxyRequest, kind: RequestKind) -> Outgoing {
     let (parts, ()) = ask.wire(&context.base.pseudonym).into_parts();
     let secrets = head::write_secrets(&parts.headers);

@@ -4,10 +4,11 @@ use jiff::tz::{Disambiguation, TimeZone};
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use wwwoffle_config::Windows;
 
-/// How far ahead a window is looked for, in days: each day has every window, if the clock has its time.
+/// How many days ahead a window is looked for. Each day has every window, unless the clock skips
+/// its time.
 const DAYS_AHEAD: i32 = 2;
 
-/// Looked at again then where no window is found.
+/// Delay before another check if no window is found.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// When the next window opens; `None` when one is open.
@@ -77,9 +78,9 @@ mod tests {
             // The clock is put forward at 02:00 on 29 March 2026: what begins at 02:10 begins at 03:00.
             ("02:10-05:40", "2026-03-29T01:59+01", Some("2026-03-29T03:00+02")),
             ("02:10-05:40", "2026-03-29T03:00+02", None),
-            // A window that lies in the hour that is left out is not there that day.
+            // A window within the skipped hour does not exist on that day.
             ("02:10-02:40", "2026-03-29T01:59+01", Some("2026-03-30T02:10+02")),
-            // It is put back at 03:00 on 25 October 2026: that hour is there twice.
+            // The clock is put back at 03:00 on 25 October 2026: that hour occurs twice.
             ("02:10-02:40", "2026-10-25T02:40+02", Some("2026-10-25T02:10+01")),
             ("02:10-02:40", "2026-10-25T02:40+01", Some("2026-10-26T02:10+01")),
             ("04:00-05:00", "2026-10-25T02:30+02", Some("2026-10-25T04:00+01")),
@@ -93,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Minute by minute over both changes of the clock: the time told is the first that is open.
+    /// Checks every minute around both clock changes: the returned time is the first open one.
     #[test]
     fn no_open_minute_is_missed() {
         let zone = TimeZone::get("Europe/Berlin").unwrap();

@@ -1,4 +1,4 @@
-//! The task that starts what is due, for as long as the daemon runs.
+//! The task that starts due requests while the daemon runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,21 +21,21 @@ use crate::base::hooks::Hook;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
-/// How long the queue is left alone when nothing on it is due and no news comes.
+/// Time until the next check if nothing in the queue is due and no event arrives.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// So many requests are judged in one go; then others have their turn.
+/// The number of requests examined at once, before other tasks get a turn.
 const AT_ONE_GO: usize = 256;
 
-/// How often what was fetched today is written down while fetching goes on.
+/// Interval at which the bytes fetched today are saved during a fetch.
 const REMEMBER_EVERY: Duration = Duration::from_secs(10);
 
-/// What is remembered, in words.
+/// Names of the saved values, for messages.
 const TODAY: &str = "what was fetched today";
 const LAST: &str = "what came of the queue the last time";
 const LEFT_ALONE: &str = "which origins want to be left alone";
 
-/// A request that is on its way, for as long as this lives.
+/// Marks a request as being fetched while this lives.
 struct Active {
     context: Arc<FetchContext>,
     key: Key,
@@ -48,18 +48,18 @@ impl Drop for Active {
     }
 }
 
-/// What the task knows from one look to the next.
+/// The state of the task between two checks.
 struct Worker {
     context: Arc<FetchContext>,
-    /// What requests were judged by.
+    /// The configuration by which requests were put off.
     config: Arc<Config>,
     zone: TimeZone,
     spent: Option<Spent>,
     remembered: Instant,
 }
 
-/// Reads what is remembered of fetching, which is there for whoever asks from here on, and has the queue
-/// worked off until the daemon stops.
+/// Loads the saved state of fetching, which other code may use after this, and starts the task that
+/// fetches the queue until the daemon stops.
 pub async fn begin(context: &Arc<FetchContext>) {
     recurse::keep::load(context).await;
     let worker = Worker::new(Arc::clone(context)).await;
@@ -87,7 +87,7 @@ async fn work(mut worker: Worker) {
         tokio::select! {
             () = context.base.tasks.stopping() => break,
             () = context.fetcher.news.notified() => {}
-            // The switch is in the daemon, so the mode never ends.
+            // The daemon owns the switch, so the watch never closes.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
         }
@@ -111,7 +111,7 @@ impl Worker {
         Self { context, config, zone, spent: None, remembered }
     }
 
-    /// Starts what is due and fits; returns how long nothing more will be due.
+    /// Starts the due requests that fit the limits; returns the time until the next may be due.
     fn start_due(&mut self) -> Duration {
         let config = self.context.base.config();
         let schedule = Arc::clone(&self.context.fetcher.schedule);
@@ -135,7 +135,7 @@ impl Worker {
         Duration::ZERO
     }
 
-    /// Judges what is left of the budget, and says once when it is spent.
+    /// Checks the rest of the budget, and logs once when it is spent.
     fn settle(&mut self, now: Timestamp) -> Option<Spent> {
         let class = self.context.net.link.class(&self.config);
         let allowed = Allowed::of(&self.config.fetch_options, class);
@@ -155,7 +155,7 @@ impl Worker {
         spent
     }
 
-    /// Starts a request that was chosen, or puts it off.
+    /// Starts a chosen request, or puts it off.
     fn start(&self, key: Key, now: Timestamp) {
         let schedule = &self.context.fetcher.schedule;
         let Some(summary) = self.context.storage.store.spool().queue().summary(&key) else {
@@ -176,8 +176,8 @@ impl Worker {
         });
     }
 
-    /// Writes down what was fetched today: now and then, and when fetching `is_over`. Which origins want to
-    /// be left alone is written down at once: it is seldom said.
+    /// Saves the bytes fetched today, at intervals and when the fetch `is_over`. The rest times of
+    /// origins change rarely and are saved at once.
     async fn remember(&mut self, is_over: bool) {
         let rests = lock(&self.context.fetcher.schedule).changed_rests(timestamp(clock::now()));
         if let Some(rests) = rests {
@@ -197,7 +197,7 @@ impl Worker {
     }
 }
 
-/// What is remembered under a key of the state; where it cannot be read that is told, and it is nothing.
+/// Reads a value of the state. A failure is logged, and the value is then empty.
 async fn read(context: &FetchContext, key: &'static str, what: &str) -> String {
     let text = context.storage.store.remembered(key).await.unwrap_or_else(|error| {
         let error = error_chain(&error);
@@ -207,7 +207,7 @@ async fn read(context: &FetchContext, key: &'static str, what: &str) -> String {
     text.unwrap_or_default()
 }
 
-/// Remembers `text` under a key of the state; where it cannot be written that is told.
+/// Saves `text` under a key of the state. A failure is logged.
 async fn write(context: &FetchContext, key: &'static str, text: String, what: &str) {
     if let Err(error) = context.storage.store.remember(key, text).await {
         let error = error_chain(&error);
@@ -215,11 +215,11 @@ async fn write(context: &FetchContext, key: &'static str, text: String, what: &s
     }
 }
 
-/// The distance that the configuration has requests like this one keep.
+/// The configured delay between requests like this one.
 ///
 /// # Errors
 ///
-/// When it may be started, if that is not now.
+/// When it may be started, if not now.
 pub(super) fn may_start(
     context: &FetchContext,
     config: &Config,
@@ -227,7 +227,7 @@ pub(super) fn may_start(
     request: &OutgoingSummary,
     now: Timestamp,
 ) -> Result<Duration, Timestamp> {
-    // What is no URL fails for that reason, later.
+    // An invalid URL fails later, for that reason.
     let Ok(url) =
         CanonicalUrl::parse(base_of(request.kind, request.place.url()), &context.base.local)
     else {

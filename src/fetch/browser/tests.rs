@@ -129,7 +129,7 @@ fn the_script_of_a_worker_ends_with_the_worker_or_where_it_is_told() {
         assert_eq!(visit.quiet_at(), None, "another is under way: {method} {session}");
         visit.take(&event("Network.loadingFinished", "S", &other), now);
         let asked = visit.look(visit.quiet_at().unwrap());
-        // Both are asked whether they are busy; a closed one is not.
+        // Both sessions are asked whether they are busy; a closed one is not.
         let count = if method.starts_with("Target") { 1 } else { 2 };
         assert_eq!(methods(&asked), vec!["Runtime.evaluate"; count], "{method} {session}");
         let answers = asked.send.iter().map(|ping| json!({"id": ping["id"]}));

@@ -41,21 +41,21 @@ pub struct Chosen<'a> {
 /// The action for a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It is a part of the page, to be fetched with it.
+    /// It is a sub-resource of the page, to be fetched with it.
     Part,
     /// The page redirects there, so the target is fetched in its place.
     Onward,
     /// A link leads there.
     Page,
-    /// It is left out; [`links::Omission`] says why it was by its own kind.
+    /// It is left out for this reason.
     LeftOut(LeftOut),
-    /// It is left out by what it is.
+    /// It is left out because of the kind of reference.
     ByKind(links::Omission),
 }
 
 impl Wanted {
-    /// What the configuration says of the page at `page`, and what the aims of those who want it say
-    /// otherwise: what any of them wants is wanted.
+    /// The classes to fetch with the page at `page`: those that the configuration selects, changed
+    /// by the aims of the runs that want the page. A class is included if any run includes it.
     #[must_use]
     pub fn of(config: &Config, page: &CanonicalUrl, aims: &[&Aim]) -> Self {
         let (options, url) = (&config.fetch_options, UrlParts::of(page));
@@ -71,13 +71,13 @@ impl Wanted {
         }
     }
 
-    /// Whether parts of this class are fetched.
+    /// Whether sub-resources of this class are fetched.
     #[must_use]
     pub fn has(&self, class: PartClass) -> bool {
         self.classes.contains(&class)
     }
 
-    /// What `link` of the document at `document` comes to.
+    /// Decides what to do with `link` of the document at `document`.
     fn judge(&self, document: &CanonicalUrl, link: &Link, url: &CanonicalUrl) -> What {
         match link.left_out {
             Some(links::Omission::OnePixel) if self.one_pixel => {}
@@ -97,13 +97,14 @@ impl Wanted {
     }
 }
 
-/// Whether the configuration has parts of this class fetched with a page that no rule names.
+/// Whether the configuration fetches sub-resources of this class with a page to which no rule
+/// applies.
 #[must_use]
 pub fn is_usual(config: &Config, class: PartClass) -> bool {
     *option(&config.fetch_options, class).plain()
 }
 
-/// The option that says whether parts of this class are fetched.
+/// The option for sub-resources of this class.
 const fn option(options: &FetchOptions, class: PartClass) -> &UrlRules<bool> {
     match class {
         PartClass::Stylesheets => &options.stylesheets,
@@ -118,7 +119,7 @@ const fn option(options: &FetchOptions, class: PartClass) -> &UrlRules<bool> {
     }
 }
 
-/// The class of parts that a reference belongs to; `None` for where a page leads.
+/// The class of sub-resources to which a reference belongs; `None` for a link to a page.
 #[must_use]
 pub fn part(class: Class) -> Option<PartClass> {
     Some(match class {

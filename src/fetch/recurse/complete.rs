@@ -37,16 +37,16 @@ const MAX_DOCUMENTS: usize = 300;
 /// Bytes of all these documents together, their codings undone.
 const MAX_READ: u64 = 64 << 20;
 
-/// How long one page is looked at.
+/// Time limit for examining one page.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// The largest number of sub-resources in the result.
 const MAX_TOLD: usize = 1_000;
 
-/// How many pages are looked at at one time.
+/// The number of pages examined at the same time.
 const AT_ONCE: usize = 2;
 
-/// How long the others wait for that.
+/// How long others wait for their turn.
 const MAX_WAIT: Duration = Duration::from_secs(15);
 
 /// Looks up entries and queued requests. Calls block.
@@ -58,7 +58,7 @@ pub(crate) trait Source {
     /// If the disk fails.
     fn newest(&self, place: &Place) -> Result<Option<Entry>, Error>;
 
-    /// How the request of this key stands on the outgoing queue, if it is there.
+    /// The state of the queued request with this key, if any.
     fn queued(&self, key: &Key) -> Option<RequestState>;
 }
 
@@ -106,22 +106,22 @@ impl Source for OfReader<'_> {
     }
 }
 
-/// A kept page, and by what its parts are judged.
+/// A stored page, and the rules for its sub-resources.
 #[derive(Debug)]
 pub(crate) struct Page<'a> {
     /// Its URL, with its credentials if it has any.
     pub(crate) url: &'a CanonicalUrl,
     /// Its stored copy.
     pub(crate) entry: &'a Entry,
-    /// Whose parts are looked for.
+    /// The owner whose entries are searched.
     pub(crate) owner: &'a Owner,
-    /// By which rules.
+    /// The configuration.
     pub(crate) config: &'a Config,
     /// Our own names.
     pub(crate) local: &'a LocalHost,
 }
 
-/// How much is looked at.
+/// The limits of the examination.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     parts: usize,
@@ -161,7 +161,7 @@ fn look_within(
         told.counts.add(part.state);
     }
     told.complete = told.counts.missing() == 0 && told.cut.is_none();
-    // The order of the page is kept among those of one state.
+    // The sort is stable: within a state, the order of the page remains.
     told.list.sort_by_key(|part| part.state);
     told.list.truncate(MAX_TOLD);
     Ok(Some(told))

@@ -31,10 +31,10 @@ use crate::storage::lookup::look_up;
 use crate::storage::store::{Kept, timestamp};
 use wwwoffle_html::references::{Class, References, Viewport};
 
-/// A page or a part that is kept, and what it is to be read for.
+/// A stored page or sub-resource whose references are to be followed.
 pub(super) struct Document<'a> {
     pub(super) context: &'a FetchContext,
-    /// The runs that those who want it are among.
+    /// All runs, including those that want the document.
     runs: &'a Runs,
     pub(super) outgoing: &'a Outgoing,
     /// The request for it, with its secrets.
@@ -45,7 +45,8 @@ pub(super) struct Document<'a> {
     pub(super) url: CanonicalUrl,
     pub(super) origin: Origin,
     pub(super) config: Arc<Config>,
-    /// Those who want it, how many links they follow from it, and whether these ask to be heeded.
+    /// The runs that want it, how many links each follows from it, and whether it respects
+    /// `robots.txt`.
     wishes: Vec<Wanting>,
     /// Entries checked since then need no revalidation.
     since: Timestamp,
@@ -59,12 +60,12 @@ struct Wanting {
     heeds_robots: bool,
 }
 
-/// The requests that the answer `kept` to `outgoing` leads to, as the `runs` that want it have it. `request`
-/// is it as it was recorded.
+/// The requests that the response `kept` to `outgoing` leads to, within the limits of the `runs`
+/// that want it. `request` is the original request.
 ///
 /// # Errors
 ///
-/// Why that cannot be told, in words for a person; then it is to be asked again.
+/// Why the response cannot be read, in words for the user; then it must be requested again.
 pub(in crate::fetch) async fn follow(
     context: &FetchContext,
     runs: &Runs,
@@ -78,7 +79,7 @@ pub(in crate::fetch) async fn follow(
     let document = Document::of(context, runs, outgoing, request)?;
     let Some(found) = document.read(kept).await else { return Ok(Vec::new()) };
     let aims: Vec<_> = document.wishes.iter().map(|wanting| &wanting.aim).collect();
-    // Which parts a page has is a matter of the page, also where a style sheet names them.
+    // Sub-resources named by a style sheet belong to the page that uses it.
     let page = outgoing.page.as_deref().filter(|_| outgoing.class.is_some());
     let page = page.and_then(|page| CanonicalUrl::parse(page, &context.base.local).ok());
     let wanted = Wanted::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
@@ -89,7 +90,7 @@ pub(in crate::fetch) async fn follow(
     Ok(next)
 }
 
-/// For which browser candidates are chosen.
+/// The viewport for which image candidates are chosen.
 pub(super) fn browser(config: &Config) -> Viewport {
     let options = &config.fetch_options;
     Viewport {
@@ -189,7 +190,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// How many parts lie between a part that this names and its page.
+    /// The number of sub-resources between a reference of this document and its page.
     fn nesting(&self) -> u8 {
         self.outgoing.class.as_ref().map_or(0, |_| self.outgoing.nesting.saturating_add(1))
     }
@@ -295,7 +296,7 @@ impl<'a> Document<'a> {
         (!next.wishes.is_empty()).then_some(next)
     }
 
-    /// What it is that `chosen` leads to, if that can be fetched.
+    /// The resource at `chosen`, if it can be fetched.
     fn sub(&self, chosen: &Chosen<'_>) -> Option<Sub> {
         let sub = Sub::of(self, chosen);
         if sub.is_none() {
@@ -311,19 +312,21 @@ impl<'a> Document<'a> {
         if is_plain { Some(chosen.key) } else { self.sub(chosen).map(|sub| sub.key()) }
     }
 
-    /// The wishes of those who want this document that have `take` make one of what it leads to.
+    /// Calls `take` for each run that wants this document, and returns the wishes of those that
+    /// accept.
     fn taken(&self, take: impl Fn(&mut Run, &Wanting) -> Option<Wish>) -> Vec<Wish> {
         let ask = |wanting: &Wanting| self.runs.change(wanting.wish.run, |run| take(run, wanting));
         self.wishes.iter().filter_map(ask).flatten().collect()
     }
 
-    /// Whether any of these wants its origin asked in any case.
+    /// Whether any of these runs requires a request to the origin.
     fn is_forced(&self, wishes: &[Wish]) -> bool {
         let is_among = |wanting: &&Wanting| wishes.iter().any(|wish| wish.run == wanting.wish.run);
         self.wishes.iter().filter(is_among).any(|wanting| wanting.aim.force)
     }
 
-    /// Whether all who want this document know a part already, from which they may follow `left` links.
+    /// Whether all runs that want this document already know a sub-resource, from which they may
+    /// follow `left` links.
     fn all_know(&self, key: &Key, left: impl Fn(&Wanting) -> Option<u16>) -> bool {
         let knows = |wanting: &Wanting| {
             let knows = |run: &Run| run.ended.is_some() || run.knows_part(key, left(wanting));

@@ -21,7 +21,7 @@ pub(in crate::fetch) fn came(
     ended(context, outgoing);
 }
 
-/// The same for a failed request.
+/// Records the failure of a request for all its runs.
 pub(in crate::fetch) fn failed(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -32,13 +32,13 @@ pub(in crate::fetch) fn failed(
     ended(context, outgoing);
 }
 
-/// Records that a request has left the queue because its site asks programs to leave it alone.
+/// Records that a request has left the queue because `robots.txt` forbids it.
 pub(in crate::fetch) fn left_alone(context: &FetchContext, outgoing: &Outgoing) {
     context.fetcher.runs().leave_alone(outgoing);
     ended(context, outgoing);
 }
 
-/// Which runs have taken these requests.
+/// The runs that have taken these requests.
 pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     let of = |request: &Outgoing| {
         let key = request.place.key();
@@ -54,7 +54,7 @@ pub(in crate::fetch) fn untake(context: &FetchContext, taken: Vec<(RunId, Key)>)
     }
 }
 
-/// Passes the target of a redirect to the runs that wanted its source, as far as it is within their
+/// Passes the target of a redirect to the runs that wanted its source, as far as it fits their
 /// limits. False if no run wants it.
 pub(in crate::fetch) fn redirected(
     context: &FetchContext,
@@ -82,12 +82,12 @@ pub(in crate::fetch) fn ended(context: &FetchContext, outgoing: &Outgoing) {
     }
 }
 
-/// Ends a run before its time: what only it wanted leaves the queue. Returns how many requests that
-/// were; `None` when no such run is under way.
+/// Stops a run; requests that only it wants leave the queue. Returns their number; `None` if no
+/// such run is in progress.
 ///
 /// # Errors
 ///
-/// When the disk fails; the run is ended all the same.
+/// If the disk fails; the run ends nevertheless.
 pub async fn stop(context: &FetchContext, id: RunId) -> Result<Option<u64>, Error> {
     let runs = context.fetcher.runs();
     let now = timestamp(clock::now());

@@ -1,4 +1,4 @@
-//! Reading what a kept answer refers to.
+//! Reads the references of a stored response.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::storage::kept_pieces::KeptPieces;
 use crate::storage::store::{Kept, Store};
 use wwwoffle_html::references::{Finder, HEAD, Kind, References, Viewport};
 
-/// Why a kept answer cannot be read to its end.
+/// Why a stored response cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
     /// Its URL is invalid for browsers.
     #[error("its URL cannot be read")]
     Url(#[from] BrowserError),
-    /// It is damaged, or in a coding that it only claims to have.
+    /// It is damaged, or does not have the declared content coding.
     #[error("its body cannot be read")]
     Body(#[source] BoxError),
 }
@@ -25,7 +25,7 @@ pub(crate) enum Unread {
 /// The references of a stored response.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    /// What it refers to.
+    /// Its references.
     pub(crate) found: References,
     /// Why that may not be all: from there on it cannot be read.
     pub(crate) broken_off: Option<Unread>,
@@ -57,11 +57,11 @@ pub(crate) async fn read(
         }
     }
     let found = reading.finish()?;
-    // What refers to nothing may be as broken as it likes.
+    // A damaged body does not matter if its type has no references.
     Ok(found.map(|found| Contents { found, broken_off }))
 }
 
-/// A body that is read for what it refers to as it comes, its coding undone.
+/// Reads the references of a body as it arrives, decoded.
 pub(super) struct Reading<'a> {
     url: &'a str,
     fields: &'a HeaderMap,
@@ -73,12 +73,12 @@ enum Stage {
     /// Until there is enough of it to tell its kind.
     Beginning(Vec<u8>),
     Body(Box<Finder>),
-    /// It refers to nothing.
+    /// Bodies of its type have no references.
     Nothing,
 }
 
 impl<'a> Reading<'a> {
-    /// Of an answer that was kept for `url` with these fields.
+    /// Creates a reader for the response to `url` with these fields.
     pub(super) fn new(url: &'a str, fields: &'a HeaderMap, want: &'a Viewport) -> Self {
         let stage = Stage::Beginning(Vec::new());
         Self { url, fields, want, stage }
@@ -124,7 +124,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Whether the rest of the body makes no difference any more.
+    /// Whether the rest of the body can be skipped.
     pub(super) fn is_done(&self) -> bool {
         match &self.stage {
             Stage::Beginning(_) => false,

@@ -20,16 +20,16 @@ const MAX_RULES: usize = 10_000;
 /// The largest number of site maps.
 const MAX_SITEMAPS: usize = 64;
 
-/// How much of a path is compared, in bytes.
+/// The part of a path that is compared, in bytes.
 const MAX_COMPARED: usize = 16 * 1024;
 
 /// The longest pause between two requests that a site can ask for.
 pub const MAX_CRAWL_DELAY: Duration = Duration::from_secs(60);
 
-/// What a site allows programs.
+/// The access that a site grants to programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Robots {
-    /// What these rules say.
+    /// The access that these rules grant.
     Rules(Rules),
     /// Everything: it has no such file (RFC 9309 §2.3.1.3).
     Everything,
@@ -52,7 +52,7 @@ struct Rule {
     pattern: Vec<u8>,
 }
 
-/// Those rules of a group that could be meant for us.
+/// The rules of the groups that may apply to us.
 #[derive(Debug, Default)]
 struct Chosen {
     was_named: bool,
@@ -60,7 +60,7 @@ struct Chosen {
     crawl_delay: Option<Duration>,
 }
 
-/// For whom the group is that is being read.
+/// The programs to which the current group applies.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     ours: bool,
@@ -70,8 +70,8 @@ struct Group {
 }
 
 impl Robots {
-    /// What follows from the answer to the request for `/robots.txt`, redirects followed: its status,
-    /// `None` where there was no answer, and its body.
+    /// The rules from the response to a request for `/robots.txt` after redirects: its status,
+    /// `None` without a response, and its body.
     #[must_use]
     pub fn of_answer(status: Option<u16>, body: &[u8], product: &str) -> Self {
         match status {
@@ -82,7 +82,7 @@ impl Robots {
         }
     }
 
-    /// Whether `path`, which begins with `/` and has its arguments, may be asked for.
+    /// Whether `path`, which begins with `/` and includes its arguments, may be requested.
     #[must_use]
     pub fn allows(&self, path: &str) -> bool {
         match self {
@@ -92,7 +92,7 @@ impl Robots {
         }
     }
 
-    /// The pause between two requests that the site asks for, at most [`MAX_CRAWL_DELAY`].
+    /// The delay between two requests that the site asks for, at most [`MAX_CRAWL_DELAY`].
     #[must_use]
     pub fn crawl_delay(&self) -> Option<Duration> {
         match self {
@@ -101,7 +101,7 @@ impl Robots {
         }
     }
 
-    /// The lists of its pages that the site tells of, as they are written.
+    /// The sitemaps that the site lists, as written.
     #[must_use]
     pub fn sitemaps(&self) -> &[String] {
         match self {
@@ -112,8 +112,8 @@ impl Robots {
 }
 
 impl Rules {
-    /// Reads a `robots.txt` for the program that is called `product`. Whatever cannot be read is left
-    /// out; there is no text that is wrong.
+    /// Parses a `robots.txt` for the program called `product`. Invalid lines are skipped; parsing
+    /// never fails.
     #[must_use]
     pub fn parse(text: &[u8], product: &str) -> Self {
         let text = text.get(..MAX_ROBOTS).unwrap_or(text);
@@ -137,8 +137,8 @@ impl Rules {
         Self { list: chosen.rules, crawl_delay: chosen.crawl_delay, sitemaps }
     }
 
-    /// Whether `path` may be asked for: the longest rule that matches says it, and of two equally long
-    /// ones that which allows it (§2.2.2).
+    /// Whether `path` may be requested. The longest matching rule decides; between two rules of the
+    /// same length, the one that allows it (§2.2.2).
     #[must_use]
     pub fn allows(&self, path: &str) -> bool {
         let path = path.split('#').next().unwrap_or_default();
@@ -200,15 +200,15 @@ impl Group {
     }
 }
 
-/// Whether a run is to heed what `url`'s site asks of programs: as its aim says, else as the configuration
-/// does, which is asked only where links are followed.
+/// Whether a run respects the `robots.txt` of `url`'s site: as its aim says, else as the
+/// configuration says, which applies only if links are followed.
 #[must_use]
 pub fn are_heeded(config: &Config, url: &CanonicalUrl, aim: &Aim) -> bool {
     aim.robots
         .unwrap_or_else(|| aim.depth > 0 && *config.fetch_options.robots.of(&UrlParts::of(url)))
 }
 
-/// What stands on both sides of the colon of a line, less a comment.
+/// The texts before and after the colon of a line, without a comment.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = line.split(|&byte| byte == b'#').next()?;
     let colon = line.iter().position(|&byte| byte == b':')?;
@@ -255,10 +255,10 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Whether a pattern matches the beginning of a path, or all of it if it ends in `$`.
+/// Whether a pattern matches the beginning of a path, or the whole path if it ends in `$`.
 ///
-/// Taking each piece between two stars as early as it comes is enough: it leaves the most for those
-/// after it. So the time is that of one look at the path for each piece.
+/// It is enough to match each piece between two stars at its first occurrence, since that leaves
+/// the most for the following pieces. So the time is at most one scan of the path for each piece.
 fn matches(pattern: &[u8], path: &[u8]) -> bool {
     let (pattern, is_whole) =
         pattern.strip_suffix(b"$").map_or((pattern, false), |pattern| (pattern, true));

@@ -26,12 +26,12 @@ pub use text::{BadRun, MAX_RUN_TEXT};
 /// The most URLs that one run remembers; further pages are left out.
 pub const MAX_SEEN: usize = 500_000;
 
-/// What became of one URL.
+/// The outcome of one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It waits on the queue.
+    /// It waits in the queue.
     Waits,
-    /// It was brought.
+    /// It was fetched.
     Fetched,
     /// The origin confirmed the stored copy.
     Unchanged,
@@ -39,14 +39,15 @@ pub enum Outcome {
     Kept,
     /// It could not be fetched or stored.
     Failed,
-    /// Its site asks programs to leave it alone. It is no page that was taken.
+    /// Its site's `robots.txt` forbids it. It does not count as a page of the run.
     LeftAlone,
-    /// It is more links away than was asked for. It is no page that was taken, and may become one.
+    /// It is beyond the requested depth. It does not count as a page of the run, but may become
+    /// one.
     TooFar,
 }
 
 impl Outcome {
-    /// Whether a URL with this outcome was taken: as a page or as a part of one.
+    /// Whether a URL with this outcome counts as a page or sub-resource of the run.
     const fn is_taken(self) -> bool {
         !matches!(self, Self::LeftAlone | Self::TooFar)
     }
@@ -55,7 +56,8 @@ impl Outcome {
 /// The state of one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
-    /// How many links may be followed from it; `None` for a part of a page. A frame has those of its page.
+    /// The number of links that may be followed from it; `None` for a sub-resource. A frame has
+    /// that of its page.
     left: Option<u16>,
     outcome: Outcome,
 }
@@ -69,9 +71,9 @@ pub(super) fn links_left(is_part: bool, depth: u16) -> Option<u16> {
 /// The action for the target of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is fetched.
+    /// Fetch it.
     Fetch,
-    /// It was fetched before, at the end of a longer way: now its links are to be followed too.
+    /// It was fetched before over a longer path, so its links must now be followed too.
     Follow,
     /// Nothing: it was seen.
     Nothing,
@@ -80,22 +82,22 @@ pub enum Step {
 /// A recursive fetch.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What it is known by.
+    /// Its identifier.
     pub id: RunId,
-    /// Whose it is, as the queue says it.
+    /// The owner, as in the queue.
     pub owner: Option<String>,
-    /// Where it began: the page that was asked for, and where that has moved.
+    /// The start page, and the targets of its redirects.
     starts: Vec<CanonicalUrl>,
-    /// What it is to bring.
+    /// The requested extent.
     pub aim: Aim,
     /// Its start. Entries checked since then need no revalidation.
     pub begun: Timestamp,
-    /// When nothing of it was left to do.
+    /// When nothing was left to do.
     pub ended: Option<Timestamp>,
-    /// What it brought.
+    /// Its result.
     pub report: Report,
     seen: HashMap<Key, Seen>,
-    /// How many of those wait.
+    /// The number of waiting URLs in `seen`.
     waiting: usize,
     traps: Traps,
 }
@@ -124,16 +126,16 @@ impl Run {
         }
     }
 
-    /// Where it began.
+    /// The start page, and the targets of its redirects.
     #[must_use]
     pub fn starts(&self) -> &[CanonicalUrl] {
         &self.starts
     }
 
-    /// Whether a page at this URL was asked for itself, and has moved to `to`: then what belongs to `to`
-    /// belongs to the run as well.
+    /// Records a redirect from `from` to `to`. If `from` is a start page, `to` becomes one too, so
+    /// that the pages in its scope belong to the run.
     pub fn moved(&mut self, from: &CanonicalUrl, to: &CanonicalUrl) {
-        // One page that moves on and on cannot make the run grow without end.
+        // An endless chain of redirects must not let the run grow without limit.
         const MAX_STARTS: usize = 8;
         if self.starts.contains(from) && !self.starts.contains(to) && self.starts.len() < MAX_STARTS
         {
@@ -185,7 +187,8 @@ impl Run {
         Some(Step::Follow)
     }
 
-    /// Considers a part of a page, from which `left` links may be followed if it is a frame.
+    /// Considers a sub-resource of a page, from which `left` links may be followed if it is a
+    /// frame.
     ///
     /// # Errors
     ///
@@ -208,18 +211,18 @@ impl Run {
         let room = if self.seen.len() < MAX_SEEN { Ok(()) } else { Err(LeftOut::Memory) };
         room.and_then(|()| self.is_within(now)).inspect_err(|why| self.leave_out(*why, url))?;
         self.reach(&key, url);
-        // It may have been left alone as a page.
+        // As a page it may have been forbidden by `robots.txt`.
         self.seen.remove(&key);
         self.take(key, left);
         Ok(Step::Fetch)
     }
 
-    /// Counts a link that is not followed, or a part that is not fetched.
+    /// Counts a link that is not followed, or a sub-resource that is not fetched.
     pub fn leave_out(&mut self, why: LeftOut, url: &str) {
         self.report.leave_out(why, 1, url);
     }
 
-    /// Counts a page that is more links away than was asked for, once, and unless it was taken.
+    /// Counts a page beyond the requested depth, once, unless it belongs to the run.
     pub fn too_far(&mut self, key: Key, url: &str) {
         if self.seen.contains_key(&key) {
             return;
@@ -275,14 +278,15 @@ impl Run {
         self.starts.iter().any(|start| self.aim.scope.has(start, url))
     }
 
-    /// Whether there is nothing to do about a page that was taken before, from which `left` links may be
+    /// Whether nothing must be done for a page that was seen before, from which `left` links may be
     /// followed.
     #[must_use]
     pub fn knows(&self, key: &Key, left: u16) -> bool {
         self.left(key).is_some_and(|known| known >= left)
     }
 
-    /// The same about a part of a page: what a site says of its pages does not concern the parts of others.
+    /// The same for a sub-resource. The `robots.txt` rules for pages do not apply to sub-resources
+    /// of other pages.
     #[must_use]
     pub fn knows_part(&self, key: &Key, left: Option<u16>) -> bool {
         let seen = self.seen.get(key);
@@ -295,20 +299,19 @@ impl Run {
         self.seen.get(key).map(|seen| seen.outcome)
     }
 
-    /// How many links may be followed from a page that was taken.
+    /// The number of links that may be followed from a page of the run.
     #[must_use]
     pub fn left(&self, key: &Key) -> Option<u16> {
         self.seen.get(key)?.left
     }
 
-    /// How many of what it has taken still wait.
+    /// The number of its URLs that still wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Whether a page was there before any link was followed: it was asked for, or is where that has
-    /// moved.
+    /// Whether a page is the start page or a target of its redirects.
     #[must_use]
     pub fn is_start(&self, url: &CanonicalUrl) -> bool {
         self.starts.contains(url)
@@ -353,14 +356,14 @@ impl Run {
         *count = count.saturating_sub(1);
     }
 
-    /// Leaves a page alone that was taken, because its site asks for that, however many links lead to it.
+    /// Records that a page is forbidden by `robots.txt`, however many links lead to it.
     pub fn leave_alone(&mut self, key: &Key, url: &str) {
         if self.outcome(key) == Some(Outcome::LeftAlone) {
             return;
         }
         self.untake(key);
         self.leave_out(LeftOut::Robots, url);
-        // Its site says so whatever way one comes.
+        // The rules apply regardless of the path of links.
         let seen = Seen { left: Some(u16::MAX), outcome: Outcome::LeftAlone };
         self.seen.insert(*key, seen);
     }
@@ -401,11 +404,11 @@ impl Run {
         self.traps.take(url, year).map_err(|_: Trap| LeftOut::Endless)
     }
 
-    /// Whether its limits let it go on.
+    /// Whether its limits allow it to continue.
     ///
     /// # Errors
     ///
-    /// Which of them does not.
+    /// The limit that is reached.
     pub fn is_within(&self, now: Timestamp) -> Result<(), LeftOut> {
         let limits = &self.aim.limits;
         if limits.bytes.is_some_and(|most| self.report.counts.bytes >= most) {

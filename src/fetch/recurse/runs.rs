@@ -14,17 +14,17 @@ use wwwoffle_url::CanonicalUrl;
 use super::run::{Failed, LeftOut, Outcome, Report, Run, Step, links_left};
 use crate::api::aim::Aim;
 
-/// How many that have ended are remembered with their reports.
+/// The number of ended runs whose reports are stored.
 const MAX_ENDED: usize = 50;
 
-/// How many may be under way at once.
+/// The maximum number of concurrent runs.
 pub const MAX_RUNS: usize = 200;
 
 /// All runs of a daemon.
 #[derive(Debug, Default)]
 pub struct Runs {
     known: Mutex<BTreeMap<RunId, Run>>,
-    /// Those whose text is older than they are, and those whose text is to go.
+    /// Runs whose stored text is outdated, or must be removed.
     changed: Mutex<HashSet<RunId>>,
     news: Notify,
 }
@@ -32,21 +32,21 @@ pub struct Runs {
 /// The public description of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// What it is known by.
+    /// Its identifier.
     pub id: RunId,
-    /// Whose it is.
+    /// The owner.
     pub owner: Option<String>,
-    /// Where it began.
+    /// The start page.
     pub start: String,
-    /// What it is to bring.
+    /// The requested extent.
     pub aim: Aim,
     /// When it began.
     pub begun: Timestamp,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// How many of what it has taken still wait.
+    /// The number of its URLs that still wait.
     pub waiting: usize,
-    /// What it brought.
+    /// Its result.
     pub report: Report,
 }
 
@@ -89,7 +89,7 @@ impl Runs {
         list
     }
 
-    /// One of them.
+    /// The state of one run.
     #[must_use]
     pub fn told(&self, id: RunId) -> Option<Told> {
         self.look(id, Told::of)
@@ -109,7 +109,7 @@ impl Runs {
         true
     }
 
-    /// Records that there is nothing left to do for a run, if that is so. The report stays.
+    /// Ends a run if nothing is left to do for it. Its report stays.
     pub(super) fn end_if_done(&self, id: RunId, now: Timestamp) -> Option<Report> {
         let mut known = self.lock();
         let run = known.get_mut(&id).filter(|run| run.ended.is_none() && run.waiting() == 0)?;
@@ -147,7 +147,7 @@ impl Runs {
         self.news.notified().await;
     }
 
-    /// Those that have changed since this was last asked.
+    /// Returns the runs changed since the last call.
     pub(super) fn take_changed(&self) -> HashSet<RunId> {
         std::mem::take(&mut *lock(&self.changed))
     }
@@ -185,7 +185,7 @@ impl Runs {
         }
     }
 
-    /// Records that a request is not made because its site asks programs to leave it alone.
+    /// Records that a request is not made because `robots.txt` forbids it.
     pub(in crate::fetch) fn leave_alone(&self, outgoing: &Outgoing) {
         let (key, url) = (outgoing.place.key(), outgoing.place.url());
         for wish in &outgoing.wishes {

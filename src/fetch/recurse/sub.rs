@@ -1,4 +1,5 @@
-//! The requests that a document leads to, as the browser that asked for the document would make them.
+//! The requests that a document leads to, as the browser that requested the document would make
+//! them.
 
 use hyper::header::{
     ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HeaderName, HeaderValue, REFERER, USER_AGENT,
@@ -20,17 +21,17 @@ use crate::proxy::rules::{Ruling, StoragePolicy};
 use crate::proxy::target::{Resource, of_url};
 use wwwoffle_html::references::Class;
 
-/// What a document leads to, before a request for it is made.
+/// A resource referred to by a document, before a request for it is made.
 pub(super) struct Sub {
     resource: Resource,
-    /// What of the document's request its origin may see, too.
+    /// The secret fields of the document's request that its origin may see too.
     secrets: HeaderMap,
-    /// Where its answer may lie.
+    /// The places where its response may be stored.
     pub(super) places: Places,
 }
 
 impl Sub {
-    /// What `chosen` of `document` leads to; `None` for what cannot be fetched.
+    /// The resource at `chosen` of `document`; `None` if it cannot be fetched.
     pub(super) fn of(document: &Document<'_>, chosen: &Chosen<'_>) -> Option<Self> {
         let resource = of_url(&chosen.link.url, &document.context.base.local).ok()?;
         let secrets = secrets(document, &resource.origin);
@@ -38,7 +39,7 @@ impl Sub {
         Some(Self { resource, secrets, places })
     }
 
-    /// What a request for it is known by.
+    /// The key of a request for it.
     pub(super) fn key(&self) -> Key {
         self.places.queued.key()
     }
@@ -73,8 +74,8 @@ impl Sub {
     }
 }
 
-/// What a browser says of where it comes from: nothing where that is HTTPS and this is not (Referrer
-/// Policy, `no-referrer-when-downgrade`).
+/// The `Referer` that a browser sends: none from HTTPS to HTTP (Referrer Policy,
+/// `no-referrer-when-downgrade`).
 pub(super) fn referrer(
     from: &CanonicalUrl,
     to: &CanonicalUrl,
@@ -111,7 +112,7 @@ fn kind(of: RequestKind, class: Class) -> RequestKind {
     }
 }
 
-/// What browsers say they take for a class of references.
+/// The `Accept` that browsers send for a class of references.
 fn accepted(class: Class) -> &'static str {
     match class {
         Class::Image | Class::Icon | Class::Preview => "image/avif,image/webp,image/*,*/*;q=0.8",

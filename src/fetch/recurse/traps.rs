@@ -12,28 +12,28 @@ use wwwoffle_url::CanonicalUrl;
 /// The longest URL of a page that is found by following links, in bytes.
 pub const MAX_FOLLOWED_URL: usize = 2048;
 
-/// The most parts of a path.
+/// The maximum number of segments in a path.
 const MAX_SEGMENTS: usize = 32;
 
-/// How often one part may stand in a path.
+/// The maximum number of occurrences of one segment in a path.
 const MAX_REPEATS: usize = 3;
 
 /// The most arguments.
 const MAX_ARGUMENTS: usize = 16;
 
-/// How many years from now a page of a calendar may lie.
+/// How many years a page of a calendar may be in the future.
 const YEARS_AHEAD: i16 = 1;
 
-/// How many years ago it may lie: a newspaper has an archive.
+/// How many years it may be in the past: newspapers have archives.
 const YEARS_BACK: i16 = 60;
 
-/// How many pages of one path that differ in their arguments alone are taken, and how many whose
-/// paths differ in numbers alone.
+/// The maximum number of pages taken that differ only in their arguments, or only in the numbers in
+/// their paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MostAlike {
-    /// Of one path.
+    /// With the same path.
     pub arguments: usize,
-    /// Of one shape of path.
+    /// With paths that differ only in numbers.
     pub numbers: usize,
 }
 
@@ -49,13 +49,13 @@ impl Default for MostAlike {
 pub enum Trap {
     /// Its URL is longer than [`MAX_FOLLOWED_URL`].
     LongUrl,
-    /// Its path has too many parts.
+    /// Its path has too many segments.
     DeepPath,
-    /// Its path has the same part again and again.
+    /// Its path repeats the same segment too often.
     Repeats,
-    /// It has too many arguments, or one of them too often.
+    /// It has too many arguments, or one argument too often.
     Arguments,
-    /// It is of a day far away.
+    /// It is a calendar page of a distant date.
     Calendar,
     /// There were many of the same path with other arguments.
     ManyArguments,
@@ -121,7 +121,7 @@ impl Traps {
     }
 }
 
-/// What a URL tells of itself alone.
+/// Checks a URL alone, without similar ones.
 fn by_itself(url: &CanonicalUrl, year: i16) -> Result<(), Trap> {
     if url.as_str().len() > MAX_FOLLOWED_URL {
         return Err(Trap::LongUrl);
@@ -199,7 +199,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A path with `#` for each of its numbers.
+/// A path with each of its numbers replaced by `#`.
 fn shape(path: &str) -> String {
     let mut shape = String::with_capacity(path.len());
     for letter in path.chars() {

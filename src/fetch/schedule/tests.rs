@@ -174,7 +174,7 @@ fn what_nobody_waits_for_keeps_a_distance_and_people_do_not() {
     let second = schedule.next(WIDE, at(105)).unwrap();
     assert_eq!(second, key("http://a/2"));
     schedule.begins(&second, Duration::from_secs(5), at(105));
-    // The site says, while it is asked, that it wants more.
+    // During a fetch the site asks for a longer delay.
     schedule.keep_distance("a", Duration::from_secs(20), at(106));
     schedule.keep_distance("unknown", Duration::from_secs(20), at(106));
     assert_eq!((schedule.next(WIDE, at(110)), schedule.next_alarm()), (None, Some(at(126))));
@@ -221,12 +221,12 @@ fn who_wants_to_be_left_alone_is_remembered_over_a_restart() {
     let mut again = Schedule::default();
     again.is(&request("http://a/1", Page, 1));
     again.is(&request("http://c/", Page, 2));
-    // Of one of them nothing waits any more.
+    // One of them has no waiting requests left.
     for (name, until) in &rests {
         again.close_host(name, *until);
     }
     assert_eq!(started(&mut again, WIDE, 199), keys(&["http://c/"]));
-    // A person says that one may be asked.
+    // The user allows requests to one of them.
     again.open(&key("http://a/1"));
     assert_eq!(again.changed_rests(at(199)), Some(vec![("b:81".into(), at(200))]));
     assert_eq!(started(&mut again, WIDE, 200), keys(&["http://a/1"]));
@@ -290,13 +290,13 @@ fn who_stands_aside_takes_nobodys_place() {
     assert!(schedule.step_aside(&one) && !schedule.step_aside(&one), "once");
     assert_eq!(started(&mut schedule, limits, 9), [two]);
     assert_eq!((schedule.active(), schedule.is_active(&one)), (2, true), "it is on its way still");
-    // It is changed, and is over.
+    // It is changed, and ends.
     schedule.is(&request("http://a/1", Page, 1));
     assert_eq!(started(&mut schedule, limits, 9), []);
     schedule.gone(&one);
     schedule.ends(&one);
     assert_eq!((schedule.active(), started(&mut schedule, limits, 9)), (1, vec![]));
-    // One that is on the queue again stands in line like any other.
+    // A request that is queued again waits in line like any other.
     assert!(schedule.step_aside(&two));
     schedule.ends(&two);
     assert_eq!(started(&mut schedule, limits, 9), [two]);

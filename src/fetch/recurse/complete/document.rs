@@ -1,4 +1,4 @@
-//! A kept body, read for what it refers to by code that blocks.
+//! Reads the references of a stored body. Calls block.
 
 use std::time::Instant;
 
@@ -14,12 +14,12 @@ use wwwoffle_http::decoding::{Decoder, Output};
 /// Bytes of a body that are read, and decoded, at once.
 const PIECE: usize = 64 * 1024;
 
-/// What reading a document came to.
+/// The result of reading a document.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// It refers to this.
+    /// Its references.
     References(References),
-    /// It is of a kind that refers to nothing.
+    /// Documents of its type have no references.
     Nothing,
     /// It was not read to its end, for this reason.
     Cut(Text),

@@ -1,4 +1,4 @@
-//! What the configuration says of a part before it is looked for. Pure.
+//! Applies the configuration to a sub-resource before it is looked up. Pure.
 
 use hyper::HeaderMap;
 use wwwoffle_config::{Config, UrlParts};
@@ -11,12 +11,12 @@ use crate::base::text::{Text, say};
 use crate::proxy::rules::{Asker, Ruling, StoragePolicy, ruled};
 use wwwoffle_html::{references as links, references::Truncation};
 
-/// What becomes of a part.
+/// The effect of the configuration on a sub-resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// It is fetched with its page.
     Fetched,
-    /// It has become another URL: `[alias]`.
+    /// It has another URL because of an `[alias]`.
     Moved(String),
     /// It is not fetched, for this reason.
     LeftOut(Text),
@@ -47,7 +47,7 @@ pub(super) fn rule(
     }
 }
 
-/// Why a part of this class is left out.
+/// Why a sub-resource of this class is left out.
 pub(super) fn of_class(wanted: &Wanted, class: Option<PartClass>) -> Text {
     match class {
         Some(class) if !wanted.has(class) => match class {
@@ -67,7 +67,7 @@ pub(super) fn of_class(wanted: &Wanted, class: Option<PartClass>) -> Text {
     }
 }
 
-/// Why a part is left out by its own kind.
+/// Why a sub-resource is left out because of the kind of its reference.
 pub(super) fn of_kind(why: links::Omission) -> Text {
     match why {
         links::Omission::OnePixel => say("of one pixel only ([fetch-options] webbug-images)"),

@@ -80,7 +80,7 @@ impl Site {
     }
 }
 
-/// The parts as rows: path, class, state.
+/// The sub-resources as rows: path, class, state.
 fn rows(parts: &Parts) -> Vec<(&str, &str, PartState)> {
     parts
         .list
@@ -236,7 +236,7 @@ fn redirects_and_aliases_are_followed() {
         ("/moved.png", "image", Kept),
     ];
     assert_eq!(rows(&site.look("/start")), want);
-    // One that leads to itself has an end.
+    // A redirect to itself must not loop forever.
     site.answer("/there.png", "301 Moved\r\nLocation: /moved.png", b"");
     site.keep("/o.png", "image/png", "x");
     assert!(site.look("/start").complete);
@@ -251,7 +251,7 @@ fn what_is_somebodys_is_nobody_elses() {
     assert!(!site.look("/").complete);
     site.owner = "user:ada".parse().unwrap();
     assert!(site.look("/").complete);
-    // What lies behind a password is looked for with it.
+    // A page with a password in its URL is looked up with it.
     let mut with = url("http://me:pw@h.example/p");
     let places = crate::base::owner::Places::of(&mut with, &hyper::HeaderMap::new(), &site.owner);
     site.keep_at(&places.own, "200 OK\r\nContent-Type: text/html", b"<link rel=icon href=/i.png>");

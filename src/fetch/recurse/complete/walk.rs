@@ -1,4 +1,4 @@
-//! The way from a page through its parts.
+//! Walks from a page through its sub-resources.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
@@ -26,13 +26,13 @@ use wwwoffle_http::redirect::location;
 /// The result of the walk.
 #[derive(Debug, Default)]
 pub(super) struct Way {
-    /// The parts, each once, in the order in which they were met.
+    /// The sub-resources without duplicates, in the order in which they were found.
     pub(super) list: Vec<PartItem>,
     /// Why there may be more.
     pub(super) cut: Option<Text>,
 }
 
-/// One who goes it.
+/// A walk in progress.
 pub(super) struct Walk<'a, S> {
     source: &'a S,
     page: &'a Page<'a>,
@@ -40,7 +40,7 @@ pub(super) struct Walk<'a, S> {
     room: Room,
     want: Viewport,
     way: Way,
-    /// Where in the list which URL is.
+    /// The positions of URLs in the list.
     known: HashMap<Key, usize>,
     todo: VecDeque<Document>,
     documents: usize,
@@ -53,15 +53,15 @@ struct Document {
     url: CanonicalUrl,
     /// As what its page refers to it; `None` for the page.
     class: Option<Class>,
-    /// How many parts lie between it and its page.
+    /// The number of sub-resources between it and its page.
     nesting: u8,
-    /// How many redirects led to it.
+    /// The number of redirects that led to it.
     hops: u8,
-    /// The page that says which classes of parts are wanted.
+    /// The page that determines the wanted classes of sub-resources.
     page: CanonicalUrl,
 }
 
-/// A kept answer, its head read.
+/// A stored response with its parsed head.
 struct Answer {
     entry: Entry,
     status: StatusCode,
@@ -100,11 +100,11 @@ impl<'a, S: Source> Walk<'a, S> {
         }
     }
 
-    /// Goes all of it; `None` when the page is nothing that has parts.
+    /// Walks all of it; `None` if the page cannot have sub-resources.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub(super) fn over(mut self) -> Result<Option<Way>, Error> {
         let url = self.page.url.without_credentials();
         let first = Document {
@@ -132,7 +132,7 @@ impl<'a, S: Source> Walk<'a, S> {
         Ok(Some(self.way))
     }
 
-    /// Reads a document; `false` when it is of a kind that refers to nothing.
+    /// Reads a document; `false` if its type has no references.
     fn document(&mut self, document: &Document, answer: &Answer) -> Result<bool, Error> {
         if let Some(target) = location(answer.entry.url(), answer.status, &answer.fields) {
             let class = document.class.unwrap_or(Class::Page);
@@ -205,7 +205,7 @@ impl<'a, S: Source> Walk<'a, S> {
         if url.is_local() || document.hops >= MAX_HOPS {
             return Ok(());
         }
-        // Which parts a page has is a matter of the page.
+        // Sub-resources named by a style sheet belong to the page that uses it.
         let page = document.class.map_or_else(|| url.clone(), |_| document.page.clone());
         let next = Document {
             place: document.place.clone(),
@@ -218,7 +218,7 @@ impl<'a, S: Source> Walk<'a, S> {
         self.take(document, next, class)
     }
 
-    /// Looks for a part, and has it read later if it is kept.
+    /// Looks up a sub-resource. If it is stored, it is read later.
     fn take(&mut self, from: &Document, mut next: Document, class: Class) -> Result<(), Error> {
         let (url, why) = self.ruled(from, next.url);
         next.url = url;
@@ -238,7 +238,7 @@ impl<'a, S: Source> Walk<'a, S> {
         Ok(())
     }
 
-    /// What a URL has become by aliases, and why that is left out, if it is.
+    /// Follows the aliases of a URL. Also returns why the result is left out, if it is.
     fn ruled(&self, from: &Document, mut url: CanonicalUrl) -> (CanonicalUrl, Option<Text>) {
         let Page { config, local, .. } = self.page;
         for _ in 0..MAX_HOPS {
@@ -254,7 +254,8 @@ impl<'a, S: Source> Walk<'a, S> {
         (url, Some(say("its aliases lead nowhere ([alias])")))
     }
 
-    /// Tells of a part that is not fetched with the page; one that is kept all the same is kept.
+    /// Lists a sub-resource that is not fetched with the page; if it is stored nevertheless, it
+    /// counts as stored.
     fn leave_out(&mut self, from: &Document, chosen: &Chosen<'_>, why: Text) -> Result<(), Error> {
         if self.known.contains_key(&chosen.url.key()) {
             return Ok(());
@@ -311,7 +312,7 @@ impl<'a, S: Source> Walk<'a, S> {
         Places::of(&mut url, &HeaderMap::new(), self.page.owner)
     }
 
-    /// The place in the list for a part that is new there, or was left out until now.
+    /// The position in the list for a sub-resource that is new, or was left out until now.
     fn place_in_list(
         &mut self,
         from: &Document,
@@ -366,13 +367,13 @@ impl<'a, S: Source> Walk<'a, S> {
         is_in_time && !self.is_full
     }
 
-    /// Notes why there may be parts that are not known of; the first reason counts.
+    /// Records why there may be unknown sub-resources; the first reason counts.
     fn cut(&mut self, why: Text) {
         self.way.cut.get_or_insert(why);
     }
 }
 
-/// That a document was not read to its end.
+/// Says that a document was not read to its end.
 fn not_read(document: &Document, why: Text) -> Text {
     let text = say("{url} was not read to its end: {why}");
     text.with("url", shown::text(document.url.as_str())).with("why", why)

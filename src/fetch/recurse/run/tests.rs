@@ -125,7 +125,7 @@ fn what_a_site_wants_left_alone_is_counted_once_and_is_no_page() {
         assert_eq!(page(&mut run, private.as_str(), 8), Ok(Step::Nothing), "by a shorter way");
         let counts = (run.report.counts.pages, run.waiting());
         assert_eq!((counts, run.report.left_out[&LeftOut::Robots].count), ((1, 1), 1));
-        // A part of a page that is allowed is another matter.
+        // The rules for pages do not apply to a sub-resource of an allowed page.
         assert_eq!(run.part(private.as_str(), private.key(), None, at(1001)), Ok(Step::Fetch));
         assert_eq!((run.report.counts.parts, run.waiting()), (1, 2));
         run.untake(&private.key());

@@ -1,9 +1,9 @@
-//! A run as text: what the spool keeps of it.
+//! The text form of a run in the spool.
 //!
 //! ```text
 //! {"wwwoffle-run":1,"id":"…","starts":["http://…"],"aim":{…},"begun":"…","report":{…},"traps":{…}}
-//! 9f86d081… 3 f        a page: its key, how many links may be followed from it, what became of it
-//! 2c26b46b… - w        a part
+//! 9f86d081… 3 f        a page: its key, how many links may be followed from it, and its outcome
+//! 2c26b46b… - w        a sub-resource
 //! end
 //! ```
 
@@ -34,13 +34,13 @@ pub enum BadRun {
     /// Its first line is invalid.
     #[error("its first line cannot be read")]
     Head(#[source] serde_json::Error),
-    /// It was written by another program.
+    /// It was written by another version of the program.
     #[error("it is of version {0}, and this program knows version {VERSION}")]
     Version(u32),
     /// Its identifier is invalid.
     #[error("{0:?} names no run")]
     Id(String),
-    /// It began nowhere.
+    /// It has no start page.
     #[error("it does not say where the fetch began")]
     NoStart,
     /// A start URL is invalid.
@@ -49,10 +49,10 @@ pub enum BadRun {
     /// A line is invalid.
     #[error("line {0} cannot be read")]
     Line(usize),
-    /// It was cut off.
+    /// It is truncated.
     #[error("its end is missing")]
     Cut,
-    /// It has more than any run has.
+    /// It has more URLs than any run can have.
     #[error("it has more than {MAX_SEEN} lines")]
     Long,
 }
