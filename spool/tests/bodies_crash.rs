@@ -13,8 +13,8 @@ use support::sim::{Fault, SimDisk};
 use support::{bytes, place, store};
 use wwwoffle_spool::{Durability, Lookup, Options, Result, Spool, Timestamp, Update, Versions};
 
-/// With the number of power cuts after each stop, each with another random loss. Under `None`, new
-/// entries may be lost in one.
+/// The settings, each with the number of power cuts after each stop; each cut loses something else
+/// at random. Under `None`, a power cut may lose new entries.
 const DURABILITIES: [(Durability, u64); 3] =
     [(Durability::Each, 1), (Durability::Batch, 2), (Durability::None, 0)];
 
@@ -35,7 +35,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Spool {
     Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap().0
 }
 
-/// A spool with all of them on the medium, and an update of one.
+/// A spool with all of these entries on the medium, and an update of one of them.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each);
@@ -52,7 +52,7 @@ fn invalid(second: i64) -> Update {
     Update::Invalid { since: Timestamp::from_second(1_700_000_000 + second).unwrap() }
 }
 
-/// Does every step. A failure does not keep the next from being tried.
+/// Does every step. After a failure the next step is still tried.
 fn run(disk: &SimDisk, durability: Durability) {
     let options = Options { versions: Versions::by(|_| 3), ..support::options(durability) };
     let Ok((spool, _)) = Spool::open_with(Arc::new(disk.clone()), root(), &options) else { return };
@@ -72,7 +72,7 @@ fn run(disk: &SimDisk, durability: Durability) {
     drop(spool.share(Some(0), &|| true));
 }
 
-/// Each entry has its body, or is gone if it was removed; also after the next run.
+/// Each entry has its body, or is gone if it was removed. This also holds after the next run.
 fn check(disk: &SimDisk, durability: Durability, turns: u8, what: &str) {
     let spool = open(disk, durability);
     for turn in 0..turns {

@@ -28,7 +28,7 @@ use wwwoffle_spool::{
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
-/// The number of power cuts after each stop, each with another random loss.
+/// The number of power cuts after each stop. Each loses something else at random.
 const CUTS: u64 = 6;
 
 /// Entries stored before the run, and replaced or added in it.
@@ -102,7 +102,7 @@ fn waiting(number: u32, attempts: u32) -> Outgoing {
     request
 }
 
-/// Does everything. A failure does not keep the next step from being tried.
+/// Does every step. After a failure the next step is still tried.
 fn run(disk: &SimDisk, durability: Durability) -> (Acknowledged, Vec<wwwoffle_spool::Error>) {
     let (mut done, mut errors) = (Acknowledged::default(), Vec::new());
     let spool = match open(disk, durability) {
@@ -146,14 +146,14 @@ fn write(spool: &Spool, index: usize) -> Result<()> {
     writer.finish(Some(b"X-Sum: 1\r\n")).map(|_| ())
 }
 
-/// What may be lost.
+/// The changes that may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Loss {
-    /// Only a stop: no acknowledged change.
+    /// None: the program only stopped.
     Nothing,
     /// Changes that were not promised to be on the medium.
     Unsynced,
-    /// The run continued after errors: entries of a failed batch.
+    /// Entries of a failed batch: the run continued after errors.
     GivenUp,
 }
 
@@ -208,7 +208,7 @@ fn check_queue(spool: &Spool, done: &Acknowledged, what: &str) {
     assert_eq!(listed, [1, 2, 3].into_iter().filter(|&n| get(n).is_some()).count(), "{what}");
 }
 
-/// Runs with the fault at every call; `then` checks the remains.
+/// Runs once for each call, with the fault at that call. `then` checks the disk afterwards.
 fn at_every_call(
     base: &SimDisk,
     durability: Durability,

@@ -28,15 +28,15 @@ use wwwoffle_spool::{Durability, Lookup, NewSegment, Partial, Result, Spool, Tim
 /// The number of power cuts after each stop.
 const CUTS: u64 = 2;
 
-/// A body with a segment before the run; the rest comes in it.
+/// A body that has a segment before the run, and gets the other segments in it.
 const GROWS: &str = "http://a/grows";
-/// A body that has changed since.
+/// A body that changes in the run.
 const CHANGES: &str = "http://a/changes";
 /// A body whose segments are removed.
 const GOES: &str = "http://a/goes";
-/// A complete entry, while a segment of a newer body comes.
+/// A complete entry that exists while a segment of a newer body is stored.
 const WHOLE: &str = "http://a/whole";
-/// A large body that breaks off, with checkpoints.
+/// A large body whose transfer breaks off, with checkpoints.
 const CUT: &str = "http://a/cut";
 
 const LEN: usize = 3_000;
@@ -55,9 +55,9 @@ struct Acknowledged {
     changed: bool,
     gone: bool,
     begun: bool,
-    /// The bytes of the interrupted download covered by a checkpoint.
+    /// The number of bytes of the interrupted download that a checkpoint covers.
     checked: u64,
-    /// Whether it is being moved to `partial/`.
+    /// Whether the download is being moved to `partial/`.
     moving: bool,
     cut: bool,
 }
@@ -67,7 +67,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<Spool> {
     Spool::open_with(Arc::new(disk.clone()), root, &options(durability)).map(|opened| opened.0)
 }
 
-/// Stores a range of the body with this validator, of `LEN` bytes.
+/// Stores a range of the body with this validator, which has `LEN` bytes.
 fn keep(spool: &Spool, url: &str, validator: &str, start: usize, end: usize) -> Result<()> {
     let new = NewSegment {
         asked: Timestamp::from_second(1_699_999_999).unwrap(),
@@ -84,7 +84,7 @@ fn keep(spool: &Spool, url: &str, validator: &str, start: usize, end: usize) -> 
     writer.finish()
 }
 
-/// The body with a validator.
+/// The body that has this validator.
 fn body(validator: &str) -> Vec<u8> {
     BODY.iter().take(LEN).map(|byte| byte ^ validator.as_bytes()[0]).collect()
 }
@@ -102,7 +102,7 @@ fn base() -> SimDisk {
     disk.restarted()
 }
 
-/// Does everything. A failure does not keep the next step from being tried.
+/// Does every step. After a failure the next step is still tried.
 fn run(disk: &SimDisk, durability: Durability) -> (Acknowledged, Vec<wwwoffle_spool::Error>) {
     let (mut done, mut errors) = (Acknowledged::default(), Vec::new());
     let spool = match open(disk, durability) {
@@ -137,7 +137,8 @@ fn break_off(spool: &Spool, done: &mut Acknowledged) -> Result<bool> {
     let mut last = 0;
     for piece in BODY.chunks(1_100_000) {
         writer.write(piece)?;
-        // A failed checkpoint is not reported; but then this write would have failed too.
+        // A failed checkpoint is not reported. But if it had failed, this write would have failed
+        // too.
         done.checked = last;
         if writer.written() - last >= CHECKPOINT {
             last = writer.written();
@@ -147,18 +148,18 @@ fn break_off(spool: &Spool, done: &mut Acknowledged) -> Result<bool> {
     writer.finish_short()
 }
 
-/// What may be lost.
+/// The changes that may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Loss {
-    /// Only a stop: no acknowledged change.
+    /// None: the program only stopped.
     Nothing,
-    /// The run continued after errors: entries of a failed batch.
+    /// Entries of a failed batch: the run continued after errors.
     GivenUp,
     /// Changes that were not promised to be on the medium.
     Unsynced,
 }
 
-/// The segments of a place; each byte is compared with the one that was written.
+/// The segments of a place. Each byte is compared with the one that was written.
 fn there(spool: &Spool, url: &str, what: &str) -> Option<Partial> {
     let partial = spool.partial(&place(url)).unwrap_or_else(|error| panic!("{what}: {error}"))?;
     let validator = std::str::from_utf8(partial.validator()).unwrap();
@@ -177,7 +178,7 @@ fn there(spool: &Spool, url: &str, what: &str) -> Option<Partial> {
             let most = piece.len().min((range.end - offset) as usize);
             let read = match reader.read_at(offset, &mut piece[..most]) {
                 Ok(read) => read,
-                // A large segment that was not synced: the damage is detected, and no byte is
+                // The segment is large and was not synced. Its damage is detected, and no byte is
                 // returned.
                 Err(error) => {
                     assert!(error.is_damaged(), "{what}: {url}: {error}");
@@ -210,7 +211,7 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
             false
         }
     };
-    // Complete entries are complete, and others are not found as such.
+    // Complete entries are complete, and segments are not found as entries.
     assert!(is_whole(WHOLE, b"whole"), "{what}");
     for url in [CHANGES, GOES, CUT] {
         assert!(!is_whole(url, b""), "{what}: {url}");
@@ -219,14 +220,14 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
     assert!(grown || careless || has(GROWS, 0..1_000), "{what}: the old part is lost");
     if !careless {
         assert!(grown || !done.grown || has(GROWS, 0..LEN as u64), "{what}: the rest is lost");
-        // Until then the segments exist.
+        // Until the entry is complete, the segments exist.
         let is_promised = loss == Loss::Nothing || durability == Durability::Each || done.flushed;
         assert!(grown || !done.completed || !is_promised, "{what}: what was completed is lost");
         assert!(!done.begun || has(WHOLE, 500..1_500), "{what}: a new part is lost");
         assert!(!done.changed || has(CHANGES, 500..1_500), "{what}: the new body is lost");
         assert!(!done.cut || has(CUT, 0..LARGE as u64), "{what}: what broke off is lost");
-        // A download discarded because the disk fails leaves nothing. This disk may also lose both
-        // names of a file that is renamed.
+        // If the disk fails, the download is discarded and nothing is left of it. This disk may
+        // also lose both names of a file that is being renamed.
         let may_go = loss == Loss::GivenUp || done.moving && loss == Loss::Unsynced;
         let is_kept = may_go || done.checked == 0 || has(CUT, 0..done.checked);
         assert!(is_kept, "{what}: what is behind a checkpoint is lost");
@@ -245,7 +246,7 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
     assert!(tmp.is_empty(), "{what}: tmp/ is not empty: {tmp:?}");
 }
 
-/// Runs with the fault at every call; `then` checks the remains.
+/// Runs once for each call, with the fault at that call. `then` checks the disk afterwards.
 fn at_every_call(
     durability: Durability,
     fault: impl Fn(u64) -> Fault,
@@ -267,7 +268,7 @@ fn at_every_call(
     }
 }
 
-/// After a stop every acknowledged change exists; after a power cut every promised one.
+/// After a stop every acknowledged change exists. After a power cut every promised change exists.
 fn stop_everywhere(durability: Durability) {
     at_every_call(durability, Fault::Stop, |disk, call, done, _| {
         let what = format!("{durability:?}, stopped at {call}");

@@ -205,21 +205,21 @@ fn what_was_learnt_counts_for_its_entry_alone() {
     assert_eq!(find().invalid_since(), Some(since));
     let learnt = fs::read(&beside).unwrap();
 
-    // A damaged update might have said anything.
+    // The damaged update could have said anything.
     let half = &learnt[..learnt.len() / 2];
     for damaged in [half, b"", b"rubbish"] {
         fs::write(&beside, damaged).unwrap();
         assert_eq!(find().invalid_since(), Some(find().stored()));
         assert_eq!(body(&find()).unwrap().len(), 300_000);
     }
-    // Requested later than anything the update could have said.
+    // This request is later than any time in the lost update.
     let asked = find().stored() + Duration::from_secs(1);
     let responded = asked;
     let update = Update::Confirmed { head: head(200), asked, responded };
     spool.update(&find(), &update).unwrap().unwrap();
     assert_eq!(find().invalid_since(), None);
 
-    // Another response of the same length at the same place is another entry.
+    // A new response of the same length at the same place is another entry.
     store(&spool, URL, &support::bytes(300_000)).unwrap();
     assert!(!beside.exists());
     fs::write(&beside, &learnt).unwrap();
@@ -240,7 +240,7 @@ fn a_damaged_variant_is_set_aside_alone() {
     }
     let german = root.path().join(variants[1].relative_path());
     let english = root.path().join(variants[2].relative_path());
-    // A variant under the name of another is foreign there.
+    // A file of one variant under the name of another is foreign there.
     fs::copy(&english, &german).unwrap();
     let reader = Reader::open(root.path()).unwrap();
     let entries = reader.entries(&variants[0]).unwrap();
@@ -249,7 +249,7 @@ fn a_damaged_variant_is_set_aside_alone() {
     let entries = spool.entries(&variants[0]).unwrap();
     assert_eq!((entries.found.len(), entries.set_aside.len()), (2, 1));
     assert!(!german.exists());
-    // A damaged single entry is moved away for the next variant, and reported.
+    // A damaged single entry is reported, and moved aside to make room for the next variant.
     let single = root.path().join(variants[0].relative_path());
     fs::write(&single, b"rubbish").unwrap();
     support::store_at(&spool, &variants[1], b"body").unwrap();

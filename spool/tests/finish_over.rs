@@ -1,4 +1,4 @@
-//! Finishing only over the expected entry, and never over a newer one.
+//! Finishing an entry only if its place has the expected entry, and never over a newer one.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -72,7 +72,7 @@ fn it_is_stored_over_what_was_seen_alone() {
         support::store(&spool, URL, b"live").unwrap();
         let mut second = is_overtaken(second.finish_over(seen.as_ref()).unwrap());
         assert_eq!(text(now(&spool, &place)), "live");
-        // The writer is unchanged: it can continue, and finish otherwise.
+        // The writer is unchanged, so it can continue and finish in another way.
         second.write(b" thought").unwrap();
         assert!(second.finish_older(Timestamp::from_second(7).unwrap()).unwrap().is_some());
         spool.flush().unwrap();
@@ -155,7 +155,7 @@ struct Told {
     flushed: bool,
 }
 
-/// An archived response being stored, and possibly a live one at the same time.
+/// Stores an archived response and, if `is_live`, a live one at the same time.
 fn run(disk: &SimDisk, durability: Durability, is_live: bool, length: usize) -> Told {
     let mut told = Told::default();
     let Ok(spool) = open(disk, durability) else { return told };
@@ -184,8 +184,8 @@ fn check(disk: &SimDisk, durability: Durability, told: &Told, is_kept: bool, wha
     let place = place(URL);
     let (now, older) = (text(now(&spool, &place)), older(&spool, &place));
     if told.live {
-        // The live entry or, where a crash may take it back, the previous one; never the archived
-        // one.
+        // The present entry is the live one or, where a crash may undo that, the previous one. It
+        // is never the archived one.
         assert!(now == "live" || (!is_kept && now == "seen"), "{what}: {:?}", now.get(..9));
         let is_older = older.iter().any(|one| one.starts_with("aa"));
         assert!(!is_kept || !told.archived || is_older, "{what}: {}", older.len());
@@ -214,7 +214,7 @@ fn a_fault_at_any_step_neither_loses_what_came_nor_puts_the_archived_before_it()
                 let calls = disk.calls();
                 disk.set_fault(Fault::Never);
                 let what = format!("{durability:?}, {is_live}, {length}, stopped at {call}");
-                // A stop alone loses nothing.
+                // A stop of the program alone loses nothing.
                 check(&disk.restarted(), durability, &told, true, &what);
                 for seed in 0..if durability == Durability::None { 0 } else { 3 } {
                     let is_kept = durability == Durability::Each || told.flushed;

@@ -87,7 +87,7 @@ fn contents(disk: &SimDisk) -> BTreeSet<Vec<u8>> {
     files.map(|path| disk.content(&path).unwrap()).collect()
 }
 
-/// Every file is somewhere, and at its right place after a repair.
+/// Every file exists somewhere. After a repair it has its right name.
 fn check(base: &SimDisk, disk: &SimDisk, what: &str) {
     assert!(contents(disk).is_superset(&contents(base)), "{what}: something is lost");
     let sums = repair(disk).unwrap_or_else(|error| panic!("{what}: {error:?}"));
@@ -109,7 +109,7 @@ fn check(base: &SimDisk, disk: &SimDisk, what: &str) {
     let parts = reader.partial(&support::place(full::PART)).unwrap().unwrap();
     assert_eq!(parts.ranges().len(), 2, "{what}");
     let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
-        // The second name of the large entry's update file may still exist, and is foreign.
+        // The second name of the large entry's update file may still exist. It is foreign there.
         assert_eq!(finding.verdict, Verdict::Foreign, "{what}: {finding}");
     });
     assert_eq!(sums.unwrap().unfinished, 0, "{what}");

@@ -49,7 +49,7 @@ fn assert_all_there(spool: &Spool) {
 #[test]
 fn they_get_their_names_when_there_is_room() {
     let (disk, spool) = full();
-    // The failure is reported once, and every flush returns it.
+    // The failure is reported only once, but every flush returns it.
     assert!(spool.flush().unwrap_err().is_full());
     assert!(spool.failures().is_empty());
     let error = store(&spool, "http://c.example/", b"later").unwrap_err();

@@ -52,7 +52,7 @@ fn found(spool: &Spool, url: &str) -> Entry {
     }
 }
 
-/// Everything an entry contains, apart from its disk usage.
+/// The content of an entry, without its disk usage.
 fn told(entry: &Entry) -> (Summary, Vec<u8>) {
     let summary = Summary { file_len: 0, plain_len: None, ..entry.summary() };
     let parts = [entry.head(), entry.request()].into_iter();
@@ -291,8 +291,8 @@ fn packed(len: usize) -> (tempfile::TempDir, Spool, Vec<u8>, Vec<u8>) {
     (root, spool, packed, content)
 }
 
-/// Replaces the file of the entry, and checks that no wrong byte is read. True if the lookup set it
-/// aside.
+/// Replaces the file of the entry, and checks that no wrong byte is read. Returns true if the
+/// lookup set the file aside.
 fn never_wrong(root: &Path, spool: &Spool, bytes: &[u8], content: &[u8], what: &str) -> bool {
     let path = root.join(place(URL).relative_path());
     fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Compressing and expanding observe their bounds: free space, and when to stop.
+//! Compressing and expanding respect their limits: free space, and when to stop.
 
 #![allow(
     clippy::disallowed_methods,
@@ -59,11 +59,11 @@ fn what_there_is_no_room_for_is_not_begun() {
     let bounds = RewriteBounds::new(100 * MEGA, &enough, &go_on);
     let done = spool.compress_within(&place(URL), None, &bounds).unwrap();
     assert!(matches!(done, RewriteOutcome::Done { .. }));
-    // Expanding needs the original length.
+    // Expanding needs as much space as the original length.
     let bounds = RewriteBounds::new(100 * MEGA, &little, &go_on);
     assert_eq!(spool.expand_within(&place(URL), None, &bounds).unwrap(), RewriteOutcome::NoRoom);
     assert!(is_compressed(&spool) && aside(root.path()) == 0);
-    // Other programs use it up in the meantime.
+    // Other programs use up the space in the meantime.
     let left = Cell::new(104 * MEGA);
     let sinking = || Some(left.replace(left.get() - MEGA));
     let bounds = RewriteBounds::new(100 * MEGA, &sinking, &go_on);
@@ -104,7 +104,7 @@ fn it_is_stopped_within_a_large_file() {
 fn what_does_not_become_smaller_is_not_written_to_its_end() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
-    // Only its beginning looks compressible.
+    // Only the beginning of the body looks compressible.
     let mut content = text(100 << 10);
     let mut state = 1_u64;
     content.extend(
@@ -181,7 +181,7 @@ fn one_that_cannot_be_compressed_keeps_no_other_from_it() {
                 break;
             }
         }
-        // A full disk ends it at once.
+        // A full disk ends the work at once. Other failures do not.
         assert!(ended > 0 && (others > 0) == (kind == ErrorKind::Other), "{kind} {others} {ended}");
     }
 }

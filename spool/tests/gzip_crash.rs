@@ -45,7 +45,7 @@ fn since() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-/// Entries with a version each; the large one has an update; one is compressed already.
+/// Entries with one version each. The large one has an update, and one is compressed already.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each).unwrap();
@@ -184,7 +184,7 @@ fn what_comes_meanwhile_is_not_replaced() {
     let disk = base();
     let spool = open(&disk, Durability::Each).unwrap();
     let other = spool.clone();
-    // Between reading the entry and creating its new file.
+    // This happens after the entry was read, and before its new file is created.
     disk.set_meanwhile(move || store(&other, SMALL, b"another answer").unwrap());
     assert_eq!(spool.compress(&place(SMALL)).unwrap(), RewriteOutcome::Overtaken);
     let now = spool.entry(&place(SMALL)).unwrap().found().unwrap();

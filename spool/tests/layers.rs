@@ -11,7 +11,7 @@ fn table(page: &str) -> Vec<&str> {
     rows.filter_map(|row| row.split('`').next()).collect()
 }
 
-/// The modules right below `src`, without `lib.rs`; the folder of each lies beside its file.
+/// The modules directly below `src`, without `lib.rs`. The folder of each lies beside its file.
 fn modules(src: &Path) -> BTreeSet<String> {
     let entries = std::fs::read_dir(src).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -32,7 +32,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The first names of every path `crate::…` in the code of a file, without comments.
+/// The first name of every path `crate::…` in the code of a file, without comments.
 fn imported(text: &str) -> BTreeSet<String> {
     let code: Vec<&str> = text.lines().filter(|line| !line.trim().starts_with("//")).collect();
     let code = code.join("\n");

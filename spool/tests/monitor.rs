@@ -75,7 +75,7 @@ fn what_was_missed_is_due_once() {
     one.last_run = Some(late);
     let next = one.summary().next_run(late, &utc).unwrap();
     assert_eq!(next.to_string(), "2026-12-25T06:00:00Z");
-    // The clock was wrong, and is right again.
+    // The clock was wrong, and was then corrected.
     one.last_run = Some("2031-01-01T00:00:00Z".parse().unwrap());
     assert_eq!(one.summary().next_run(late, &utc), Some(next));
 }
@@ -109,12 +109,12 @@ fn what_is_no_schedule_is_set_aside() {
         assert_eq!(recovery.damaged.len(), 1, "{why}");
         assert!(recovery.damaged[0].moved_to.as_ref().unwrap().exists());
         assert!(spool.monitors().is_empty());
-        // Likewise while it is open.
+        // The same while the spool is open.
         fs::write(&path, &whole[1..]).unwrap();
         assert!(spool.monitors().get(&one.request.place.key()).unwrap_err().is_damaged());
         assert!(!path.exists());
     }
-    // Likewise for a page under the name of another.
+    // The same for a page under the name of another.
     fs::write(path.with_file_name(format!("{}.warc", "0".repeat(64))), &whole).unwrap();
     let (_, recovery) = Spool::open(root.path(), &support::options(Durability::Batch)).unwrap();
     assert_eq!(recovery.damaged.len(), 1);

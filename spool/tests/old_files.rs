@@ -14,7 +14,7 @@ use support::{open, place};
 use wwwoffle_spool::{Durability, Place, RequestKind, Secrets, Update};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// Each under its name at the time.
+/// Each file has the name that it had at the time.
 const FILES: [(&str, &[u8]); 3] = [
     (
         "http/old.example/5b/5b85afdb0425240a2610724c81da14024c18158f5b2e4cd618c53688fbc11e8d.warc",

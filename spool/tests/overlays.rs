@@ -1,5 +1,5 @@
-//! The update file of a large entry belongs to no other entry. If the entry was just replaced, the
-//! file is still there, and must not be moved along to a name where no lookup reads it.
+//! The update file of a large entry belongs to no other entry. Just after the entry was replaced,
+//! the file still exists. It must not be moved along to a name where no lookup reads it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -59,7 +59,8 @@ fn overlays(disk: &SimDisk) -> Vec<PathBuf> {
     disk.files(root()).into_iter().filter(is_one).collect()
 }
 
-/// Whether the file has no body of its own, or a short one: the concurrent step was done in time.
+/// Whether the file of the entry has no body of its own, or a short one, which shows that the
+/// concurrent step was done in time.
 fn is_replaced(disk: &SimDisk) {
     let file = disk.content(&path()).unwrap();
     assert!(file.len() < 10_000, "{} bytes", file.len());
@@ -77,7 +78,7 @@ fn has(entry: &Entry, body: &[u8], invalid: Option<Timestamp>) {
     assert_eq!(entry.invalid_since(), invalid, "{entry:?}");
 }
 
-/// Older versions, the newest first: the body, and since when each is invalid.
+/// Older versions, the newest first. Each has its body, and the time since which it is invalid.
 fn has_versions(spool: &Spool, all: &[(&[u8], Option<Timestamp>)]) {
     let versions = spool.versions(&place(URL)).unwrap();
     assert_eq!(versions.len(), all.len());
@@ -98,8 +99,8 @@ fn it_goes_when_the_entry_that_has_come_to_share_its_body_becomes_a_version_just
         let disk = SimDisk::new();
         let spool = base(&disk, durability);
         let (beside, its) = (spool.clone(), disk.clone());
-        // The walks read the file three times; then it was read with its entry, and once more
-        // before that was replaced.
+        // The walks read the file three times. Then it was read with its entry, and once more
+        // before the entry was replaced.
         disk.set_between_opens(&overlay(), 5, move || {
             is_replaced(&its);
             store(&beside, URL, b"new").unwrap();
@@ -119,11 +120,12 @@ fn it_goes_with_its_own_version_alone_when_two_answers_come_at_once() {
         let disk = SimDisk::new();
         let spool = base(&disk, durability);
         let (beside, its) = (spool.clone(), disk.clone());
-        // It was read with its entry, and was renamed beside the version made from the entry.
+        // The update file was read with its entry, and then renamed beside the version that was
+        // made from the entry.
         disk.set_between_opens(&overlay(), 2, move || {
             let file = its.content(&path()).unwrap();
             assert!(file.len() < 10_000 && overlays(&its).len() == 2, "{} bytes", file.len());
-            // In a batch the second entry is renamed at once when the third replaces it.
+            // In a batch, the third entry replaces the second, which is renamed at once.
             for body in [b"second", b"third "] {
                 store(&beside, URL, body).unwrap();
             }
@@ -143,7 +145,7 @@ fn it_goes_with_its_own_version_alone_when_two_answers_come_at_once() {
 
 #[test]
 fn it_stays_behind_when_what_took_the_place_of_its_entry_goes_among_variants() {
-    // Under these settings an entry is renamed as soon as it is stored.
+    // Under these settings an entry is renamed when it is stored.
     for durability in [Durability::Each, Durability::None] {
         let disk = SimDisk::new();
         let spool = base(&disk, durability);

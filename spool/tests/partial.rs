@@ -48,7 +48,7 @@ fn keep(spool: &Spool, body: &[u8], range: Range<usize>) {
     writer.finish().unwrap();
 }
 
-/// Everything that is stored from an offset on, read in steps of `step`.
+/// Everything that is stored from an offset on, read in pieces of `step` bytes.
 fn read(mut from: VerifiedReader, mut offset: u64, step: usize) -> Vec<u8> {
     let (mut all, mut piece) = (Vec::new(), vec![0; step]);
     loop {
@@ -176,7 +176,7 @@ fn another_body_takes_the_place_of_the_older() {
         complete_length,
         ..segment(5_000, None)
     };
-    // The newer segment, and the number of ranges afterwards.
+    // Each row has the newer segment, and the number of ranges afterwards.
     for (new, ranges) in [
         (other(b"\"v2\"", Some(200_000)), 1),
         (other(b"\"v2\"", None), 1),
@@ -232,7 +232,8 @@ fn a_whole_entry_and_a_removal_take_the_parts_along() {
         keep(&spool, &body, 0..1_000);
         keep(&spool, &body, 2_000..200_000);
         support::store(&spool, URL, &body).unwrap();
-        // Under `Batch` the entry is not on the medium yet, so only the segments would be left.
+        // Under `Batch` the entry is not on the medium yet. If the segments were removed now, a
+        // power cut could lose both.
         assert_eq!(spool.partial(&place(URL)).unwrap().is_some(), durability == Durability::Batch);
         spool.flush().unwrap();
         assert!(spool.partial(&place(URL)).unwrap().is_none());
@@ -274,7 +275,7 @@ fn there_are_never_too_many_segments() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let body = support::bytes(400_000);
-    // Neighbours are joined, and nothing is lost.
+    // Neighbours are joined, and no byte is lost.
     for number in 0..100 {
         keep(&spool, &body, number * 4_000..(number + 1) * 4_000);
         let files = support::files(&root.path().join("partial")).len();
@@ -283,7 +284,7 @@ fn there_are_never_too_many_segments() {
     assert!(partial(&spool).is_complete());
     assert_eq!(read(partial(&spool).verified(), 0, 50_000), body);
     spool.remove_partial(&place(URL)).unwrap();
-    // Of segments that do not touch, the oldest are removed.
+    // If the segments do not touch, the oldest are removed.
     for number in 0..50 {
         keep(&spool, &body, number * 4_000..number * 4_000 + 1);
     }
@@ -357,7 +358,8 @@ fn parts_of_answers_that_vary_lie_side_by_side() {
     assert_eq!(spool.partials().unwrap().count(), 3);
     assert!(spool.remove_variant(&german).unwrap());
     assert_eq!(variants(), ["", "accept-language: en"]);
-    // The number is limited; those without additions for the longest time are removed.
+    // The number of variants is limited. Those to which nothing was added for the longest time are
+    // removed.
     for number in 0..12 {
         keep(&format!("n: {number:02}"));
     }
@@ -401,7 +403,7 @@ fn two_bodies_are_never_put_together() {
         keep(&spool, &body, 0..1_000);
         let old = partial(&spool);
         assert!(old.is_complete());
-        // Another body comes while the head is prepared.
+        // A segment of another body is stored while the head is prepared.
         let new = NewSegment { validator: b"\"v2\"".to_vec(), ..segment(0, Some(1_000)) };
         let mut writer = spool.begin_segment(&place(URL), new).unwrap();
         writer.write(&[b'2'; 1_000]).unwrap();

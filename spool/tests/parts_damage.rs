@@ -1,5 +1,5 @@
-//! A truncated, changed or foreign file below `partial/` is set aside and does not count; and no
-//! byte of a large body is returned that differs from the stored one.
+//! A truncated, changed or foreign file below `partial/` is set aside and does not count. No byte
+//! of a large body is returned that differs from the stored one.
 
 #![allow(
     clippy::as_conversions,
@@ -53,7 +53,7 @@ fn kept(len: usize) -> Kept {
 }
 
 impl Kept {
-    /// Whether the segment counts with these bytes as its file.
+    /// Whether the segment is found if its file has these bytes.
     fn is_there(&self, bytes: &[u8]) -> bool {
         fs::create_dir_all(self.path.parent().unwrap()).unwrap();
         fs::write(&self.path, bytes).unwrap();
@@ -145,7 +145,7 @@ fn what_is_no_file_is_neither_followed_nor_waited_for() {
         }
     }
     assert_eq!(fs::read(&elsewhere).unwrap(), kept.bytes);
-    // A file in place of the directory.
+    // A file is in place of the directory.
     fs::remove_dir_all(kept.path.parent().unwrap()).unwrap();
     fs::write(kept.path.parent().unwrap(), b"").unwrap();
     assert!(kept.spool.partial(&place(URL)).unwrap().is_none());
@@ -207,8 +207,8 @@ fn of_a_large_entry_only_sound_blocks_come_out() {
 
 #[test]
 fn an_entry_without_checksums_of_blocks_is_verified_whole_first() {
-    // As written before blocks had checksums: without the last record, and with the matching
-    // length.
+    // The file as it was written before blocks had checksums: without its last record, and with the
+    // matching length.
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let body = support::bytes(2 * MIB);

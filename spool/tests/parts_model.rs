@@ -22,7 +22,6 @@ use wwwoffle_spool::{Durability, MAX_SEGMENTS, NewSegment, Spool, Timestamp};
 const URL: &str = "http://example.org/film";
 const LEN: usize = 400;
 
-/// A step.
 #[derive(Debug, Clone)]
 enum Step {
     /// A segment of the body with this number, with or without its complete length.
@@ -32,7 +31,7 @@ enum Step {
         knows: bool,
         cut: bool,
     },
-    /// A complete response that breaks off, or does not.
+    /// A complete response, which may break off.
     Whole {
         body: u8,
         len: usize,
@@ -139,7 +138,7 @@ fn take(spool: &Spool, step: &Step, model: &mut Model) {
         Step::Complete => {
             let partial = spool.partial(&place(URL)).unwrap();
             let done = partial.and_then(|it| spool.complete(&it, head(200)).unwrap());
-            // The model does not record which body has a known length.
+            // The model does not record of which body the length is known.
             assert!(done.is_none() || model.is_complete());
             if done.is_some() {
                 (model.whole, model.parts) = (model.parts.take().map(|parts| parts.0), None);
@@ -208,8 +207,8 @@ proptest! {
             // Under `Batch` the segments stay until the entry is on the medium.
             spool.flush().unwrap();
             compare(&spool, &model);
-            // The oldest of the segments that do not touch is then removed, which the model does
-            // not know.
+            // The oldest of the segments that do not touch is then removed. The model does not
+            // represent this.
             if model.segments >= MAX_SEGMENTS {
                 break;
             }

@@ -28,7 +28,7 @@ fn open(root: &Path, durability: Durability) -> Spool {
     Spool::open(root, &options(durability)).unwrap().0
 }
 
-/// Entries that are purged, by URL, and entries that stay: single, varying, owned, and large.
+/// Entries by URL, some to be purged and some to stay: single, varying, owned, and large ones.
 fn places() -> Vec<Place> {
     let mut places: Vec<_> =
         (0..6).map(|number| place(&format!("http://h{}/{number}", number % 3))).collect();
@@ -91,7 +91,7 @@ fn each_entry_is_come_by_once_and_those_go_that_are_said_to() {
         let found: Vec<_> = spool.candidates().unwrap().map(|one| name(&one.unwrap())).collect();
         let want: BTreeSet<_> = places().iter().map(name_of).collect();
         assert_eq!((found.len(), found.into_iter().collect::<BTreeSet<_>>()), (want.len(), want));
-        // Two files each, of at least a block.
+        // Each entry has two files, of at least one block each.
         for found in spool.candidates().unwrap().map(Result::unwrap) {
             let least = 2 * found.summary.body_len.max(4_096);
             assert!(found.size >= least && found.size < 2 * least, "{found:?}");
@@ -106,7 +106,7 @@ fn each_entry_is_come_by_once_and_those_go_that_are_said_to() {
             assert_eq!(spool.versions(place).unwrap().len(), 1, "{place:?}");
         }
         assert_eq!(sweep(&spool).unwrap(), 0);
-        // A host without entries leaves nothing.
+        // A host without entries has no directory left.
         let h1 = root.path().join("http/h1");
         assert!(
             !spool.candidates().unwrap().any(|one| one
@@ -146,7 +146,7 @@ fn what_has_come_anew_meanwhile_stays() {
     let mut sweep = spool.sweep().unwrap();
     let step = sweep
         .step(|found| {
-            // One entry waits for its batch, the other has its name.
+            // One entry waits for its batch, and the other is renamed already.
             support::store(&spool, found.summary.place.url(), b"new").unwrap();
             if found.summary.place.url().ends_with('3') {
                 spool.flush().unwrap();
@@ -171,7 +171,7 @@ fn a_pin_that_is_set_while_it_is_purged_holds() {
     }
     spool.flush().unwrap();
     let mut judged = 0;
-    // In one step each entry is to go, and all but the first few are pinned.
+    // In one step each entry should be purged, but all except the first few are pinned.
     let step = spool.sweep().unwrap().step(|found| {
         judged += 1;
         if judged > 3 {

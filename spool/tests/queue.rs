@@ -1,4 +1,4 @@
-//! The outgoing queue: accepted requests exist, and reveal no secrets.
+//! The outgoing queue: accepted requests are not lost, and reveal no secrets.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 
@@ -64,7 +64,6 @@ fn where_it_was_asked_for_is_written_only_where_its_owner_does_not_tell() {
         if let Some(owner) = owner {
             request.place = request.place.owned_by(owner);
         }
-        // The defaults.
         let told = Outgoing::new(request.place.clone(), request.head, request.kind, request.queued);
         assert_eq!(told.asked_from == asked_from, field.is_none(), "{owner:?}");
         let request = Outgoing { asked_from, ..told };
@@ -105,7 +104,7 @@ fn only_what_is_meant_is_taken_off() {
     let key = request.place.key();
     assert!(!queue.remove_if(&key, |_| true).unwrap(), "there is none");
     queue.add(&request).unwrap();
-    // Requested again in the meantime.
+    // It is requested again in the meantime.
     let later = request.queued + Duration::from_secs(1);
     let renewed = Outgoing { queued: later, renew: true, ..request.clone() };
     assert_eq!(queue.add(&renewed).unwrap(), AddOutcome::Stronger);

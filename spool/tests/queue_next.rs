@@ -60,8 +60,8 @@ fn what_a_recursive_fetch_asks_for_comes_back() {
     assert!(bad(|request| request.options = Some("x".repeat(MAX_OPTIONS + 1))).is_too_large());
 }
 
-/// Rows of the waiting request, the new one, and the result: kind, depths, whether it is a
-/// sub-resource.
+/// Each row has the waiting request, the new one, and the result. Each of them is a kind, depths,
+/// and whether it is a sub-resource.
 #[test]
 fn of_several_wishes_the_stronger_one_wins() {
     use RequestKind::{Monitored, Page, Part, Recursive, Refresh};
@@ -182,7 +182,7 @@ fn what_is_asked_for_while_a_request_is_on_its_way_is_not_lost() {
     queue.add(&recursive(1)).unwrap();
     let seen = queue.get(&recursive(0).place.key()).unwrap().unwrap();
     queue.add(&recursive(4)).unwrap();
-    // The fetch records its result, and takes nothing back.
+    // The fetch records its result, and undoes no later change.
     let failed = Outgoing { attempts: 1, ..seen.clone() };
     assert!(queue.update(&failed).unwrap());
     let FinishOutcome::Wanted(now) = queue.finish(&seen).unwrap() else { panic!("it is gone") };
@@ -244,7 +244,7 @@ fn whoever_looks_on_sees_every_change() {
     assert_eq!(told, ["http://a/old 0", "http://a/next 0", "http://a/next 3", "gone"]);
 }
 
-/// A request is answered and leads to two more, of which one is answered too.
+/// One request is fetched and leads to two more, of which one is fetched too.
 fn run(disk: &SimDisk) -> Result<()> {
     let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &options(Durability::Batch))?;
     let queue = spool.queue();

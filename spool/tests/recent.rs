@@ -1,4 +1,4 @@
-//! The check of recent entries after an unclean stop, and the bounds of segments and damaged files.
+//! The check of recent entries after an unclean stop, and the limits of segments and damaged files.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -34,7 +34,7 @@ fn what_came_last_is_looked_at_after_a_stop() {
         let varies = place(&url(4)).with_variant("accept-language: de");
         support::store_at(&spool, &varies, b"body").unwrap();
         spool.flush().unwrap();
-        // As if the power had failed here.
+        // The spool as if the power had failed at this moment.
         let after = copy_of(root.path());
         let path = |number: usize| after.path().join(place(&url(number)).relative_path());
         let mut bytes = fs::read(path(1)).unwrap();
@@ -84,7 +84,7 @@ fn what_came_long_before_is_not_looked_at() {
         store(&spool, &url(number), b"body").unwrap();
     }
     let after = copy_of(root.path());
-    // The first was renamed an hour earlier.
+    // The first entry was renamed an hour earlier.
     let list = after.path().join("recent");
     let lines = fs::read_to_string(&list).unwrap();
     let (at, rest) = lines.split_once(' ').unwrap();
@@ -105,7 +105,7 @@ fn what_is_confirmed_has_the_time_of_that_and_ends_nothing() {
         let spool = support::open(root.path(), Durability::Each);
         support::store_at(&spool, &old, b"small").unwrap();
     }
-    // It was stored a day ago.
+    // The entry was stored a day ago.
     let path = root.path().join(old.relative_path());
     let yesterday = wwwoffle_spool::Timestamp::now() - jiff::SignedDuration::from_hours(24);
     fs::write(&path, support::with_stored(&fs::read(&path).unwrap(), yesterday)).unwrap();
@@ -219,7 +219,7 @@ fn on_a_full_disk_it_makes_room_for_what_has_to_be_kept() {
         }
         assert_eq!(disk.content(&sim_root().join("recent")), None, "{call}");
         assert_eq!(spool.state().unwrap().0, state, "{call}");
-        // The next time there is nothing to give up.
+        // The next time, the list of recent entries is already deleted.
         disk.set_fault(Fault::Fail(0, ErrorKind::StorageFull));
         assert!(spool.set_state(&state).unwrap_err().is_full());
     }
@@ -248,7 +248,7 @@ fn what_is_old_of_parts_and_of_what_is_damaged_goes() {
     let want = [format!("{young}-b.warc"), format!("{young}-b.warc.reason")];
     assert_eq!(left, [&want[..], &["mine".to_owned(), "mine.reason".to_owned()]].concat());
     assert!(spool.partial(&place(full::PART)).unwrap().is_some());
-    // The same segments, two months and a day later.
+    // The same segments, older than the limit by a day.
     for path in support::files(&root.path().join("partial")) {
         let earlier = now - MAX_PARTIAL_AGE - day;
         fs::write(&path, support::with_stored(&fs::read(&path).unwrap(), earlier)).unwrap();

@@ -1,4 +1,4 @@
-//! Moving entries to another URL: everything but the name is kept, and no crash loses an entry.
+//! Moving entries to another URL: everything except the name is kept, and no crash loses an entry.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -19,7 +19,7 @@ use wwwoffle_spool::{
 
 const NEW: &str = "https://other.example/new?a";
 
-/// Everything of an entry but its place.
+/// Everything in an entry except its place.
 type Content = (
     (Timestamp, Timestamp, Timestamp, Timestamp, Option<Timestamp>),
     (u16, Vec<u8>, Vec<u8>, Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>),
@@ -70,7 +70,7 @@ fn all_of_it_comes_along() {
             assert!(spool.entries(&from).unwrap().found.is_empty());
             assert!(spool.versions(&from).unwrap().is_empty());
             assert_eq!(spool.move_to(&from, &to, false).unwrap(), MoveOutcome::Nothing);
-            // And back, to an empty place.
+            // The entries are moved back, to an empty place.
             assert_eq!(spool.move_to(&to, &from, false).unwrap(), MoveOutcome::Yes);
             assert_eq!(contents(&spool, &from), before, "{url} {durability:?}");
         }
@@ -94,7 +94,7 @@ fn what_is_kept_there_is_replaced_only_if_that_is_said() {
     assert_eq!(spool.move_to(&from, &to, true).unwrap(), MoveOutcome::Yes);
     let found = spool.entry(&to).unwrap().found().unwrap();
     assert_eq!(support::body(&found).unwrap(), b"small");
-    // It is newer than the entry it replaced, which is now an older version.
+    // The moved entry is newer than the entry it replaced, which is now an older version.
     let versions = spool.versions(&to).unwrap();
     assert_eq!(versions.len(), 1);
     assert!(found.stored() > versions[0].stored);
@@ -120,7 +120,7 @@ fn what_comes_there_while_it_is_copied_stays() {
             let bodies: Vec<_> = contents(&spool, &to).into_iter().map(|it| it.1.1.2).collect();
             assert!(bodies.contains(&b"came".to_vec()), "{url} {durability:?} {is_forced}");
             if is_forced {
-                // As an older version.
+                // The other entry is an older version now.
                 assert_eq!((moved, bodies.len()), (MoveOutcome::Yes, 2));
                 let entry = spool.entry(&to).unwrap().found().unwrap();
                 assert_eq!(support::body(&entry).unwrap(), b"small");
@@ -188,7 +188,8 @@ fn a_version_that_is_compressed_while_it_is_looked_at_is_not_missing() {
     let is_oldest =
         |path: &&std::path::PathBuf| disk.content(path).unwrap().get(150_000) == Some(&b'a');
     let path = files.iter().find(is_oldest).unwrap();
-    // Between the two times it is opened: for its content, and to check that it still exists.
+    // This happens between the two times that the file is opened: for its content, and to check
+    // that it still exists.
     let between = |expand: bool| {
         let (beside, from) = (spool.clone(), from.clone());
         disk.set_between_opens(path, 1, move || {
@@ -239,7 +240,8 @@ fn no_crash_loses_what_is_moved() {
         let spool = open(disk, Durability::Each).unwrap();
         for (number, (url, whole)) in urls.iter().zip(&whole).enumerate() {
             let [old, now] = [place(url), new(number)].map(|place| contents(&spool, &place));
-            // Each variant is moved separately.
+            // Each variant is moved separately, so some may be at the old place and some at the
+            // new.
             let is_there = |one: &(String, Content)| old.contains(one) || now.contains(one);
             assert!(whole.iter().all(is_there), "{what}: something of {url} is lost");
             assert!(old.iter().chain(&now).all(|one| whole.contains(one)), "{what}: {url}");

@@ -1,4 +1,4 @@
-//! Removals can be undone for a while, exactly; and newer entries stay.
+//! Removals can be undone exactly for a while, and newer entries stay.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "it looks at the files")]
@@ -77,7 +77,7 @@ fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
     spool.flush().unwrap();
     let before = tree(root.path());
     assert_eq!(before.len(), 6, "{:?}", before.keys());
-    // An entry that still waits for its batch is included.
+    // An entry that still waits for its batch is removed too.
     store(&spool, TWO, b"waits").unwrap();
 
     let removal = spool.removal("ada");
@@ -138,7 +138,7 @@ fn what_has_come_meanwhile_stays() {
     sound(root.path());
 }
 
-/// Stores an entry without body.
+/// Stores an entry without a body.
 fn store_empty(spool: &Spool, url: &str, status: u16) {
     let mut writer = spool.begin(&place(url), support::entry(&support::head(status))).unwrap();
     writer.write(b"").unwrap();
@@ -292,7 +292,7 @@ fn a_check_says_what_does_not_belong_there() {
     drop(spool);
     let base = root.path().join("removed").join(removal.to_string());
     let (one, two) = (place(ONE).relative_path(), place(TWO).relative_path());
-    // One is damaged, one is at the place of another, and two are foreign.
+    // One file is damaged, one is at the place of another, and two are foreign.
     let mut spoiled = std::fs::read(base.join(&one)).unwrap();
     spoiled[60] ^= 1;
     std::fs::write(base.join(&one), spoiled).unwrap();
@@ -312,14 +312,14 @@ fn a_check_says_what_does_not_belong_there() {
     assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), None);
 }
 
-/// A step for one of three URLs.
+/// A step that concerns one of three URLs.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Store(usize),
     Remove(usize),
-    /// The next removal gets another name.
+    /// The following removals get a new name.
     Next,
-    /// Undoes that removal.
+    /// Undoes the removal with this number.
     Back(usize),
     Forget,
     Share,
@@ -358,7 +358,8 @@ proptest! {
                 Step::Remove(at) => {
                     let (removal, resting) = removals.last_mut().unwrap();
                     spool.remove_for_now(&place(urls[at]), removal).unwrap();
-                    // The first removed entry stays removed, the next has its name.
+                    // Of two entries with one name in the same removal, only the later can come
+                    // back.
                     resting[at] = now[at].take().or(resting[at]);
                 }
                 Step::Next => removals.push((spool.removal("ada"), [None; 3])),
@@ -367,7 +368,7 @@ proptest! {
                     let (removal, resting) = removals.remove(at);
                     spool.bring_back(&removal, &mut |_| {}).unwrap();
                     for (now, resting) in now.iter_mut().zip(resting) {
-                        // The newest stored response, whatever came back before.
+                        // The newest stored response, whatever was brought back before.
                         *now = (*now).max(resting);
                     }
                     removals.push((spool.removal("ada"), [None; 3]));

@@ -16,7 +16,8 @@ use wwwoffle_spool::{
     Versions,
 };
 
-/// With the number of power cuts after each stop, each with another random loss.
+/// The settings, each with the number of power cuts after each stop; each cut loses something else
+/// at random.
 const DURABILITIES: [(Durability, u64); 3] =
     [(Durability::Each, 1), (Durability::Batch, 2), (Durability::None, 0)];
 
@@ -50,7 +51,7 @@ fn since() -> Timestamp {
     Timestamp::from_second(1_700_000_001).unwrap()
 }
 
-/// A spool with all of them, on the medium.
+/// A spool with all of these entries on the medium.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each);
@@ -65,7 +66,7 @@ fn base() -> SimDisk {
     disk.restarted()
 }
 
-/// Removes all and brings them back, twice. A failure does not keep the next step from being tried.
+/// Removes all entries and brings them back, twice. After a failure the next step is still tried.
 fn run(disk: &SimDisk, durability: Durability) {
     let opened = Spool::open_with(Arc::new(disk.clone()), root(), &options(durability));
     let Ok((spool, _)) = opened else { return };
@@ -81,11 +82,11 @@ fn run(disk: &SimDisk, durability: Durability) {
     }
 }
 
-/// Every entry is found once all removals are undone.
+/// When all removals are undone, every entry is found.
 fn check(disk: &SimDisk, durability: Durability, what: &str) {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
     let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
-        // Left by a crash.
+        // A crash has left it.
         assert_eq!(finding.verdict, Verdict::Leftover, "{what}: {finding}");
     });
     assert!(sums.unwrap().is_sound(), "{what}");

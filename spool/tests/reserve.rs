@@ -16,7 +16,7 @@ use wwwoffle_spool::{
 
 const ENTRY: &str = "http://a.example/";
 
-/// The least number of requests written, and the number of states after them.
+/// The smallest number of requests written, and the number of states written after them.
 const REQUESTS: usize = 12;
 const STATES: usize = 4;
 
@@ -69,7 +69,7 @@ fn slots(disk: &SimDisk) -> usize {
     disk.files(&root().join("reserve")).len()
 }
 
-/// Nothing else has changed.
+/// Checks that nothing else has changed.
 #[track_caller]
 fn assert_sound(disk: &SimDisk) {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
@@ -148,8 +148,8 @@ fn it_helps_where_nothing_is_written_in_place() {
     assert_sound(&disk);
 }
 
-/// A name in the reserve may be of a file in use: after a power cut, or because a person put it
-/// there.
+/// A name in the reserve may be a second name of a file in use, after a power cut or because a
+/// person put it there.
 #[test]
 fn what_is_no_slot_is_not_written_over() {
     let disk = base();
@@ -224,7 +224,7 @@ fn assert_after(disk: &SimDisk, durability: Durability, changed: bool, asked: bo
     assert!(was_asked || !asked);
     spool.keep_reserve().unwrap();
     disk.set_fault(Fault::Full);
-    // All slots, so that each has been changed.
+    // Uses all slots, so that each of them has been changed.
     for number in 2..2 + REQUESTS {
         ask(&spool, number).unwrap();
         assert_eq!(spool.state().unwrap().0, state);

@@ -79,7 +79,7 @@ fn what_comes_while_it_is_copied_becomes_a_version() {
 
 #[test]
 fn it_changes_places_with_what_is_there() {
-    // Small, and too large to be read at once.
+    // A small entry, and one that is too large to be read at once.
     for size in [1, 300_000] {
         for durability in DURABILITIES {
             for variant in ["", "accept-language: de"] {
@@ -94,7 +94,7 @@ fn it_changes_places_with_what_is_there() {
                 assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Done);
                 assert_eq!(texts(&spool, &place), "a cb", "{durability:?} {size}");
                 assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Missing);
-                // And back.
+                // The entry is restored back.
                 let newest = times(&spool, &place)[0];
                 assert_eq!(spool.restore(&place, newest).unwrap(), RestoreOutcome::Done);
                 assert_eq!(texts(&spool, &place), "c ab");
@@ -201,7 +201,7 @@ fn places() -> [Place; 2] {
     [place(URL), place(URL).with_variant("accept-language: de")]
 }
 
-/// Which versions were restored.
+/// Returns which versions were restored.
 fn run(disk: &SimDisk, durability: Durability) -> [bool; 2] {
     let Ok(spool) = open_sim(disk, durability) else { return [false; 2] };
     places().map(|place| {

@@ -1,4 +1,4 @@
-//! Interrupted long downloads can be used after a crash, as far as they are undamaged.
+//! After a crash, interrupted long downloads can be continued, as far as they are undamaged.
 
 #![allow(
     clippy::as_conversions,
@@ -64,7 +64,7 @@ fn one(root: &Path, below: &str, extension: &str) -> PathBuf {
     first
 }
 
-/// The number of stored leading bytes, which must be those received.
+/// The number of bytes stored from the beginning. They must be those received.
 fn prefix(spool: &Spool, body: &[u8]) -> usize {
     let Some(partial) = spool.partial(&place(URL)).unwrap() else { return 0 };
     assert_eq!((partial.validator(), partial.complete_length()), (&b"\"v\""[..], Some(100 << 20)));
@@ -91,7 +91,7 @@ fn a_download_that_was_killed_goes_on_where_it_was() {
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].place, place(URL));
         assert!(listed[0].file_len > 6 << 20);
-        // Opened again before any lookup.
+        // The spool is opened again before any lookup.
         drop(spool);
         let spool = open(root.path(), durability);
         let kept = prefix(&spool, &it.body);
@@ -139,7 +139,7 @@ fn only_what_the_checkpoints_vouch_for_is_kept() {
         bytes[index] ^= 1;
         bytes
     };
-    // The files, and the least and greatest valid length, in MiB.
+    // Each row has the files, and the smallest and greatest valid length in MiB.
     let cases: [(&str, Vec<u8>, Vec<u8>, usize, usize); 12] = [
         ("all", data.clone(), check.clone(), 5, 7),
         ("the first piece is changed", changed(&data, MIB), check.clone(), 0, 0),

@@ -21,7 +21,7 @@ use wwwoffle_spool::{Schedule, Timestamp};
 const FROM: i64 = days_since_1970(2026, 1, 1) * 1440;
 const TO: i64 = days_since_1970(2028, 1, 1) * 1440;
 
-/// The number of a day.
+/// The number of days from 1970 to a date.
 const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let mut days = 0;
     let mut each = 1970;
@@ -90,8 +90,8 @@ const ZONES: [Zone; 5] = [
     Zone { posix: "UTC0", ahead: |_| 0 },
 ];
 
-/// Summer time from the Sunday on or after one day to that of another, each at a minute of its UTC
-/// day.
+/// Whether it is summer time: from the Sunday on or after one day to that of another, each at a
+/// minute of its UTC day.
 fn summer(
     minute: i64,
     start: (i64, i64, i64),
@@ -109,7 +109,7 @@ fn summer(
     if (change(start)..change(end)).contains(&minute) { between } else { otherwise }
 }
 
-/// Whether a field contains a number.
+/// Whether a field contains a number. `last` is the largest number of the field.
 fn names(field: &str, number: i64, last: i64) -> bool {
     field.split(',').any(|part| {
         let (range, step) = part.split_once('/').unwrap_or((part, "1"));
@@ -163,7 +163,7 @@ impl Table {
 /// A clock with a calendar.
 #[derive(Clone)]
 struct Wall {
-    /// Minutes since 1970 in local time.
+    /// The minutes since 1970 in local time.
     count: i64,
     month: i64,
     day: i64,
@@ -220,7 +220,7 @@ fn every_moment(ahead: fn(i64) -> i64) -> Vec<Vec<i64>> {
     moments
 }
 
-/// Each is checked in each zone.
+/// Each of these is checked in each zone.
 const SCHEDULES: [&str; 22] = [
     "0 0 * * *",
     "30 2 * * *",
@@ -268,7 +268,7 @@ fn every_moment_of_two_years_is_found_and_no_other() {
             let first = want.iter().zip(&found).find(|(want, found)| want != found);
             assert!(first.is_none(), "{text} in {}: {first:?}", zone.posix);
             assert_eq!(want.len(), found.len(), "{text} in {}", zone.posix);
-            // Also from any second.
+            // Searches also begin at any second.
             for _ in 0..50 {
                 let now = FROM * 60 + chance((TO - FROM) * 60);
                 let index = want.partition_point(|&moment| moment * 60 <= now);
@@ -288,10 +288,10 @@ fn at(second: i64) -> Timestamp {
 fn clocks_that_are_put_are_followed() {
     let berlin = TimeZone::posix(ZONES[0].posix).unwrap();
     for (text, now, want) in [
-        // 02:00 to 03:00 does not exist on the 29th of March 2026.
+        // The hour from 02:00 to 03:00 does not exist on the 29th of March 2026.
         ("30 2 * * *", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"),
         ("30 2 * * *", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"),
-        // 02:00 to 03:00 exists twice on the 25th of October 2026.
+        // The hour from 02:00 to 03:00 exists twice on the 25th of October 2026.
         ("30 2 * * *", "2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z"),
         ("30 2 * * *", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"),
         ("30 2 * * *", "2026-10-25T01:10:00Z", "2026-10-26T01:30:00Z"),

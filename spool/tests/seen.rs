@@ -1,5 +1,5 @@
-//! A lookup trace is valid exactly while another lookup returns the same, whoever changes the
-//! files; and changes by the program are reported before the call returns.
+//! A lookup trace is valid exactly while another lookup returns the same, no matter which process
+//! changes the files. Changes by the program are reported before the call returns.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions, reason = "a test")]
@@ -17,7 +17,7 @@ use wwwoffle_spool::{
 const URL: &str = "http://h.example/";
 const LARGE: usize = 200 << 10;
 
-/// Looks up until the files are unchanged for long enough.
+/// Repeats a lookup until its files have been unchanged for long enough.
 fn seen(spool: &Spool, place: &Place) -> (Entries, LookupTrace) {
     loop {
         let (entries, seen) = spool.entries_seen(place).unwrap();
@@ -49,14 +49,14 @@ fn what_others_change_is_seen() {
     assert_eq!(entries.found.len(), 1);
     assert!(spool.is_as_seen(&one));
     let path = only(root);
-    // The same bytes in another file.
+    // Another file with the same bytes.
     let bytes_of_it = std::fs::read(&path).unwrap();
     std::fs::write(root.join("copy"), &bytes_of_it).unwrap();
     std::fs::rename(root.join("copy"), &path).unwrap();
     assert!(!spool.is_as_seen(&one));
 
     let (_, again) = seen(&spool, &at);
-    // Overwritten in place.
+    // The file is overwritten in place.
     std::fs::write(&path, &bytes_of_it).unwrap();
     assert!(!spool.is_as_seen(&again));
 
@@ -72,7 +72,7 @@ fn what_lies_beside_counts_too() {
     let (spool, at) = (open(root, Durability::None), place(URL));
     store(&spool, URL, &bytes(LARGE)).unwrap();
     let (entries, large) = seen(&spool, &at);
-    // The update of a large entry is in a file of its own.
+    // The update of a large entry is in a separate file.
     let update = Update::Invalid { since: Timestamp::UNIX_EPOCH };
     spool.update(&entries.found[0], &update).unwrap().unwrap();
     assert!(!spool.is_as_seen(&large));

@@ -31,10 +31,10 @@ const CUTS: u64 = 2;
 
 const VARIANTS: [&str; 3] = ["", "accept-language: de", "accept-language: en\n"];
 
-/// A place: one of two owners, one of three variants.
+/// A place: the numbers of one of two owners and one of three variants.
 type Slot = (usize, usize);
 
-/// The state of a place. A number stands for a body or head.
+/// The state of a place. Each number identifies a body or head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     body: u8,
@@ -60,12 +60,13 @@ struct Model {
     may: BTreeMap<Slot, Vec<Option<State>>>,
     /// The possible states after a stop of the program.
     stopped: BTreeMap<Slot, Vec<Option<State>>>,
-    /// A disk call has failed: entries that waited for a batch may have been discarded.
+    /// Whether a disk call has failed. Entries that waited for a batch may then have been
+    /// discarded.
     lossy: bool,
 }
 
 impl Model {
-    /// Records a change of a place. `done`: it has happened; `lasting`: no power cut undoes it.
+    /// Records a change of a place. `done`: it has happened. `lasting`: no power cut undoes it.
     fn set(&mut self, slot: Slot, state: Option<State>, done: bool, lasting: bool) {
         for (states, certain) in [(&mut self.may, done && lasting), (&mut self.stopped, done)] {
             let states = states.entry(slot).or_insert_with(|| vec![None]);
@@ -76,14 +77,14 @@ impl Model {
         }
     }
 
-    /// The model if only the program stops.
+    /// The model in case only the program stops.
     fn without_power_cut(&self) -> Model {
         Model { may: self.stopped.clone(), ..self.clone() }
     }
 
     fn settle(&mut self) {
         if !self.lossy {
-            // Removals are not promised to last.
+            // Removals are not guaranteed to last.
             for states in self.may.values_mut().filter(|states| states.last() != Some(&None)) {
                 states.drain(..states.len() - 1);
             }
@@ -116,7 +117,7 @@ fn time(number: u8) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + i64::from(number)).unwrap()
 }
 
-/// The state that an entry claims.
+/// The state that the head of an entry names.
 fn said(entry: &Entry) -> State {
     let digits = |start: usize| std::str::from_utf8(&entry.head()[start..][..3]).unwrap();
     let number = |time: Timestamp| u8::try_from(time.as_second() - 1_700_000_000).unwrap();
@@ -128,15 +129,15 @@ fn said(entry: &Entry) -> State {
     }
 }
 
-/// The state of an entry, after checking its body.
+/// The state of an entry. Its body is checked.
 fn state(entry: &Entry) -> State {
     let state = said(entry);
     assert!(support::body(entry) == Some(body(state)), "{state:?} has another body");
     state
 }
 
-/// Every entry found, by place, and whether any was set aside. `careless`: a large entry may have a
-/// damaged body, and does not count then.
+/// Every entry found, by place, and whether any was set aside. If `careless`, a large entry may
+/// have a damaged body, and does not count then.
 fn found(spool: &Spool, careless: bool) -> (BTreeMap<Slot, State>, usize) {
     let (mut found, mut set_aside) = (BTreeMap::new(), 0);
     for owner in 0..2 {
@@ -244,7 +245,7 @@ fn update(
     };
     let done = spool.update(entry, &update);
     if matches!(done, Ok(None)) {
-        // The entry was not replaced, so its batch could not be written.
+        // The entry is still the one of its place, so its batch could not be written.
         return Err(spool.failures().pop().expect("a reason"));
     }
     model.set(slot, Some(new), done.is_ok(), lasting);
@@ -252,7 +253,7 @@ fn update(
     Ok(())
 }
 
-/// Does every step. A failure does not keep the next from being tried.
+/// Does every step. After a failure the next step is still tried.
 fn run(
     disk: &SimDisk,
     durability: Durability,
@@ -319,7 +320,7 @@ fn check_after(disk: &SimDisk, durability: Durability, model: &Model, careless: 
     if careless {
         return;
     }
-    // Remains of a crash are harmless: they can be replaced, and all removed.
+    // The remains of a crash are harmless: they can be replaced, and all of them removed.
     let mut model = Model::default();
     for (slot, state) in found(&spool, false).0 {
         model.set(slot, Some(state), true, true);
@@ -336,7 +337,7 @@ fn check_after(disk: &SimDisk, durability: Durability, model: &Model, careless: 
     check(&spool, &model, false, what);
 }
 
-/// Stops at every call, and checks a restart and power cuts.
+/// Stops at every call. Checks a restart and power cuts after each.
 fn stop_everywhere(durability: Durability, ops: &[Op]) {
     let (base, start) = base();
     for call in 0.. {
@@ -370,7 +371,7 @@ fn a_stop_or_power_cut_takes_back_no_more_than_promised() {
 fn an_error_leaves_the_old_or_the_new() {
     for durability in DURABILITIES {
         let (base, start) = base();
-        // If links are not permitted, a file may have one name only.
+        // If links are not permitted, a file may have only one name.
         for (kind, step) in [(ErrorKind::StorageFull, 1), (ErrorKind::PermissionDenied, 3)] {
             for call in (0..).step_by(step) {
                 let disk = base.restarted();

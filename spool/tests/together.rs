@@ -17,7 +17,7 @@ const URL: &str = "http://example.org/";
 fn readers_see_the_old_or_the_new_while_it_is_replaced() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = tempfile::tempdir().unwrap();
-        // Batches follow at once, so that lookups meet renames.
+        // Batches follow one another at once, so that lookups happen during renames.
         let batch_interval = Duration::ZERO;
         let options = Options { durability, batch_interval, ..Options::default() };
         let (spool, _) = Spool::open(root.path(), &options).unwrap();
@@ -37,7 +37,7 @@ fn readers_see_the_old_or_the_new_while_it_is_replaced() {
                 });
             }
             for number in 1..100 {
-                // Alternately small and large, and always longer.
+                // Entries are alternately small and large, and always longer than before.
                 store(&spool, URL, &support::bytes(number * 3_000)).unwrap();
             }
             done.store(true, Ordering::Relaxed);
@@ -55,7 +55,8 @@ fn readers_miss_nothing_while_variants_come_and_entries_are_updated() {
         let batch_interval = Duration::ZERO;
         let options = Options { durability, batch_interval, ..Options::default() };
         let (spool, _) = Spool::open(root.path(), &options).unwrap();
-        // Each URL gets its first variant only once, so there are many; every second is large.
+        // A URL gets its first variant only once, so there are many URLs. Every second entry is
+        // large.
         let urls: Vec<_> = (0..24).map(|number| format!("http://example.org/{number}")).collect();
         for (number, url) in urls.iter().enumerate() {
             store(&spool, url, &support::bytes(1_000 + number % 2 * 150_000)).unwrap();
@@ -168,7 +169,7 @@ fn what_is_kept_is_listed() {
         store(&spool, url, b"body").unwrap();
     }
     spool.flush().unwrap();
-    // A replaced and a new entry wait for their batch: each is listed once.
+    // A replaced entry and a new one wait for their batch. Each is listed once.
     store(&spool, urls[0], b"longer body").unwrap();
     store(&spool, "ftp://c.example/", b"").unwrap();
     let list = |scheme: Option<&str>, host: Option<&str>| {

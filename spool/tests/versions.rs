@@ -1,4 +1,5 @@
-//! Older versions: replaced entries stay readable, as many as the rule says, through any crash.
+//! Older versions: replaced entries stay readable, as many as the rule says, whenever a crash
+//! happens.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -129,7 +130,7 @@ fn owners_and_variants_have_versions_of_their_own() {
         all.clone().owned_by("user:ada").with_variant("accept-language: de"),
         place("http://v/page2"),
     ];
-    // Only the first does not vary at first, and moves when the second comes.
+    // At first only the entry without variant exists, and it is moved when the second comes.
     for round in 0..3 {
         for (number, place) in places.iter().enumerate() {
             let body = format!("{number}.{round}");
@@ -140,7 +141,7 @@ fn owners_and_variants_have_versions_of_their_own() {
     for (number, place) in places.iter().enumerate() {
         let want = [1, 0].map(|round| format!("{number}.{round}"));
         assert_eq!(texts(&spool, place), want, "{place:?}");
-        // The time of one place's version finds none at another place.
+        // With the time of one place's version, nothing is found at another place.
         let stored = spool.versions(place).unwrap()[0].stored;
         for other in places.iter().filter(|other| *other != place) {
             assert!(spool.version(other, stored).unwrap().found().is_none(), "{other:?}");
@@ -217,7 +218,7 @@ fn open_sim(disk: &SimDisk, durability: Durability) -> Result<Spool> {
     Spool::open_with(Arc::new(disk.clone()), root(), &options(durability, 9)).map(|opened| opened.0)
 }
 
-/// Small and large bodies, for places that vary or not, different each time.
+/// Small and large bodies, for places that vary or not. Each is different.
 fn body(round: usize, variant: usize) -> Vec<u8> {
     let len = if round == 1 { 150_000 } else { 1_000 };
     format!("{variant}{round}").into_bytes().repeat(len / 2)
@@ -242,7 +243,7 @@ fn run(disk: &SimDisk, durability: Durability) -> (Vec<(usize, usize)>, bool) {
                 done.push((round, variant));
             }
         }
-        // The first is written with its batch, the others replace one another.
+        // The first response is written with its batch. The others replace one another.
         if round == 1 {
             flushed = spool.flush().is_ok();
         }
@@ -264,7 +265,7 @@ fn check(
         let current = current.found.into_iter().find(|found| found.place() == place);
         let mut all: Vec<_> = current.iter().map(|it| support::body(it).unwrap()).collect();
         all.extend(bodies(&spool, place));
-        // The new version and the entry not yet replaced are one file.
+        // The new version, and the entry that is not replaced yet, are one file.
         all.dedup();
         let mut rounds = Vec::new();
         for body in &all {
@@ -330,7 +331,7 @@ fn writers_of_one_moment_lose_nothing() {
         let all = std::sync::Barrier::new(usize::from(WRITERS));
         let write = |number: u8| {
             let mut writer = spool.begin(&place, entry(&head(200))).unwrap();
-            // The end takes long enough for another writer to come in between.
+            // The end takes long enough for another writer to act in between.
             writer.write(&vec![number; 60_000]).unwrap();
             all.wait();
             assert!(writer.finish_older(Timestamp::from_second(7).unwrap()).unwrap().is_some());

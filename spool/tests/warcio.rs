@@ -51,7 +51,7 @@ fn another_program_reads_every_file() {
         let check = Command::new(&program).args(["check", "-v"]).arg(path).output().unwrap();
         let said = String::from_utf8_lossy(&check.stdout).into_owned();
         assert!(check.status.success() && !said.contains("fail"), "{path:?}: {said}");
-        // It reports that it does not compare the digest of a revisit.
+        // `warcio` reports that it does not compare the digest of a revisit.
         let checked = said.contains("digest pass") || said.contains("not checked (revisit)");
         assert!(checked, "{path:?}: {said}");
         let index = Command::new(&program).arg("index").arg(path).output().unwrap();
@@ -59,7 +59,8 @@ fn another_program_reads_every_file() {
     }
 }
 
-/// A small and a large entry with updates, one of which varies, and one that was moved for it.
+/// A small and a large entry with updates, of which one varies, and an entry that was moved because
+/// the key got a variant.
 fn write_updates_and_variants(spool: &Spool) {
     let place = place("http://example.org/updated");
     let german = place.clone().owned_by("user ä\n").with_variant("accept-language: de\r\n");

@@ -369,7 +369,7 @@ pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Moves a file of checkpoints to where its data file was moved, or removes it if there is none.
+/// Moves a file of checkpoints beside its data file. Removes it if the data file is missing.
 pub(crate) fn follow(tree: &Tree, check: &Path) -> Result<()> {
     if tree.root.is_file(&check.with_extension(DATA))? {
         // The data file could not be moved, for example on a full disk. A later opening tries it

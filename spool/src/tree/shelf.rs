@@ -108,7 +108,7 @@ impl KeyLookup {
         Ok(look)
     }
 
-    /// Adds what was read at a path. Returns false if the file is missing.
+    /// Adds the content of a path. Returns false if the file is missing.
     fn take(&mut self, path: &Path, content: Content) -> bool {
         match content {
             Content::Whole(entry) => self.found.push(entry),

@@ -1,4 +1,4 @@
-//! Sharing of equal bodies if files are damaged, missing or misleading.
+//! Sharing of equal bodies when files are damaged, missing or misleading.
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn a_damaged_holder_is_never_served_and_set_aside_once() {
             let aside = support::files(&root.path().join("damaged"));
             let aside = aside.iter().filter(|path| path.extension().is_some_and(|e| e == "warc"));
             assert_eq!(aside.count(), if damage == Damage::Missing { 2 } else { 3 }, "{damage:?}");
-            // The damage is reported, and the entry is missing.
+            // Damage is reported; a missing file is not damage.
             let told = spool.failures();
             assert_eq!(told.len(), usize::from(damage != Damage::Missing), "{told:?}");
             store(&spool, ONE, &body).unwrap();
@@ -133,7 +133,7 @@ fn any_changed_byte_of_a_file_that_refers_is_noticed() {
         assert!(matches!(reader.entry(&place(ONE)).unwrap(), Lookup::SetAside(_)), "cut at {at}");
     }
     fs::write(&path, &good).unwrap();
-    // Likewise for the holder: it never serves another body.
+    // The same with the file of the holder: it never serves another body.
     let holder = holders(root.path()).remove(0);
     let whole = fs::read(&holder).unwrap();
     for at in (0..whole.len()).step_by(97) {
@@ -158,7 +158,7 @@ fn a_directory_that_cannot_be_read_keeps_every_body() {
     }
     share(&spool);
     spool.remove(&place(ONE)).unwrap();
-    // A directory that was moved elsewhere, and is missing for the moment.
+    // The directory of the host was moved elsewhere, so it is missing for the moment.
     let host = root.path().join("https/b.example");
     let elsewhere = root.path().join("elsewhere");
     fs::rename(&host, &elsewhere).unwrap();

@@ -231,7 +231,8 @@ fn what_is_learnt_later_is_kept_of_what_shares() {
         asked: at(second),
         responded: at(second + 1),
     };
-    // An update before the body is shared lies beside the entry, and then moves into its file.
+    // An update made before the body is shared lies beside the entry. Sharing moves it into the
+    // entry's file.
     let entry = read(&spool, &place(ONE));
     spool.update(&entry, &confirmed(5)).unwrap().unwrap();
     let beside = || {
@@ -244,7 +245,7 @@ fn what_is_learnt_later_is_kept_of_what_shares() {
     let entry = read(&spool, &place(ONE));
     assert!(entry.shares_body() && entry.head().ends_with(b"Date: 5\r\n\r\n"));
     assert_eq!(entry.checked(), at(6));
-    // An update after it, with a head of the greatest length.
+    // An update made afterwards, with a head of the greatest length.
     let mut head = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
     head.resize(wwwoffle_spool::MAX_HEAD - 4, b'x');
     head.extend_from_slice(b"\r\n\r\n");
@@ -274,7 +275,7 @@ fn what_is_compressed_is_shared_and_what_is_shared_compressed() {
             store(&spool, url, &body).unwrap();
         }
         spool.flush().unwrap();
-        // An entry stored before; its holder may exist or not.
+        // One entry is compressed before its body is shared.
         assert!(matches!(spool.compress(&place(TWO)).unwrap(), RewriteOutcome::Done { .. }));
         assert_eq!(share(&spool).made.count, 3);
         let holder = || fs::metadata(holders(root.path()).remove(0)).unwrap().len();

@@ -13,8 +13,8 @@ use wwwoffle_spool::Verdict::{
     self, BeyondRepair, Foreign, Leftover, Mendable, Removed, Repaired, SetAside,
 };
 
-/// A change to a full spool; the findings before and after a repair; whether everything can still
-/// be read.
+/// A change to a full spool, the findings before and after a repair, and whether everything can
+/// still be read.
 pub struct Case {
     pub name: &'static str,
     pub damage: fn(&Path),
@@ -99,7 +99,7 @@ pub const CASES: &[Case] = &[
             fs::rename(root.join("between"), &other).unwrap();
         },
         says: &[OTHER_NAME, OTHER_NAME],
-        // The other file is repaired with it.
+        // The other file is repaired together with this one.
         repaired: &[Repaired],
         is_all_there: true,
     },

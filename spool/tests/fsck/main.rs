@@ -106,7 +106,7 @@ fn judge(case: &Case, root: &Path, whole: &full::Seen) -> Result<(), String> {
     }
     let left = check(root, true).0;
     let is_left = |finding: &&Finding| !matches!(finding.verdict, Foreign | Leftover);
-    // The secrets of a request stay lost.
+    // The secrets of a request cannot be recovered.
     if left.iter().filter(is_left).count() != usize::from(case.repaired.contains(&BeyondRepair)) {
         return Err(format!("after the repair it says {left:#?}"));
     }
@@ -244,8 +244,8 @@ fn base() -> (&'static Path, &'static full::Seen) {
     (root.path(), whole)
 }
 
-/// The files of a spool whose content counts: without the format, which would be refused, and the
-/// lock.
+/// The files of a spool whose content matters: not the format, which would make the spool be
+/// refused, and not the lock.
 fn spoilable(root: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = support::files(root)
         .into_iter()

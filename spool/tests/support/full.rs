@@ -28,7 +28,7 @@ pub fn varying() -> [Place; 3] {
     ["accept-language: de", "", "accept-language: en"].map(|text| place(VARIES).with_variant(text))
 }
 
-/// A segment of the film from `start` on.
+/// A segment of the film that begins at `start`.
 pub fn segment(start: u64) -> NewSegment {
     NewSegment {
         asked: Timestamp::from_second(1_699_999_999).unwrap(),
@@ -80,7 +80,7 @@ pub fn fill(spool: &Spool) {
     drop(spool.begin(&place("http://a.example/never"), entry(&head(200))).unwrap());
 }
 
-/// A full spool in a directory of its own.
+/// A full spool in its own temporary directory.
 pub fn spool() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     let (spool, _) = Spool::open(root.path(), &options()).unwrap();
@@ -145,7 +145,7 @@ pub fn seen(root: &Path) -> Seen {
     }
 }
 
-/// The entry as it is served; `None` if its body is damaged.
+/// The entry as a reader receives it. `None` if its body is damaged.
 fn shown(entry: &wwwoffle_spool::Entry) -> Option<Shown> {
     let body = super::body(entry)?;
     let request = entry.request().to_vec();

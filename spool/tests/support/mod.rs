@@ -22,10 +22,8 @@ use wwwoffle_spool::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// A connection record.
 pub const CONNECTION: &[u8] = b"tls-version: TLSv1.3\r\ncertificate: MIIB\r\n";
 
-/// The request of every entry.
 pub const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: www.example.org\r\n\r\n";
 
 /// Opens a spool that writes batches only on demand.

@@ -1,11 +1,11 @@
 //! A disk in memory that fails, stops or loses power at a chosen call.
 //!
-//! It records for each file and directory the present and the synced state. After a power failure
+//! It records the present and the synced state of each file and directory. After a power failure
 //! each unsynced name is the old or the new one, at random and independently, and each unsynced
-//! block is old, new or zeros. Every file system promises more, so a test that passes here holds on
-//! all of them.
+//! block is old, new or zeros. Every file system guarantees more, so a test that passes here holds
+//! on all of them.
 
-// With an explicit path, because the fuzz targets include this file too.
+// The path is explicit because the fuzz targets include this file too.
 #[path = "torn.rs"]
 mod torn;
 
@@ -24,13 +24,13 @@ use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile};
 pub enum Fault {
     /// No fault.
     Never,
-    /// That call fails; the next ones work.
+    /// That call fails. The later ones work.
     Fail(u64, ErrorKind),
     /// No file and no directory can be created: the disk is full.
     Full,
-    /// A full disk until that call; it and all later ones fail.
+    /// The disk is full until that call, which fails as do all later ones.
     FullAndStop(u64),
-    /// A full disk that also cannot overwrite, because each change takes another block; a removal
+    /// A full disk that cannot overwrite either, because each change takes another block. A removal
     /// makes room for one file.
     FullOfCopies,
     /// That call and all later ones fail, as if the process had ended.
@@ -52,15 +52,15 @@ struct Machine {
     meanwhile: Meanwhile,
 }
 
-/// A concurrent step, done before the next file is created.
+/// Concurrent steps: one done before the next file is created, and one done between two openings.
 #[derive(Default)]
 struct Meanwhile(Option<Box<dyn FnOnce() + Send>>, Option<Between>);
 
-/// A concurrent step before a path is opened, after a number of openings.
+/// A concurrent step, done before a path is opened, after a number of openings.
 type Between = (PathBuf, usize, Box<dyn FnOnce() + Send>);
 
 impl Meanwhile {
-    /// Takes the step that is due before this path is opened.
+    /// Returns the step that is due before this path is opened, if any.
     fn before_open(&mut self, path: &Path) -> Option<Box<dyn FnOnce() + Send>> {
         let (_, times, _) = self.1.as_mut().filter(|(of, ..)| of == path)?;
         if *times > 0 {
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Meanwhile {
 
 #[derive(Debug, Clone)]
 enum Node {
-    /// Copies of the disk share it, because there is a copy for each call.
+    /// Shared by the copies of the disk, of which there is one for each call.
     File {
         now: Arc<Vec<u8>>,
         synced: Arc<Vec<u8>>,
@@ -231,7 +231,7 @@ impl Machine {
         }
     }
 
-    /// The names in the directory of a path, and its own name.
+    /// Returns the names in the directory of a path, and the last name of the path.
     fn parent<'a>(
         &mut self,
         path: &'a Path,
@@ -323,10 +323,10 @@ impl Disk for SimDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut machine = self.call()?;
         let node = machine.find(from)?;
-        // Both must succeed before anything is changed.
+        // Both paths must be valid before anything is changed.
         let (names, name) = machine.parent(to)?;
         if names.get(name) == Some(&node) {
-            // POSIX: if both names are of one file, both stay.
+            // POSIX: if both names are of one file, neither changes.
             return Ok(());
         }
         let (names, name) = machine.parent(from)?;
@@ -441,7 +441,7 @@ impl DiskFile for SimFile {
         let gone = stop.is_some_and(|at| at + 1 < machine.calls);
         let is_full = machine.fault == Fault::FullOfCopies;
         let Node::File { now, .. } = &mut machine.nodes[self.node] else { unreachable!() };
-        // A failing write may have done half of its work; a process that has ended does none.
+        // A failing write may have done half of its work. A process that has ended writes nothing.
         let done = match failed {
             None => bytes.len(),
             Some(_) if gone => 0,
@@ -476,8 +476,8 @@ impl DiskFile for SimFile {
             match node {
                 Node::File { now, synced } if number == self.node => synced.clone_from(now),
                 Node::File { .. } => {}
-                // Not promised by anyone, but a journal also writes the file's name, which may then
-                // come back after an unsynced removal.
+                // No standard promises this, but a journal also writes the file's name, which may
+                // then come back after an unsynced removal.
                 Node::Directory { now, synced } => {
                     let names = now.iter().filter(|(_, node)| **node == self.node);
                     synced.extend(names.map(|(name, node)| (name.clone(), *node)));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// The unit of loss, in bytes.
+/// The unit in which bytes are lost.
 const BLOCK: usize = 512;
 
 /// A possible mix of two states of a file. Synced bytes that were not overwritten stay.

@@ -207,7 +207,7 @@ impl Tree {
         Ok(Some(to))
     }
 
-    /// The path for an entry of an empty place. There is none if another variant would have to be
+    /// The path for an entry of an empty place, or no target if another variant would have to be
     /// removed.
     fn free_name(&self, place: &Place) -> Result<BackTarget> {
         let directory = self.root.join(place.variants_path());
