@@ -1,4 +1,4 @@
-//! Who may use the proxy, and who may command it: by address, by password, and not at all.
+//! Access control by address, by password, and both refused.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
@@ -12,13 +12,13 @@ use crate::harness::form::{Form, form, forms};
 use crate::harness::http2::Http2;
 use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually};
 
-/// The machine that is another one in these tests: its address is on the loopback, too.
+/// Stands for another machine in these tests. The address is on the loopback as well.
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 pub(crate) const PASSWORD: &str = "sésame, öffne dich";
 pub(crate) const CONTROL: &str = "only me";
 
-/// A line of a configuration that `wwwoffle passwd` makes.
+/// The configuration line that `wwwoffle passwd` prints.
 #[track_caller]
 fn passwd(arguments: &[&str], password: &str) -> String {
     let place = Daemon::prepare(None);
@@ -37,7 +37,7 @@ pub(crate) fn control() -> String {
     format!("[startup]\n{}", passwd(&[], CONTROL))
 }
 
-/// A field with a login, with its line end.
+/// An `Authorization` or `Proxy-Authorization` line with a login, including its line end.
 pub(crate) fn login(field: &str, user: &str, password: &str) -> String {
     format!("{field}: Basic {}\r\n", BASE64_STANDARD.encode(format!("{user}:{password}")))
 }
@@ -50,7 +50,7 @@ fn control_login() -> String {
     login("Authorization", "whoever", CONTROL)
 }
 
-/// Asks for one of the daemon's own pages as from a server.
+/// Requests one of the daemon's own pages in origin form.
 #[track_caller]
 fn page(daemon: &Daemon, method: &str, path: &str, fields: &str) -> Response {
     let mut client = daemon.client();
@@ -89,7 +89,7 @@ fn without_its_password_a_user_gets_nothing_and_with_it_everything() {
         assert!(refused.shown().contains("user and password"), "{}", refused.shown());
     }
     assert_eq!(origin.count("/secret"), 0, "nothing went out");
-    // The connection is as good as before.
+    // The connection can still be used.
     assert_eq!(client.get_with(&url, &proxy_login()).text(), "for ada");
     let part = client.get_with(&url, "Sec-Fetch-Dest: image\r\n");
     assert_eq!((part.status, part.body.len()), (407, 0));
@@ -223,7 +223,8 @@ fn its_own_pages_are_for_users_and_what_sets_a_browser_up_for_everyone() {
         assert_eq!(refused.status, 401, "{path}");
         assert!(refused.field("WWW-Authenticate").starts_with("Basic realm=\"wwwoffle\""));
         assert_eq!(page(&daemon, "GET", path, &user).status, 200, "{path}");
-        // Through the proxy it is the proxy that asks, and either answer will do.
+        // Through the proxy port, the proxy itself may ask for the login, so either status is
+        // right.
         let mut client = daemon.client();
         assert_eq!(client.get(&daemon.own(path)).status, 407, "{path}");
         assert_eq!(client.get_with(&daemon.own(path), &proxy_login()).status, 200, "{path}");
@@ -284,13 +285,14 @@ fn the_control_password_keeps_everything_shut_that_changes_something() {
             ("POST", &host, &format!("{forged}{password}"), &[403, 404]),
             ("GET", &host, &format!("{ours}{password}"), &[404, 405]),
             ("GET", &host, &ours, &[404, 405]),
-            // Not ours: a request to be passed on, which offline goes nowhere.
+            // Not one of our own pages: the request would be forwarded, and offline it cannot be.
             ("POST", "evil.example", &format!("{ours}{password}"), &[504]),
         ] {
             let response = send(method, host, fields);
-            // The configuration is read at the address at which it is changed.
+            // Reading the configuration uses the same address as changing it.
             let reads = method == "GET" && path == "/api/config" && response.status == 200;
-            // A link to a button leads to a page that asks, or to where there is something to choose.
+            // A link to a button leads to a confirmation page, or to a page with something to
+            // choose.
             let asks = method == "GET"
                 && path.starts_with("/control/")
                 && [200, 303].contains(&response.status);
@@ -308,7 +310,7 @@ fn the_control_password_keeps_everything_shut_that_changes_something() {
     }
     assert_eq!(daemon.status()["mode"], "offline");
     assert_eq!(daemon.queue().len(), 1, "nothing was changed");
-    // With it all works, and the command line needs none.
+    // With the password everything works. The command line needs none.
     let online = form(&page(&daemon, "GET", "/", "").text(), "/control/online");
     assert_eq!(daemon.submit_as(&online, &format!("{ours}{password}")).status, 303);
     assert_eq!(daemon.status()["mode"], "online");
@@ -400,9 +402,9 @@ fn guesses_come_to_an_end_and_the_user_does_not_notice() {
     let sent_away = statuses.iter().filter(|status| **status == 429).count();
     assert_eq!(looked_at + sent_away, 40, "{statuses:?}");
     assert!(sent_away >= 20, "{statuses:?}");
-    // Known as right, so it is taken from the same machine while others wait.
+    // The password was verified before, so this machine is served while others wait.
     assert_eq!(user.get_with(&url, &proxy_login()).status, 200);
-    // Another machine is another matter.
+    // The limit is counted for each machine.
     assert_eq!(daemon.client().get_with(&url, &proxy_login()).status, 200);
 }
 
@@ -424,7 +426,7 @@ fn the_memory_of_a_password_check_is_given_back() {
             scope.spawn(move || (first..first + 10).for_each(guess));
         }
     });
-    // Connections and log lines take some; one check takes 19 MiB.
+    // Connections and log lines use some memory. One password check takes 19 MiB.
     let grown = || daemon.memory_kib().saturating_sub(before);
     eventually("the memory of the checks is given back", || grown() < 15 * 1024);
 }
@@ -504,7 +506,7 @@ fn over_tls_and_http_2_the_same_is_asked_for() {
         client.exchange(request.body(()).unwrap(), None).unwrap().status
     };
     assert_eq!((connect(None), connect(Some(&proxy))), (407, 403), "that port is blocked");
-    // Its own pages are those of a server here.
+    // The gateway's own pages are requested in origin form.
     assert_eq!(client.get("/queue/", &[]).status, 401);
     let user = with("Authorization", "ada", PASSWORD);
     assert_eq!(client.get("/queue/", &[("authorization", &user)]).status, 200);

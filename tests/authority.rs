@@ -1,5 +1,5 @@
-//! `wwwoffle ca install` and `uninstall`: in a system and a home directory of the test's own, with the
-//! tools and browsers that people have.
+//! `wwwoffle ca install` and `uninstall` in a temporary system and home directory, with the tools
+//! and browsers in common use.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::browser::{browser, dom_at_home, furnish, picture_with};
 use crate::harness::daemon::{Ran, run};
 use crate::harness::{Answer, Authority, Daemon, TlsOrigin, cannot_run, eventually, heavy};
 
-/// The certutil of NSS, without which no database can be looked at.
+/// The certutil of NSS, without which no NSS database can be read.
 fn certutil() -> Option<PathBuf> {
     program("certutil")
 }
@@ -26,7 +26,7 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// A system of the test's own below `root`, whose tool is the real one, led to that system.
+/// A temporary system below `root`. Its tool is the real one, directed to that system.
 fn debian(root: &Path, tool: &Path) -> PathBuf {
     for directory in ["usr/local/share/ca-certificates", "usr/sbin", "etc/ssl/certs", "hooks"] {
         std::fs::create_dir_all(root.join(directory)).unwrap();
@@ -81,7 +81,7 @@ fn the_system_trusts_it_and_trusts_it_no_more() {
     let again = in_root(&daemon, root.path(), &["install"]);
     assert!(again.status == 0 && again.out.contains("trusted already"), "{again:?}");
 
-    // One of an authority before is taken out as well.
+    // The certificate of an earlier authority is removed as well.
     daemon.ok(&["ca", "renew"]);
     assert_eq!(in_root(&daemon, root.path(), &["install"]).status, 0);
     assert_eq!(held(&bundle), 3);
@@ -114,7 +114,8 @@ fn a_tool_that_fails_is_told_and_nothing_stays() {
     assert!(failed.err.contains("update-ca-trust: no disk"), "{failed:?}");
     let store = root.path().join("etc/pki/ca-trust/source/anchors");
     assert_eq!(held_files(&store), 0);
-    // What could not be taken out of the lists of programs is there for the next try.
+    // A certificate that could not be removed from the programs' lists stays there for the next
+    // attempt.
     std::fs::write(store.join("wwwoffle.pem"), daemon.ok(&["ca", "export"])).unwrap();
     for _ in 0..2 {
         let failed = in_root(&daemon, root.path(), &["uninstall"]);
@@ -122,7 +123,7 @@ fn a_tool_that_fails_is_told_and_nothing_stays() {
         assert_eq!(held_files(&store), 1);
     }
     std::fs::remove_file(store.join("wwwoffle.pem")).unwrap();
-    // The certificate alone is enough, and nothing but one of ours is taken.
+    // The certificate file alone is enough, and only a certificate of ours is accepted.
     let pem = daemon.home().join("saved.pem");
     std::fs::write(&pem, daemon.ok(&["ca", "export"])).unwrap();
     let file = ["install", "--print", "--certificate", pem.to_str().unwrap()];
@@ -153,7 +154,7 @@ fn browsers_that_were_not_looked_at_are_told_of() {
     assert!(!blind.out.contains("nothing of ours"), "{blind:?}");
     let somebody = root.path().join("somebody");
     std::fs::create_dir(&somebody).unwrap();
-    // Only the administrator can try this.
+    // Only root can change the owner of a file.
     if std::os::unix::fs::chown(&somebody, Some(4_242), None).is_ok() {
         for verb in [&verb[..], &["install", "--user"]] {
             let refused = without(verb, Some(&somebody));
@@ -164,7 +165,7 @@ fn browsers_that_were_not_looked_at_are_told_of() {
     }
 }
 
-/// Databases of a person who has used both browsers.
+/// Databases of a user who has used both browsers.
 fn profiles(home: &Path, certutil: &Path) -> [PathBuf; 3] {
     let firefox = home.join(".mozilla/firefox");
     let apart = home.join("apart");
@@ -215,7 +216,7 @@ fn the_browsers_of_a_user_trust_it_and_trust_it_no_more() {
             assert_eq!(list.matches("wwwoffle CA on ").count(), round, "{list}");
         }
         if round == 1 {
-            // Of the same name and day.
+            // An authority with the same name and date.
             daemon.ok(&["ca", "renew"]);
         }
     }
@@ -239,7 +240,7 @@ fn chromium_trusts_it_after_the_installation() {
     let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
     furnish(&site.origin);
     let daemon = authority.daemon("");
-    // There is no database before: the first start of the browser would make it.
+    // No database exists before. The browser would create it on its first start.
     daemon.ok(&["ca", "install", "--user"]);
     assert!(entries(&certutil, &daemon.home().join(".pki/nssdb")).contains("wwwoffle CA on"));
     let shown = dom_at_home(&program, &daemon, daemon.home(), &site.url("/shop/"));
@@ -273,7 +274,7 @@ fn firefox_trusts_it_after_the_installation() {
         command.env("HOME", daemon.home());
         command
     };
-    // Of a page with a bad certificate it never makes a picture.
+    // The browser never takes a screenshot of a page with an invalid certificate.
     let mut untrusting = open(&site.url("/shop/")).stderr(Stdio::null()).spawn().unwrap();
     let said = "does not take our certificate";
     eventually("it is not trusted yet", || {
@@ -283,7 +284,7 @@ fn firefox_trusts_it_after_the_installation() {
     untrusting.kill().unwrap();
     untrusting.wait().unwrap();
     assert_eq!(site.origin.count("/shop/more.js"), 0);
-    // What was rejected passes unread for an hour; another name is asked about anew.
+    // A host whose certificate was rejected is tunnelled for an hour. Another name is tried again.
     daemon.ok(&["ca", "install", "--user"]);
     let url = site.url_at("localhost", "/shop/");
     let ran = run(open(&url), None);
@@ -291,7 +292,7 @@ fn firefox_trusts_it_after_the_installation() {
     assert!(daemon.ok(&["ls"]).contains(&url), "{ran:?}\n{}", daemon.log());
 }
 
-/// The pixels of a picture in PNG, three bytes each (PNG, third edition, §9).
+/// The pixels of a PNG image, three bytes each (PNG, third edition, §9).
 fn pixels(png: &[u8]) -> Vec<[u8; 3]> {
     let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap()) as usize;
     let (width, kind) = (number(16), png[25]);
@@ -330,7 +331,7 @@ fn pixels(png: &[u8]) -> Vec<[u8; 3]> {
     pixels
 }
 
-/// The neighbour that is nearest to what the others foretell (PNG, §9.4).
+/// The Paeth predictor: the neighbour that is nearest to the estimate (PNG, §9.4).
 fn nearest(left: u8, above: u8, corner: u8) -> u8 {
     let foretold = i16::from(left) + i16::from(above) - i16::from(corner);
     let distance = |one: u8| (foretold - i16::from(one)).abs();
@@ -360,12 +361,12 @@ fn the_page_tells_whether_this_browser_trusts_it() {
                 options.push(trusting.clone());
             }
             if past {
-                // As browsers do by themselves, and those that are not set to the proxy.
+                // Like a browser that bypasses the proxy for this name, or is not set to the proxy.
                 options.push("--proxy-bypass-list=localhost".to_owned());
             }
             let name = format!("ca-{}-{}.png", if trusts { "trusted" } else { "untrusted" }, past);
             let png = picture_with(&program, &daemon, &options, &url, &name, (900, 1200));
-            // "Does not trust" is said in red, and nothing else on the page is.
+            // "Does not trust" is shown in red, and nothing else on the page is.
             let red = pixels(&png).iter().filter(|pixel| **pixel == [0xa0, 0x20, 0x20]).count();
             assert_eq!(red == 0, trusts, "{red} red pixels in {name}");
         }
@@ -387,7 +388,7 @@ fn a_limited_authority_is_good_for_its_domains_alone() {
     let (key, request, leaf, root) = (at("key"), at("request"), at("leaf"), at("root"));
     std::fs::write(&root, daemon.ok(&["ca", "export"])).unwrap();
     let both = daemon.spool().join("ca/authority.pem").to_str().unwrap().to_owned();
-    // Whatever somebody signs with the key, other names are not believed.
+    // Whatever is signed with the key, a certificate for other names is not accepted.
     for (name, want) in [
         ("DNS:kept.example", true),
         ("DNS:www.kept.example", true),
@@ -439,7 +440,8 @@ fn a_limited_authority_is_good_for_its_domains_alone() {
         let verified = openssl(&["verify", "-CAfile", &root, &leaf]);
         assert_eq!(verified.status == 0, want, "{name}: {verified:?}");
     }
-    // What is outside passes through a tunnel: it is the site's own certificate that is seen.
+    // A host outside the name constraint is tunnelled, and the client sees the site's own
+    // certificate.
     let mut curl = Command::new("curl");
     site.origin.say("/x", Answer::html("unread"));
     let proxy = format!("http://{}", daemon.addr());

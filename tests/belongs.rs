@@ -1,5 +1,5 @@
-//! Verbs without a daemon, typed by somebody else than the one whom the spool belongs to: root becomes that
-//! user, everybody else is told who it is. Needs root, as who types them does.
+//! Verbs without a daemon, run by a user who does not own the spool. Root becomes the owner; any
+//! other user gets an error that names the owner. Needs root.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -8,10 +8,10 @@ use std::process::Command;
 use crate::harness::daemon::run;
 use crate::harness::{Daemon, Origin, cannot_run, files};
 
-/// A user and a group that are nobody's on this machine, named by their numbers.
+/// A user and a group that do not exist on this machine, given by number.
 const NOBODY: (u32, u32) = (65_431, 65_432);
 
-/// Whether we may be anybody, as `CI` is.
+/// Whether the test runs as root and may become another user. Under `CI` it must.
 fn is_root() -> bool {
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     if !is_root {
@@ -24,7 +24,7 @@ fn allow(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A place that others may enter, with a configuration that only root may read.
+/// A directory that other users may enter, with a configuration that only root may read.
 fn place() -> Daemon {
     let (user, group) = NOBODY;
     let lines = format!("[startup]\nrun-uid = \"{user}\"\nrun-gid = \"{group}\"\n");
@@ -34,7 +34,7 @@ fn place() -> Daemon {
     place
 }
 
-/// All of a spool, directories as well, belongs to its daemon.
+/// Checks that the daemon's user owns all files and directories of a spool.
 #[track_caller]
 fn is_nobodys(place: &Daemon, what: &str) {
     let all = files(place.spool());
@@ -75,7 +75,7 @@ fn what_root_does_to_a_spool_its_daemon_can_use() {
     place.down();
     let (url, file) = (|path: &str| origin.url(path), archive(&place, "open.warc", 0o644));
     for typed in [
-        // Before the import: what it brings is as old as its capture.
+        // Before the import, since imported entries are as old as their capture.
         &["purge"][..],
         &["import", &file],
         &["write", &url("/written.html")],
@@ -109,7 +109,7 @@ fn what_its_owner_may_not_read_is_told_as_such() {
     if !is_root() {
         return;
     }
-    // There is no spool yet: it is made for whom the daemon will be.
+    // The spool does not exist yet. It is created for the daemon's user.
     let place = place();
     let (open, shut) = (archive(&place, "open.warc", 0o644), archive(&place, "shut.warc", 0o600));
     let ran = place.run(&["import", &shut, &open]);
@@ -130,14 +130,14 @@ fn whoever_is_not_its_owner_is_told_who_is() {
     let file = archive(&place, "open.warc", 0o644);
     assert_eq!(place.run(&["import", &file]).status, 0);
     allow(place.config_file(), 0o644);
-    // The worst case: they may write there.
+    // The worst case: the other user may write there.
     allow(place.spool(), 0o777);
     allow(&place.spool().join("tmp"), 0o777);
     let program = place.home().join("wwwoffle");
     std::fs::copy(env!("CARGO_BIN_EXE_wwwoffle"), &program).unwrap();
     let before = files(place.spool());
     for typed in [
-        // Before the import: what it brings is as old as its capture.
+        // Before the import, since imported entries are as old as their capture.
         &["purge"][..],
         &["import", &file],
         &["write", "http://a.example/written"],

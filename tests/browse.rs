@@ -1,4 +1,4 @@
-//! `wwwoffle browse`: one command to a browser whose HTTPS pages are kept.
+//! `wwwoffle browse`: one command that starts a browser whose HTTPS pages are stored.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -11,7 +11,7 @@ use crate::browser::{browser, furnish};
 use crate::harness::daemon::run;
 use crate::harness::{Authority, Daemon, TlsOrigin, heavy};
 
-/// What a browser needs to run without a screen, and as root.
+/// Options that let a browser run without a screen, and as root.
 const UNSEEN: [&str; 5] =
     ["--", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000"];
 
@@ -46,7 +46,8 @@ fn chromium_is_told_all_and_a_daemon_runs_as_long() {
     assert!(!daemon.home().join(".pki/nssdb/cert9.db").exists(), "nothing else is changed");
 }
 
-/// Answers as a proxy would: a page whose only part comes late. Gives the address, and the requests.
+/// Responds like a proxy with a page whose only sub-resource comes late. Returns the address, and
+/// the requests so far.
 fn slow_proxy() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -61,7 +62,8 @@ fn slow_proxy() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
                 let is_part = line.contains("/part.js");
                 seen.lock().unwrap().extend((!line.is_empty()).then_some(line));
                 let body = if is_part {
-                    // So long the browser has time to ask for what nobody wanted.
+                    // Within this time the browser could send requests that nothing on the page
+                    // needs.
                     std::thread::sleep(Duration::from_secs(8));
                     ""
                 } else {
@@ -149,7 +151,7 @@ fn what_is_missing_is_told() {
     let none = daemon.run(&["browse", "--browser", "lynx-of-nobody"]);
     assert!(none.status == 1 && none.err.contains("or a path"), "{none:?}");
     assert_eq!(daemon.run(&["status"]).status, 69, "no daemon was left running");
-    // The browser's own failure is told, and a daemon that was only for it stops.
+    // A failure of the browser is reported, and a daemon that ran only for the browser stops.
     let fails = daemon.run(&["browse", "--browser", "/bin/false"]);
     assert!(
         fails.status == 1 && fails.err.contains("false ended with exit status: 1"),

@@ -1,4 +1,4 @@
-//! A real browser, set to the proxy: what it shows online it shows offline.
+//! A real browser that uses the proxy shows the same pages online and offline.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,24 +9,24 @@ use tempfile::TempDir;
 use crate::harness::tools::{plain, program, tool};
 use crate::harness::{Answer, Daemon, Origin, Trust, daemon, heavy};
 
-/// How long the browser may take for one page.
+/// Time limit for one page.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Names under which the browser is installed.
+/// Program names of the browser.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 pub(crate) fn browser() -> Option<PathBuf> {
     program(&NAMES)
 }
 
-/// Where screenshots stay for people to look at.
+/// Directory of the screenshots, which are kept for review.
 fn pictures() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// A browser with a profile of its own, set to the proxy.
+/// A browser with its own profile that uses the proxy.
 struct Chromium {
     command: Command,
     profile: TempDir,
@@ -46,7 +46,7 @@ impl Chromium {
             "--disable-dev-shm-usage",
             "--hide-scrollbars",
             "--no-first-run",
-            // Without this, loopback addresses never go through a proxy.
+            // Without this, requests to loopback addresses bypass the proxy.
             "--proxy-bypass-list=<-loopback>",
         ]);
         command.arg(format!("--proxy-server=http://{}", daemon.addr()));
@@ -55,7 +55,7 @@ impl Chromium {
         Self { command, profile }
     }
 
-    /// Its user has told it to trust an authority.
+    /// Makes the browser trust an authority.
     #[track_caller]
     fn trusting(self, trust: &Trust) -> Self {
         let folder = self.profile.path().join(".pki/nssdb");
@@ -71,7 +71,7 @@ impl Chromium {
         self
     }
 
-    /// Runs it once, until the page is whole, and gives what it wrote.
+    /// Runs the browser once, until the page is complete, and returns its output.
     #[track_caller]
     fn open(mut self, options: &[String], url: &str) -> Vec<u8> {
         self.command.arg("--virtual-time-budget=10000").args(options).arg(url);
@@ -82,7 +82,7 @@ impl Chromium {
     }
 }
 
-/// A browser that is looking at a page; dropping it ends it.
+/// A browser that shows a page. Dropping it ends the browser.
 pub(crate) struct Looking {
     child: Child,
     _profile: TempDir,
@@ -95,7 +95,7 @@ impl Drop for Looking {
     }
 }
 
-/// Lets a browser look at a page for as long as it likes.
+/// Opens a page in a browser that runs until the returned value is dropped.
 pub(crate) fn look(program: &Path, daemon: &Daemon, trust: &Trust, url: &str) -> Looking {
     let Chromium { mut command, profile } = Chromium::new(program, daemon).trusting(trust);
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -106,31 +106,31 @@ fn dom(program: &Path, daemon: &Daemon, url: &str) -> String {
     dom_with(program, daemon, &[], url)
 }
 
-/// What a page has become, in a browser with more options.
+/// The final DOM of a page in a browser with further options.
 pub(crate) fn dom_with(program: &Path, daemon: &Daemon, options: &[String], url: &str) -> String {
     let options = [&["--dump-dom".into()], options].concat();
     String::from_utf8(Chromium::new(program, daemon).open(&options, url)).unwrap()
 }
 
-/// What a page has become, in a browser whose user has told it to trust an authority.
+/// The final DOM of a page in a browser that trusts an authority.
 pub(crate) fn dom_trusting(program: &Path, daemon: &Daemon, trust: &Trust, url: &str) -> String {
     let chromium = Chromium::new(program, daemon).trusting(trust);
     String::from_utf8(chromium.open(&["--dump-dom".into()], url)).unwrap()
 }
 
-/// What a page has become for a person with this home directory.
+/// The final DOM of a page for a user with this home directory.
 pub(crate) fn dom_at_home(program: &Path, daemon: &Daemon, home: &Path, url: &str) -> String {
     let mut chromium = Chromium::new(program, daemon);
     chromium.command.env("HOME", home);
     String::from_utf8(chromium.open(&["--dump-dom".into()], url)).unwrap()
 }
 
-/// A screenshot; its width and height are in the file's own head.
+/// A screenshot. The PNG header contains its width and height.
 fn picture(program: &Path, daemon: &Daemon, url: &str, name: &str, size: (u32, u32)) -> Vec<u8> {
     picture_with(program, daemon, &[], url, name, size)
 }
 
-/// A screenshot of a browser with more options.
+/// A screenshot of a browser with further options.
 pub(crate) fn picture_with(
     program: &Path,
     daemon: &Daemon,
@@ -148,7 +148,7 @@ pub(crate) fn picture_with(
     bytes
 }
 
-/// What the page of [`furnish`] says when all its parts are there.
+/// Texts on the page of [`furnish`] once all its sub-resources are loaded.
 pub(crate) const FURNISHED: [&str; 6] = [
     "script ran",
     "rgb(1, 2, 3)",
@@ -158,8 +158,8 @@ pub(crate) const FURNISHED: [&str; 6] = [
     "<title>Full shop</title>",
 ];
 
-/// A page whose parts each change what it is: a style, a script, an image, a font, a frame, and what
-/// the script fetches.
+/// A page that each of its sub-resources changes: a style sheet, a script, an image, a font, a
+/// frame, and the result of a script's fetch.
 pub(crate) fn furnish(origin: &Origin) {
     origin.say(
         "/shop/",
@@ -191,7 +191,7 @@ pub(crate) fn furnish(origin: &Origin) {
     origin.say("/shop/own.ttf", Answer::new(200, "font/ttf", font()));
 }
 
-/// Any font that the machine has: one comes with every browser.
+/// Any font of this machine. Every browser package comes with one.
 pub(crate) fn font() -> Vec<u8> {
     let fonts = Path::new("/usr/share/fonts");
     let files = if fonts.is_dir() { crate::harness::files(fonts) } else { Vec::new() };

@@ -1,23 +1,23 @@
-//! `mv`, `write` and `rm`: with a daemon and without one they do the same.
+//! `mv`, `write` and `rm` do the same with a daemon and without one.
 
 use serde_json::{Value, json};
 
 use crate::harness::daemon::{self, Ran};
 use crate::harness::{Daemon, Origin};
 
-/// Runs a verb that reads this.
+/// Runs a verb with `stdin` as its input.
 #[track_caller]
 fn fed(daemon: &Daemon, arguments: &[&str], stdin: &[u8]) -> Ran {
     daemon::run(daemon.command(arguments), Some(stdin))
 }
 
-/// The answer to a call.
+/// The result of an API call.
 #[track_caller]
 fn called(daemon: &Daemon, path: &str, body: &str) -> Value {
     serde_json::from_slice(&daemon.api("POST", path, body).body).unwrap()
 }
 
-/// Both ways: with `daemon` running, and stopped.
+/// Runs `check` twice: with `daemon` running, and with it stopped.
 fn both_ways(daemon: &mut Daemon, check: impl Fn(&Daemon, &str)) {
     check(daemon, "with");
     daemon.down();
@@ -39,7 +39,7 @@ fn a_page_is_written_read_moved_and_removed() {
         let head = daemon.ok(&["cat", "--headers", &url]);
         assert!(head.contains("text/css"), "{head}");
 
-        // Another answer, of which the head comes along, and of a length that is not in memory.
+        // A response whose head is given as well, with a body too long for memory.
         let body = vec![b'x'; 3 << 20];
         let whole = [&b"HTTP/1.1 203 Made\nContent-Type: text/x-made\nX-Made: here\n\n"[..], &body];
         let long = format!("http://made.example/{way}/long");

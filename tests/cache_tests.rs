@@ -1,7 +1,7 @@
-//! The tests of caches that the npm package `http-cache-tests` has, through our proxy.
+//! Runs the cache tests of the npm package `http-cache-tests` through our proxy.
 //!
-//! Its client knows no proxy, so it asks a port that makes absolute-form of its requests. What passes
-//! and what does not is held to `cache_tests.txt`, both ways.
+//! Its client cannot use a proxy, so it connects to a port that turns its requests into absolute
+//! form. Passed and failed tests must both agree with `cache_tests.txt`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -15,15 +15,15 @@ use serde::Deserialize;
 use crate::harness::tools::{plain, program};
 use crate::harness::{Absolute, Daemon, cannot_run, daemon, heavy};
 
-/// How long all of them may take; many wait three seconds for something to become stale.
+/// Time limit for all tests. Many of them wait three seconds until a response is stale.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// As a shared cache, which most of them are about. An answer from which nothing can be guessed is never
-/// guessed to be fresh, so no option says so.
-/// `M-SEARCH`, with which some tests invalidate, is not registered.
+/// A shared cache, since most of the tests are about one. A response without any basis for a
+/// heuristic is never fresh, so no option is needed for that. `M-SEARCH`, which some tests use to
+/// invalidate, is not registered.
 const CONFIG: &str = "[caching]\nshared = true\n[dont-get]\nallowed-methods = [\"M-SEARCH\"]\n";
 
-/// What came of one test.
+/// The outcome of one test.
 #[derive(Debug, Deserialize)]
 struct Outcome {
     id: String,
@@ -35,15 +35,15 @@ struct Outcome {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
-    /// By the standards, a cache must do so.
+    /// The standards require it of a cache.
     Required,
-    /// A good cache does so.
+    /// A good cache does it.
     Optimal,
-    /// Either way is right; it is asked to know.
+    /// Both outcomes are allowed. The test only reports which one it is.
     Check,
 }
 
-/// Its server, which is the origin.
+/// The test suite's server, which is the origin.
 struct Server {
     addr: SocketAddr,
     child: Child,
@@ -92,7 +92,7 @@ fn every_test_of_caches_passes_but_for_those_with_a_reason() {
     hold(&outcomes);
 }
 
-/// Where `.ci/run` has put the package, or `$HTTP_CACHE_TESTS`.
+/// Where `.ci/run` installs the package, or `$HTTP_CACHE_TESTS`.
 fn package() -> Option<PathBuf> {
     let found = std::env::var_os("HTTP_CACHE_TESTS").map(PathBuf::from);
     let found = found.filter(|package| package.join("package.json").is_file());
@@ -115,7 +115,7 @@ fn tell(outcomes: &[Outcome]) {
     eprintln!("passed, of all: {counts:?}");
 }
 
-/// Compares with the list: what it does not name passes, and what it names does not.
+/// Compares with the list: tests that it does not name pass, and tests that it names fail.
 fn hold(outcomes: &[Outcome]) {
     let excused: BTreeSet<&str> = include_str!("cache_tests.txt")
         .lines()

@@ -1,4 +1,4 @@
-//! What is used again online: RFC 9111, and the options that overrule it.
+//! Which stored responses are reused online: RFC 9111, and the options that override it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use crate::harness::{Answer, Daemon, Gate, Origin, Response, eventually};
 
-/// The time so many seconds from now, as a field has it.
+/// The time in `seconds` from now, as an HTTP date.
 pub(crate) fn date(seconds: i64) -> String {
     let now = SystemTime::now();
     let by = Duration::from_secs(seconds.unsigned_abs());
     httpdate::fmt_http_date(if seconds < 0 { now - by } else { now + by })
 }
 
-/// An origin that answers each request for `path` anew: `answer` gets the number of the request, from 1.
+/// An origin whose responses for `path` differ: `answer` gets the number of the request, from 1.
 pub(crate) fn counted(
     origin: &Origin,
     path: &str,
@@ -26,7 +26,7 @@ pub(crate) fn counted(
     });
 }
 
-/// A page whose body is the number of the request, with these fields.
+/// A page with these fields whose body is the number of the request.
 pub(crate) fn page(number: usize, fields: &[(&str, String)]) -> Answer {
     let answer = Answer::html(format!("answer {number}"));
     fields.iter().fold(answer, |answer, (name, value)| answer.field(name, value))
@@ -36,8 +36,8 @@ pub(crate) fn status(response: &Response) -> &str {
     response.field("Cache-Status").strip_prefix("wwwoffle; ").unwrap()
 }
 
-/// Whether an answer is what was kept, with nearly the whole of its lifetime left. (How many seconds the
-/// test has taken so far nobody knows.)
+/// Whether a response is a cache hit with nearly all of its lifetime left. The time that the test
+/// has taken so far is unknown.
 pub(crate) fn is_hit(response: &Response, lifetime: u64) -> bool {
     let left = status(response).strip_prefix("hit; ttl=");
     left.and_then(|left| left.parse::<u64>().ok())
@@ -54,11 +54,12 @@ pub(crate) fn host(url: &str) -> &str {
     url.split('/').nth(2).unwrap()
 }
 
-/// A row: the fields of the first answer, what else is asked for later, and what is told then.
+/// The fields of the first response, the fields of the second request, and the expected
+/// `Cache-Status` of the second response.
 type Row = (&'static str, Vec<(&'static str, String)>, &'static str, &'static str);
 
-/// Asks twice for each row, and compares what the second answer says of the cache. A row whose text ends
-/// with `…` may go on.
+/// Sends two requests for each row and compares the `Cache-Status` of the second response. A text
+/// that ends with `…` is only a prefix.
 #[track_caller]
 fn each(daemon: &Daemon, origin: &Origin, rows: Vec<Row>) {
     let mut wrong = Vec::new();
@@ -194,7 +195,7 @@ fn a_fresh_page_has_its_age_and_answers_head_and_conditions() {
     assert_eq!(unchanged.status, 304);
     assert!(status(&unchanged).starts_with("hit"), "{unchanged:?}");
     assert_eq!(origin.count("/fresh"), 1, "nobody was asked");
-    // Offline it is the page as it was.
+    // Offline the page is served unchanged.
     daemon.ok(&["offline"]);
     assert_eq!(daemon.get(&url).whole().field("X-Once"), "1");
 }
@@ -258,7 +259,7 @@ fn what_is_stale_for_a_while_is_served_and_asked_for_behind_the_clients_back() {
     let url = origin.url("/swr");
     daemon.get(&url).whole();
     daemon.settle();
-    // Neither waits for the origin, which is asked once.
+    // Neither request waits for the origin, which gets one request.
     for _ in 0..3 {
         let stale = daemon.get(&url).whole();
         assert_eq!(stale.text(), "answer 1");
@@ -298,7 +299,7 @@ fn a_kept_page_stands_in_for_an_error_where_it_or_the_request_says_so() {
     assert_eq!(asked.text(), "answer 1");
     let url = failing("/must", "max-age=0, stale-if-error=600, must-revalidate");
     assert_eq!(daemon.get(&url).status, 503);
-    // The error has taken nobody's place.
+    // The error has not replaced a stored copy.
     daemon.ok(&["offline"]);
     for path in ["/sie", "/plain", "/must"] {
         assert_eq!(daemon.get(&origin.url(path)).whole().text(), "answer 1");
@@ -384,7 +385,7 @@ fn what_must_not_be_stored_is_kept_for_offline_or_not_as_the_option_says() {
             daemon.settle();
         }
     }
-    // The answer to a request that must not be stored is nobody else's either.
+    // The response to a request with `no-store` is not given to other clients either.
     assert_eq!(daemon.get(&origin.url("/keep/b")).whole().text(), "answer 3");
     daemon.ok(&["offline"]);
     assert_eq!(daemon.get(&origin.url("/keep/a")).whole().text(), "answer 2");
@@ -457,7 +458,7 @@ fn the_options_of_old_overrule_the_standard_and_are_named() {
         let told = status(&got);
         assert!(told.starts_with(begin) && told.ends_with(end), "{path}: {told}");
     }
-    // A new time online, and it is asked for again, once.
+    // In a new online session it is requested again, once.
     let url = origin.url("/once/a");
     daemon.ok(&["offline"]);
     daemon.ok(&["online"]);

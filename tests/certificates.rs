@@ -1,4 +1,4 @@
-//! Our certificates, judged by programs of others: for every kind of host there is.
+//! Our certificates, verified by other programs for every kind of host.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,43 +12,44 @@ use crate::harness::secure::script;
 use crate::harness::tools::{certificate, program, python_with, tool};
 use crate::harness::{Daemon, Forward, Trust};
 
-/// What a linter for authorities of the public web says of ours, and why it stays so.
+/// Findings of a linter for public authorities about our root, and why each is accepted.
 const OF_THE_ROOT: [&str; 7] = [
-    // Two years, so that one that got lost ends; browsers' own go on for eight and more.
+    // Two years, so that a lost key becomes useless. Roots in browsers are valid for eight years
+    // and more.
     "cabf.serverauth.root_validity_period_too_short",
-    // It is of a machine, and not of a country or a company.
+    // The authority belongs to a machine, not to a country or a company.
     "cabf.serverauth.ca.country_attribute_absent",
     "cabf.serverauth.ca.organization_name_attribute_absent",
-    // It signs no answers of OCSP.
+    // It does not sign OCSP responses.
     "cabf.ca_certificate_no_digital_signature_bit",
-    // `pathlen:0` on purpose: no authority below it.
+    // `pathlen:0` on purpose: no authority below this one.
     "cabf.serverauth.root_basic_constraints_pathlenconstraint_present",
-    // Its own: RFC 5280 §4.2.1.1 lets it out for a certificate that signs itself.
+    // RFC 5280 §4.2.1.1 lets a self-signed certificate omit it.
     "cabf.serverauth.root.authority_key_identifier_extension_absent",
-    // Any way to make one will do (RFC 5280 §4.2.1.2); this is a shortened SHA-256.
+    // RFC 5280 §4.2.1.2 allows any method. Ours is a truncated SHA-256.
     "pkix.unknown_subject_key_identifier_calculation_method",
 ];
 
-/// The same of a certificate for a host.
+/// The same for a certificate of a host.
 const OF_A_LEAF: [&str; 7] = [
-    // Nobody could ask: it is revoked by no longer trusting the authority.
+    // Revocation cannot be queried. To revoke, the user removes the authority.
     "cabf.serverauth.subscriber.revocation_information_absent",
     "msft.end_entity.revocation_information_absent",
     "cabf.serverauth.subscriber.authority_info_access_extension_absent",
-    // Those of the public web.
+    // Policies of the public web.
     "cabf.serverauth.subscriber.certificate_policies_extension_absent",
-    // The name as people look for it; where it is too long for this field, it is left out.
+    // People look for the name in this field. A name that is too long for it is left out.
     "cabf.serverauth.dv.common_name_attribute_present",
     "cabf.serverauth.subscriber.subject_key_identifier_extension_present",
     "pkix.unknown_subject_key_identifier_calculation_method",
 ];
 
-/// A host, as CONNECT names it, as the handshake does, and as the certificate has to.
+/// A host in the forms of CONNECT, of the handshake, and of the certificate.
 struct Row {
     host: String,
     sni: Option<String>,
     alternative: String,
-    /// What a linter finds amiss with the host itself.
+    /// Findings of a linter about the host itself.
     odd: &'static [&'static str],
 }
 
@@ -64,7 +65,7 @@ impl Row {
         Self { host, sni: None, alternative, odd: &["cabf.internal_ip_address"] }
     }
 
-    /// As programs are told which host to verify.
+    /// The host in the form in which programs expect the name to verify.
     fn bare(&self) -> &str {
         match &self.sni {
             Some(name) => name,
@@ -91,7 +92,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// A daemon that is offline, and its authority.
+/// An offline daemon, and its authority.
 fn stage() -> (Daemon, Trust) {
     let daemon = Daemon::start();
     daemon.ok(&["offline"]);
@@ -99,7 +100,8 @@ fn stage() -> (Daemon, Trust) {
     (daemon, trust)
 }
 
-/// What `openssl s_client` sees of a host, having verified it; and the certificate as a file.
+/// Connects with `openssl s_client`, which verifies the host, and returns the certificate as a
+/// file.
 #[track_caller]
 fn see(daemon: &Daemon, trust: &Trust, row: &Row, version: &str) -> PathBuf {
     let there = Forward::to(daemon.addr(), &format!("{}:443", row.host));
@@ -151,11 +153,11 @@ fn tools_find_nothing_wrong_with_the_certificate_of_any_host() {
         }
         let serial = words.split("Serial Number: ").nth(1).unwrap();
         let serial = serial.split_whitespace().next().unwrap().to_owned();
-        // 16 bytes, all but the first two bits of them random; and positive.
+        // A positive number of 16 bytes, random except for the first two bits.
         assert!(serial.len() == 47 && ('4'..'8').contains(&serial.chars().next().unwrap()));
         serials.insert(serial);
     }
-    // Two of them differ by case alone: one host, which has its certificate already.
+    // Two of the hosts differ only in case. They are one host and share a certificate.
     assert_eq!(serials.len(), rows().len() - 1);
 }
 
@@ -210,7 +212,7 @@ fn gnutls_finds_nothing_wrong_either() {
         assert!(info.err.is_empty(), "{}: {info:?}", row.host);
         assert!(info.out.contains("Algorithm Security Level: High"), "{}", info.out);
 
-        // What it makes of the name, it says by the end of its handshake.
+        // By the end of its handshake the program has decided about the name.
         let there = Forward::to(daemon.addr(), &format!("{}:443", row.host));
         let (port, verify) = (there.addr.port().to_string(), row.bare());
         let option = |name: &str, value: &str| format!("--{name}={value}");
@@ -248,11 +250,12 @@ fn nobody_below_our_authority_can_sign() {
     let of_leaf = CertificateDer::from_pem_file(&leaf).unwrap();
     let other_key = KeyPair::generate().unwrap();
     let key = KeyPair::generate().unwrap();
-    // With the authority's own key, from its file: another authority, and a host of that one.
+    // An intermediate authority signed with the authority's own key from its file, and a host below
+    // it.
     let issuer = Issuer::from_ca_cert_der(&root, KeyPair::from_pem(&secret).unwrap()).unwrap();
     let below = between.signed_by(&key, &issuer).unwrap();
-    // And one that says it was signed by a host's certificate. Nobody has that key: that it may not
-    // sign is found before that it has not.
+    // And an intermediate that claims to be signed by a host's certificate, with another key.
+    // OpenSSL reports that a host must not sign before it compares the key.
     let of_host = Issuer::from_ca_cert_der(&of_leaf, &other_key).unwrap();
     let cases = [
         ("an authority below ours", Issuer::new(between, &key), below.pem(), "path length"),

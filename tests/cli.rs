@@ -1,4 +1,4 @@
-//! The command line: every verb, what it writes, and the status it leaves.
+//! The command line: the output and the exit status of every verb.
 
 use serde_json::{Value, json};
 
@@ -244,7 +244,7 @@ fn requests_are_ordered_removed_and_retried_by_url() {
     assert_eq!(daemon.run(&["get", "nosuch.invalid"]).status, 1);
     for retry in [&["queue", "--retry"][..], &["queue", "--retry", "nosuch.invalid"]] {
         assert_eq!(daemon.ok(retry), "1 request to be tried again\n");
-        // It fails once more, before this looks or while it does.
+        // The download fails once more, before or during this command.
         let ran = daemon.run(&["fetch", "--wait"]);
         assert!([0, 1].contains(&ran.status), "{ran:?}");
     }

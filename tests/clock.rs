@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::harness::{Answer, Daemon, Origin};
 
-/// Replaces the C library's clock: Rust reads the time through it. The year is 1969.
+/// Replaces the clock of the C library, which Rust uses. The year is 1969.
 const SHIM: &str = r"
 #define _GNU_SOURCE
 #include <sys/syscall.h>
@@ -35,7 +35,7 @@ fn a_clock_before_1970_ends_nothing_in_a_panic() {
     let refused = daemon.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(refused.status, 1, "{}", refused.err);
     assert!(refused.err.contains("the clock of this machine shows a year before 1970"));
-    // The commands that need no daemon work.
+    // Commands that need no daemon work.
     assert_eq!(daemon.ok(&["cat", &url]), "<title>Page</title>");
     for command in [&["ls"][..], &["fsck", "--deep"], &["purge"], &["ca", "renew"]] {
         let ran = daemon.run(command);

@@ -1,5 +1,5 @@
-//! Content codings: origins are asked for all of them, what is kept is what came, and each client gets
-//! what it can read.
+//! Content codings: origins are offered all of them, the response is stored as received, and each
+//! client gets a coding that it accepts.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn bare_deflate(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A body as a page's origin has it in a coding, with that coding's name.
+/// A body in each coding, with the name of the coding.
 fn coded(body: &[u8]) -> [(&'static str, Vec<u8>); 6] {
     [
         ("br", br(body)),
@@ -55,7 +55,7 @@ fn coded(body: &[u8]) -> [(&'static str, Vec<u8>); 6] {
     ]
 }
 
-/// A page of many words and some noise, of several pieces whatever its coding.
+/// A page of many words and some noise, several pieces long in every coding.
 fn page() -> Vec<u8> {
     let words =
         (0..30_000_u32).flat_map(|number| format!("{} ", number * 7919 % 1009).into_bytes());
@@ -101,7 +101,7 @@ fn one_kept_copy_does_for_everyone() {
     for (number, (_, sent)) in all.iter().enumerate() {
         let seen = origin.asked(&format!("/{number}"));
         assert!(seen.iter().all(|seen| seen.fields.all("Accept-Encoding") == [OURS]));
-        // The first brought it, the others asked whether it still holds.
+        // The first request fetched it, the others revalidated it.
         let fetched = seen.iter().filter(|seen| !seen.fields.has("If-None-Match")).count();
         assert_eq!(fetched, 1);
         let url = origin.url(&format!("/{number}"));
@@ -115,7 +115,7 @@ fn one_kept_copy_does_for_everyone() {
         assert!(cat(&[]).stdout == page);
         assert!(cat(&["--raw"]).stdout == *sent);
     }
-    // Of two codings the one that is taken stays.
+    // Of two nested codings, the one that the client accepts stays.
     let got = daemon.client().get_with(&origin.url("/5"), "Accept-Encoding: gzip\r\n").whole();
     assert!(got.body == site::gzip(&page));
     assert_eq!(got.field("Content-Encoding"), "gzip");
@@ -147,7 +147,7 @@ fn conditions_and_heads_fit_what_the_client_gets() {
             for name in ["Content-Encoding", "Content-Digest", "Content-Length"] {
                 assert_eq!(head.fields.has(name), has, "{name}, online: {online}");
             }
-            // The connection is where it should be.
+            // The connection is in sync.
             client.ask(&url, fields);
             assert!(client.receive("GET").whole().body == got.body);
         }
@@ -215,7 +215,7 @@ fn what_may_not_be_changed_is_asked_for_as_it_is_taken() {
         assert_eq!(asked[times - 1].fields.get("Accept-Encoding"), Some("gzip"), "{path}");
         daemon.settle();
     }
-    // An error that is not kept is decoded, where it may be.
+    // An error response that is not stored is decoded, unless that is forbidden.
     origin.on("/trouble", negotiated(503, ""));
     let got = daemon.get(&origin.url("/trouble")).whole();
     assert_eq!((got.status, got.text().as_str()), (503, "a page"));
@@ -238,20 +238,21 @@ fn a_coding_that_nobody_asked_for_arrives_as_it_came_and_is_kept() {
             assert_eq!((got.status, got.text().as_str()), (200, "nobody knows"), "{path} {said:?}");
             assert_eq!((got.field("Content-Encoding"), got.field("Vary")), (coding, ""), "{path}");
             daemon.settle();
-            // The first brings it, the others ask whether it still holds.
+            // The first request fetches it, the others revalidate it.
             let asked = origin.asked(path);
             assert_eq!(asked.len(), number + 1, "{path} {said:?}");
             assert_eq!(asked[number].fields.has("If-None-Match"), number > 0, "{path} {said:?}");
         }
     }
-    // What one client alone takes is asked for by nobody, so that it is never kept for all.
+    // Codings that only one client accepts are not requested from the origin, so a response in one
+    // is never stored.
     let fields = "Cache-Control: no-transform\r\nAccept-Encoding: dcb, compress, br;q=0.5\r\n";
     let url = origin.url("/page/1.html");
     daemon.client().get_with(&url, &format!("{fields}Available-Dictionary: :AA==:\r\n"));
     let [asked] = &origin.asked("/page/1.html")[..] else { panic!("one request") };
     assert_eq!(asked.fields.all("Accept-Encoding"), ["br"]);
     assert!(!asked.fields.has("Available-Dictionary"), "{:?}", asked.fields);
-    // Nor for a part, which is kept too.
+    // The same for a partial response, which is stored too.
     let fields = "Range: bytes=0-1\r\nAccept-Encoding: dcb, br;q=0.5\r\n";
     daemon.client().get_with(&origin.url("/page/2.html"), fields);
     assert_eq!(origin.asked("/page/2.html")[0].fields.all("Accept-Encoding"), ["br"]);
@@ -296,7 +297,7 @@ fn the_queue_asks_for_codings_and_what_it_brings_is_read_by_all() {
     }
     daemon.ok(&["offline"]);
     daemon.browse(&origin.url("/queued"));
-    // It waits for the line.
+    // The entry is queued.
     assert_eq!(daemon.run(&["get", &origin.url("/wanted")]).status, 10);
     daemon.ok(&["online"]);
     eventually("what was queued is fetched", || daemon.queued().is_empty());
@@ -321,7 +322,7 @@ fn what_is_cut_or_damaged_never_looks_whole() {
             *byte ^= 0x55;
         }
         for (kind, body) in [("cut", cut), ("damaged", damaged)] {
-            // Without a sum nobody may see it.
+            // Without a checksum the damage cannot be detected.
             if kind == "damaged" && !coding.contains("gzip") && number != 3 {
                 continue;
             }
@@ -334,7 +335,7 @@ fn what_is_cut_or_damaged_never_looks_whole() {
         for url in &urls {
             let got = daemon.client().get_with(url, NONE);
             if online {
-                // It is on its way in: it breaks off.
+                // The response is still being received, so it breaks off.
                 assert!(got.whole.is_err(), "{url}");
             } else {
                 let told = (got.status, got.field("Cache-Status"));
@@ -342,17 +343,17 @@ fn what_is_cut_or_damaged_never_looks_whole() {
                 assert!(got.whole.is_ok() && got.text().contains("cannot be decoded"), "{url}");
             }
             daemon.settle();
-            // Who takes the coding gets what came, as it came.
+            // A client that accepts the coding gets the bytes as received.
             daemon.client().get_with(url, ALL).whole();
             daemon.settle();
         }
         daemon.ok(&["offline"]);
     }
-    // The daemon is none the worse.
+    // The daemon still works.
     assert_eq!(daemon.status()["mode"], "offline");
 }
 
-/// A client that takes gzip was sent a damaged body, which is stored as it came.
+/// A client that accepts gzip got a damaged body, which was stored as received.
 #[test]
 fn a_damaged_body_that_has_to_be_decoded_is_fetched_again_online() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -395,14 +396,14 @@ fn a_damaged_body_that_has_to_be_decoded_is_fetched_again_online() {
     }
 }
 
-/// What a client that says so of codings gets.
+/// The response to a client that sends `fields`.
 fn got(daemon: &Daemon, url: &str, fields: &str) -> Response {
     let mut client = daemon.client();
     client.ask(url, fields);
     client.try_receive("GET").unwrap()
 }
 
-/// So much of this in gzip, written piece by piece.
+/// `count` times `piece` in gzip, written piece by piece.
 fn many(piece: &[u8], count: usize) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Compression::best());
     for _ in 0..count {
@@ -422,7 +423,7 @@ fn a_bomb_takes_no_memory_and_is_told_before_its_answer_begins() {
     }
     for (coding, sent) in &bombs {
         let url = origin.url(&format!("/{coding}"));
-        // It is on its way in still: it breaks off.
+        // The response is still being received, so it breaks off.
         let mut client = daemon.client();
         client.ask(&url, NONE);
         let mut length = 0;

@@ -1,4 +1,4 @@
-//! The configuration changed while the daemon runs, and without one.
+//! Changes of the configuration with a running daemon, and without one.
 
 use std::fs;
 use std::net::TcpListener;
@@ -29,12 +29,12 @@ fn read(daemon: &Daemon) -> String {
     fs::read_to_string(daemon.home().join("wwwoffle.conf")).unwrap()
 }
 
-/// Saves as an editor does that writes over the file.
+/// Saves like an editor that overwrites the file.
 fn save(daemon: &Daemon, text: &str) {
     fs::write(daemon.home().join("wwwoffle.conf"), text).unwrap();
 }
 
-/// Whether a request is noise, and so is not queued.
+/// Whether a request counts as noise and is not queued.
 #[track_caller]
 fn is_noise(daemon: &Daemon, host: &str) -> bool {
     let url = format!("http://{host}/");
@@ -44,14 +44,14 @@ fn is_noise(daemon: &Daemon, host: &str) -> bool {
     !queued
 }
 
-/// A daemon with [`TEXT`], offline.
+/// An offline daemon with [`TEXT`].
 fn offline() -> Daemon {
     let daemon = Daemon::configured(TEXT);
     daemon.ok(&["offline"]);
     daemon
 }
 
-/// A call on the socket with more fields.
+/// A call on the control socket with further fields.
 fn call(daemon: &Daemon, method: &str, path: &str, fields: &str, body: &str) -> Response {
     let mut client = Client::unix(&daemon.spool().join("control"));
     client.send(format!(
@@ -126,7 +126,7 @@ fn a_faulty_file_is_told_once_and_the_old_one_stays() {
     assert_eq!(reload.status, 64, "{reload:?}");
     assert!(reload.err.contains("log-level") && reload.err.contains("the nearest is \"noise\""));
     assert_eq!(daemon.log().matches("takes \"error\"").count(), 1, "{}", daemon.log());
-    // It is mended through the daemon as well as with an editor.
+    // The configuration can be repaired through the daemon as well as with an editor.
     let set = daemon.run(&["config", "set", "options.log-level", "warn"]);
     assert_eq!(set.status, 64, "{set:?}");
     save(&daemon, &TEXT.replace("noise.test", "other.test"));
@@ -199,9 +199,10 @@ fn over_the_port_nothing_gives_power_over_the_machine() {
     let refused = post(&set("options", "run-online", "/bin/true"));
     assert_eq!(refused.status, 403, "{}", refused.text());
     assert!(refused.text().contains("control password"), "{}", refused.text());
-    // Whoever is on the machine may.
+    // Every local user may set it.
     daemon.ok(&["config", "set", "options.run-online", "/bin/true"]);
-    // And what it gives no power over anything is still for everyone who may change things.
+    // Options that grant no power can still be set over the network by everyone who may change
+    // things.
     let allowed = post(&set("options", "dns-timeout", "5s"));
     assert_eq!(allowed.status, 200, "{}", allowed.text());
 }
@@ -220,10 +221,10 @@ fn the_log_follows_at_once() {
 
 #[test]
 fn waiting_for_origins_follows_at_once() {
-    // It takes connections and says nothing.
+    // It accepts connections and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let daemon = Daemon::configured(TEXT);
-    // At first it would wait for a minute, longer than the client here does.
+    // The initial timeout is a minute, longer than that of this client.
     daemon.ok(&["config", "set", "options.head-timeout", "100ms"]);
     let answer = daemon.get(&format!("http://{}/", silent.local_addr().unwrap()));
     assert_eq!(answer.status, 504, "{}", answer.text());
@@ -294,7 +295,7 @@ fn over_the_port_nothing_is_changed_without_the_token() {
     assert_ne!(read(&daemon), TEXT);
 }
 
-/// Numbers that look like chance, the same on each run.
+/// Pseudo-random numbers, the same on each run.
 struct Chance(u64);
 
 impl Chance {
@@ -318,8 +319,8 @@ per-host = 6 # six
 at-once = 32 # seven
 ";
 
-/// Edits by one of two writers, some of them killed in the middle. What it was told is done is
-/// done: nobody else touches this option.
+/// Edits by one of two writers, some of them killed half-way. A reported success must last: the
+/// other writer does not change this option.
 fn write_and_kill(place: &Daemon, option: &str, seed: u64) {
     let mut chance = Chance(seed);
     let mut may_be: Vec<u64> = Vec::new();
@@ -329,8 +330,8 @@ fn write_and_kill(place: &Daemon, option: &str, seed: u64) {
         let mut command = place.command(&["config", "set", option, &text]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         if chance.below(3) == 0 {
-            // Somewhere in the few milliseconds that an edit takes: nothing is waited for, and whenever it comes
-            // nothing may be lost.
+            // At some point in the few milliseconds that an edit takes. This is not
+            // synchronisation: no data may be lost, whenever the kill comes.
             std::thread::sleep(Duration::from_micros(chance.below(20_000)));
             child.kill().unwrap();
         }

@@ -1,4 +1,4 @@
-//! The pages `/configuration/…`: looked at, used, misused, and in a browser.
+//! The pages `/configuration/…`: content, use, misuse, and in a browser.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn read(daemon: &Daemon) -> String {
     fs::read_to_string(daemon.home().join("wwwoffle.conf")).unwrap()
 }
 
-/// The form of a page that does this.
+/// The form on a page that performs `act`.
 #[track_caller]
 fn does(page: &Response, act: &str) -> Form {
     let text = page.text();
@@ -39,7 +39,7 @@ fn does(page: &Response, act: &str) -> Form {
     found.unwrap_or_else(|| panic!("no form does {act:?} in:\n{text}"))
 }
 
-/// Sends a form, and gives the page it leads to.
+/// Sends a form and returns the page that it leads to.
 #[track_caller]
 fn follow(daemon: &Daemon, form: &Form) -> Response {
     let answer = daemon.submit(form);
@@ -182,7 +182,7 @@ fn a_specification_is_put_together() {
     assert_eq!(daemon.page("/configuration/url?http%3A%2F%2Fa%3A99999%2F").status, 400);
 }
 
-/// What every page that changes something is, with a form for it.
+/// A form from every page that changes something.
 fn changing(daemon: &Daemon) -> Vec<Form> {
     let mut all = forms(&daemon.page(TIMEOUT).text());
     all.extend(forms(&daemon.page(NOISE).text()));
@@ -251,7 +251,7 @@ fn a_password_is_on_no_page() {
     let set = does(&daemon.page(path), "set").with("value", "hunter2-and-more");
     let rule = does(&daemon.page(path), "set-rule").with("urls", "*://a.test/*");
     let mut pages = vec![follow(&daemon, &set)];
-    // The form is for a text that is no more.
+    // The form is based on an outdated text.
     pages.push(daemon.submit(&rule));
     assert_eq!(pages[1].status, 409);
     // Without a new password the old one stays.
@@ -299,7 +299,7 @@ fn a_browser_changes_breaks_and_undoes_an_option() {
     browser.open(&daemon.own("/configuration/changed"));
     browser.press("document.querySelector('main button')", "Configuration changed");
     assert_eq!(read(&daemon), TEXT);
-    // What is labelled can be found by whoever cannot see it, and nothing is wider than a phone.
+    // All fields have labels for screen readers, and no page is wider than a phone.
     for path in
         ["", "options", "options/log-level", "offline-options/noise", "editurl?http://a.test/x"]
     {

@@ -1,6 +1,6 @@
-//! The conformance script of others that lies beside the repository in `../shared/conformance`: hostile
-//! requests and faulty origins (`h1_robustness.py`; `kill9.py` is run in `crash`). Most clones lack that
-//! folder, so the tests are ignored; `.ci/run` runs them where it is there.
+//! The conformance scripts in `../shared/conformance` beside the repository: hostile requests and
+//! faulty origins (`h1_robustness.py`; `crash` runs `kill9.py`). Most clones lack that directory,
+//! so the tests are ignored; `.ci/run` runs them if it exists.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use serde_json::Value;
 use crate::harness::tools::plain;
 use crate::harness::{Daemon, daemon, heavy};
 
-/// How long all cases may take; most of that is patience with those that hang.
+/// Time limit for all cases. Most of it is waiting for cases that hang.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// The policy that its cases are settled by, where the standards leave it open.
+/// Decides the cases that the standards leave open.
 const CONFIG: &str = "[caching]\nno-store = \"respect\"\n";
 
-/// What came of one case.
+/// The outcome of one case.
 #[derive(Debug, Deserialize)]
 struct Case {
     id: String,
@@ -35,7 +35,7 @@ pub(crate) fn script(name: &str) -> PathBuf {
     script
 }
 
-/// Words as a shell takes them.
+/// The command line quoted for a shell.
 fn quoted(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| format!("'{}'", word.to_str().unwrap())).collect::<Vec<_>>().join(" ")
@@ -62,8 +62,8 @@ fn every_hostile_request_and_faulty_origin_is_borne_but_for_those_with_a_reason(
     hold(&cases);
 }
 
-/// Compares with the list: what it does not name passes. What it names does not, or not always where a `?`
-/// stands before it.
+/// Compares with the list: cases that it does not name pass. Cases that it names fail, and with `?`
+/// before them they may fail.
 fn hold(cases: &[Case]) {
     let listed: Vec<&str> = include_str!("conformance.txt")
         .lines()

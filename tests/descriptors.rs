@@ -1,4 +1,4 @@
-//! A daemon that may open few files, or has many clients that say nothing.
+//! A daemon that may open only few files, or has many idle clients.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -6,10 +6,10 @@ use std::os::unix::net::UnixStream;
 
 use crate::harness::{Daemon, Origin};
 
-/// As few as 2.9 needed.
+/// The number that sufficed for 2.9.
 const FEW: &str = "ulimit -n 64";
 
-/// More than may be served at once, of either kind.
+/// More than the limit, for files and for clients.
 const IDLE: usize = 100;
 
 #[test]
@@ -17,7 +17,7 @@ fn stored_pages_are_served_with_few_descriptors() {
     let origin = Origin::start();
     let mut daemon = Daemon::prepare(None).with_setup(FEW);
     daemon.up();
-    // Too long to be read whole with their heads, so each of them is an open file.
+    // Too long to be read together with their heads, so each of them needs an open file.
     let bodies = 100_000..100_000 + IDLE as u64;
     let get = |length: u64| {
         let url = origin.url(&format!("/big/{length}"));

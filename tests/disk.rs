@@ -1,4 +1,4 @@
-//! A disk that is full, or can't be written at all. Needs `mount`, so root.
+//! A full or read-only disk. Needs `mount`, so root.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -14,7 +14,7 @@ use crate::harness::site::{self, Check};
 use crate::harness::{Daemon, Origin, cannot_run, eventually, files, heavy, then};
 use crate::index_pages::list;
 
-/// A small file system of its own; gone when dropped.
+/// A small file system, unmounted when dropped.
 struct SmallDisk {
     at: TempDir,
 }
@@ -41,14 +41,14 @@ impl SmallDisk {
         self.at.path().join("spool")
     }
 
-    /// Leaves no room for one more byte of the file that is returned, which has all that there was.
+    /// Fills the file system to the last byte. The returned file holds all the space.
     fn fill_up(&self) -> File {
         let mut file = File::create(self.at.path().join("filling")).unwrap();
         fill_more(&mut file);
         file
     }
 
-    /// Leaves no room for one more name, as long as what is returned lives.
+    /// Leaves no room for one more name until the returned directory is dropped.
     fn fill(&self) -> TempDir {
         let filling = TempDir::new_in(self.at.path()).unwrap();
         let full = (0..)
@@ -64,18 +64,18 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Takes what has become free since.
+/// Takes the space that has become free since.
 fn fill_more(file: &mut File) {
     let error = (0..).find_map(|_| file.write_all(&[b'x'; 4_096]).err());
     assert_eq!(error.unwrap().kind(), ErrorKind::StorageFull);
 }
 
-/// Pages that are kept before the disk is full.
+/// Pages that are stored before the disk is full.
 fn kept() -> impl Iterator<Item = String> {
     (0..10).map(|number| format!("/page/{number}.html"))
 }
 
-/// Bodies that are together more than the disk holds.
+/// Lengths of bodies that together exceed the disk.
 fn many() -> impl Iterator<Item = u64> {
     100_000..100_200
 }
@@ -89,7 +89,7 @@ fn assert_kept(daemon: &Daemon, origin: &Origin, when: &str) {
     }
 }
 
-/// Downloads a body of `length`, and says what came.
+/// Downloads a body of `length` and checks its content.
 fn download(daemon: &Daemon, origin: &Origin, length: u64) -> (Response, Check) {
     let (mut client, mut check) = (daemon.client(), Check::new());
     client.ask(&origin.url(&format!("/big/{length}")), "");
@@ -105,7 +105,7 @@ fn a_full_disk_loses_nothing_that_is_kept() {
     assert_kept(&daemon, &origin, "online");
     daemon.settle();
 
-    // Too much for the disk, in one body and in many: none of it is a reason not to be read.
+    // Too much for the disk, in one body and in many. All of it must still reach the client.
     for length in [20_000_000].into_iter().chain(many()) {
         let (answer, check) = download(&daemon, &origin, length);
         assert_eq!((answer.status, check.seen, check.wrong), (200, length, None));
@@ -155,12 +155,12 @@ fn that_a_response_is_not_stored_is_told_in_its_head_and_on_the_home_page() {
         status.split("; ").any(|word| word == "stored")
     };
     assert!(!daemon.page("/").text().contains(notice));
-    // There is room for many pages, and not for this one.
+    // There is room for many pages, but not for this one.
     assert!(!stored("/big/20000000"));
     eventually("the home page tells", || daemon.page("/").text().contains(notice));
     assert!(stored("/page/60.html"));
     eventually("that is over", || !daemon.page("/").text().contains(notice));
-    // There is room for nothing.
+    // No space is left at all.
     let _filling = disk.fill_up();
     assert!(!stored("/page/61.html"));
     eventually("the home page tells again", || daemon.page("/").text().contains(notice));
@@ -179,7 +179,8 @@ fn the_mode_and_what_is_asked_for_are_written_where_no_block_is_free() {
         let directory = disk.spool().join("http");
         directory.exists() && files(&directory).len() == kept().count()
     });
-    // Neither a block nor a name, and what is freed is gone before anything else is written.
+    // Neither a block nor a name is free. Space that becomes free is taken before anything else is
+    // written.
     let mut filling = disk.fill_up();
     let names = disk.fill();
     for mode in ["offline", "autodial", "offline"] {
@@ -215,7 +216,7 @@ fn the_mode_and_what_is_asked_for_are_written_where_no_block_is_free() {
 fn room_is_made_before_the_disk_is_full() {
     let _alone = heavy();
     let Some(disk) = SmallDisk::mount("8m") else { return };
-    // What was kept in the year 2000 is older than its age by far; what is new is in use.
+    // Entries from the year 2000 have not exceeded the age limit. New entries are in use.
     let config = "[purge]\nmin-free = \"6 MB\"\nage = \"100y\"\n";
     let mut daemon = Daemon::prepare(Some(config)).with_spool(&disk.spool());
     let origin = Origin::start();
@@ -237,10 +238,10 @@ fn room_is_made_before_the_disk_is_full() {
     assert_kept(&daemon, &origin, "offline");
 }
 
-/// Pages of years ago, the oldest first, each of 400 kB; the daemon is down.
+/// Stores pages from past years, the oldest first, each of 400 kB, while the daemon is stopped.
 fn old_pages(daemon: &Daemon, count: i64) {
     for number in 0..count {
-        // One a year, from 2000 on.
+        // One page a year, from 2000 on.
         let then = Timestamp::from_second(946_684_800 + number * 365 * 86_400).unwrap();
         let url = format!("http://old.test/{number}");
         then::keep(daemon.spool(), then, &url, "text/html", &vec![b'x'; 400_000]);
@@ -329,14 +330,14 @@ fn what_is_deleted_on_a_full_disk_is_gone_for_good() {
     };
     let page = |number: usize| origin.url(&format!("/page/{number}.html"));
     daemon.ok(&["offline"]);
-    // As long as there is room it can be had back.
+    // As long as there is room, the deletion can be undone.
     let done = daemon.submit(&chosen(&[page(1)]));
     assert_eq!(done.status, 303);
     assert!(done.field("Location").contains("removed="), "{:?}", done.field("Location"));
     let undo = form(&daemon.page(done.field("Location")).text(), "/control/undo");
     assert_eq!(daemon.submit(&undo).status, 303);
     assert_eq!(daemon.get(&page(1)).status, 200);
-    // No name more can be given there, so nothing can be laid aside.
+    // No name can be created in that directory, so nothing can be saved for an undo.
     let filling = disk.fill();
     let done = daemon.submit(&chosen(&[page(1), page(2)]));
     assert_eq!(done.status, 303, "{}", done.text());

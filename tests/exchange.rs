@@ -1,4 +1,4 @@
-//! Archives in and out: what other programs made is read, and what we made is read by other programs.
+//! Archives in and out: other programs' archives can be imported, and other programs can read ours.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use crate::harness::daemon::{Ran, output, run};
 use crate::harness::tools::{plain, program, python_with};
 use crate::harness::{Answer, Daemon, Origin, eventually, files, heavy, site};
 
-/// How long a program of others may take.
+/// Time limit for a foreign program.
 const LIMIT: Duration = Duration::from_secs(180);
 
 fn path(place: &Daemon, name: &str) -> String {
     place.home().join(name).to_str().unwrap().to_owned()
 }
 
-/// An archive with many pages of `length` bytes, each with another body.
+/// An archive with many pages of `length` bytes, each with a different body.
 fn archive(place: &Daemon, name: &str, pages: usize, length: usize) -> String {
     let path = path(place, name);
     let mut out = std::fs::File::create(&path).unwrap();
@@ -114,7 +114,7 @@ fn what_wget_has_archived_is_read_back_byte_for_byte() {
         if !compressed {
             command.arg("--no-warc-compression");
         }
-        // Some of the site's answers are errors, which wget tells by its status.
+        // Some responses of the site are errors, which wget reports in its exit status.
         let _fetched = output(command_with(command, &urls), None, LIMIT);
         let file = format!("{name}.warc{}", if compressed { ".gz" } else { "" });
         let ran = place.run(&["import", "--json", &file]);
@@ -136,7 +136,7 @@ fn command_with(mut command: Command, arguments: &[String]) -> Command {
     command
 }
 
-/// Runs a script of ours that uses a module of others.
+/// Runs one of our scripts, which uses a third-party module.
 pub(crate) fn script(python: Command, name: &str, arguments: &[String], input: &str) -> Ran {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exchange").join(name);
     let mut command = python;
@@ -197,7 +197,7 @@ fn others_read_what_is_exported_and_the_spool_itself() {
         let ran = run(command_with(plain(Command::new("wacz")), &arguments), None);
         assert_eq!(ran.status, 0, "{ran:?}");
     }
-    // And we do.
+    // And our own import reads them.
     for file in [warc, wacz] {
         let other = Daemon::prepare(None);
         let told = other.run(&["import", "--json", &file]).json();
@@ -257,7 +257,7 @@ fn what_is_exported_is_what_was_asked_for_and_nobodys_secret() {
     let read = |name: &str| std::fs::read_to_string(place.home().join("pages").join(name)).unwrap();
     assert_eq!(read("a.example/old"), "http://a.example/old");
     assert!(read("index.html").contains("<a href=\"b.example/index\">http://b.example/</a>"));
-    // What is there already is left alone.
+    // Existing files are not changed.
     assert_eq!(place.run(&["export", &folder]).status, 1);
     let ran = place.run(&["export", "somewhere"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{ran:?}");
@@ -290,12 +290,12 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     );
     assert_eq!(origin.seen().len(), 0, "nothing went out");
 
-    // Another has a page whose answer sets a cookie, and so is no answer for others.
+    // Another bundle has a page whose response sets a cookie and so must not be shared.
     let second = path(&ship, "second.warc.gz");
     assert_eq!(ship.run(&["get", &origin.url("/cookie")]).status, 10);
     ship.ok(&["export", "--queue", &second]);
 
-    // Another machine, which lets others have what is on its own loopback: there the origin is.
+    // Another machine, which permits requests for its own loopback, where the origin runs.
     let shore = Daemon::prepare(Some("[allowed-connect-hosts]\ninside = [\"127.0.0.1\"]\n"));
     let mut command = shore.bare_command();
     command.arg("--config").arg(shore.config_file()).args(["fetch", "--bundle", &bundle]);
@@ -307,7 +307,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     assert!(!unpacked(&std::fs::read(&bundle).unwrap()).contains("id=secret"));
     assert!(origin.count("/page/1.html") == 1 && origin.count("/page/2.html") == 1);
 
-    // In a spool that is in use, what others keep there stays there.
+    // In a spool that is in use, its own entries stay there.
     let used = Daemon::prepare(Some("[allowed-connect-hosts]\ninside = [\"127.0.0.1\"]\n"));
     assert_eq!(
         used.run(&["import", "--json", &archive(&used, "a.warc.gz", 2, 50)]).json()["kept"],
@@ -316,7 +316,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     let ran = used.run(&["fetch", "--bundle", &second]);
     let filled = unpacked(&std::fs::read(&second).unwrap());
     assert!(filled.contains("/page/1.html") && !filled.contains("http://a.example/"), "{ran:?}");
-    // A second run, for what could not be had, puts in again what was in it.
+    // A second run retries the failed downloads and keeps the previous content.
     let ran = used.run(&["fetch", "--bundle", &second]);
     let filled = unpacked(&std::fs::read(&second).unwrap());
     let is_there = |page: &str| filled.contains(&format!("/page/{page}.html"));
@@ -331,7 +331,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
         let want = site::answer(&format!("/page/{}.html", number + 1)).unwrap();
         assert!(response.status == 200 && response.body == want.body, "{url}");
     }
-    // What has a cookie waits still for a line of its own.
+    // The page with a cookie still waits for its user's own connection.
     assert!(ship.queued().contains(&secret), "{:?}", ship.queued());
     assert!(!ship.queued().contains(&urls[0]), "{:?}", ship.queued());
 }
@@ -349,7 +349,7 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
     const ROUNDS: usize = 20;
     let _alone = heavy();
     let place = Daemon::prepare(None);
-    // What is there already, and is in no archive.
+    // An entry that exists before and is in no archive.
     let made = path(&place, "before.warc");
     let block = "HTTP/1.1 200 OK\r\n\r\nbefore";
     let record = format!(
@@ -366,7 +366,7 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
         let before = entries();
         let mut command = place.command(&["import", &file]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // Some more each time, or all there are.
+        // Some more in each round, or all that exist.
         let more = 40 + 7 * round;
         eventually("more is kept", || {
             entries() >= before + more || child.try_wait().unwrap().is_some()
@@ -391,7 +391,7 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
     assert!(!place.spool().join("damaged").read_dir().unwrap().any(|_| true));
     let imports = place.spool().join("imports");
     assert!(!imports.exists() || !imports.read_dir().unwrap().any(|_| true), "nothing is left");
-    // And what others see of it is sound.
+    // The spool is sound: an export contains every entry.
     assert_eq!(
         place.run(&["export", "--json", &path(&place, "all.warc.gz")]).json()["entries"],
         PAGES + 1
@@ -427,7 +427,7 @@ fn what_is_meant_for_one_person_travels_from_a_spool_made_for_the_bundle_alone()
         assert_eq!(filled.contains("your eyes"), is_of_its_own, "{ran:?}");
         let told = ship.run(&["import", "--json", &bundle]).json();
         assert_eq!(told["refused"], 0, "{told}");
-        // What has not come waits for a line of its own.
+        // A page that the bundle lacks waits for the user's own connection.
         assert_eq!(ship.queued().contains(&urls[1]), !is_of_its_own, "{told}");
         let response = ship.get(&urls[1]).whole();
         assert_eq!(response.text().contains("your eyes"), is_of_its_own, "{response:?}");
@@ -435,7 +435,7 @@ fn what_is_meant_for_one_person_travels_from_a_spool_made_for_the_bundle_alone()
             let listed = ship.run(&["ls", "--json"]).lines();
             let found = listed.iter().find(|one| one["url"] == urls[1].as_str()).unwrap();
             assert_eq!(found["owner"], "local", "{found}");
-            // So that it is asked for once more.
+            // So that it is requested once more.
             ship.ok(&["rm", &urls[0], &urls[1], &urls[2]]);
             for url in &urls {
                 assert_eq!(ship.run(&["get", url]).status, 10, "{url}");

@@ -1,4 +1,5 @@
-//! Exports of what a search finds, of what came in one time online, with sub-resources, and of older versions.
+//! Exports of search results, of the pages of one online session, with sub-resources, and of older
+//! versions.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::harness::{Daemon, then};
 
-/// Keeps a page twice, and the first as an older version of it.
+/// Stores a page twice; the first response becomes an older version.
 fn keep_twice(daemon: &Daemon, url: &str) {
     let versions = Versions::by(|_| 3);
     let options = Options { durability: Durability::None, versions, ..Options::default() };
@@ -28,7 +29,7 @@ fn keep_twice(daemon: &Daemon, url: &str) {
     }
 }
 
-/// What is in a folder that was exported, as its page lists it; and its files.
+/// The files of an exported directory, and the links on its index page.
 fn exported(daemon: &Daemon, name: &str, arguments: &[&str]) -> (Vec<String>, PathBuf) {
     let folder = daemon.home().join(name);
     let file = format!("{}/", folder.display());
@@ -83,7 +84,7 @@ fn what_a_search_or_a_time_online_has_is_exported() {
         let file = file.to_str().unwrap();
         let ran = daemon.run(&["export", "--json", "--versions", "--search", "green", file]);
         assert_eq!(ran.json()["entries"], 3, "{ran:?}");
-        // Into another spool, where they are versions again.
+        // Imported into another spool, they are versions again.
         let other = Daemon::prepare(Some("[caching]\nkeep-versions = 3\n"));
         let ran = other.run(&["import", "--json", file]);
         let told = ran.json();

@@ -1,4 +1,4 @@
-//! How the queue is worked off: in which order, how politely, how much and when.
+//! The fetching of the queue: order, politeness, amount and times.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::harness::{After, Answer, Client, Daemon, Exchange, Gate, Origin, eventually};
 
-/// One after the other, and again at once.
+/// One download at a time, and retried at once.
 const ONE_BY_ONE: &str = "[fetch-options]\nper-host = 1\nat-once = 1\nretry-delay = \"1ms\"\n\
                           resume-delay = \"1ms\"\nattempts = 50\nresume-attempts = 50\n";
 
-/// Asks for what a page needs.
+/// Requests a sub-resource of a page.
 #[track_caller]
 fn ask_as_part(client: &mut Client, url: &str, page: &str) {
     let fields = format!("Sec-Fetch-Dest: image\r\nSec-Fetch-Mode: no-cors\r\nReferer: {page}\r\n");
@@ -32,7 +32,7 @@ fn people_are_served_first() {
     ask_as_part(&mut client, &origin.url("/part-2"), &page);
     daemon.browse(&page);
     daemon.browse(&origin.url("/page-2"));
-    // Asked for by a person too: the two wishes are one.
+    // A person wants the same URL. Both wishes become one entry.
     daemon.browse(&origin.url("/part-2"));
     assert_eq!(daemon.queue().len(), 5);
     daemon.ok(&["online"]);
@@ -67,7 +67,7 @@ fn an_origin_that_wants_to_be_left_alone_is_and_others_go_on() {
     eventually("it is known to rest", || daemon.queue()[0]["not_before"].is_string());
     let queue = daemon.queue();
     assert_eq!((queue.len(), busy.count("/1"), busy.count("/2")), (2, 1, 0), "{queue:?}");
-    // A person says that it may be tried now.
+    // A person allows a new attempt now.
     let key = format!("{{\"key\":{}}}", queue[0]["key"]);
     assert_eq!(daemon.api("POST", "/api/queue/retry", &key).status, 200);
     eventually("the queue is empty", || daemon.queue().is_empty());
@@ -77,7 +77,7 @@ fn an_origin_that_wants_to_be_left_alone_is_and_others_go_on() {
 #[test]
 fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
     let (night, day) = (Origin::start(), Origin::start_at("127.0.0.2"));
-    // Twelve hours from now, so that no test ever sees it open.
+    // Twelve hours from now, so that no test run ever reaches it.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let hour = now.as_secs() / 3_600 % 24;
     let (from, until) = ((hour + 12) % 24, (hour + 13) % 24);
@@ -103,7 +103,7 @@ fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
     let told = "waits for its time of the day, which begins at";
     assert!(daemon.page("/queue/").shown().contains(told));
     assert!(daemon.ok(&["queue"]).contains(told));
-    // Nobody sits at a terminal until then.
+    // The command does not wait until then.
     let waited = daemon.run(&["fetch", "--wait"]);
     assert_eq!(waited.status, 10, "{waited:?}");
     assert!(waited.out.contains(&format!("held                   1: {told}")), "{waited:?}");
@@ -145,7 +145,7 @@ fn what_a_day_may_cost_holds_over_a_restart() {
     eventually("the queue is empty", || daemon.queue().is_empty());
 }
 
-/// A file with a mark of its own, whole or from where it is asked for.
+/// Sends a file with a validator, whole or from the requested offset.
 fn file(exchange: &mut Exchange<'_>, body: &[u8], is_length_told: bool) -> std::io::Result<After> {
     let range = exchange.seen.fields.get("Range").map(str::to_owned);
     let from =
@@ -183,7 +183,7 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
     let body: Arc<Vec<u8>> = Arc::new((0..4_000_000_u32).map(|n| (n % 251) as u8).collect());
     for (path, is_length_told) in [("/told", true), ("/untold", false)] {
         let sent = Arc::clone(&body);
-        // Who leaves in the middle gets no more.
+        // A client that leaves half-way gets no further bytes.
         origin.on(path, move |exchange| {
             Ok(file(exchange, &sent, is_length_told).unwrap_or(After::Close))
         });
@@ -195,7 +195,7 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
         assert!(page.contains("Fetch it all the same"), "{page}");
         assert!(page.contains("It is longer than what is fetched unasked"), "{page}");
         assert_eq!(daemon.queue()[0]["held"]["reason"], "asks");
-        // To try all again is not to say that this one may come.
+        // Retrying all entries does not count as consent for this one.
         assert_eq!(
             daemon.api("POST", "/api/queue/retry", "{\"all\":true}").text().trim(),
             "{\"retried\":0}"
@@ -212,12 +212,12 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
 
 #[test]
 fn a_fetch_with_a_budget_ends_with_it_and_the_next_goes_on_from_there() {
-    // Going online by itself brings next to nothing.
+    // Switching to online fetches next to nothing without a request by a person.
     let config = format!("{ONE_BY_ONE}budget-fetch = \"1 kB\"\n");
     let (daemon, origin) = (Daemon::configured(&config), Origin::start());
     let body: Arc<Vec<u8>> = Arc::new((0..4_000_000_u32).map(|n| (n % 251) as u8).collect());
     let sent = Arc::clone(&body);
-    // Who leaves in the middle gets no more.
+    // A client that leaves half-way gets no further bytes.
     origin.on("/film", move |exchange| Ok(file(exchange, &sent, true).unwrap_or(After::Close)));
     origin.say("/page", Answer::html("a page"));
     daemon.ok(&["offline"]);
@@ -291,7 +291,7 @@ fn an_origin_is_left_alone_over_a_restart_too() {
     assert_eq!(daemon.page("/queue/").shown().matches(told).count(), 2);
     assert_eq!(daemon.ok(&["queue"]).matches(told).count(), 2);
     assert_eq!((busy.count("/1"), busy.count("/2")), (1, 0));
-    // A person says that it may be tried now; and that holds over a restart as well.
+    // A person allows a new attempt now. The consent survives a restart.
     let key = format!("{{\"key\":{}}}", daemon.queue()[0]["key"]);
     assert_eq!(daemon.api("POST", "/api/queue/retry", &key).status, 200);
     eventually("the queue is empty", || daemon.queue().is_empty());
@@ -323,7 +323,7 @@ fn a_bad_line_and_two_kills_end_with_everything_fetched_once() {
                 *wholes.lock().unwrap().entry(number).or_insert(0) += usize::from(is_whole);
                 return file(exchange, &body, true);
             }
-            // The line is cut in the middle; or the daemon is killed there.
+            // The connection is cut half-way, or the daemon is killed there.
             let half = &body[..body.len() / 2];
             let length = body.len();
             exchange.send(format!(
@@ -352,7 +352,7 @@ fn a_bad_line_and_two_kills_end_with_everything_fetched_once() {
     assert!(wholes.values().all(|count| *count <= 1), "{wholes:?}");
 }
 
-/// Sends what is asked for of `body` slowly, until somebody cuts the line; counts what it has sent.
+/// Sends the requested part of `body` slowly until the connection is cut, and counts the bytes.
 fn slow(
     exchange: &mut Exchange<'_>,
     body: &[u8],
@@ -373,7 +373,7 @@ fn slow(
     let told = rest.len();
     exchange.send(format!("HTTP/1.1 {status}ETag: \"1\"\r\nContent-Length: {told}\r\n\r\n"))?;
     for piece in rest.chunks(PIECE) {
-        // The line is slow: all that is on its way at once is in the middle when it breaks.
+        // The connection is slow, so all concurrent downloads are half-way when it breaks.
         std::thread::sleep(Duration::from_millis(100));
         exchange.send(piece)?;
         sent.fetch_add(piece.len(), Ordering::SeqCst);
@@ -385,7 +385,8 @@ fn slow(
 fn a_line_that_drops_again_and_again_and_two_kills_end_with_everything_fetched_once() {
     const PAGES: usize = 12;
     const LENGTH: usize = 1_000_000;
-    // Bytes after which the line breaks: a second of six at once, a third of what each has to bring.
+    // Bytes after which the connection breaks: one second's worth for six downloads, a third of the
+    // total.
     const UNBROKEN: usize = 2_000_000;
     let config = "[fetch-options]\nper-host = 6\nretry-delay = \"1ms\"\nresume-delay = \"1ms\"\n\
                   attempts = 50\nresume-attempts = 50\n";

@@ -1,16 +1,16 @@
-//! The addresses of WWWOFFLE 2.9: bookmarks and browsers that were set up for it go on working.
+//! The addresses of WWWOFFLE 2.9: old bookmarks and configured browsers keep working.
 
 use crate::harness::form::{form, unescape};
 use crate::harness::{Daemon, Origin, eventually};
 
-/// Address, status, and where it leads.
+/// Address, status, and target of the redirect.
 const ADDRESSES: &[(&str, u16, &str)] = &[
-    // Its files.
+    // Static files.
     ("/index.html", 303, "/"),
     ("/Welcome.html", 303, "/"),
     ("/FAQ.html", 303, "/?help=1"),
     ("/README.CONF.html", 303, "/configuration/"),
-    // Browsers of then follow no redirect here.
+    // Browsers of that time do not follow a redirect for these files.
     ("/wwwoffle.pac", 200, ""),
     ("/certificates/root-cert.pem", 200, ""),
     // Certificates.
@@ -21,7 +21,7 @@ const ADDRESSES: &[(&str, u16, &str)] = &[
     ("/certificates/server?a.example", 303, "/certificate?site=a.example:443&url="),
     ("/certificates/real?a.example:8443", 303, "/certificate?site=a.example:8443&url="),
     ("/certificates/fake?", 303, "/ca"),
-    // Sections and options by the names that they had.
+    // Sections and options by their former names.
     ("/configuration/StartUp", 303, "/configuration/startup"),
     ("/configuration/OnlineOptions", 303, "/configuration/online-options"),
     ("/configuration/SSLOptions/", 303, "/configuration/https"),
@@ -54,7 +54,7 @@ const ADDRESSES: &[(&str, u16, &str)] = &[
     ("/index/url?http://a.example/x", 303, "/index/http/a.example"),
     ("/index/outgoing?sort=alpha", 303, "/queue/"),
     ("/index/monitor?sort=mtime;delete", 303, "/monitor/"),
-    // What deletes asks first, where there is something to delete.
+    // Addresses that delete lead to a confirmation, if there is something to delete.
     ("/control/delete/url", 303, "/index/"),
     ("/control/delete/url?url=http://a.example/x", 200, ""),
     ("/control/delete/url-all?url=http://a.example/", 303, "/index/http/a.example"),
@@ -62,7 +62,7 @@ const ADDRESSES: &[(&str, u16, &str)] = &[
     ("/control/delete/req-all", 303, "/queue/"),
     ("/control/delete/mon?url=http://a.example/", 303, "/monitor/"),
     ("/control/delete/mon-all", 303, "/monitor/"),
-    // Its forms as links.
+    // Forms of 2.9 as links.
     ("/refresh-request/?url=http://a.example/;depth=2", 200, ""),
     ("/monitor-request/?url=http://a.example/&hofd=6", 200, ""),
 ];

@@ -1,4 +1,4 @@
-//! A spool of WWWOFFLE 2.9 that is imported: requests for recursive fetches, and the dates of pages.
+//! The import of a spool of WWWOFFLE 2.9: requests for recursive fetches, and the dates of pages.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,7 +6,7 @@ use wwwoffle_url::{make_hash, url_encode_form_args};
 
 use crate::harness::{Answer, Daemon, Origin, eventually};
 
-/// Writes a file of a spool of 2.9, with the one that names its URL.
+/// Writes a file into a spool of 2.9, with the file that contains its URL.
 fn write(place: &Daemon, directory: &str, letter: char, url: &str, content: &[u8]) {
     let directory = place.home().join("old").join(directory);
     std::fs::create_dir_all(&directory).unwrap();
@@ -20,7 +20,7 @@ fn set_time(place: &Daemon, file: &str, second: u64) {
     file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
 }
 
-/// The URL and the request that 2.9 writes down for a recursive fetch.
+/// The URL and the request that 2.9 stores for a recursive fetch.
 fn recursive(url: &str) -> (String, String) {
     let url = url_encode_form_args(url.as_bytes());
     let target = format!("http://localhost:8080/refresh-recurse/?url={url};depth=1;images=Y");
@@ -45,7 +45,7 @@ fn recursive_requests_and_monitors_follow_links_as_before() {
     let mask = ["1".repeat(12), "1".repeat(31), "1".repeat(7), "1".repeat(24)].join("\n");
     let mask_file = format!("old/monitor/M{}", make_hash(target.as_bytes()));
     std::fs::write(daemon.home().join(mask_file), mask).unwrap();
-    // An hour of the schedule has passed since.
+    // The time of the last scheduled fetch is in the past.
     set_time(&daemon, &format!("old/monitor/O{}", make_hash(target.as_bytes())), 1_577_836_800);
     let old = daemon.home().join("old");
     let said = daemon.ok(&["import", old.to_str().unwrap()]);
@@ -68,7 +68,7 @@ fn an_imported_page_counts_as_stored_when_it_was_captured() {
     let url = "http://a.example/page";
     let answer = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<title>Old</title>";
     write(&daemon, "http/a.example", 'D', url, answer);
-    // The first of January 2020.
+    // 1 January 2020.
     let file = format!("old/http/a.example/D{}", make_hash(url.as_bytes()));
     set_time(&daemon, &file, 1_577_836_800);
     daemon.ok(&["import", daemon.home().join("old").to_str().unwrap()]);

@@ -1,4 +1,5 @@
-//! Forms and what is kept: each is for its origin, and is never answered by an older one.
+//! Forms and stored copies: each form reaches its origin, and is never answered from an older
+//! response.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -38,7 +39,8 @@ fn the_answer_to_a_form_answers_get_where_it_says_so() {
     assert_eq!(origin.count("/form"), 1);
 }
 
-/// RFC 9110 §13: what an unsafe request is conditional on keeps it from being done.
+/// RFC 9110 §13: a precondition that fails keeps an unsafe request from being done, so only the
+/// origin may evaluate it.
 #[test]
 fn the_conditions_of_a_form_are_for_its_origin() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -72,7 +74,8 @@ fn an_error_for_a_form_is_not_hidden_by_the_answer_to_an_older_one() {
     assert_eq!((answer.status, answer.text().as_str()), (503, "no"), "{}", status(&answer));
 }
 
-/// RFC 9111 §4.4: what was asked for before the form was sent, and came after that, is not what there is.
+/// RFC 9111 §4.4: the response to a GET sent before a form is outdated if it arrives after the
+/// form's response.
 #[test]
 fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
     for is_asked_between in [true, false] {
@@ -108,7 +111,7 @@ fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
     }
 }
 
-/// A program that asks by POST, as for GraphQL or JSON-RPC, gets offline what it got online.
+/// A program that queries by POST, such as GraphQL or JSON-RPC, gets its online response offline.
 #[test]
 fn a_program_that_sends_the_same_body_again_gets_the_stored_response_offline() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -140,12 +143,12 @@ fn a_program_that_sends_the_same_body_again_gets_the_stored_response_offline() {
     assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
 }
 
-/// Where the answer to [`post`] is stored.
+/// The URL under which the response to [`post`] is stored.
 fn answer_url(url: &str) -> String {
     format!("{url}?!POST:{}", hex::encode(Sha256::digest("a=b")))
 }
 
-/// An origin that answers each method with its name. It wants the body of [`post`].
+/// An origin that responds with the name of the method. It requires the body of [`post`].
 fn echo(origin: &Origin) -> String {
     origin.on("/form", |exchange| {
         let body = exchange.body()?.to_vec();
@@ -156,7 +159,7 @@ fn echo(origin: &Origin) -> String {
     origin.url("/form")
 }
 
-/// The stored answer to a form has a URL that its origin does not know.
+/// The stored response to a form has a URL that its origin does not know.
 #[test]
 fn the_stored_answer_to_a_form_answers_whatever_the_mode_and_is_never_asked_for() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -184,7 +187,8 @@ fn the_stored_answer_to_a_form_answers_whatever_the_mode_and_is_never_asked_for(
     assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
 }
 
-/// A reload by a person offers to send the form again; the stored answer stays until a new one comes.
+/// A person who reloads is offered to send the form again. The stored response stays until a new
+/// one arrives.
 #[test]
 fn a_reload_of_the_answer_to_a_form_offers_to_send_the_form_again() {
     let (daemon, origin) = (Daemon::start(), Origin::start());

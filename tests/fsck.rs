@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::harness::daemon::Ran;
 use crate::harness::{Daemon, Origin, eventually};
 
-/// Where the file of a URL lies.
+/// The path of the file of a URL.
 fn file(daemon: &Daemon, url: &str) -> PathBuf {
     let told = daemon.ok(&["hash", url]);
     daemon.spool().join(told.trim().split_once(' ').unwrap().1)
 }
 
-/// What a check says of each thing, and in all.
+/// The verdict and reason for each file, and the totals.
 #[track_caller]
 fn told(ran: &Ran) -> (Vec<(String, String)>, Value) {
     let mut lines = ran.lines();
@@ -37,14 +37,14 @@ fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
     assert_eq!((sound.status, sound.err.as_str()), (0, ""), "{sound:?}");
     assert!(sound.out.starts_with("sound "), "{sound:?}");
 
-    // Whoever reads a page sets it aside if it is damaged; one that is not in the index yet is still to be read.
+    // A reader moves a damaged page aside. A page that is not in the index yet will still be read.
     eventually("all pages are read", || {
         let index = rusqlite::Connection::open(daemon.spool().join("index.sqlite")).unwrap();
         let read =
             index.query_row("SELECT count(*) FROM entries WHERE text != 0", [], |row| row.get(0));
         read == Ok(4)
     });
-    // One under another name, one that is damaged, one that all may read.
+    // A file with a wrong name, a damaged file, and a file that all users may read.
     let [misnamed, damaged, open, _] = urls.each_ref().map(|url| file(&daemon, url));
     fs::rename(&misnamed, misnamed.with_file_name("other.warc")).unwrap();
     let mut bytes = fs::read(&damaged).unwrap();
@@ -120,7 +120,7 @@ fn what_came_last_before_a_crash_is_looked_at_by_itself() {
     let list = daemon.spool().join("recent");
     assert!(list.exists());
     daemon.kill9();
-    // As a disk that had not written all of it.
+    // Like a disk that did not write all of the file.
     let mut bytes = fs::read(&large).unwrap();
     let len = bytes.len();
     bytes[len / 2..len / 2 + 4_096].fill(0);
@@ -159,10 +159,10 @@ fn spoil_index(daemon: &Daemon, sql: &str) {
     rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
-/// Waits until a walk of now would not look again at what was changed last; returns when that is, in microseconds
-/// since 1970. When a directory was changed cannot be made earlier, so time has to pass.
+/// Waits until a walk that starts now would not check the latest change again. Returns that time in
+/// microseconds since 1970. The change time of a directory cannot be set, so time has to pass.
 fn walked_long_after(root: &Path) -> u128 {
-    // What a walk looks at again, and what is lost in rounding.
+    // The age below which a walk checks a change again, and the rounding error.
     const SLACK: Duration = Duration::from_millis(2_001);
     let mut now = SystemTime::now();
     eventually("what was changed last is old enough", || {
@@ -172,7 +172,7 @@ fn walked_long_after(root: &Path) -> u128 {
     now.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros()
 }
 
-/// When a name was changed last, in a directory or in one that lies in it.
+/// The latest change of a name, in a directory or below it.
 fn changed(directory: &Path) -> SystemTime {
     let about = directory.metadata().unwrap();
     let nanos = u32::try_from(about.ctime_nsec()).unwrap();
@@ -201,12 +201,12 @@ fn the_index_is_held_against_the_files_and_mended() {
     assert!(daemon.ok(&["fsck"]).contains("index           3 of its entries are as the files are"));
     daemon.down();
     assert_eq!(index(&daemon.run(&["fsck", "--json"])), sound);
-    // What the next start would find by itself is no fault.
+    // A difference that the next start would find is not a fault.
     daemon.ok(&["rm", &urls[2]]);
     let behind = daemon.run(&["fsck", "--json"]);
     assert_eq!((behind.status, index(&behind)["behind"].clone()), (0, 1.into()), "{behind:?}");
 
-    // As if all had been walked since, and nothing of it would be found by itself.
+    // As if a walk had finished since then, so that no later walk finds the changes.
     let walked = walked_long_after(daemon.spool());
     spoil_index(
         &daemon,

@@ -1,5 +1,5 @@
-//! Every file of `fuzz/corpus/` goes through its target: what once showed a fault, and what each target
-//! begins with.
+//! Every file of `fuzz/corpus/` runs through its target: inputs that once showed a fault, and the
+//! seeds of each target.
 
 use std::path::Path;
 

@@ -1,15 +1,15 @@
-//! The gateway: pages at addresses of the proxy, for devices that cannot set one.
+//! The gateway: pages at addresses of the proxy, for devices that cannot set a proxy.
 
 use crate::access::{CONTROL, PASSWORD, control, login, users};
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::form::form;
 use crate::harness::{After, Answer, Daemon, Origin, Response};
 
-/// What a page of the gateway's browser says of a form: it has no origin.
+/// Fields of a form that a gateway page sends: its origin is opaque.
 const FROM_A_PAGE: &str = "Origin: null\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n\
                            Sec-Fetch-Dest: document\r\nAccept: text/html\r\n";
 
-/// The address of a URL of an origin.
+/// The gateway address of a path of an origin.
 pub(crate) fn at(origin: &Origin, path: &str) -> String {
     format!("/http/{}{path}", origin.addr)
 }
@@ -40,13 +40,13 @@ fn a_page_is_read_and_kept_as_through_the_proxy() {
         assert_eq!((seen.status, seen.text()), (200, want.clone()), "{mode}");
         assert_eq!(seen.field("Content-Type"), "text/html; charset=utf-8");
         assert_eq!(seen.fields.get("ETag"), None, "it is of another body");
-        // It is the same entry, and what is kept is what came.
+        // It is the same entry, stored as received.
         assert_eq!(daemon.get(&origin.url("/a/p?q=%2f~")).text(), page, "{mode}");
     }
-    // The origin was asked for its own bytes, once.
+    // The origin was asked once, for the original URL.
     assert_eq!(origin.count("/a/p?q=%2f~"), 1);
     assert!(daemon.ok(&["cat", &origin.url("/a/p?q=%2f~")]).ends_with(page));
-    // What is not kept waits, as it would; the page that says so leads back here.
+    // A missing page is queued as usual. The page about it leads back here.
     let told = read(&daemon, &at(&origin, "/later?a"));
     assert_eq!(told.status, 504);
     assert_eq!(daemon.queued(), [origin.url("/later?a")]);
@@ -147,12 +147,12 @@ fn each_type_is_led_inside_or_can_do_nothing() {
         let is_saved = seen.field("Content-Disposition") == "attachment";
         assert_eq!(is_saved, ["/d.pdf", "/none"].contains(&path), "{path}");
     }
-    // A part of an image is one; a part of a page cannot be read.
+    // A partial image is sent as one. A partial page cannot be rewritten.
     let part = |path: &str| get(&daemon, &at(&origin, path), "Range: bytes=1-\r\nAccept: */*\r\n");
     daemon.settle();
     assert_eq!((part("/i.png").status, part("/i.png").text()), (206, "ng".to_owned()));
     assert_eq!(part("/s.css").status, 502);
-    // What a script would ask for is not for pages without scripts.
+    // Resources for scripts are refused, since the pages run without scripts.
     for dest in ["script", "empty", "serviceworker", "worker"] {
         let asked = get(&daemon, &at(&origin, "/s.js"), &format!("Sec-Fetch-Dest: {dest}\r\n"));
         assert_eq!(asked.status, 403, "{dest}");
@@ -212,10 +212,10 @@ fn redirects_stay_inside_or_lead_nowhere() {
             None => assert_eq!((seen.status, seen.fields.get("Location")), (502, None), "{path}"),
         }
     }
-    // An address without its slash gets it, so that it is the page's own.
+    // An address without its slash is redirected, so that relative links resolve.
     let bare = read(&daemon, &at(&origin, ""));
     assert_eq!((bare.status, bare.field("Location")), (302, at(&origin, "/").as_str()));
-    // Who uses the proxy is sent to the page itself.
+    // A client of the proxy is redirected to the page itself.
     let proxied = daemon.browse(&daemon.own(&at(&origin, "/x?y")));
     assert_eq!((proxied.status, proxied.field("Location")), (302, origin.url("/x?y").as_str()));
 }
@@ -250,7 +250,8 @@ fn what_is_no_address_is_refused_and_never_a_page_of_ours() {
         client.receive("DELETE").whole()
     };
     assert_eq!((deleted.status, deleted.field("Allow")), (405, "GET, HEAD, POST"));
-    // Under a name that is made to lead here there is no gateway: it would be an origin of that site.
+    // Under a foreign name that resolves to this address there is no gateway, since it would belong
+    // to that site's origin.
     let rebound = daemon.client().get_path("evil.test", "/http/h.test/", AS_PERSON).whole();
     assert!(!rebound.text().contains("sandbox") && rebound.field("Location").is_empty());
     let off = Daemon::configured("[pages]\ngateway = false\n");
@@ -271,7 +272,7 @@ fn a_form_is_sent_when_the_person_says_so() {
     assert_eq!(question.field("X-Frame-Options"), "DENY");
     assert!(question.field("Content-Security-Policy").contains("form-action http://"));
     let send = form(&question.text(), "/gateway/send");
-    // Not by a page of the gateway, nor without the token, nor for another person.
+    // A gateway page cannot confirm the form, nor can a form of another site or without the token.
     for (fields, form) in [
         (FROM_A_PAGE, send.clone()),
         ("Origin: http://evil.test\r\n", send.clone()),
@@ -288,7 +289,7 @@ fn a_form_is_sent_when_the_person_says_so() {
     assert!(answer.field("Content-Security-Policy").starts_with("sandbox "));
     assert_eq!(daemon.submit(&send).status, 410, "it is sent once");
     assert_eq!(origin.count("/order"), 1);
-    // A form that is sent on takes its fields with it, and is asked about anew.
+    // A form that is redirected takes its fields along and needs a new confirmation.
     origin.on("/moved", |exchange| {
         exchange.body()?;
         exchange.answer(&Answer::redirect(307, "/order"))
@@ -298,7 +299,7 @@ fn a_form_is_sent_when_the_person_says_so() {
     assert!(again.shown().contains(&origin.url("/order")), "{}", again.text());
     let answer = daemon.submit(&form(&again.text(), "/gateway/send"));
     assert!(answer.text().contains(">c=3</form>"), "{}", answer.text());
-    // Offline the question is whether it is to be sent later.
+    // Offline the page asks whether to send the form later.
     daemon.ok(&["offline"]);
     let question = daemon.post(&at(&origin, "/order"), FROM_A_PAGE, "a=2");
     assert_eq!(question.status, 504);
@@ -313,7 +314,7 @@ fn a_hostile_page_presses_no_button_of_ours() {
     let daemon = Daemon::start();
     let token =
         form(&daemon.page("/").text(), "/control/offline").value("token").unwrap().to_owned();
-    // Even with the token: what has no origin is not of ours.
+    // Even with the token, an opaque origin is not ours.
     for body in ["", &format!("token={token}")] {
         for fields in [FROM_A_PAGE, "Origin: null\r\n", "Sec-Fetch-Site: cross-site\r\n"] {
             let answer = daemon.post("/control/offline", fields, body);
@@ -321,7 +322,7 @@ fn a_hostile_page_presses_no_button_of_ours() {
         }
     }
     assert_eq!(daemon.status()["mode"], "online");
-    // None of our pages is shown in a frame, nor read from elsewhere.
+    // No page of ours can be framed, nor read by another site.
     for path in ["/", "/queue/", "/gateway/", "/control/", "/http/../"] {
         let page = read(&daemon, path);
         assert_eq!(page.field("X-Frame-Options"), "DENY", "{path}");
@@ -368,7 +369,7 @@ fn the_control_password_that_a_browser_sends_unasked_is_no_guess() {
     let (daemon, origin) =
         (Daemon::configured(&format!("{}{}", control(), users())), Origin::start());
     origin.say("/", Answer::html("x"));
-    // Each under another name, for what was checked once is not counted again.
+    // Each with another name, since a login that was checked once is not counted again.
     for n in 0..12 {
         let fields = format!("{AS_PERSON}{}", login("Authorization", &format!("n{n}"), CONTROL));
         let asked = get(&daemon, &at(&origin, "/"), &fields);
@@ -382,7 +383,7 @@ fn the_control_password_that_a_browser_sends_unasked_is_no_guess() {
 #[test]
 fn a_loop_by_another_name_ends() {
     let daemon = Daemon::start();
-    // Whoever sends it here again, it came through here.
+    // A request with our own `Via` has passed through here, under whatever name it returns.
     let seen = daemon.page("/api/status");
     assert_eq!(seen.status, 200);
     let mut client = daemon.client();
@@ -399,7 +400,7 @@ fn a_loop_by_another_name_ends() {
 
 #[test]
 fn a_page_of_any_length_is_led_in_bounded_memory() {
-    // What is kept is read by others besides.
+    // Stored pages can be read by others.
     let (daemon, origin) =
         (Daemon::configured("[dont-cache]\nurls = [\"*://*/*\"]\n"), Origin::start());
     origin.on("/long", |exchange| {

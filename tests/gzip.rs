@@ -1,4 +1,5 @@
-//! What is kept compressed: it is served as before, a purge sees to it, and whatever interrupts it nothing is lost.
+//! Compressed entries: they are served as before, a purge includes them, and an interruption loses
+//! nothing.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,10 +13,10 @@ use crate::harness::daemon::{output, run};
 use crate::harness::tools::{plain, python_with};
 use crate::harness::{Answer, Daemon, Origin, eventually, files, heavy, site, then};
 
-/// How long one command may take, also on a machine that has much else to do.
+/// Time limit for one command, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Text as a page has it: no two numbers give the same, and it becomes much smaller.
+/// Text like that of a page: different for each number, and well compressible.
 fn text(number: usize, length: usize) -> Vec<u8> {
     let line = |line: usize| format!("<p>Line {line} of page {number}: some words</p>\n");
     (0..).flat_map(|number| line(number).into_bytes()).take(length).collect()
@@ -27,7 +28,7 @@ fn raw(daemon: &Daemon, url: &str) -> Vec<u8> {
     ran.stdout
 }
 
-/// How many files of entries are compressed, and how many are not.
+/// The number of entries with a compressed file, and without.
 fn counted(root: &Path) -> (usize, usize) {
     let entries = ["http", "https"].map(|scheme| root.join(scheme));
     let all: Vec<_> =
@@ -133,7 +134,7 @@ fn the_api_compresses_what_it_is_asked_to() {
     ] {
         assert_eq!(call(body.clone()).status, status, "{body}");
     }
-    // Whoever calls over TCP has no control password here.
+    // Over TCP there is no control password here.
     let page = daemon.page("/").text();
     let token = page.split("name=\"token\" value=\"").nth(1).unwrap().split('"').next().unwrap();
     let (mut client, body) = (daemon.client(), r#"{"all":true}"#);
@@ -157,7 +158,7 @@ fn the_api_compresses_what_it_is_asked_to() {
     assert_eq!((missing, counted(daemon.spool())), (&json!(["http://b.example/"]), (0, 1)));
 }
 
-/// What is compressed after ten days, but for one host.
+/// Compresses after ten days, except for one host.
 const RULES: &str = "[purge]\nage = \"never\"\ncompress-age = \"10d\"\n\
      [[purge.for]]\nurl = \"*://fast.test/*\"\ncompress-age = \"never\"\n";
 
@@ -197,7 +198,7 @@ fn a_purge_compresses_what_is_old_enough() {
         let bytes = |name: &str| compressed[name].as_u64().unwrap();
         assert!(bytes("before") > 2 << 20 && bytes("after") < bytes("before") / 4, "{done}");
         assert_eq!(raw(&daemon, "http://a.test/large"), text(4, 2 << 20));
-        // What did not become smaller is not tried again, but by other rules.
+        // Entries that did not become smaller are tried again only after a change of the rules.
         assert_eq!(plan()["compressible"]["entries"], 0, "{}", plan());
         assert!(daemon.ok(&["purge"]).contains("compressed 0 entries"));
         daemon.ok(&["config", "set", "purge.compress-age", "8d"]);

@@ -1,9 +1,9 @@
-//! What a browser saves of a visit comes into the spool: Chromium itself visits a site, past the proxy, and
-//! what its developer tools would save of that ([`crate::harness::har`]) is read back byte for byte.
+//! A HAR of a visit can be imported: Chromium visits a site without the proxy, the HAR is made as
+//! its developer tools would ([`crate::harness::har`]), and its content is read back byte for byte.
 //!
-//! It stands for "a HAR from Chromium". Bytes that are not the origin's are so because the browser has
-//! decoded them: codings are undone, and a text in another encoding than UTF-8 has become UTF-8. What the
-//! browser itself has not kept whole is refused.
+//! This stands for "a HAR from Chromium". Bytes differ from the origin's only if the browser has
+//! decoded them: codings are removed, and text in another encoding has become UTF-8. A body that
+//! the browser itself has not kept whole is refused.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -16,8 +16,8 @@ use crate::harness::{
     Answer, Authority, Chromium, Daemon, Manners, Origin, Speaks, TlsOrigin, heavy, site,
 };
 
-/// It names an icon: otherwise the browser asks for `/favicon.ico` whenever it likes, and the visit may be over before
-/// that is answered.
+/// It names an icon. Otherwise the browser requests `/favicon.ico` at any time, and the visit may
+/// end before the response.
 const PAGE: &str = "<!DOCTYPE html><meta charset=utf-8><title>Visited</title><link rel=icon href=data:,>\
     <link rel=stylesheet href=/moved.css><script src=/code.js></script><body>\
     <p>caf\u{e9} \u{1f980}</p><img src=/picture.png><img src=/drawn.svg><img src=/unfit.png>\
@@ -30,7 +30,7 @@ const PAGE: &str = "<!DOCTYPE html><meta charset=utf-8><title>Visited</title><li
       fetch('/form', {method: 'POST', body: new URLSearchParams('a=\u{e9}&b=2')}).then(answer => answer.text())])\
       .then(() => document.body.id = 'done', why => document.title = why);</script>";
 
-/// A path, what it answers, and its body once it was in the browser and in the archive.
+/// A path, its response, and the body after decoding by the browser.
 type Row = (&'static str, Answer, Vec<u8>);
 
 fn rows() -> Vec<Row> {
@@ -53,7 +53,7 @@ fn rows() -> Vec<Row> {
         same("/data.json?a=1&b=%20", "application/json", b"{\"a\": [1, \"\\u00e9\"]}"),
         same("/raw.bin", "application/octet-stream", &site::noise(5, 3_000)),
         same("/big.bin", "application/octet-stream", &site::noise(6, 3 << 20)),
-        // The mark that tells an encoding is no part of the text.
+        // The byte order mark is not part of the text.
         ("/begins.txt", Answer::new(200, plain, marked), marked.as_bytes()[3..].to_vec()),
         same("/nul.txt", plain, b"a\0b\x01\x1f\x7fc"),
         same("/broken.txt", plain, b"a\xff\xfeb\xc3"),
@@ -65,7 +65,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// A picture that can be shown: 64 by 64 pixels of noise.
+/// A valid picture: 64 by 64 pixels of noise.
 fn picture() -> Vec<u8> {
     let mut pixels = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     for row in 0..64 {
@@ -88,16 +88,16 @@ fn furnish(origin: &Origin) {
     }
     origin.say("/before.html", Answer::html("<link rel=icon href=data:,><p>Before."));
     origin.say("/moved.css", Answer::redirect(302, "/real.css"));
-    // Of a picture that cannot be shown the browser lets the bytes go.
+    // The browser discards the bytes of a picture that it cannot show.
     origin.say("/unfit.png", Answer::new(200, "image/png", site::noise(7, 900)));
     origin.say("/form", Answer::html("<p>Thanks."));
 }
 
-/// Has the browser visit the site, and gives what it saves of that.
+/// Makes the browser visit the site and returns the HAR.
 #[track_caller]
 fn visit(program: &Path, base: &str) -> Value {
     let mut chromium = Chromium::direct(program, &["--ignore-certificate-errors"]);
-    // As a person does who opens the developer tools and then loads the page anew.
+    // Like a person who opens the developer tools and then reloads the page.
     chromium.open(&format!("{base}/before.html"));
     chromium.listen();
     chromium.open(&format!("{base}/"));
@@ -137,7 +137,7 @@ fn what_chromium_saves_is_read_back_byte_for_byte() {
     }
 }
 
-/// Asks for everything, offline.
+/// Requests all of it, offline.
 #[track_caller]
 fn read_back(mut place: Daemon, base: &str) {
     place.up();
@@ -159,7 +159,7 @@ fn read_back(mut place: Daemon, base: &str) {
     let latin = place.get(&format!("{base}/latin.html"));
     assert_eq!(latin.field("Content-Type"), "text/html; charset=utf-8");
     assert_eq!(place.get(&format!("{base}/unfit.png")).status, 504);
-    // An answer to a form is found by what was sent.
+    // The response to a form is found by the digest of its body.
     let sent = Sha256::digest("a=%C3%A9&b=2");
     let thanks = place.get(&format!("{base}/form?!POST:{}", hex::encode(sent))).whole();
     assert_eq!((thanks.status, thanks.text().as_str()), (200, "<p>Thanks."), "{thanks:?}");

@@ -1,5 +1,5 @@
-//! What was kept of a page over time: read by Memento (RFC 7089) under its own URL, on pages of ours, by the
-//! command line and by programs; restored and removed.
+//! The stored versions of a page: read by Memento (RFC 7089) under its own URL, on our pages, by
+//! the command line and by programs; restored and removed.
 
 use serde_json::{Value, json};
 use wwwoffle_spool::{Durability, NewEntry, Options, Place, Spool, Timestamp, Versions};
@@ -11,7 +11,7 @@ use crate::harness::form::{encode, form, forms};
 use crate::harness::{Answer, Daemon, Origin};
 use crate::owners::{get, users};
 
-/// On the first of these months an answer came, each with its number in it.
+/// A response arrived on the first day of each of these months, with the number of the month in it.
 pub(crate) const MONTHS: [u8; 3] = [1, 2, 3];
 
 pub(crate) fn place(url: &str) -> Place {
@@ -27,7 +27,7 @@ fn date(text: &str) -> String {
     httpdate::fmt_http_date(time.into())
 }
 
-/// Answers that came at these times, kept by a daemon that was there then.
+/// Stores responses with these dates, as a daemon of that time would have done.
 pub(crate) fn history(daemon: &Daemon, place: &Place, fields: &str, body: impl Fn(u8) -> Vec<u8>) {
     heads(daemon, place, body, |month| {
         format!(
@@ -38,7 +38,7 @@ pub(crate) fn history(daemon: &Daemon, place: &Place, fields: &str, body: impl F
     });
 }
 
-/// The same with other heads.
+/// Like [`history`], with other heads.
 fn heads(
     daemon: &Daemon,
     place: &Place,
@@ -66,7 +66,7 @@ pub(crate) fn text(month: u8) -> Vec<u8> {
     format!("<title>T</title><p>one<p>month {month}<p>three").into_bytes()
 }
 
-/// A page through the proxy, as it was then.
+/// Requests the version of a page at `time` through the proxy.
 fn at(daemon: &Daemon, url: &str, time: &str, fields: &str) -> Response {
     let fields = format!("Accept-Datetime: {}\r\n{fields}", date(time));
     daemon.client().get_with(url, &fields).whole()
@@ -93,7 +93,7 @@ fn a_moment_brings_what_was_kept_then() {
             ("2030-01-01T00:00:00Z", 3),
             ("1999-01-01T00:00:00Z", 1),
         ] {
-            // Twice: what was asked for once may be held in memory.
+            // Twice, since the second response may come from memory.
             for _ in 0..2 {
                 let answer = at(&daemon, &url, time, "");
                 assert_eq!((answer.status, &answer.body), (200, &text(month)), "{mode} {time}");
@@ -110,7 +110,7 @@ fn a_moment_brings_what_was_kept_then() {
                 ] {
                     assert!(link.contains(&want), "{want} in {link}");
                 }
-                // The page as it is now, in between.
+                // The current page in between.
                 let now = daemon.get(&url);
                 assert_eq!((now.body, now.fields.get("Memento-Datetime")), (text(3), None));
             }
@@ -125,7 +125,8 @@ fn older_versions_are_offered_where_the_page_itself_is_gone() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let url = origin.url("/page");
     history(&daemon, &place(&url), "", text);
-    // As if its file had been damaged: those of versions have their date in the name, too.
+    // As if the file of the current version were damaged. Files of older versions have their date
+    // in the name.
     let is_current = |path: &std::path::PathBuf| {
         let is_entry = path.extension().is_some_and(|end| end == "warc");
         is_entry && !path.file_stem().unwrap().to_string_lossy().contains('.')
@@ -161,7 +162,7 @@ fn a_version_is_never_taken_for_the_page_as_it_is() {
     daemon.up();
     daemon.ok(&["offline"]);
     let may = "2026-01-15T00:00:00Z";
-    // What the client has is newer, and no reason to say that nothing has changed.
+    // The client's copy is newer, which must not lead to a 304.
     let since = format!("If-Modified-Since: {}\r\n", date("2026-03-01T12:00:00Z"));
     assert_eq!(at(&daemon, &url, may, &since).status, 200);
     assert_eq!(at(&daemon, &url, may, "If-None-Match: \"3\"\r\n").status, 200);
@@ -200,7 +201,7 @@ fn what_is_not_kept_and_what_an_archive_keeps_go_their_usual_way() {
     assert_eq!((answer.status, &*answer.text()), (200, "new"));
     assert_eq!(answer.fields.get("Memento-Datetime"), None);
     daemon.settle();
-    // Now it is kept, and the first of all there is.
+    // Now it is stored, as the first version.
     let again = at(&daemon, &new, "2026-01-15T00:00:00Z", "");
     assert!(again.fields.get("Memento-Datetime").is_some() && origin.count("/new") == 1);
     daemon.get(&archive);
@@ -215,7 +216,7 @@ fn pages_programs_and_the_command_line_tell_the_same() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let url = origin.url("/page?a=b&c");
     history(&daemon, &place(&url), "Set-Cookie: a=hunter2\r\nRefresh: 0; url=/x\r\n", text);
-    // Without a daemon too.
+    // The same without a daemon.
     let told = daemon.run(&["history", "--json", &url]).json();
     daemon.up();
     assert_eq!(daemon.run(&["history", "--json", &url]).json(), told);
@@ -250,7 +251,7 @@ fn pages_programs_and_the_command_line_tell_the_same() {
     assert_eq!((map.status, map.field("Content-Type")), (200, "application/link-format"));
     let map = map.text();
     assert_eq!(map.matches("memento\"; datetime=").count(), 3, "{map}");
-    // Each address in it is the version as it was, where it can do nothing.
+    // Each address in the map shows the version in a sandbox.
     for (link, month) in map.split("/history/version/").skip(1).zip(MONTHS) {
         let path = format!("/history/version/{}", link.split('>').next().unwrap());
         let version = daemon.page(&path);
@@ -325,7 +326,7 @@ fn a_version_is_restored_and_removed_by_buttons_of_ours_alone() {
         versions.iter().map(|one| one["received"].as_str().unwrap()[5..7].to_owned()).collect()
     };
     assert_eq!(months(&listed(&daemon, &url)), ["01", "03", "02"]);
-    // The page of that time is still found by the time, whatever is kept now.
+    // The version of that time is still found, whatever the current version is.
     assert_eq!(at(&daemon, &url, "2026-03-15T00:00:00Z", "").body, text(3));
 
     let remove = buttons("/control/history/delete");
@@ -373,7 +374,7 @@ fn nobody_sees_the_versions_of_another() {
     assert_eq!((own("ada", &version).status, own("bob", &version).status), (200, 404));
     let timemap = format!("/history/timemap/?{}", encode(&url));
     assert_eq!((own("ada", &timemap).status, own("bob", &timemap).status), (200, 404));
-    // Nor restores them.
+    // And cannot restore them.
     let button = form(&own("ada", &list).text(), "/control/history/restore");
     let fields = |user: &str| {
         let login = crate::owners::login("Authorization", user);
@@ -403,10 +404,11 @@ fn parts_of_an_old_page_are_as_old() {
     let part = format!("{referer}Sec-Fetch-Dest: style\r\n");
     let answer = daemon.client().get_with(&style, &part).whole();
     assert_eq!((&answer.body, answer.field("Cache-Control")), (&text(2), "no-store"));
-    // A part comes after its page, so the nearest is taken, and not the last before.
+    // A sub-resource arrives after its page, so the nearest version is taken, not the last one
+    // before.
     let dated = at(&daemon, &style, "2026-02-28T00:00:00Z", "Sec-Fetch-Dest: style\r\n");
     assert_eq!((dated.body.clone(), dated.field("Cache-Control")), (text(3), "max-age=99999999"));
-    // Who follows a link is in the present again, and no origin learns where that was.
+    // Following a link leads back to the present, and the origin does not see the referrer.
     let followed = daemon.client().get_with(&style, &format!("{AS_PERSON}{referer}")).whole();
     assert_eq!(followed.fields.get("Memento-Datetime"), None);
     let missing = origin.url("/page/1.html");

@@ -1,4 +1,4 @@
-//! The page `/` and the control page, from outside: what they tell, to whom, and what they let be done.
+//! The home page and the control page from outside: their content, who sees it, and their buttons.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use crate::harness::form::{Form, form, forms, unescape};
 use crate::harness::{Answer, Daemon, Gate, Origin, eventually};
 use crate::owners;
 
-/// A picture of one dot.
+/// An image of one pixel.
 const PNG: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
 
-/// A site with a page, and what it says is its icon.
+/// A site with a page, and with these bytes as its icon.
 fn site(title: &str, kind: &str, icon: &[u8]) -> Origin {
     let origin = Origin::start();
     origin.say("/page", Answer::html(format!("<title>{title}</title><p>Something to read.")));
@@ -18,7 +18,7 @@ fn site(title: &str, kind: &str, icon: &[u8]) -> Origin {
     origin
 }
 
-/// The page, once the index knows what is in it.
+/// The home page, once the index has read `text`.
 #[track_caller]
 fn home_with(daemon: &Daemon, text: &str) -> String {
     let mut home = String::new();
@@ -55,7 +55,7 @@ fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
     assert!(words.status == 200 && words.text().contains("Nothing that is kept has it"));
     let only_not = bare("-milk").shown();
     assert!(only_not.contains("A word to look for is needed"), "{only_not}");
-    // It loads nothing: all there is is in it.
+    // The page loads nothing from elsewhere.
     let policy = daemon.page("/").field("Content-Security-Policy").to_owned();
     assert!(policy.contains("default-src 'none'") && policy.contains("img-src data:"), "{policy}");
 }
@@ -92,7 +92,7 @@ fn icons_that_lie_or_are_long_are_not_shown_and_titles_are_text() {
         assert!(!text.contains("<img") && !text.contains("<script"), "{kind}: {text}");
         assert!(!text.contains('\u{202e}'), "{text}");
     }
-    // One that says it is something else, and is a picture, is told by its bytes.
+    // An icon with a wrong media type is recognised by its bytes.
     let (daemon, origin) = (Daemon::start(), site("Tea", "text/html", PNG));
     daemon.get(&origin.url("/favicon.ico"));
     daemon.get(&origin.url("/page"));
@@ -138,7 +138,7 @@ fn what_came_of_the_last_fetch_and_what_failed_is_told() {
     let home = daemon.page("/").shown();
     assert!(home.contains("1 request has failed.") && home.contains("/queue/?state=failed\""));
     daemon.restart();
-    // It listens before it has read what it remembers.
+    // The daemon listens before it has read its saved state.
     eventually("it is told after a restart too", || daemon.page("/").shown().contains(told));
 }
 
@@ -173,7 +173,7 @@ fn control_has_all_buttons_and_a_link_only_asks() {
     for mode in ["online", "offline", "autodial", "auto"] {
         assert_eq!(form(&control.text(), &format!("/control/{mode}")).method, "POST");
     }
-    // A link to a button, as in old bookmarks, leads to the same button, and presses nothing.
+    // A link to a button, as in old bookmarks, leads to the button without pressing it.
     for path in ["/control/online", "/control/fetch", "/control/config", "/control/hold"] {
         let asks = daemon.page(path).whole();
         assert_eq!((asks.status, asks.text().matches("<form").count()), (200, 1), "{path}");

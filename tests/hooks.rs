@@ -1,11 +1,11 @@
-//! Programs that are run when something has happened.
+//! Hooks: programs that run after an event.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::harness::{Answer, Daemon, Origin, eventually};
 
-/// A program that does `lines`, at `path`.
+/// Writes a script of `lines` to `path`.
 fn program(path: &Path, lines: &str) {
     std::fs::write(path, format!("#!/bin/sh\n{lines}\n")).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -15,7 +15,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// A daemon with every hook set to one program, which may be written before it starts.
+/// A daemon with every hook set to one program, which is written before the start.
 fn hooked(lines: &str, more: &str) -> Daemon {
     let mut daemon = Daemon::prepare(Some(""));
     let (hook, out) = (daemon.home().join("hook"), daemon.home().join("out"));
@@ -63,7 +63,7 @@ fn one_that_takes_too_long_is_ended_with_all_it_has_started_and_nobody_waits() {
     let daemon = hooked("sleep 600 & echo $! >> OUT; wait", "run-timeout = \"1s\"");
     let out = daemon.home().join("out");
     daemon.ok(&["offline"]);
-    // Of other kinds others run meanwhile.
+    // Hooks of different kinds run at the same time.
     daemon.ok(&["online"]);
     eventually("both have begun", || read(&out).lines().count() == 2);
     eventually("it is told of", || daemon.log().matches("took too long").count() == 2);

@@ -1,5 +1,5 @@
-//! What is answered from memory is what the spool would say: whoever changes what is kept, the
-//! configuration or the mode, and whoever asks.
+//! Responses from memory equal those from the spool, whatever changes the stored copy, the
+//! configuration or the mode, and whichever client asks.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::owners;
 
 const FRESH: [(&str, &str); 1] = [("Cache-Control", "max-age=3600")];
 
-/// An origin whose pages number their requests and are fresh for an hour, and the URL of one.
+/// An origin whose pages count their requests and are fresh for an hour, and the URL of a page.
 fn numbered(path: &str) -> (Origin, String) {
     let origin = Origin::start();
     let fields = FRESH.map(|(name, value)| (name, value.to_owned()));
@@ -18,8 +18,8 @@ fn numbered(path: &str) -> (Origin, String) {
     (origin, url)
 }
 
-/// Asks until the answer has been kept for two seconds: what is held in memory has then been looked at
-/// again, and been sent again as it was.
+/// Sends requests until the response is two seconds old. The copy in memory has then been checked
+/// against the file, and served again unchanged.
 #[track_caller]
 fn warm(client: &mut Client, url: &str) -> Response {
     let mut last = client.get(url).whole();
@@ -33,7 +33,7 @@ fn warm(client: &mut Client, url: &str) -> Response {
     last
 }
 
-/// The only page in the spool.
+/// The file of the only page in the spool.
 #[track_caller]
 fn file(daemon: &Daemon) -> PathBuf {
     let mut files = files(&daemon.spool().join("http"));
@@ -67,7 +67,7 @@ fn a_file_that_somebody_removes_or_replaces_is_noticed() {
     eventually("the first page is back", || client.get(&url).whole().text() == "answer 1");
     assert_eq!(origin.count("/page"), 2);
 
-    // Written over in place, and damaged by that.
+    // Overwritten in place, and thereby damaged.
     let mut bytes = std::fs::read(&path).unwrap();
     *bytes.iter_mut().rev().find(|byte| **byte == b'1').unwrap() = b'9';
     std::fs::write(&path, bytes).unwrap();
@@ -87,14 +87,14 @@ fn what_the_daemon_changes_itself_counts_with_the_next_request() {
     daemon.settle();
     assert_eq!(warm(&mut client, &url).text(), "answer 1");
 
-    // A reload of another client.
+    // A reload by another client.
     let reload = other.get_with(&url, "Cache-Control: no-cache\r\n").whole();
     assert_eq!(reload.text(), "answer 2");
     assert_eq!(client.get(&url).whole().text(), "answer 2");
     daemon.settle();
     assert_eq!(warm(&mut client, &url).text(), "answer 2");
 
-    // A change.
+    // An unsafe request.
     let host = host(&url);
     other.send(format!("DELETE {url} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
     assert_eq!(other.receive("DELETE").whole().text(), "answer 3");
@@ -102,7 +102,7 @@ fn what_the_daemon_changes_itself_counts_with_the_next_request() {
     daemon.settle();
     assert_eq!(warm(&mut client, &url).text(), "answer 4");
 
-    // Taken away.
+    // Deleted.
     daemon.ok(&["rm", &url]);
     assert_eq!(client.get(&url).whole().text(), "answer 5");
     assert_eq!(origin.count("/page"), 5);
@@ -166,7 +166,7 @@ fn answers_from_memory_and_others_keep_their_order_on_one_connection() {
     let one = format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n\r\n");
     let two = format!("GET {other} HTTP/1.1\r\nHost: {host}\r\n\r\n");
     for _ in 0..50 {
-        // Alone, then several in one piece, then one in two pieces, then one behind another.
+        // One request, then several in one write, then one in two writes, then one after another.
         client.send(&one);
         assert_eq!(client.receive("GET").whole().text(), "answer 1");
         client.send([&*one, &two, &one, &one].concat());
@@ -187,7 +187,7 @@ fn answers_from_memory_and_others_keep_their_order_on_one_connection() {
         client.send(format!("\r\n{one}"));
         assert_eq!(client.receive("GET").whole().text(), "answer 1");
     }
-    // What is wrong is refused as ever.
+    // Invalid requests are refused as before.
     client.send(format!("{}Content-Length: 1\r\nContent-Length: 2\r\n\r\n", &one[..one.len() - 2]));
     assert_eq!(client.receive("GET").status, 400);
     assert_eq!(origin.count("/page"), 1);
@@ -200,7 +200,7 @@ fn the_same_bytes_through_another_door_are_another_request() {
     daemon.get(&url).whole();
     daemon.settle();
     warm(&mut daemon.client(), &url);
-    // In the form that a server gets: its host may be any, also ours.
+    // In origin form, any host may be named, including ours.
     let request = format!("GET /page HTTP/1.1\r\nHost: {}\r\n\r\n", host(&url));
     let mut client = daemon.client();
     for _ in 0..3 {
@@ -213,7 +213,7 @@ fn the_same_bytes_through_another_door_are_another_request() {
     assert_eq!(origin.count("/page"), 1);
 }
 
-/// A large body is not checked anew with each answer, as long as its file is the one that was checked.
+/// A large body is not verified again for each response, as long as its file is unchanged.
 #[test]
 fn a_large_page_that_is_damaged_after_it_was_checked_is_noticed() {
     let daemon = Daemon::start();

@@ -1,11 +1,11 @@
-//! HTTP/2 inside intercepted connections: what it brings is kept and there offline, byte for byte
+//! HTTP/2 inside intercepted connections: responses are stored and available offline, byte for byte
 //! as over HTTP/1.1.
 
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::http2::{Http2, secure, tls, tunnel};
 use crate::harness::{After, Answer, Authority, Daemon, Gate, TlsOrigin, eventually, site};
 
-/// A daemon, a site behind TLS that it verifies, and the daemon's own authority.
+/// A daemon, a TLS site that it trusts, and the daemon's own authority.
 pub(crate) struct Stage {
     pub(crate) daemon: Daemon,
     pub(crate) site: TlsOrigin,
@@ -32,7 +32,7 @@ impl Stage {
     }
 }
 
-/// The fields that a person's browser sends for a page.
+/// The fields that a browser sends when a person opens a page.
 pub(crate) fn as_person() -> Vec<(String, String)> {
     let lines = AS_PERSON.split("\r\n").filter_map(|line| line.split_once(": "));
     lines.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect()
@@ -151,7 +151,7 @@ fn a_request_reaches_its_origin_as_over_http_1_1() {
     assert_eq!(seen.fields.all("Host"), [host.as_str()]);
     assert!(seen.fields.get("Via").unwrap().starts_with("2.0 wwwoffle-"), "{}", seen.head);
 
-    // A body with a length, and one without, small and large.
+    // Bodies with and without a declared length, small and large.
     let large = vec![b'x'; 3_000_000];
     for (body, told) in [(&b"a=b"[..], true), (b"a=b", false), (&large, false), (&large, true)] {
         let length = body.len().to_string();
@@ -165,7 +165,7 @@ fn a_request_reaches_its_origin_as_over_http_1_1() {
         assert_eq!(seen.fields.has("Content-Length"), told, "{}", seen.head);
         assert_eq!(seen.fields.has("Transfer-Encoding"), !told, "{}", seen.head);
     }
-    // A GET with a body is nobody's page.
+    // A GET with a body is not a page.
     let asked = client.ask("GET", "/form", &[], Some(b"query")).whole();
     assert_eq!(asked.text(), "query");
     assert!(!asked.field("cache-status").contains("stored"), "{:?}", asked.fields);

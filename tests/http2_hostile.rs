@@ -1,4 +1,4 @@
-//! HTTP/2 clients that mean no good: each is stopped or bounded, and the others are served.
+//! Malicious HTTP/2 clients: each is stopped or bounded, and other clients are served.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::harness::http2::Http2;
 use crate::harness::{After, Answer, Gate, eventually, heavy};
 use crate::http2::Stage;
 
-/// How much memory the daemon may have while it is beset, in KiB.
+/// Memory limit of the daemon during an attack, in KiB.
 const MEMORY: u64 = 72 * 1024;
 
 /// The head of a GET for `path` at `host`, as HPACK.
@@ -32,7 +32,7 @@ fn others_are_served(stage: &Stage) {
     assert!(stage.daemon.memory_kib() < MEMORY, "{} KiB", stage.daemon.memory_kib());
 }
 
-/// So many requests, each with the frame that takes it back.
+/// `count` requests, each followed by its RST_STREAM.
 fn taken_back(host: &str, count: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     for number in 0..count {
@@ -50,7 +50,7 @@ fn rapid_resets_end_the_connection_and_reach_few_origins() {
     client.send(&taken_back(&host, 60)).unwrap();
     assert_eq!(client.until(GOAWAY).error(), CALM);
     let mut client = frames(&stage);
-    // The other end is gone before all is sent, or read.
+    // The daemon closes before everything is sent or read.
     let _cut = client.send(&taken_back(&host, 5_000));
     while client.next().is_some() {}
     stage.daemon.settle();
@@ -79,7 +79,7 @@ fn resets_one_by_one_end_the_connection_too() {
     others_are_served(&stage);
 }
 
-/// A stream that was answered counts as well when it is reset, and no other one does.
+/// A stream that is reset after the head of its response counts too. Other resets do not.
 #[test]
 fn resets_after_the_head_of_an_answer_end_the_connection_too() {
     let (stage, gate) = (Stage::set(""), Gate::new());
@@ -118,7 +118,7 @@ fn resets_that_the_client_makes_us_send_end_the_connection_too() {
     for number in 0..1_000 {
         let head = get(&host, &format!("/m/{number}"), &[]);
         bytes.extend(frame(HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, &head));
-        // A window that grows by nothing is a fault of its stream (RFC 9113 §6.9).
+        // A WINDOW_UPDATE of zero is a stream error (RFC 9113 §6.9).
         bytes.extend(frame(WINDOW_UPDATE, 0, 2 * number + 1, &0_u32.to_be_bytes()));
     }
     let _cut = client.send(&bytes);
@@ -141,7 +141,7 @@ fn a_header_block_without_end_is_cut_off() {
             break;
         }
         if number == 20 {
-            // By now it has been too much.
+            // By now the limit is exceeded.
             assert_eq!(client.until(GOAWAY).error(), CALM);
             break;
         }
@@ -171,7 +171,7 @@ fn floods_of_settings_and_pings_cost_no_memory() {
     for flood in [frame(SETTINGS, 0, 0, b""), frame(PING, 0, 0, b"12345678")] {
         let mut client = frames(&stage);
         let bytes = flood.repeat(1_000);
-        // Nothing is read, so at some time the daemon reads no more either.
+        // The client reads nothing, so at some point the daemon stops reading as well.
         client.patience(Duration::from_millis(500));
         for _ in 0..200 {
             if client.send(&bytes).is_err() {
@@ -227,7 +227,7 @@ fn what_is_no_request_is_refused() {
     }
     assert_eq!(stage.site.origin.count("/fine"), 0);
     assert!(ended < 4, "most leave the connection as it is: {ended}");
-    // More, or less, than the length that was said.
+    // More or fewer bytes than the declared length.
     for (said, sent) in [("2", &b"abc"[..]), ("4", b"abc")] {
         let head = get(&host, "/fine", &[("content-length", said)]);
         client.send(&frame(HEADERS, END_HEADERS, stream, &head)).unwrap();
@@ -261,11 +261,11 @@ fn a_client_that_does_not_read_a_stream_is_ended_there_alone() {
             bodies.push(answer.await.unwrap().into_body());
         }
         for mut body in bodies {
-            // Nothing was taken, so the stream is reset in the end.
+            // The client gave no window, so the stream is reset in the end.
             let error = body.data().await.expect("an end").expect_err("no window was given");
             assert!(error.is_reset(), "{error}");
         }
-        // The connection itself is still good.
+        // The connection itself can still be used.
         let (answer, _) = client.begin(client.request("HEAD", &big, &[]), true).await.unwrap();
         assert_eq!(answer.await.unwrap().status(), 200);
     });
@@ -357,9 +357,9 @@ fn a_connection_without_streams_ends_and_says_so() {
     let stage = Stage::set("[options]\nidle-timeout = \"1s\"\n");
     let mut client = frames(&stage);
     assert_eq!(client.until(GOAWAY).error(), 0);
-    // It does not even answer the PING that goes with it.
+    // The client does not even answer the PING that goes with it.
     eventually("the connection is closed", || stage.daemon.status()["connections"] == 0);
-    // One that says nothing after its handshake.
+    // A client that is silent after its handshake.
     let _silent = crate::harness::http2::secure(
         crate::harness::http2::tunnel(stage.daemon.addr(), &stage.host()),
         "127.0.0.1",

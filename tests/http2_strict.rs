@@ -1,4 +1,4 @@
-//! What a client of HTTP/2 may write in more than one way is one thing behind the proxy.
+//! Equivalent HTTP/2 messages become the same HTTP/1.1 message behind the proxy.
 
 use crate::harness::frames::{DATA, END_HEADERS, END_STREAM, Frames, HEADERS, frame, hpack};
 use crate::harness::{Answer, eventually};
@@ -37,7 +37,7 @@ fn a_length_is_said_once_and_as_a_number() {
             assert!(!seen.fields.has("Transfer-Encoding"), "{method} {fields:?}");
         }
     }
-    // No body, and a length that says nothing, or says so twice.
+    // No body, and a length that is redundant or repeated.
     origin.say("/nothing", Answer::html("none"));
     let asked = |fields: &[(&str, &str)]| {
         let mut client = frames(&stage);
@@ -135,7 +135,7 @@ fn trailers_come_over_http_2_without_those_of_a_connection() {
         }
         stage.daemon.settle();
     }
-    // What is not kept goes by another way.
+    // Requests that are never stored take a different code path.
     stage.daemon.ok(&["online"]);
     let response = stage.client().ask("OPTIONS", "/sum", &[("te", "trailers")], None).whole();
     assert_eq!(response.trailers.get("x-sum"), Some("3"), "{:?}", response.trailers);

@@ -1,4 +1,4 @@
-//! HTTPS towards origins: pages are kept, served offline, followed and revalidated like any other.
+//! HTTPS to origins: pages are stored, served offline, followed and revalidated like any other.
 
 use crate::harness::{After, Answer, Authority, Daemon, Manners, Origin, TlsOrigin};
 
@@ -65,7 +65,7 @@ fn connections_are_kept_alive_and_pages_revalidated() {
     assert!(!asked[0].fields.has("If-None-Match"));
     assert!(asked[1..].iter().all(|seen| seen.fields.get("If-None-Match") == Some("\"one\"")));
     assert_eq!(origin.handshakes(), 1, "one connection for all");
-    // An address is no name: none is sent along.
+    // An IP address is not sent as the server name (SNI).
     assert_eq!(origin.named()[0].0, None);
 
     let at = |host| daemon.get(&origin.url_at(host, "/tagged"));
@@ -81,7 +81,7 @@ fn a_connection_that_ended_while_idle_is_replaced_unseen() {
         assert_eq!(page.body, crate::harness::site::answer(path).unwrap().body, "{path}");
         daemon.settle();
     }
-    // Every third page of the site ends with its connection.
+    // Every third page of the site closes its connection.
     assert_eq!(origin.handshakes(), 2);
 }
 
@@ -209,7 +209,7 @@ fn connect_is_a_tunnel_still() {
     client.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.addr));
     let (_, head) = client.final_head().unwrap();
     assert_eq!(head.status, 200);
-    // Not TLS: the origin itself, and nobody in between, ends it by an alert.
+    // Not TLS. The origin itself ends the connection with an alert.
     client.send("no TLS at all, and long enough for a record head");
     assert_eq!(client.reader.exactly(1).unwrap(), [0x15]);
     assert_eq!(daemon.ok(&["ls"]), "");

@@ -1,4 +1,5 @@
-//! Origins that cannot prove who they are, or break TLS: each gives its page, and nothing is kept.
+//! Origins that cannot prove their identity, or break TLS: each gets its message page, and nothing
+//! is stored.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -6,7 +7,8 @@ use std::net::TcpListener;
 use crate::harness::form::form;
 use crate::harness::{After, Answer, Authority, Daemon, Identity, Manners, TlsOrigin, eventually};
 
-/// Asks for a page at a bad origin in every way there is; each tells `words`, and nothing is kept.
+/// Requests a page of a bad origin in every way. Each message page contains `words`, and nothing is
+/// stored.
 #[track_caller]
 fn refused(daemon: &Daemon, url: &str, status: u16, words: &[&str]) {
     let page = daemon.browse(url);
@@ -23,7 +25,7 @@ fn refused(daemon: &Daemon, url: &str, status: u16, words: &[&str]) {
 #[test]
 fn a_bad_certificate_gives_its_page_and_is_final() {
     let (authority, stranger) = (Authority::new(), Authority::named("A stranger"));
-    // It calls itself what a trusted one is called.
+    // It has the name of a trusted authority.
     let impostor = Authority::new();
     let names = ["127.0.0.1"];
     let unknown = ["Nobody who is trusted vouches for the host", "extra-ca"];
@@ -104,14 +106,14 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
 fn a_kept_page_outlives_its_origins_certificate() {
     let authority = Authority::new();
     let good = TlsOrigin::start(authority.identity(&["127.0.0.1"]));
-    // Stale at once, so that its origin is asked; one that says no-cache would not be served.
+    // Stale at once, so that its origin is asked. With no-cache it would not be served.
     let answer = Answer::html("as it was").field("Cache-Control", "max-age=0");
     good.origin.say("/p", answer);
     let url = good.url("/p");
     let mut daemon = authority.daemon("");
     daemon.get(&url);
     daemon.settle();
-    // The same origin, and its authority is no longer trusted.
+    // The same origin, whose authority is no longer trusted.
     Authority::new().write(daemon.home());
     daemon.restart();
     let page = daemon.get(&url);
@@ -119,13 +121,14 @@ fn a_kept_page_outlives_its_origins_certificate() {
     assert_eq!(good.origin.count("/p"), 1);
 }
 
-/// The URL of a port that answers a greeting with these bytes and closes.
+/// The URL of a port that responds to a ClientHello with these bytes and closes.
 fn answering(bytes: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/p", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
-            // The greeting is read, so that the end is an end and no reset.
+            // The ClientHello is read, so that the connection ends with a close and not with a
+            // reset.
             let _ = stream.read(&mut [0; 16 * 1024]);
             let _ = stream.write_all(bytes);
         }
@@ -171,14 +174,14 @@ fn what_an_origin_says_by_an_alert_is_told() {
         let origin = TlsOrigin::with_manners(authority.identity(&["127.0.0.1"]), manners);
         let daemon = authority.daemon("[fetch-options]\nattempts = 1\n");
         let words: &[&str] = if old {
-            // TLS 1.2 has no word for it.
+            // TLS 1.2 has no alert for it.
             &["No secure connection", "the origin refused"]
         } else {
             &["No secure connection", "it wants a certificate of the client"]
         };
         refused(&daemon, &origin.url("/p"), 502, words);
     }
-    // An alert in answer to the greeting: no such site.
+    // The response to the ClientHello is an alert: no such site.
     let picky = answering(&[0x15, 3, 3, 0, 2, 2, 112]);
     let daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
     refused(&daemon, &picky, 502, &["No secure connection", "it has no site of this name"]);
@@ -204,7 +207,7 @@ fn an_end_that_was_not_announced_makes_a_body_without_length_a_part() {
         {
             let mut client = daemon.client();
             client.ask(&origin.url(path), "");
-            // An answer that breaks off at once may give nothing at all.
+            // A response that breaks off at once may have no head at all.
             let answer = client.try_receive("GET").and_then(|answer| answer.whole);
             assert_eq!(answer.is_ok(), whole, "{path} {hangs_up}: {answer:?}");
             daemon.settle();
@@ -302,7 +305,7 @@ fn an_allowed_certificate_passes_at_its_host_alone_and_another_is_refused_there(
     };
     let daemon = Daemon::configured(&config(&sha256));
     assert_eq!(daemon.get(&url).text(), "it is me");
-    // The same certificate by another name of the same origin is another origin's.
+    // The same certificate under another name of this origin is not allowed.
     assert_eq!(daemon.get(&origin.url_at("localhost", "/p")).status, 502);
 
     let daemon = Daemon::configured(&config(&other));
@@ -353,7 +356,7 @@ fn a_certificate_without_its_key_is_refused_though_it_is_allowed() {
     }
 }
 
-/// A page that is refused for these reasons.
+/// Checks that a page is refused for exactly these reasons.
 #[track_caller]
 fn refused_only(daemon: &Daemon, url: &str, words: &[&str]) {
     let page = daemon.browse(url);
@@ -363,7 +366,7 @@ fn refused_only(daemon: &Daemon, url: &str, words: &[&str]) {
     }
 }
 
-/// The page of ours where a certificate is allowed, as the message page at `url` links to it.
+/// Our page that allows a certificate, as linked from the message page for `url`.
 fn way_to_allow(daemon: &Daemon, url: &str) -> String {
     let text = daemon.browse(url).shown();
     let start = text.find("/certificate?").unwrap_or_else(|| panic!("a link: {text}"));
@@ -401,12 +404,12 @@ fn a_person_allows_a_certificate_and_another_one_is_refused_again() {
 
     origin.stop();
     let _changed = TlsOrigin::at(second, host);
-    // Of the page of before there is a copy.
+    // A new URL, since the earlier page has a stored copy.
     let url = origin.url("/other");
     refused_only(&daemon, &url, &["not the one that is allowed there"]);
     let page = daemon.page(&way_to_allow(&daemon, &url)).shown();
     assert!(page.contains("Another certificate is allowed for this host"), "{page}");
-    // The form of before is of the certificate of before.
+    // The earlier form names the earlier certificate.
     assert_eq!(daemon.submit(&form).status, 400);
 }
 
@@ -454,7 +457,7 @@ fn nobody_else_allows_a_certificate() {
     assert_ne!(client.receive("POST").status, 303);
     assert_eq!(std::fs::read_to_string(daemon.config_file()).unwrap(), before);
     assert_eq!(daemon.browse(&url).status, 502);
-    // Its page leads back to its own host alone.
+    // The page leads back only to its own host.
     let site = origin.addr;
     let elsewhere = daemon.page(&format!("/certificate?site={site}&url=https://evil.example/"));
     assert!(!elsewhere.text().contains("evil.example"), "{}", elsewhere.text());

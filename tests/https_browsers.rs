@@ -1,4 +1,5 @@
-//! Browsers on HTTPS sites through the proxy: with all parts online, and the same offline.
+//! Browsers on HTTPS sites through the proxy: the same page with all sub-resources online and
+//! offline.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -9,21 +10,21 @@ use crate::browser::{FURNISHED, browser, dom_trusting, dom_with, furnish, look};
 use crate::harness::websocket;
 use crate::harness::{Answer, Firefox, Speaks, Stage, heavy};
 
-/// How long a browser may take to start and say what it has to.
+/// Time limit for the start of a browser and its output.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// How a browser comes to trust our authority.
+/// How a browser is made to trust our authority.
 #[derive(Debug)]
 enum Browser {
-    /// Chromium, told of one key on its command line.
+    /// Chromium with the key on its command line.
     ByKey(PathBuf),
-    /// Chromium, whose user's database of certificates has the authority.
+    /// Chromium with the authority in the user's certificate database.
     ByDatabase(PathBuf),
-    /// Firefox, whose profile has it.
+    /// Firefox with the authority in its profile.
     Firefox,
 }
 
-/// Those that are here, and what the site they visit speaks.
+/// The installed browsers, and the protocol of the site that each visits.
 fn browsers() -> Vec<(Browser, Speaks)> {
     let mut all = Vec::new();
     if let Some(program) = browser() {
@@ -37,8 +38,8 @@ fn browsers() -> Vec<(Browser, Speaks)> {
 }
 
 impl Browser {
-    /// What a page has become once all of `texts` are in it, in a profile of its own: nothing is there
-    /// from the visit before.
+    /// The DOM of a page once it contains all of `texts`, in a new profile without data of earlier
+    /// visits.
     #[track_caller]
     fn shown(&self, stage: &Stage, url: &str, texts: &[&str]) -> String {
         let dom = match self {
@@ -61,7 +62,7 @@ impl Browser {
         dom
     }
 
-    /// Looks at a page, until what this gives is dropped.
+    /// Shows a page until the returned value is dropped.
     #[track_caller]
     fn looking(&self, stage: &Stage, url: &str) -> Box<dyn Any> {
         match self {
@@ -76,7 +77,7 @@ impl Browser {
         }
     }
 
-    /// What it shows when it has not been told to trust anybody.
+    /// The page as shown by a browser that does not trust our authority.
     fn without_trust(&self, stage: &Stage, url: &str) -> String {
         match self {
             Self::ByKey(program) | Self::ByDatabase(program) => {
@@ -105,13 +106,14 @@ fn browsers_show_a_secure_page_online_and_offline() {
         stage.go_offline();
         assert_eq!(browser.shown(&stage, &url, &FURNISHED), online, "{browser:?} offline");
         if speaks == Speaks::Http1 {
-            // From here on it is the same again, whatever the site spoke.
+            // The rest does not depend on the protocol of the site.
             continue;
         }
         let missing = stage.site.url("/missing/");
         browser.shown(&stage, &missing, &["/missing/", "queue/"]);
         assert_eq!(stage.daemon.queued_by_browser(), [missing], "{browser:?}");
-        // Without that trust a browser gets no further than its own warning, and is remembered.
+        // Without that trust a browser only shows its own warning, and the daemon remembers the
+        // rejection.
         let untrusting = browser.without_trust(&stage, &url);
         assert!(!untrusting.contains("script ran"), "{browser:?}: {untrusting}");
         stage.daemon.tells("does not take our certificate");
@@ -121,7 +123,7 @@ fn browsers_show_a_secure_page_online_and_offline() {
 #[test]
 fn browsers_talk_by_websocket() {
     let _alone = heavy();
-    // Where Chromium's trust is from makes no difference here.
+    // The source of Chromium's trust does not matter here.
     for (browser, speaks) in browsers() {
         if matches!(browser, Browser::ByKey(_)) {
             continue;

@@ -1,4 +1,4 @@
-//! Clients of TLS that people have, on HTTPS sites through the proxy: kept online, there offline.
+//! Common TLS clients on HTTPS sites through the proxy: stored online, available offline.
 
 use std::io::Read;
 use std::process::Command;
@@ -11,19 +11,19 @@ use crate::harness::secure::script;
 use crate::harness::tools::{plain, python_with, tool};
 use crate::harness::{Answer, Daemon, Forward, Speaks, Stage, Trust, heavy, site};
 
-/// What a client that offers HTTP/2 first is answered in.
+/// The HTTP version of the response for a client that offers HTTP/2 first.
 const BEST: &str = "2";
 
-/// Bytes of the download whose memory is measured.
+/// Size of the download whose memory is measured, in bytes.
 const LARGE: u64 = 200 * 1024 * 1024;
 
-/// What the sites speak.
+/// The protocols of the sites.
 const ORIGINS: [Speaks; 2] = [Speaks::Http1, Speaks::Http2];
 
-/// The most memory that the daemon may ever have had, in KiB.
+/// Limit of the daemon's peak memory, in KiB.
 const MEMORY: u64 = 16 * 1024;
 
-/// Gets a page by Python's own modules.
+/// Downloads a page with Python's own modules.
 const PYTHON: &str = "import ssl, sys, urllib.request as u\n\
     context = ssl.create_default_context(cafile=sys.argv[1])\n\
     proxy = u.ProxyHandler({'https': sys.argv[2]})\n\
@@ -34,19 +34,19 @@ fn digest(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// What a client can be.
+/// The kinds of clients.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// The system's curl.
     Curl,
-    /// A libcurl 8, and the version of HTTP that it offers.
+    /// A libcurl 8, with the HTTP version that it offers.
     Curl8(&'static str),
-    /// Python's `urllib` on its `ssl`.
+    /// Python's `urllib` with its `ssl`.
     Python,
 }
 
 impl Kind {
-    /// The digests of what is at these URLs, got one after the other.
+    /// Downloads the URLs in order and returns the digests of the bodies.
     #[track_caller]
     fn digests(self, stage: &Stage, urls: &[&str]) -> Option<Vec<String>> {
         let (proxy, trust) = (stage.proxy(), stage.trust.file());
@@ -79,13 +79,13 @@ impl Kind {
         for row in &rows {
             assert_eq!(row[..2], ["200", spoken], "{self:?}: {}", ran.out);
         }
-        // What the site says about its connections is not passed on to the client.
+        // The site's connection fields are not passed on to the client.
         assert_eq!(rows.last().unwrap()[2], "1", "one connection for all: {}", ran.out);
         Some(rows.iter().map(|row| row[4].to_owned()).collect())
     }
 }
 
-/// How long one call of a client may take.
+/// Time limit for one call of a client.
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
@@ -116,7 +116,7 @@ fn pages_are_kept_and_there_offline_for_every_client() {
     }
 }
 
-/// What `openssl s_client` says when it asks for a host as `arguments` tell it.
+/// The output of `openssl s_client` with these arguments.
 #[track_caller]
 fn s_client(daemon: &Daemon, trust: &Trust, target: &str, arguments: &[&str]) -> String {
     let there = Forward::to(daemon.addr(), target);
@@ -137,7 +137,7 @@ fn what_openssl_asks_for_is_what_it_gets() {
         ("www.example.org:443", &["-servername", name, "-verify_hostname", name], ""),
         ("www.example.org:443", &["-noservername", "-verify_hostname", name], ""),
         ("www.example.org:443", &["-servername", name, "-verify_hostname", other], "hostname"),
-        // The name of the handshake is what the client verifies, wherever it thinks it goes.
+        // The client verifies the name of the handshake, wherever the connection leads.
         ("www.example.org:443", &["-servername", other, "-verify_hostname", other], ""),
         ("www.example.org:443", &["-servername", other, "-verify_hostname", name], "hostname"),
         ("XN--Bcher-kva.example:443", &["-noservername", "-verify_hostname", idna], ""),

@@ -1,4 +1,4 @@
-//! HTTP/2 towards origins: kept, served and counted like HTTP/1.1, over one connection.
+//! HTTP/2 to origins: stored, served and counted like HTTP/1.1, over one connection.
 
 use crate::harness::http2_front::CAME_OVER;
 use crate::harness::wire::Framing;
@@ -25,7 +25,7 @@ fn many_pages_come_over_one_connection_and_are_there_offline() {
     let (daemon, mut origin) = start();
     let paths: Vec<String> = (0..40).map(|number| format!("/page/{number}.html")).collect();
     let urls: Vec<String> = paths.iter().map(|path| origin.url_at("localhost", path)).collect();
-    // All at once: one dials, the others wait for it.
+    // All at once: one request opens the connection, and the others wait for it.
     std::thread::scope(|scope| {
         for url in &urls {
             scope.spawn(|| assert_eq!(daemon.get(url).status, 200));
@@ -162,7 +162,8 @@ fn an_answer_cut_short_is_never_kept_whole() {
     for path in ["/short", "/chunks"] {
         let mut client = daemon.client();
         client.ask(&origin.url(path), "");
-        // A reset that comes together with the head takes the head with it: then it is a page of ours.
+        // A reset that arrives together with the head hides the head. Then the response is a
+        // message page.
         match client.try_receive("GET") {
             Ok(answer) => {
                 assert!(answer.status == 502 || answer.whole.is_err(), "{path}: {answer:?}");
@@ -172,7 +173,7 @@ fn an_answer_cut_short_is_never_kept_whole() {
         daemon.settle();
         assert!(!daemon.ok(&["ls"]).contains(&origin.url(path)), "{path}");
     }
-    // The connection is none the worse.
+    // The connection can still be used.
     assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
     assert_eq!(origin.handshakes(), 1);
 }
@@ -266,10 +267,10 @@ fn an_origin_that_wants_a_certificate_is_told_of() {
     assert!(page.text().contains("it wants a certificate of the client"), "{}", page.text());
 }
 
-/// Bytes of the bodies whose memory is measured.
+/// Size of the bodies whose memory is measured, in bytes.
 const LARGE: u64 = 64 << 20;
 
-/// The most memory the daemon may ever have had meanwhile, in KiB.
+/// Limit of the daemon's peak memory during the test, in KiB.
 const MEMORY: u64 = 36 * 1024;
 
 #[test]
@@ -313,7 +314,7 @@ fn large_bodies_pass_both_ways_in_little_memory() {
 fn a_client_that_stops_reading_stops_no_other() {
     let _alone = heavy();
     let (daemon, origin) = start();
-    // The answer to a GET with a body is passed and not kept, so these go at the client's pace.
+    // The response to a GET with a body is not stored, so it is sent at the client's pace.
     let stuck: Vec<_> = (0..8)
         .map(|_| {
             let mut client = daemon.client();

@@ -1,4 +1,4 @@
-//! Our own port over TLS: our pages there, and the proxy itself.
+//! Our own port over TLS: our pages, and the proxy itself.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::harness::http2::Http2;
 use crate::harness::{Answer, Client, Daemon, Tls, eventually, form, heavy};
 use crate::http2::Stage;
 
-/// A connection of HTTP/1.1 to the port over TLS, asking for `name`.
+/// An HTTP/1.1 connection to the port over TLS, with `name` as the server name.
 fn secured(daemon: &Daemon, name: &str, trust: &[u8]) -> std::io::Result<Client> {
     let stream = TcpStream::connect(daemon.addr()).unwrap();
     Client::secured(stream, name, Tls { authority: trust, alpn: &[b"http/1.1"] })
@@ -74,7 +74,7 @@ fn over_http_2_it_is_a_proxy_too() {
     assert_eq!(client.exchange(plain, None).unwrap().text(), "kept");
     assert!(stage.site.origin.asked("/page")[0].fields.get("Via").unwrap().starts_with("2.0 "));
 
-    // A tunnel in a stream: the origin there speaks no TLS, so it passes unread.
+    // A tunnel in a stream. Its target does not use TLS, so the bytes are forwarded unread.
     client.run(async {
         let request = hyper::Request::connect(origin.to_string()).body(()).unwrap();
         let (answer, mut send) = client.begin(request, false).await.unwrap();
@@ -122,7 +122,7 @@ fn forms_come_from_our_own_pages_over_tls_alone() {
         let mode = if want == 303 { "offline" } else { "online" };
         assert_eq!(daemon.status()["mode"], mode, "{origin}");
     }
-    // A name that was made to lead here, and another site's page.
+    // A foreign name that resolves to this address, and a page of another site.
     let mut client = secured(&daemon, "localhost", &trust).unwrap();
     assert_eq!(client.get_path("evil.example", "/", "").status, 421);
     let port = daemon.addr().port();
@@ -171,13 +171,13 @@ fn through_the_proxy_it_is_found_without_a_line() {
         let tls = Tls { authority: &trust, alpn: &[b"http/1.1"] };
         let mut client = Client::connect_tls(daemon.addr(), &target, name, tls).unwrap();
         assert_eq!(client.get_path(&target, "/queue/", "").whole().status, 200);
-        // Another connection inside this one leads nowhere but out.
+        // CONNECT is not possible inside this connection.
         client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
         assert_eq!(client.receive("CONNECT").status, 400);
         let inside = Http2::inside(daemon.addr(), &target, &trust);
         assert_eq!(inside.get("/queue/", &[]).whole().status, 200);
     }
-    // What is said there need not be TLS.
+    // The connection need not use TLS.
     let mut client = daemon.client();
     let target = format!("localhost:{port}");
     client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));

@@ -1,5 +1,5 @@
-//! Who the daemon is and where it says what it does: `run-uid`, `run-gid`, `dir-perm`, `file-perm`,
-//! `log-to`. Needs root, as does whoever uses them.
+//! The daemon's identity and its log: `run-uid`, `run-gid`, `dir-perm`, `file-perm`, `log-to`.
+//! Needs root, as these options do.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use crate::harness::{Daemon, Origin, cannot_run, daemon, files};
 
-/// A user and a group that are nobody's on this machine, named by their numbers.
+/// A user and a group that do not exist on this machine, given by number.
 pub(crate) const NOBODY: (u32, u32) = (65_431, 65_432);
 
 pub(crate) fn is_root() -> bool {
@@ -21,7 +21,7 @@ pub(crate) fn is_root() -> bool {
     is_root
 }
 
-/// A daemon with a directory that others may enter.
+/// A daemon with a directory that other users may enter.
 pub(crate) fn prepare(config: &str) -> Daemon {
     let daemon = Daemon::prepare(Some(config));
     std::fs::set_permissions(daemon.home(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -33,13 +33,13 @@ fn as_nobody() -> Daemon {
     prepare(&format!("[startup]\nrun-uid = \"{user}\"\nrun-gid = \"{group}\"\n"))
 }
 
-/// A port that only root may listen on, free at the time.
+/// A free port that only root may listen on.
 fn low_port() -> u16 {
     let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     (600..1_000).rev().find(is_free).expect("one of 400 ports is free")
 }
 
-/// A line of the kernel's account of a process.
+/// A line of `/proc/PID/status`.
 fn status(daemon: &Daemon, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -55,7 +55,7 @@ fn root_listens_and_somebody_else_serves() {
     let mut daemon = as_nobody();
     daemon.up_at(&format!("127.0.0.1:{}", low_port()));
     let (user, group) = NOBODY;
-    // Real, effective, saved and for files: there is no way back.
+    // The real, effective, saved and file system user: there is no way back.
     assert_eq!(
         status(&daemon, "Uid:"),
         [user.to_string(), user.to_string(), user.to_string(), user.to_string()]
@@ -103,7 +103,7 @@ fn only_root_may_become_somebody_else() {
         return;
     }
     let daemon = as_nobody();
-    // Where the program lies, others may have no way to.
+    // The other user may be unable to reach the directory of the program.
     let program = daemon.home().join("wwwoffle");
     std::fs::copy(env!("CARGO_BIN_EXE_wwwoffle"), &program).unwrap();
     let mut command = Command::new("setpriv");
@@ -154,9 +154,10 @@ fn by_default_only_the_owner_reads_the_spool() {
     }
 }
 
-/// Starts a daemon that sees these sockets where the system's logs are, and stops it once it is ready.
+/// Starts a daemon that sees these sockets in place of the system's logs, and stops it once it is
+/// ready.
 fn run_with_logs(daemon: &Daemon, syslog: &Path, journal: &Path) -> (Option<i32>, String) {
-    // In a mount namespace of its own: nobody else's /dev and /run change.
+    // In its own mount namespace, so that the real /dev and /run do not change.
     let script = "mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/journal && \
         ln -s \"$1\" /run/systemd/journal/socket && \
         mount -t tmpfs tmpfs /dev && ln -s \"$0\" /dev/log && shift && exec \"$@\"";
@@ -169,7 +170,7 @@ fn run_with_logs(daemon: &Daemon, syslog: &Path, journal: &Path) -> (Option<i32>
     let mut ready = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
     if !ready.is_empty() {
-        // Each program in the row has become the next: this is the daemon.
+        // Each program in the chain has replaced itself with the next, so this is the daemon.
         let stop = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
         assert!(stop.unwrap().success());
     }
@@ -187,7 +188,7 @@ fn may_mount() -> bool {
     may
 }
 
-/// All that a socket has got.
+/// All messages that a socket has received.
 fn heard(socket: &UnixDatagram) -> Vec<String> {
     socket.set_nonblocking(true).unwrap();
     let mut bytes = vec![0; 64 * 1024];
@@ -209,7 +210,7 @@ fn the_log_goes_to_the_system_or_to_the_journal_or_nowhere_and_says_so() {
     for (to, other) in [("syslog", "journal"), ("journal", "syslog")] {
         let daemon = prepare(&format!("[startup]\nlog-to = \"{to}\"\n"));
         let at = [daemon.home().join("syslog"), daemon.home().join("journal")];
-        // Nobody reads it: the start is refused.
+        // No log daemon reads the socket, so the start is refused.
         let (status, said) = run_with_logs(&daemon, &at[0], &at[1]);
         assert_eq!(status, Some(64), "{to}: {said}");
         assert!(said.contains(&format!("log-to = \"{to}\"")), "{to}: {said}");
@@ -226,7 +227,7 @@ fn the_log_goes_to_the_system_or_to_the_journal_or_nowhere_and_says_so() {
                 stopping.starts_with("<30>") && stopping.contains(" wwwoffle["),
                 "{stopping}"
             ),
-            // Each field of an event apart.
+            // The fields of an event are separate.
             _ => assert!(
                 stopping.contains("F_WHY\n") && stopping.contains("SIGTERM\n"),
                 "{stopping}"

@@ -1,4 +1,5 @@
-//! The pages below `/index/`: what is kept, in lists that a person orders, chooses from and walks through.
+//! The pages below `/index/`: stored pages in lists that can be sorted, selected from and paged
+//! through.
 
 use crate::browser::browser;
 use crate::harness::chromium::Chromium;
@@ -44,7 +45,7 @@ fn everything_kept_is_reached_by_links_alone() {
     let hosts = unescape(&list(&daemon, "/index/http", "120 entries"));
     let path = format!("/index/http/{host}");
     assert!(hosts.contains(&path), "{path} in {hosts}");
-    // Three pages of fifty, each entry once.
+    // Three pages of fifty, with each entry once.
     let (mut at, mut seen) = (format!("{path}?sort=name"), Vec::new());
     let mut ats: Vec<String> = Vec::new();
     for page in 0..3 {
@@ -57,7 +58,7 @@ fn everything_kept_is_reached_by_links_alone() {
             let link = before.rsplit_once("http://").unwrap().1.split_once('/').unwrap().1;
             Some(format!("/{link}"))
         };
-        // The page before is the one that this was reached from.
+        // The link to the previous page leads where the reader came from.
         assert_eq!(linked("prev"), (page > 0).then(|| ats[page - 1].clone()), "page {page}");
         assert_eq!(linked("next").is_some(), page < 2, "page {page}");
         ats.push(at.clone());
@@ -71,7 +72,7 @@ fn everything_kept_is_reached_by_links_alone() {
     want.clear();
     let found = list(&daemon, "/index/all?text=/007", "Page 7");
     assert!(found.contains("Page 7 &lt;script&gt;") && !found.contains("008.html"), "{found}");
-    // 2.9's own address of the list of a URL's host.
+    // The address that 2.9 used for the list of a URL's host.
     let led = daemon.page(&format!("/index/url?{}", origin.url("/005.html")));
     assert_eq!((led.status, led.field("Location")), (303, path.as_str()));
     assert_eq!(daemon.page("/index").field("Location"), "/index/");

@@ -1,4 +1,4 @@
-//! What is known of a kept page: the page `/info/`, the API and the command line.
+//! The information about a stored page: the page `/info/`, the API and the command line.
 
 use serde_json::Value;
 
@@ -104,7 +104,7 @@ fn a_page_that_came_in_clear_or_is_not_kept_is_told_as_such() {
     ] {
         assert_eq!(daemon.page(path).status, status, "{path}");
     }
-    // Nothing is told under a foreign name.
+    // Under a foreign name the page is refused.
     let mut client = daemon.client();
     client.send("GET /info/?http://a.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     assert_ne!(client.receive("GET").status, 200);
@@ -127,7 +127,7 @@ fn a_revalidated_page_keeps_what_was_recorded() {
     let daemon = authority.daemon("");
     daemon.get(&url);
     daemon.settle();
-    // The `304` has a date of its own, which takes the place of the older one.
+    // The `304` has its own date, which replaces the older one.
     let told = || {
         let told: Value = serde_json::from_str(&daemon.ok(&["info", "--json", &url])).unwrap();
         let mut kept = told["kept"].clone();
@@ -156,7 +156,7 @@ fn a_page_over_an_allowed_certificate_says_so() {
     has(&about(&daemon, &url), &["allowed by its fingerprint", "itself"]);
 }
 
-/// A page of ours whose answer is not a page.
+/// A file that one of our pages serves.
 fn file(daemon: &Daemon, path: &str, url: &str) -> crate::harness::client::Response {
     daemon.page(&format!("{path}?{}", encode(url))).whole()
 }
@@ -245,7 +245,8 @@ fn why_it_was_served_and_what_would_be_done_is_told_to_who_asked() {
     }
 }
 
-/// Each is in memory as a whole until its client has it.
+/// Each source is in memory as a whole until its client has received it, so their number is
+/// limited.
 #[test]
 fn so_many_sources_are_shown_at_once() {
     let (origin, daemon) = (Origin::start(), Daemon::configured(""));
@@ -262,7 +263,7 @@ fn so_many_sources_are_shown_at_once() {
     };
     let mut clients: Vec<Client> = (0..4).map(slow).collect();
     assert_eq!(daemon.page(&path).status, 503);
-    // Whoever leaves makes room, and whoever stays gets it whole.
+    // A client that leaves makes room, and the others get the whole source.
     clients.pop();
     eventually("there is room again", || daemon.page(&path).status == 200);
     assert_eq!(daemon.page(&path).whole().text(), long);

@@ -1,4 +1,4 @@
-//! The buttons of the page about a URL: what it shows is fetched anew, pinned and deleted there, and had back.
+//! The buttons of the page about a URL: refresh, pin, delete and undo.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,14 +20,14 @@ fn about(daemon: &Daemon, url: &str) -> String {
     page.text()
 }
 
-/// All files of answers, each with its bytes.
+/// The files of all stored responses, with their bytes.
 fn kept(daemon: &Daemon) -> BTreeMap<PathBuf, Vec<u8>> {
     let root = daemon.spool().join("http");
     let found = if root.exists() { files(&root) } else { Vec::new() };
     found.into_iter().map(|file| (file.clone(), std::fs::read(&file).unwrap())).collect()
 }
 
-/// Each version as it can be read, the newest first.
+/// The body of each version, the newest first.
 #[track_caller]
 fn versions(daemon: &Daemon, url: &str) -> Vec<String> {
     let told = daemon.run(&["history", "--json", url]).json();
@@ -70,14 +70,14 @@ fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
     says(&page, "3 versions of it are kept");
     let delete = form(&page, DELETE);
 
-    // Neither a look nor a form without the token, or with a wrong one, does anything.
+    // Neither a GET nor a form without a valid token changes anything.
     assert_eq!(daemon.submit(&delete.clone().without("token")).status, 403);
     assert_eq!(daemon.submit(&delete.clone().with("token", "f00")).status, 403);
     assert_ne!(daemon.page(&format!("{DELETE}?url={}", encode(url))).status, 303);
     assert_eq!(kept(&daemon), all);
 
     let told = leads_to(&daemon, &delete, "/info/?removed=");
-    // Looking again and again does nothing more, and sending it again finds nothing.
+    // Reading the page again changes nothing, and a second submission finds nothing.
     for _ in 0..2 {
         let page = daemon.page(&told).text();
         says(&page, "1 entry was deleted");
@@ -88,10 +88,10 @@ fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
     assert_ne!(daemon.get(url).status, 200);
     assert_eq!(daemon.get("http://a.example/other").status, 200);
     assert_eq!(kept(&daemon).len() + MONTHS.len(), all.len(), "{all:?}");
-    // The lists tell of it, too.
+    // The lists report it as well.
     says(&daemon.page("/index/").text(), "1 entry was deleted");
 
-    // The program may end meanwhile.
+    // The daemon may restart in between.
     daemon.restart();
     let undo = form(&daemon.page(&told).text(), "/control/undo");
     assert_eq!(daemon.submit(&undo.clone().without("token")).status, 403);
@@ -124,7 +124,7 @@ fn nobody_deletes_there_or_has_back_what_is_anothers() {
     let none = seen("bob", &path);
     says(&none, "Nothing of it is kept");
     assert!(forms(&none).iter().all(|form| form.action != delete.action), "{none}");
-    // Whoever has her form all the same deletes what is theirs, which is nothing.
+    // Another user who sends her form deletes only his own copy, which does not exist.
     let done = owners::submit(&daemon, "bob", &delete);
     assert!(done.status == 303 && !done.field("Location").contains("removed="), "{}", done.text());
     assert_eq!(kept(&daemon), all);

@@ -1,5 +1,5 @@
-//! The records of one entry, from `/info/warc`, as another program reads them: whole however it is kept, for who may
-//! see it, and without what nobody else may know.
+//! The records of one entry, from `/info/warc`, as another program reads them: complete however the
+//! entry is stored, for those who may see it, and without secrets.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use crate::harness::tools::{plain, python_with};
 use crate::harness::{Answer, Daemon, Origin, site};
 use crate::owners;
 
-/// Text that becomes much smaller, and is no part of itself.
+/// Text that compresses well but does not repeat.
 fn text(length: usize) -> Vec<u8> {
     let line = |line: usize| format!("<p>Line {line}: some words of a page</p>\n").into_bytes();
     (0..).flat_map(line).take(length).collect()
@@ -23,8 +23,8 @@ fn path(url: &str) -> String {
     format!("/info/warc?{}", encode(url))
 }
 
-/// The answer and the request of an archive, which has no others, as warcio reads them. Nothing that is secret is
-/// anywhere in it.
+/// The response and the request, the only records of the archive, as warcio reads them. The archive
+/// contains no secrets.
 #[track_caller]
 fn records(daemon: &Daemon, answer: &Response) -> [Value; 2] {
     assert_eq!((answer.status, answer.field("Content-Type")), (200, "application/warc"));
@@ -32,7 +32,7 @@ fn records(daemon: &Daemon, answer: &Response) -> [Value; 2] {
     let mut reader = flate2::read::MultiGzDecoder::new(&*answer.body);
     std::io::Read::read_to_end(&mut reader, &mut text).unwrap();
     let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
-    // The last ones are `u:hunter2` and `ada:secret of ada` as they are sent.
+    // The last ones are `u:hunter2` and `ada:secret of ada` in Base64.
     for secret in ["hunter2", "dTpodW50ZXIy", "YWRhOnNlY3JldCBvZiBhZGE"] {
         assert!(!text.contains(&secret.to_ascii_lowercase()), "{secret} in {text}");
     }
@@ -86,7 +86,7 @@ fn what_is_kept_compressed_is_whole_in_its_records() {
     assert_eq!(daemon.get(&urls[0]).status, 200);
     let fields = "Cookie: id=hunter2\r\nAuthorization: Basic dTpodW50ZXIy\r\n";
     assert_eq!(daemon.client().get_with(&urls[1], "Cookie: id=hunter2\r\n").whole().status, 200);
-    // With a login it is another entry, which another URL names.
+    // With a login it is another entry, which has another URL.
     daemon.client().get_with(&urls[0], fields).whole();
     daemon.settle();
     for way in ["as it came", "compressed", "expanded"] {
@@ -130,7 +130,7 @@ fn a_body_that_is_shared_is_whole_in_the_records_of_each_entry() {
     for url in &urls {
         check(url);
     }
-    // The last one that has it.
+    // The last entry with that body.
     daemon.ok(&["rm", &urls[0], &urls[1]]);
     assert_eq!(daemon.page(&path(&urls[0])).status, 404);
     check(&urls[2]);
@@ -165,13 +165,13 @@ fn the_records_of_what_is_one_persons_are_theirs_alone() {
         assert_eq!(none.status, 404, "{url}");
         assert!(!none.text().contains("for ada"), "{}", none.text());
     }
-    // Each has what is theirs.
+    // Each user gets their own copy.
     daemon.ok(&["online"]);
     owners::get(&daemon, "bob", &mine, "Cookie: id=hunter2\r\n");
     daemon.settle();
     for (user, body) in [("ada", b"for ada"), ("bob", b"for bob")] {
         has(&records(&daemon, &of(user, &mine)), &mine, body);
     }
-    // Nobody who does not say who they are.
+    // Without a login there is no copy.
     assert_ne!(daemon.page(&path(&mine)).status, 200);
 }

@@ -1,4 +1,5 @@
-//! HTTPS that is answered by us: certificates, what is kept and queued, and what passes unread.
+//! Intercepted HTTPS: certificates, stored and queued pages, and connections that are forwarded
+//! unread.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
@@ -9,7 +10,7 @@ use crate::harness::{Client, Daemon, Tls, Trust, eventually, heavy};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A daemon that is offline, with this configuration besides.
+/// An offline daemon with further configuration.
 #[track_caller]
 fn offline(config: &str) -> Daemon {
     let daemon = Daemon::configured(config);
@@ -49,16 +50,16 @@ fn names_addresses_and_ports_each_have_their_certificate() {
         ("xn--bcher-kva.example:443", "xn--bcher-kva.example", "xn--bcher-kva.example", ""),
         ("192.0.2.7:443", "192.0.2.7", "192.0.2.7", "https://192.0.2.7/"),
         ("[2001:db8::7]:443", "2001:db8::7", "[2001:db8::7]", "https://[2001:db8::7]/"),
-        // The dot that ends an absolute name is never sent in the handshake (RFC 6066 §3).
+        // The final dot of an absolute name is never sent in the handshake (RFC 6066 §3).
         ("h.example.:443", "h.example", "h.example.", "https://h.example./"),
-        // Some clients look the name up first: what they check is what they ask for.
+        // Some clients resolve the name first. They verify the name that they request.
         ("192.0.2.8:443", "named.example", "named.example", "https://named.example/"),
     ] {
         let mut client = Client::connect_tls(daemon.addr(), target, name, trust.tls()).unwrap();
         let response = client.get_path(host, "/", AS_PERSON).whole();
         assert!(response.shown().contains(url), "{target}: {}", response.shown());
     }
-    // No certificate for a host that was not asked for.
+    // No certificate for a host that was not named in the CONNECT.
     let wrong = Client::connect_tls(daemon.addr(), "192.0.2.9:443", "192.0.2.10", trust.tls());
     assert!(wrong.is_err());
 }
@@ -136,7 +137,7 @@ fn what_passes_is_told_offline_before_it_stands_and_what_is_refused_always() {
     assert_eq!(connect(&off, "h.example:443"), 504);
 }
 
-/// Listens, and gives the first bytes of the next connection.
+/// Returns the first bytes of the next connection.
 fn first_bytes(listener: &TcpListener) -> Vec<u8> {
     let (mut stream, _) = listener.accept().unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
@@ -168,7 +169,7 @@ fn a_client_that_rejects_our_certificate_passes_unread_at_its_next_try() {
     assert!(daemon.page("/ca").shown().contains("127.0.0.1"));
     assert_eq!(connect(&daemon, "h.example:443"), 200, "another host is still answered by us");
 
-    // Offline no tunnel is possible; who trusts us by now is answered.
+    // Offline no tunnel is possible. A client that trusts us by now is intercepted.
     daemon.ok(&["offline"]);
     let trust = Trust::of(&daemon);
     let mut client =
@@ -203,7 +204,7 @@ fn what_speaks_no_http_passes_unread() {
         assert!(opened.is_err());
         assert_eq!(heard.join().unwrap()[..2], [22, 3]);
     }
-    // Silence: the origin may be one that speaks first.
+    // A silent client: in its protocol the origin may speak first.
     let (listener, there) = listen();
     let heard = std::thread::spawn(move || {
         use std::io::Write;
@@ -225,11 +226,11 @@ fn many_hosts_do_not_fill_the_memory() {
         let host = format!("h{number}.example");
         let target = format!("{host}:443");
         let mut client = Client::connect_tls(daemon.addr(), &target, &host, trust.tls()).unwrap();
-        // What need not be queued: the queue is remembered, and is not what is measured.
+        // Nothing is queued, since the queue is kept in memory and would distort the measurement.
         let fields = "Cache-Control: only-if-cached\r\n";
         assert_eq!(client.get_path(&host, "/", fields).status, 504);
     };
-    // More than have their certificate in memory at once, so that from here on it is full.
+    // More hosts than certificates fit in memory, so from here on the cache is full.
     (0..300).for_each(visit);
     let (before, begun) = (daemon.memory_kib(), Instant::now());
     (300..800).for_each(visit);

@@ -1,4 +1,4 @@
-//! HTTPS sites through the proxy, by the clients that people use: kept online, there offline.
+//! HTTPS sites through the proxy with common clients: stored online, available offline.
 
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::{After, Answer, Authority, Client, Stage, Tls, TlsOrigin};

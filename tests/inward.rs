@@ -1,8 +1,9 @@
-//! Clients of other machines: what is inside stays shut to them, and each has so many connections.
+//! Clients of other machines: internal addresses are closed to them, and their number of
+//! connections is limited.
 //!
-//! Another machine is another address, which a network namespace of the tests' own has. It is reached over
-//! its loopback interface. As it belongs to the machine of the daemon, too, it is shut unless `inside` opens
-//! it. The test starts itself once more in there.
+//! Another machine is represented by another address in a network namespace of the test. It is
+//! reached over the loopback interface. Since it also belongs to the daemon's machine, it is closed
+//! unless `inside` opens it. The test restarts itself in the namespace.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
@@ -13,10 +14,10 @@ use crate::harness::tools::{plain, program};
 use crate::harness::{Answer, Client, Daemon, Origin, cannot_run, eventually};
 use crate::owners;
 
-/// That address: nobody else's (RFC 5737).
+/// An address for documentation (RFC 5737), which no machine has.
 pub(crate) const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
-/// What adds it, before the program that is given.
+/// The shell commands that add it, before the given program.
 const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && ip addr add 192.0.2.8/32 dev lo \
     && ip addr add 2001:db8::7/128 dev lo nodad && ip addr add 2001:db8::8/128 dev lo nodad \
     && ip addr add 2001:db8:1::7/128 dev lo nodad && ip route add local 198.51.100.0/24 dev lo \
@@ -40,7 +41,7 @@ pub(crate) fn in_a_namespace(name: &str) {
     assert!(ran.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// A daemon for all machines.
+/// A daemon that all machines may use.
 fn open_daemon(config: &str) -> Daemon {
     let text = format!(
         "[startup]\nshare-without-password = true\n[allowed-connect-hosts]\nhosts = [\"192.0.2.0/24\"]\n{config}"
@@ -50,20 +51,20 @@ fn open_daemon(config: &str) -> Daemon {
     daemon
 }
 
-/// A client of another machine.
+/// A client on another machine.
 fn far(daemon: &Daemon) -> Client {
     Client::connect_from(ELSEWHERE, SocketAddr::new(ELSEWHERE, daemon.addr().port()))
 }
 
-/// A client of this machine.
+/// A client on this machine.
 fn near(daemon: &Daemon) -> Client {
     Client::connect(SocketAddr::from(([127, 0, 0, 1], daemon.addr().port())))
 }
 
-/// Opens the address of the other machine, which is one of the daemon's machine, too.
+/// Opens the address of the other machine, which also belongs to the daemon's machine.
 const OPENED: &str = "inside = [\"192.0.2.7\"]\n";
 
-/// What comes of a CONNECT.
+/// The status of a CONNECT, and whether it leads to the service.
 fn connect(mut client: Client, target: &str, first: &str) -> (u16, bool) {
     client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
     let status = client.final_head().unwrap().1.status;
@@ -114,7 +115,7 @@ fn own_addresses_stay_shut() {
         assert_eq!(refused.status, 403, "{host}");
         assert!(!connect(far(&daemon), &format!("{host}:{port}"), "SSH-2.0-x\r\n").1, "{host}");
     }
-    // No interface has these addresses, but a route leads them here.
+    // No interface has these addresses, but they are routed to this machine.
     for (everywhere, routed) in [("0.0.0.0", "198.51.100.5"), ("::", "[2001:db8:2::9]")] {
         let everywhere = Origin::start_at(everywhere);
         everywhere.say("/", Answer::html("service"));
@@ -152,7 +153,7 @@ fn inside_stays_shut() {
     inside.say("/", Answer::html("inside"));
     beside.say("/", Answer::html("beside"));
     let daemon = open_daemon(OPENED);
-    // What the configuration opens is reached from everywhere.
+    // Addresses that the configuration opens can be reached from everywhere.
     for mut client in [far(&daemon), near(&daemon)] {
         assert_eq!(client.get(&beside.url("/")).status, 200);
     }
@@ -169,7 +170,7 @@ fn inside_stays_shut() {
     socket.ask(&inside.url("/"), upgrade);
     assert_eq!(socket.final_head().unwrap().1.status, 403);
 
-    // What is queued keeps whose it is, also where it leads.
+    // A queued request keeps the permissions of its client, also for redirects.
     beside.say("/to", Answer::redirect(302, &inside.url("/led")));
     beside.say("/to-near", Answer::redirect(302, &inside.url("/led-near")));
     daemon.ok(&["offline"]);
@@ -191,7 +192,7 @@ fn inside_stays_shut() {
     assert_eq!(inside.count("/led"), 0);
     assert_eq!(inside.connections(), asked + 1, "nothing else was opened");
 
-    // Of a user's requests each goes as far as the machine that it was asked for at.
+    // Each request of a user has the permissions of the machine that sent it.
     let users = open_daemon(&format!("{OPENED}{}", owners::users()));
     users.ok(&["offline"]);
     for (mut client, path) in [(far(&users), "far"), (near(&users), "near")] {

@@ -1,7 +1,8 @@
-//! The floor plan of `src/`: which rooms import which, and figures that show how well it is kept.
+//! The floor plan of `src/`: which rooms import which, and metrics that show how well it is
+//! followed.
 //!
-//! `docs/architecture.md` has both tables. A room imports only itself and rooms below it. A figure may
-//! not exceed its bound. `cargo test --test layers -- --nocapture` prints all figures.
+//! `docs/architecture.md` has both tables. A room imports only itself and rooms below it. A metric
+//! may not exceed its bound. `cargo test --test layers -- --nocapture` prints all metrics.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,9 +18,8 @@ use std::path::{Path, PathBuf};
 
 /// A file of production code, without comments and tests.
 struct Source {
-    /// From the root of the repository.
+    /// Relative to the root of the repository.
     path: String,
-    /// Its lines, without blank ones.
     lines: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ struct Import {
     path: String,
 }
 
-/// The crates of the workspace, by their folders of sources.
+/// The crates of the workspace, by source directory.
 const CRATES: [&str; 8] = ["src", "archive", "index", "spool", "config", "html", "http", "url"];
 
 fn root() -> &'static Path {
@@ -42,7 +42,7 @@ fn architecture() -> String {
     fs::read_to_string(root().join("docs/architecture.md")).unwrap()
 }
 
-/// The rows of the table in `text` whose head begins with `first`, as their cells.
+/// The cells of each row in the table of `text` whose header begins with `first`.
 fn table(text: &str, first: &str) -> Vec<Vec<String>> {
     let head = format!("| {first} |");
     let rows = text.lines().skip_while(|line| !line.starts_with(&head)).skip(2);
@@ -57,7 +57,7 @@ fn rooms(text: &str) -> Vec<String> {
     table(text, "room").iter().map(name).collect()
 }
 
-/// All files below `folder` that end in `.rs`.
+/// Collects all files below `folder` that end in `.rs`.
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -69,7 +69,7 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The lines of `text` without blank lines, comments and tests; and the names of its test modules.
+/// The lines of `text` without blank lines, comments and tests, and the names of its test modules.
 fn production(text: &str) -> (Vec<String>, Vec<String>) {
     let (mut lines, mut tests) = (Vec::new(), Vec::new());
     let mut rest = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).peekable();
@@ -83,7 +83,7 @@ fn production(text: &str) -> (Vec<String>, Vec<String>) {
             if let Some(module) = module(item) {
                 tests.push(module.to_owned());
             } else if !item.ends_with(';') {
-                // An item ends at the bracket that stands as far left as it began.
+                // An item ends at the bracket with the same indentation as its first line.
                 let end = |line: &str| {
                     line.len() - line.trim_start().len() == indent
                         && line.trim_start().starts_with('}')
@@ -122,7 +122,7 @@ fn sources(name: &str) -> Vec<Source> {
     all.iter().map(|(file, lines)| Source { path: path(file), lines: lines.clone() }).collect()
 }
 
-/// The first names of all paths `crate::name` and `crate::{name, other::…}` in `code`.
+/// The first segments of all paths `crate::name` and `crate::{name, other::…}` in `code`.
 fn crate_paths(code: &str) -> BTreeSet<String> {
     let word = |text: &str| -> String {
         text.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
@@ -170,13 +170,13 @@ fn imports(rooms: &[String], sources: &[Source]) -> BTreeSet<Import> {
     all
 }
 
-/// The imports that lead up in `rooms`, which are listed from top to bottom.
+/// The imports that lead upwards in `rooms`, which are listed from top to bottom.
 fn upward<'a>(rooms: &[String], imports: &'a BTreeSet<Import>) -> Vec<&'a Import> {
     let place = |name: &str| rooms.iter().position(|room| room == name);
     imports.iter().filter(|import| place(&import.to) < place(&import.from)).collect()
 }
 
-/// How many rooms can be reached from themselves.
+/// The number of rooms that can be reached from themselves.
 fn in_circles(imports: &BTreeSet<Import>) -> usize {
     let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for import in imports {
@@ -193,7 +193,7 @@ fn in_circles(imports: &BTreeSet<Import>) -> usize {
     reached.iter().filter(|(from, known)| known.contains(*from)).count()
 }
 
-/// The names that `keyword` declares in `line`, as `pub(crate) struct Name<T> {`.
+/// The keyword and the name of a declaration such as `pub(crate) struct Name<T> {`.
 fn declared(line: &str) -> Option<(&str, String)> {
     let mut words = line.split_whitespace().peekable();
     words.next_if(|word| word.starts_with("pub"));
@@ -226,7 +226,7 @@ fn structs(source: &Source) -> Vec<(usize, String)> {
     found
 }
 
-/// The figures of the table in `docs/architecture.md`, measured.
+/// The measured metrics of the table in `docs/architecture.md`.
 fn figures() -> BTreeMap<&'static str, usize> {
     let rooms = rooms(&architecture());
     let all: Vec<Source> = CRATES.iter().flat_map(|name| sources(name)).collect();

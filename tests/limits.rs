@@ -1,4 +1,5 @@
-//! Many clients, slow clients, endless origins and big bodies: the others are served meanwhile.
+//! Many clients, slow clients, endless origins and big bodies: other clients are served at the same
+//! time.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -9,28 +10,28 @@ use crate::harness::site::{self, Check, Pattern};
 use crate::harness::wire::Framing;
 use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, faults, heavy};
 
-/// Clients that connect and say nothing.
+/// The number of silent clients.
 const IDLE: usize = 2_000;
 
-/// Files that the daemon may have had open for a moment when they were counted first.
+/// Files that the daemon may have had open for a moment at the first count.
 const PASSING: usize = 64;
 
-/// Bytes of the download whose memory is measured.
+/// Size of the download whose memory is measured, in bytes.
 const GIB: u64 = 1 << 30;
 
-/// The most memory that download may cost beside what a small one has cost before, in KiB.
+/// Memory that the download may use in addition to an earlier small one, in KiB.
 const ADDED: u64 = 8 * 1024;
 
-/// The most memory the daemon may ever have had with a few clients, in KiB.
+/// Limit of the daemon's peak memory with a few clients, in KiB.
 const MEMORY: u64 = 16 * 1024;
 
-/// Clients that read nothing of a big body.
+/// The number of clients that read nothing of a big body.
 const DEAF: u64 = 64;
 
-/// The most memory each of them may cost, in KiB: a piece that waits holds the buffer that it came in.
+/// Memory per such client, in KiB. A waiting piece holds the buffer that it was received in.
 const EACH: u64 = 768;
 
-/// Lets this process have the sockets it needs.
+/// Raises the limit of open files of this process.
 fn raise_open_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -46,13 +47,13 @@ fn idle_slow_and_stuck_peers_do_not_hold_up_the_others() {
     origin.on("/endless", faults::endless_head);
     let files = daemon.open_files();
     let mut idle = Vec::new();
-    // What the system has no room for before it is accepted it may forget, and say nothing of it.
+    // The system may silently drop a connection that does not fit in the accept queue.
     while idle.len() < IDLE {
         idle.extend((0..100).map(|_| TcpStream::connect(daemon.addr()).unwrap()));
         eventually("they are accepted", || daemon.open_files() + PASSING >= files + idle.len());
     }
 
-    // A client that sends a byte a second; it has the whole test to send its head.
+    // A client that sends one byte a second. It has the whole test to send its head.
     let over = Arc::new(AtomicBool::new(false));
     let (mut slow, done) = (daemon.client(), Arc::clone(&over));
     let head = format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", origin.url("/page/1.html"));
@@ -64,7 +65,7 @@ fn idle_slow_and_stuck_peers_do_not_hold_up_the_others() {
             std::thread::sleep(Duration::from_secs(1));
         }
     });
-    // One that never reads what it asked for, and one whose origin never ends its head.
+    // A client that never reads its response, and one whose origin never ends its head.
     let mut deaf = daemon.client();
     deaf.ask(&origin.url("/big/30000000"), "");
     let mut waiting = daemon.client();
@@ -126,7 +127,7 @@ fn a_gibibyte_passes_in_little_memory() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for (mode, from) in [("online", "fwd="), ("offline", "hit")] {
         daemon.ok(&[mode]);
-        // The program's own pages come into memory as they are first used.
+        // The program's own pages are loaded into memory on first use.
         for _ in 0..2 {
             assert_eq!(daemon.get(&origin.url("/big/20000000")).whole().status, 200);
         }
@@ -160,7 +161,7 @@ fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
         client.ask(&origin.url("/shared"), "");
         assert_eq!(client.final_head().unwrap().1.status, 200);
     }
-    // Nobody reads on; the download itself comes to its end all the same.
+    // No client reads on, but the download still completes.
     all_are_here.open();
     daemon.settle();
     assert_eq!(origin.count("/shared"), 1, "all of them share it");
@@ -174,8 +175,8 @@ fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
     }
 }
 
-/// What is larger than what is kept reaches who reads it whole, and is not kept; what has no end does not
-/// fill the disk when nobody reads it.
+/// A response above the size limit reaches a client that reads it, and is not stored. An endless
+/// one does not fill the disk if no client reads it.
 #[test]
 fn no_more_of_an_answer_is_kept_than_is_configured() {
     let config = "[options]\nmax-body = \"1 MB\"\n[fetch-options]\nretry-delay = \"1ms\"\n";

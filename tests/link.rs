@@ -1,4 +1,4 @@
-//! The mode auto: online or offline by what the link does.
+//! The mode auto: online or offline, depending on the link.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use crate::harness::form::form;
 use crate::harness::{Answer, Daemon, Origin, cannot_run, eventually};
 
-/// Short waits, and no word from the kernel of the machine that the tests run on.
+/// Short waits, without events from the kernel of the test machine.
 const QUICK: &str = "watch-kernel = false\nsettle = \"20ms\"\nprobe-interval = \"50ms\"\n\
     probe-longest-interval = \"100ms\"\n";
 
-/// The same resource, at a name of its own: what is passed to the portal's host is passed to no other.
+/// The same resource under another name, since requests to the portal's host are passed on.
 fn at_localhost(url: &str) -> String {
     url.replacen("127.0.0.1", "localhost", 1)
 }
@@ -45,7 +45,7 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     becomes(&daemon, "online", "/up answers");
     assert_eq!(daemon.browse(&origin.url("/page")).status, 200);
 
-    // A captive portal redirects.
+    // A captive portal that redirects.
     let login = at_localhost(&portal.url("/login"));
     link.say("/up", Answer::redirect(302, &login));
     becomes(&daemon, "offline", "a captive portal answers");
@@ -55,7 +55,7 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     assert!(told.contains(&format!("link         a captive portal answers: log in at {login}")));
     let home = daemon.page("/").shown();
     assert!(home.contains("Log in at") && home.contains(&login), "{home}");
-    // All others are as offline, and its own host is reached.
+    // All other hosts are offline, and the portal's host can be reached.
     let asked = origin.seen().len();
     let kept = daemon.browse(&origin.url("/page"));
     assert!(kept.field("Cache-Status").ends_with("hit; detail=offline"), "{kept:?}");
@@ -63,12 +63,12 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     assert_eq!(origin.seen().len(), asked);
     assert_eq!(daemon.browse(&login).text(), "log in");
 
-    // The portal answers itself.
+    // A portal that responds itself.
     link.say("/up", Answer::html("log in here"));
     let here = at_localhost(&link.url("/up"));
     becomes(&daemon, "offline", &format!("log in at {here}"));
 
-    // Somebody has logged in: what was queued is fetched.
+    // After the login the queue is fetched.
     origin.say("/later", Answer::html("it came later"));
     link.say("/up", Answer::new(200, "text/plain", "it is up"));
     becomes(&daemon, "online", "/up answers");
@@ -157,7 +157,7 @@ fn an_unreachable_origin_costs_no_page() {
         assert_eq!(daemon.browse(&origin.url(path)).status, 200);
     }
     origin.stop();
-    // One host that fails makes nothing offline.
+    // A single failing host does not switch the mode to offline.
     for (choice, status) in [("online", 504), ("auto", 200), ("online", 504)] {
         daemon.ok(&[choice]);
         eventually("it is online", || daemon.status()["mode"] == "online");
@@ -171,16 +171,16 @@ fn an_unreachable_origin_costs_no_page() {
     }
 }
 
-/// A network of its own, with a daemon in the mode auto inside.
+/// A network namespace, with a daemon in the mode auto inside.
 struct Inside {
     daemon: Daemon,
     child: Child,
-    /// Its address in there.
+    /// The address of the daemon inside.
     addr: String,
 }
 
 impl Inside {
-    /// Two ends of a cable: one with the address and the default route, the other to be pulled.
+    /// Two ends of a cable: one with the address and the default route, the other to be unplugged.
     const CABLE: &str = "ip link set lo up && ip link add name a type veth peer name b && \
         ip addr add 198.51.100.1/24 dev a && ip link set dev a up && ip link set dev b up && \
         ip route add default dev a";
@@ -206,7 +206,7 @@ impl Inside {
         Some(Self { daemon, child, addr })
     }
 
-    /// A program inside; the daemon's process is in that network.
+    /// A command that runs inside the daemon's network namespace.
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--net", "--target", &self.child.id().to_string(), "sh", "-c", line]);
@@ -219,7 +219,7 @@ impl Inside {
         assert!(self.command(line).status().unwrap().success(), "{line}");
     }
 
-    /// A server on the end with the address, once it listens.
+    /// Starts a server at the end with the address and waits until it listens.
     fn serve(&self) -> Server {
         let line = "cd / && exec python3 -c '\
             import http.server as h\n\
@@ -235,10 +235,10 @@ impl Inside {
         server
     }
 
-    /// Asks for hosts that nobody is at.
+    /// Requests hosts that do not exist.
     fn ask_nobody(&self) {
         for host in 11..14 {
-            // What it comes to is not the question.
+            // The result does not matter.
             let _failed = self.daemon.run(&["get", &format!("http://198.51.100.{host}/")]);
         }
     }
@@ -251,7 +251,7 @@ impl Drop for Inside {
     }
 }
 
-/// Ended when it is dropped.
+/// Stopped when dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -269,7 +269,7 @@ const INSIDE: &str = "[options]\nconnect-timeout = \"300ms\"\n[fetch-options]\na
 fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
     let Some(inside) = Inside::start(INSIDE) else { return };
     let daemon = &inside.daemon;
-    // Before it says that it is ready.
+    // Before the daemon reports that it is ready.
     assert_eq!(daemon.status()["mode"], "online");
     becomes(daemon, "online", "there is a way out, by a");
     inside.run("ip link set dev b down");
@@ -304,7 +304,7 @@ fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
     assert!(got.out.contains("the budget of the day over a metered link is spent"), "{got:?}");
     let held = &daemon.queue()[0]["held"];
     assert_eq!((&held["reason"], &held["metered"]), (&"budget".into(), &true.into()), "{held}");
-    // Another way out is found, which costs nothing.
+    // Another route exists, which is not metered.
     inside.run(
         "ip link add name c type veth peer name d && ip link set dev d up && ip link set dev c up",
     );
@@ -316,7 +316,7 @@ fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
 #[test]
 fn what_is_on_its_way_when_the_link_goes_is_queued() {
     let Some(inside) = Inside::start("[link]\nsettle = \"1s\"\n") else { return };
-    // Packets to that host are lost, and nobody says so.
+    // Packets to that host are lost without an error.
     inside.run("ip neigh add 198.51.100.9 lladdr 02:00:00:00:00:09 dev a");
     let url = "http://198.51.100.9/page";
     let line = format!("exec curl -s -D - -x http://{} {url}", inside.addr);
@@ -340,7 +340,7 @@ fn hosts_that_fail_make_it_offline_only_when_the_last_good_one_fails_too() {
     let server = inside.serve();
     daemon.ok(&["get", "http://198.51.100.1/"]);
     inside.ask_nobody();
-    // The one that answered takes connections still.
+    // The host that responded still accepts connections.
     eventually("it was looked whether the link is down", || daemon.status()["link"]["probes"] != 0);
     assert_eq!(daemon.status()["mode"], "online");
     drop(server);

@@ -1,12 +1,12 @@
-//! Lists and search, from outside: on the command line, over the API and as a page, with a daemon and
-//! without one, each person what they may see.
+//! Lists and search: on the command line, over the API and as a page, with a daemon and without
+//! one, each person sees only permitted entries.
 
 use serde_json::Value;
 
 use crate::harness::{Answer, Daemon, Origin, eventually};
 use crate::owners;
 
-/// A site of a few pages, an image and what is not there.
+/// A site with a few pages, an image and a missing page.
 fn origin() -> Origin {
     let origin = Origin::start();
     let page = |path: &'static str, html: &'static str| {
@@ -37,7 +37,7 @@ fn browsed(origin: &Origin) -> Daemon {
     daemon
 }
 
-/// What the API says of some of the list.
+/// The rows that the API returns for these arguments.
 #[track_caller]
 fn index(daemon: &Daemon, arguments: &str) -> Vec<Value> {
     let mut page = Value::Null;
@@ -56,7 +56,7 @@ fn names(items: &[Value]) -> Vec<String> {
     items.iter().map(name).collect()
 }
 
-/// Waits until the words of all pages are known.
+/// Waits until the words of all pages are indexed.
 #[track_caller]
 fn read(daemon: &Daemon) {
     eventually("all that was browsed is in the index, and read", || {
@@ -152,7 +152,7 @@ fn it_is_the_same_without_a_daemon() {
     daemon.down();
     let without: Vec<_> = verbs.iter().map(|verb| daemon.ok(verb)).collect();
     assert_eq!(with, without);
-    // What others do is found.
+    // Changes by other programs are found.
     let key = daemon.run(&["ls", "--json", "--text", "cake"]).lines()[0]["key"].clone();
     let file = format!("{}.warc", key.as_str().unwrap());
     let path = crate::harness::files(daemon.spool()).into_iter().find(|path| path.ends_with(&file));
@@ -175,7 +175,7 @@ fn making_it_anew_while_it_serves_changes_nothing() {
         assert!(daemon.ok(arguments).starts_with("done"));
         assert_eq!(names(&index(&daemon, "sort=random")), before);
     }
-    // Over TCP only who has the control password may.
+    // Over TCP this needs the control password.
     let token = "X-Wwwoffle-Token: x\r\n";
     let url = daemon.own("/api/reindex");
     let asked =

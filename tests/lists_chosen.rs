@@ -1,4 +1,4 @@
-//! What is chosen in a list is exported and monitored, and each address of 2.9 leads to a list.
+//! Selected entries of a list are exported and monitored, and each address of 2.9 leads to a list.
 
 use std::io::Read as _;
 
@@ -43,7 +43,7 @@ fn what_is_chosen_is_exported() {
     assert!(records.contains("<title>One</title>") && records.contains(&large));
     assert!(!records.contains("<title>Two</title>"));
     assert_eq!(records.matches("WARC-Type: response").count(), 2);
-    // It comes back with an import.
+    // The archive can be imported.
     let file = daemon.spool().with_file_name("chosen.warc.gz");
     std::fs::write(&file, &warc.body).unwrap();
     let told = daemon.ok(&["import", file.to_str().unwrap()]);
@@ -58,12 +58,12 @@ fn what_is_chosen_is_exported() {
     eventually("nothing stays", || {
         std::fs::read_dir(daemon.spool().join("tmp")).unwrap().next().is_none()
     });
-    // What is not kept, or nothing at all, is no archive; without the token neither.
+    // Without stored entries there is no archive, nor without the token.
     assert_eq!(export("warc", &[]).status, 422);
     assert_eq!(export("wacz", &[&origin.url("/never")]).status, 422);
     let bare = chosen(&text, "/control/export-multiple/warc", &[&one]).without("token");
     assert_eq!(daemon.submit(&bare).status, 403);
-    // Who leaves early keeps nothing busy.
+    // A client that leaves early does not occupy a place.
     for _ in 0..4 {
         assert_eq!(export("warc", &[&one]).status, 200);
     }
@@ -165,7 +165,7 @@ fn what_is_chosen_is_monitored_once_a_day() {
     assert_eq!(done.status, 303);
     assert!(done.field("Location").starts_with("/index/all?sort=name"), "{done:?}");
     let page = daemon.page("/monitor/").text();
-    // What was said of one before stays.
+    // The schedule of an already monitored page stays.
     assert!(page.contains("30 6 * * 1") && page.contains("0 0 * * *"), "{page}");
     assert!(list(&daemon, "/index/all", "monitored").matches("monitored").count() >= 2);
 }
@@ -182,7 +182,7 @@ fn a_list_says_which_pages_are_complete() {
     }
     origin.say("/whole.png", Answer::new(200, "image/png", "png"));
     daemon.get(&origin.url("/whole.png"));
-    // An icon that nothing names, and a picture for other screens, are not missed.
+    // A default icon and an image for other screens do not count as missing.
     list(&daemon, "/index/all?sort=name", "1 part missing");
     let text = list(&daemon, "/index/all?sort=name", ", complete");
     let torn = text.split("class=\"row entry\"").find(|row| row.contains("torn</bdi></b>"));

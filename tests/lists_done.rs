@@ -1,4 +1,4 @@
-//! What was done with what was chosen in a list shows in the list that follows, at once.
+//! The list after an action on selected entries shows its result at once.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,11 @@ use crate::harness::form::{Form, form, unescape};
 use crate::harness::{Answer, Daemon, Origin};
 use crate::index_pages::list;
 
-/// Who is answered sooner did not wait in vain for the index: a little less than that wait is.
+/// A response within this time did not wait for the index until its timeout, which is slightly
+/// longer.
 const IN_TIME: Duration = Duration::from_millis(900);
 
-/// A daemon with pages of a host.
+/// A daemon with stored pages of one host.
 fn browsed(origin: &Origin, pages: usize) -> Daemon {
     let daemon = Daemon::start();
     for number in 0..pages {
@@ -25,7 +26,8 @@ fn chosen(html: &str, action: &str, urls: &[&str]) -> Form {
     urls.iter().fold(form, |form, url| form.and("url", url))
 }
 
-/// Sends a form, and follows where it leads. False: the index was not level in time, so nothing can be said.
+/// Sends a form and follows the redirect. False if the index was not up to date in time, so that
+/// the page proves nothing.
 #[track_caller]
 fn followed(daemon: &Daemon, form: &Form) -> (String, bool) {
     let begun = Instant::now();
@@ -71,13 +73,13 @@ fn what_was_done_is_told() {
         assert_eq!(done.status, 303);
         let page = daemon.page(done.field("Location")).text();
         assert!(page.contains(told) && page.contains("role=\"status\""), "{action}: {page}");
-        // Each says it too, also later.
+        // Each page shows the note, also later.
         let page = daemon.page("/index/all?sort=name").text();
         let noted = page.matches(&format!(", <bdi>{note}</bdi>")).count();
         assert_eq!(noted, chosen_urls.len(), "{action}: {page}");
         assert!(!page.contains(told), "{page}");
     }
-    // What an address says that nobody was led to is at most that.
+    // An invalid result in the address is ignored.
     for odd in ["pinned", "pinned.x", "gone.3", ".", "%3Cb%3E.1"] {
         let page = daemon.page(&format!("/index/all?done={odd}"));
         assert_eq!(page.status, 200);

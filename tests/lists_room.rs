@@ -1,23 +1,24 @@
-//! However long the URLs of a list are, each of its pages is short, and all of them are on one of its pages.
+//! However long the URLs of a list are, each of its pages is short, and every entry is on exactly
+//! one page.
 
 use crate::harness::form::{Form, form, forms, unescape};
 use crate::harness::{Answer, Daemon, Origin, eventually};
 use crate::index_pages::list;
 
-/// Where a link of a page leads.
+/// The target of a link with the relation `to`.
 fn linked(text: &str, to: &str) -> Option<String> {
     let (before, _) = text.rsplit_once(&format!("\" rel=\"{to}\">"))?;
     let link = before.rsplit_once("href=\"").unwrap().1.split_once("//").unwrap().1;
     Some(format!("/{}", link.split_once('/').unwrap().1))
 }
 
-/// The URLs of a page, in its order.
+/// The URLs on a page, in order.
 fn urls(text: &str) -> Vec<String> {
     let links = text.split("<a class=\"url\" href=\"").skip(1);
     links.map(|rest| unescape(rest.split('"').next().unwrap())).collect()
 }
 
-/// Keeps these, and waits until the list of their host has all of them.
+/// Stores these paths and waits until the list of their host has all of them.
 fn kept(origin: &Origin, paths: &[String]) -> Daemon {
     let daemon = Daemon::start();
     for path in paths {
@@ -35,7 +36,8 @@ fn of_host(origin: &Origin) -> String {
 #[test]
 fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
     let origin = Origin::start();
-    // So that the name alone does not order them, half of them begin alike as far as names are compared.
+    // Half of them share the prefix that names are compared by, so the name alone does not order
+    // them.
     let long = |number: usize| format!("{}/{number:02}", "/long".repeat(1_560));
     let early = |number: usize| format!("/{number:02}{}", "/a-b".repeat(1_950));
     let paths: Vec<_> = (0..12).map(early).chain((12..24).map(long)).collect();
@@ -48,7 +50,7 @@ fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
         let on_it = urls(&text);
         assert!(on_it.len() < 10 && !on_it.is_empty(), "{}", on_it.len());
         seen.extend(on_it.clone());
-        // Back to the page that this was reached from, with the same on it.
+        // Back to the page from which this one was reached, with the same content.
         let previous = linked(&text, "prev");
         assert_eq!(previous, before.as_ref().map(|(at, _)| at.clone()));
         if let (Some(previous), Some((_, on_that))) = (previous, before) {
@@ -62,7 +64,7 @@ fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
     assert_eq!(seen[..12], all[..12]);
     seen.sort();
     assert_eq!(seen, all, "each of them once");
-    // Links to pages about them are whole as well.
+    // Links to the pages about them are complete as well.
     let text = daemon.page(&of_host(&origin)).text();
     let info = text.split("href=\"").find(|rest| unescape(rest).contains("/info/?")).unwrap();
     let info = unescape(info.split('"').next().unwrap());
@@ -99,7 +101,7 @@ fn each_page_of_a_search_is_short_and_no_hit_is_left_out() {
 #[test]
 fn what_is_chosen_on_a_page_of_long_urls_is_what_was_meant() {
     let origin = Origin::start();
-    // As long as what can be chosen, and three times that in a form.
+    // As long as a selectable URL may be, and three times that in encoded form.
     let paths: Vec<_> = (0..50).map(|number| format!("/{number:02}{}", "/~".repeat(480))).collect();
     let daemon = kept(&origin, &paths);
     let all: Vec<_> = paths.iter().map(|path| origin.url(path)).collect();
@@ -111,7 +113,7 @@ fn what_is_chosen_on_a_page_of_long_urls_is_what_was_meant() {
     assert_eq!(text.matches(" checked=\"checked\"").count(), on_it.len());
     let is_deletion = |form: &&Form| form.action.contains("/control/delete-multiple/url");
     let found = forms(&text);
-    // The button below all of them.
+    // The button that applies to all of them.
     let deletes = found.iter().rfind(is_deletion).unwrap();
     let chosen = deletes.fields.iter().filter(|(name, _)| name == "url").map(|(_, url)| url);
     assert_eq!(chosen.cloned().collect::<Vec<_>>(), on_it);
@@ -120,7 +122,7 @@ fn what_is_chosen_on_a_page_of_long_urls_is_what_was_meant() {
     let text = list(&daemon, &of_host(&origin), &left);
     let rest = urls(&text);
     assert_eq!(rest, all[on_it.len()..][..rest.len()]);
-    // All that there were at once, as scripts may send it.
+    // The whole list at once, as a script may send it.
     let sent = form(&text, "/control/pin-multiple").without("url");
     let sent = all.iter().fold(sent, |sent, url| sent.and("url", url));
     assert!(sent.body().len() > 100_000, "{}", sent.body().len());
@@ -160,7 +162,7 @@ fn what_was_asked_for_is_told_page_by_page() {
     seen.sort();
     want.sort();
     assert_eq!(seen, want);
-    // The command line goes from page to page by itself, as far as it is to.
+    // The command line reads page after page, up to its limit.
     assert_eq!(daemon.ok(&["ls", "asked/0"]).lines().count(), 120);
     assert_eq!(daemon.ok(&["ls", "asked/0", "--limit", "7"]).lines().count(), 7);
 }

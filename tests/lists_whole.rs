@@ -1,4 +1,4 @@
-//! All of a list is deleted at once, after a page has said how much that is; all on a page of it is chosen at once.
+//! Deleting a whole list, after a page that shows its size; and selecting all entries of a page.
 
 use crate::harness::form::{Form, form, unescape};
 use crate::harness::{Answer, Daemon, Origin, eventually};
@@ -32,7 +32,7 @@ fn of_host(origin: &Origin) -> String {
     format!("/index/http/{}", origin.addr)
 }
 
-/// The form of the page that asks, once it tells of that.
+/// The confirmation form, once the page contains `tells`.
 #[track_caller]
 fn asked(daemon: &Daemon, address: &str, tells: &str) -> Form {
     let mut text = String::new();
@@ -43,7 +43,7 @@ fn asked(daemon: &Daemon, address: &str, tells: &str) -> Form {
     form(&text, ASKS)
 }
 
-/// Sends the form; what its list says when all of it is done.
+/// Sends the form and returns the text of its list when the deletion is finished.
 #[track_caller]
 fn done(daemon: &Daemon, sent: &Form, tells: &str) -> String {
     let done = daemon.submit(sent);
@@ -68,11 +68,11 @@ fn all_of_a_host_is_deleted_and_had_back() {
     let sent = asked(&daemon, &address, "7 entries, ");
     let page = daemon.page(&address).text();
     assert!(page.contains("<bdi>T-1</bdi>") && page.contains("For an hour"), "{page}");
-    // To ask changes nothing, and nobody else's page asks.
+    // The confirmation page changes nothing, and a page of another site cannot confirm.
     assert_eq!(daemon.submit(&sent.clone().without("token")).status, 403);
     assert_eq!(daemon.submit(&sent.clone().without("stored-before")).status, 422);
     list(&daemon, &of_host(&origin), "T-1");
-    // What comes after the question stays.
+    // Entries stored after the confirmation page stay.
     keep(&daemon, &origin, &["/late"]);
     list(&daemon, &of_host(&origin), "T-late");
     let text = done(&daemon, &sent, "7 entries were deleted");
@@ -88,7 +88,7 @@ fn all_of_a_host_is_deleted_and_had_back() {
         assert_eq!(daemon.get(&origin.url(path)).status, 200, "{path}");
     }
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
-    // As 2.9 named it.
+    // With the address of 2.9.
     asked(&daemon, &format!("{ASKS}?{}", origin.url("/1")), "8 entries, ");
 }
 
@@ -98,7 +98,7 @@ fn what_a_list_leaves_out_stays() {
     let daemon = Daemon::start();
     keep(&daemon, &origin, &["/tea/1", "/tea/gone", "/cake/gone", "/cake/2"]);
     let text = list(&daemon, "/index/all", "T-cake-2");
-    // Of all that is kept there is no such link, and no address for it.
+    // For all stored entries there is no such link or address.
     assert!(!text.contains("Delete all of this list"), "{text}");
     for all in ["/index/all", "/index/all?pages=1", "/index/", "/index/http", "//evil.example/"] {
         let led = daemon.page(&format!("{ASKS}?list={all}"));
@@ -109,7 +109,7 @@ fn what_a_list_leaves_out_stays() {
         let sent = Form { action: ASKS.to_owned(), ..sent };
         assert_eq!(daemon.submit(&sent).status, 422, "{all}");
     }
-    // What has no box of its own is not lost on the way.
+    // A filter without its own input field is not lost.
     let text = list(&daemon, "/index/all?status=4xx&text=tea", "T-tea-gone");
     assert!(!text.contains("T-tea-1"), "{text}");
     let ordered = forms_kept(&text);
@@ -125,7 +125,7 @@ fn what_a_list_leaves_out_stays() {
     });
 }
 
-/// The form that orders a list.
+/// The form that sorts a list.
 #[track_caller]
 fn forms_kept(html: &str) -> Form {
     let found = crate::harness::form::forms(html).into_iter();
@@ -142,7 +142,7 @@ fn all_on_a_page_is_chosen_with_a_link() {
     assert_eq!(checked(&text), 0);
     let chosen = daemon.page(&link(&text, "Choose all on this page")).text();
     assert_eq!(checked(&chosen), 3, "{chosen}");
-    // What is done with them leads back to the list with nothing chosen.
+    // An action on them leads back to the list with nothing selected.
     assert_eq!(form(&chosen, "pin-multiple").value("back"), Some("/index/all?sort=name"));
     let text = daemon.page(&link(&chosen, "Choose nothing")).text();
     assert_eq!(checked(&text), 0);

@@ -1,10 +1,12 @@
-//! The whole program, from outside: the real binary, real sockets, an origin of the tests' own.
+//! End-to-end tests of the whole program: the real binary, real sockets, and the tests' own origin.
 //!
-//! Every file here tells about one subject; `harness` is what they stand on. Nothing waits by luck:
-//! each wait is for a condition and has a limit, after which it fails and says what it waited for.
+//! Each file covers one subject, and `harness` is their common base. No test waits for a fixed
+//! time: each wait is for a condition and has a limit, after which it fails and names the
+//! condition.
 //!
-//! Tests that need what a machine may lack (a browser, `mount`) fail without it and name it. Those that need
-//! the conformance scripts, which are not in this repository, are ignored unless they are asked for.
+//! Tests that need something that a machine may lack (a browser, `mount`) fail without it and name
+//! it. Tests that need the conformance scripts, which are not in this repository, are ignored
+//! unless requested.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,5 @@
-//! Message pages: what happened, what one can do, and nothing of it where a part of a page is asked for.
+//! Message pages: what happened and what the user can do. A request for a sub-resource gets an
+//! empty response instead.
 
 use wwwoffle_spool::Timestamp;
 
@@ -6,7 +7,7 @@ use crate::harness::form::{form, forms};
 use crate::harness::{Answer, Daemon, Origin, daemon::AS_PERSON, eventually, then};
 use crate::owners;
 
-/// Kinds of parts, as a browser names them, with the type of nothing.
+/// Kinds of sub-resources, as a browser names them, with the type of the empty response.
 const PARTS: [(&str, &str); 9] = [
     ("image", "image/gif"),
     ("script", "text/javascript"),
@@ -19,7 +20,8 @@ const PARTS: [(&str, &str); 9] = [
     ("empty", "text/plain; charset=utf-8"),
 ];
 
-/// A proxy that has a reason for each refusal, and URLs for them, with the status of the message.
+/// A proxy that refuses requests for every possible reason, and a URL for each, with the status of
+/// the message.
 fn refusing(origin: &Origin, gone: &Origin) -> (Daemon, Vec<(&'static str, String, u16)>) {
     let config = format!(
         "[dont-get]\nurls = [\"*://{0}/blocked/*\"]\n[dont-cache]\nurls = [\"*://{0}/never/*\"]\n\
@@ -56,14 +58,14 @@ fn a_part_of_a_page_never_gets_a_page() {
         let page = client.get_with(&url, AS_PERSON).whole();
         assert_eq!(page.status, status, "{mode} {url}");
         assert!(page.text().contains("<h1>"), "{mode} {url}: {}", page.text());
-        // A program reads a line, if anything.
+        // A program gets at most a line of text.
         let program = client.get_with(&url, "Accept: */*\r\n").whole();
         assert_eq!(program.status, status, "{mode} {url}");
         assert!(!program.text().contains('<'), "{mode} {url}: {}", program.text());
         let json = client.get_with(&url, "Accept: application/json\r\n").whole();
         assert!(!json.text().contains('<'), "{mode} {url}: {}", json.text());
     }
-    // What is blocked seems to be there where a page does best so.
+    // A blocked sub-resource appears to exist for those kinds for which that helps the page.
     for (dest, kind) in PARTS {
         let fields = format!("Accept: */*\r\nSec-Fetch-Dest: {dest}\r\n");
         let part = client.get_with(&origin.url("/blocked/1"), &fields).whole();
@@ -81,7 +83,7 @@ fn a_part_gets_nothing_of_what_is_said_before_anything_is_asked() {
     let daemon = Daemon::start();
     let part = "Sec-Fetch-Dest: image\r\nAccept: image/*\r\n";
     let mut client = daemon.client();
-    // A loop: the request has been here.
+    // A loop: the request has passed through this proxy before.
     let first = client.get_with(&origin.url("/page/1.html"), "").whole();
     let via = first.field("Via").rsplit(' ').next().unwrap_or_default().to_owned();
     assert!(!via.is_empty(), "{:?}", first.fields);
@@ -92,7 +94,7 @@ fn a_part_gets_nothing_of_what_is_said_before_anything_is_asked() {
     let page =
         client.get_with(&origin.url("/p"), &format!("{AS_PERSON}Via: 1.1 {via}\r\n")).whole();
     assert!(page.status == 508 && page.text().contains("in a circle"), "{}", page.text());
-    // A page of ours that is not there, and a form of ours by a link.
+    // A missing page of ours, and a link to a form of ours.
     for (path, status) in [("/no/such/page", 404), ("/control/retry", 405)] {
         let own = client.get_with(&daemon.own(path), part).whole();
         let got = (own.status, own.field("Content-Type"), own.body.len());
@@ -116,7 +118,8 @@ fn a_missing_page_is_fetched_with_what_it_links_to() {
     assert_eq!(page.status, 504);
     let fetch = form(&page.text(), "/refresh-request/");
     let there = origin.sends();
-    // It goes before all others, and says so when it is looked at again; its token orders nothing else.
+    // The button moves the entry to the front of the queue and then shows as pressed. Its token is
+    // valid for this entry only.
     let when = |path: &str| {
         let forms = forms(&daemon.browse(&origin.url("/a")).text());
         forms.into_iter().find(|form| form.action.ends_with(path)).unwrap()
@@ -131,12 +134,12 @@ fn a_missing_page_is_fetched_with_what_it_links_to() {
     assert!(shown.contains("/control/queue/first\" aria-pressed=\"true\""), "{shown}");
     assert_eq!(daemon.submit_as(&when("/control/queue/usual"), &there).status, 303);
     assert_eq!(daemon.queue().len(), 1);
-    // Its token is good for this page alone, and for no more of it than the page offers.
+    // The token is valid for this page only, and only for what the page offers.
     let other = fetch.clone().with("url", &origin.url("/secret"));
     assert_eq!(daemon.submit_as(&other, &there).status, 403);
     assert_eq!(daemon.submit_as(&fetch.clone().without("token"), &there).status, 403);
     let greedy = fetch.clone().with("depth", "900").with("method", "any").and("force", "Y");
-    // Of two URLs the one counts that the token is for.
+    // If there are two URLs, the one that the token is for counts.
     let greedy = greedy.and("url", &origin.url("/secret"));
     assert_eq!(daemon.submit_as(&greedy, &there).status, 303);
     let runs = || -> Vec<serde_json::Value> {
@@ -148,10 +151,10 @@ fn a_missing_page_is_fetched_with_what_it_links_to() {
     let aim = runs()[0]["aim"].clone();
     assert_eq!((&aim["depth"], &aim["scope"]), (&2.into(), &"host".into()), "{aim}");
     assert_eq!(aim["limits"]["pages"], 200, "{aim}");
-    // Pressed again while it is under way it begins nothing.
+    // A second press during the fetch starts nothing.
     let again = daemon.submit_as(&fetch.with("depth", "1"), &there);
     assert_eq!((again.status, again.field("Location")), (303, "/fetches/"));
-    // Nor does another page of its host: a site must not take all places.
+    // Nor does another page of the host, since a site must not take all places.
     let beside = form(&daemon.browse(&origin.url("/z")).text(), "/refresh-request/");
     let beside = daemon.submit_as(&beside, &there);
     assert_eq!((beside.status, beside.field("Location")), (303, "/fetches/"));
@@ -188,7 +191,7 @@ fn what_is_kept_that_is_like_a_missing_page_is_offered() {
         let link = format!("href=\"{}\"", origin.url(kept));
         let before_buttons = page.shown().split("<form").next().unwrap_or_default().to_owned();
         assert!(before_buttons.contains(&link), "{asked}: {}", page.shown());
-        // The page that looks at other hosts and schemes is one link away, and is ours.
+        // The page about other hosts and schemes is one link away, and belongs to our origin.
         let all = daemon.page(&format!("/missing/?{}", origin.url(asked)));
         assert_eq!(all.status, 200, "{asked}");
         let shown = all.shown();
@@ -204,7 +207,7 @@ fn what_is_kept_that_is_like_a_missing_page_is_offered() {
 
 #[test]
 fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
-    // What is asked for, what of the same site is like it, and what of others is.
+    // The requested URL, a similar one of the same site, and similar ones of other sites.
     const ROWS: [(&str, &str, [&str; 2]); 2] = [
         (
             "http://tea.test/green",
@@ -217,7 +220,7 @@ fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
             ["http://tea.test/black", "https://www.tea.test/black"],
         ),
     ];
-    // Else the one with another scheme would be the answer itself.
+    // Otherwise the page with the other scheme would be the response.
     let mut daemon = Daemon::prepare(Some("[offline-options]\nnear-answers = false\n"));
     let kept = Timestamp::from_second(1_700_000_000).unwrap();
     for (_, own, others) in ROWS {
@@ -230,7 +233,8 @@ fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
     for (asked, own, others) in ROWS {
         let page = daemon.browse(asked);
         assert_eq!(page.status, 504, "{asked}");
-        // The page is shown under the name of its site, whose scripts may read it; the other one is ours.
+        // The message page has the origin of its site, whose scripts may read it. The other page
+        // has ours.
         let (page, all) = (page.shown(), daemon.page(&format!("/missing/?{asked}")).shown());
         let link = |url: &str| format!("href=\"{url}\"");
         assert!(page.contains(&link(own)) && all.contains(&link(own)), "{asked}: {page}\n{all}");
@@ -243,7 +247,7 @@ fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
 
 #[test]
 fn sites_leave_places_to_people() {
-    // A quarter of those there are.
+    // A quarter of all places.
     const MOST: usize = 50;
     let daemon = Daemon::start();
     let origins: Vec<Origin> = (0..3).map(|_| Origin::start()).collect();

@@ -1,9 +1,9 @@
-//! What a person gets wrong on our own pages: the form comes again, with what was typed and why not.
+//! Mistakes in our own forms: the form is shown again, with the input and the reason.
 
 use crate::harness::form::{Form, encode, form};
 use crate::harness::{Daemon, Origin, Response};
 
-/// The form of a page, with these fields typed.
+/// The form of a page, with these fields filled in.
 fn typed(daemon: &Daemon, path: &str, action: &str, fields: &[(&str, &str)]) -> Form {
     let page = daemon.page(path);
     assert_eq!(page.status, 200, "{}", page.text());
@@ -11,7 +11,7 @@ fn typed(daemon: &Daemon, path: &str, action: &str, fields: &[(&str, &str)]) -> 
     fields.iter().fold(form, |form, (name, value)| form.with(name, value))
 }
 
-/// That a form came again, with these fields marked and no others, and with what they say.
+/// Checks that the form is shown again with exactly these fields marked, and with their input.
 #[track_caller]
 fn is_marked(page: &Response, action: &str, fields: &[(&str, &str)]) {
     assert_eq!(page.status, 422, "{}", page.shown());
@@ -50,7 +50,7 @@ fn the_form_that_fetches_comes_again() {
         let nowhere = send(&form_at, &[("method", "nowhere")]);
         assert_eq!(nowhere.status, 422, "{}", nowhere.shown());
         assert!(nowhere.text().contains("id=\"method-fault\""), "{}", nowhere.text());
-        // What no form of ours says.
+        // A field that no form of ours has.
         let odd = send(&form_at, &[("colour", "red")]);
         assert!(
             odd.status == 400 && odd.shown().contains("This cannot be done"),
@@ -58,13 +58,13 @@ fn the_form_that_fetches_comes_again() {
             odd.shown()
         );
     }
-    // As a link of 2.9, and as the one in the bar.
+    // As a link of 2.9, and as the one in the page bar.
     let page = daemon.page(&format!("/refresh-recurse/?url={};depth=x;scope=site", encode(&url)));
     is_marked(&page, action, &[("depth", "x")]);
     assert_eq!(form(&page.text(), action).value("url"), Some(&*url), "{}", page.text());
     is_marked(&daemon.page("/refresh/?no+address"), action, &[("url", "no address")]);
     assert!(daemon.queue().is_empty() && daemon.status()["mode"] == "offline");
-    // Put right, it works.
+    // The corrected form works.
     let page = daemon.submit(&typed(&daemon, &form_at, action, &[("depth", "abc")]));
     let right = form(&page.text(), action).with("depth", "0");
     assert_eq!(daemon.submit(&right).status, 303);
@@ -81,7 +81,7 @@ fn the_form_that_monitors_comes_again() {
     let wrong = [("url", "no address"), ("hofd", "99"), ("versions", "many"), ("depth", "1001")];
     let page = send(&wrong);
     is_marked(&page, action, &wrong);
-    // With the address right it is still there to be changed.
+    // The corrected address stays in its input field.
     let url = ("url", "http://a.example/");
     let page = daemon.submit(&form(&page.text(), action).with(url.0, url.1).with("hofd", "6"));
     is_marked(&page, action, &wrong[2..]);
@@ -124,7 +124,7 @@ fn a_page_about_an_address_asks_for_one() {
             daemon.page(&format!("{path}?{}", asked.with("url", "http://a.example/").body()));
         assert!([200, 404].contains(&right.status), "{path}: {}", right.shown());
     }
-    // What is wrong with an address of ours is said of that.
+    // The error message names the part of our address that is wrong.
     for path in ["/certificate", "/history/version/?url=http://a/&at=x"] {
         let page = daemon.page(path);
         let words = "This address of the proxy is not understood";

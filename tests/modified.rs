@@ -1,4 +1,4 @@
-//! Pages that are changed on their way to the browser; what is kept stays as it came.
+//! Pages that are modified on their way to the browser. The stored copy stays unchanged.
 
 use std::io::Write as _;
 
@@ -39,11 +39,12 @@ fn what_a_person_sees_is_changed_and_what_is_kept_is_not() {
         let policies = seen.fields.all("Content-Security-Policy");
         assert!(policies[0].starts_with("default-src 'self'; style-src-elem 'self' 'sha256-"));
         assert!(policies.contains(&"script-src 'none'"), "{policies:?}");
-        // It is in the page that it says what it is of.
+        // The bar is part of the page.
         assert!(text.contains(if mode == "online" { "just now" } else { "Kept <time" }), "{text}");
         let conditional = format!("{AS_PERSON}If-None-Match: \"1\"\r\n");
         assert_eq!(daemon.client().get_with(&url, &conditional).whole().status, 200, "{mode}");
-        // In a frame it has no bar, nor marks; a program gets what the origin sent, all of it or a part.
+        // In a frame it has no bar and no marks. A program gets the origin's bytes, all of them or
+        // a range.
         let framed = daemon.client().get_with(&url, &in_a("iframe")).whole().text();
         assert_eq!(framed, "<title>x</title><p>text<a href=/kept>k</a>", "{mode}");
         let plain = daemon.get(&url);
@@ -114,7 +115,7 @@ fn what_is_never_kept_is_changed_too_and_an_error_runs_no_script() {
         let policies = answer.fields.all("Content-Security-Policy");
         assert!(policies.contains(&"script-src 'none'"), "{path} {policies:?}");
     }
-    // What stands in for an image is ours, wherever the page is.
+    // The replacement for an image is ours, whatever site the page is on.
     origin.say("/page", Answer::html("<img src=http://ads.test/x>"));
     let want = format!("<img src=\"http://localhost:{}/local/no.gif\">", daemon.addr().port());
     assert_eq!(get("/page").text(), want);
@@ -197,7 +198,7 @@ fn the_bar_is_seen_whatever_the_page_does() {
         let told = browser.value(seen);
         assert_eq!(told, serde_json::json!([true, true, null, "static"]), "{path}");
     }
-    // Without it nothing of the page is changed.
+    // With the option off, the page is unchanged.
     daemon.ok(&["config", "set", "modify-html.enable-modify-html", "false"]);
     browser.open(&origin.url("/plain"));
     assert_eq!(browser.value("document.getElementById('wwwoffle-bar')"), serde_json::Value::Null);

@@ -1,5 +1,5 @@
-//! Pages that are looked at on a schedule: set by form, API and command line, and put on the queue by
-//! the daemon itself.
+//! Pages that are monitored on a schedule: set by form, API and command line, and queued by the
+//! daemon.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ fn monitored(daemon: &Daemon) -> Vec<Value> {
     value["monitor"].as_array().expect("a list").clone()
 }
 
-/// Makes what is monitored as old as if it had been set in the year 2000; the daemon is down.
+/// Dates all monitors to the year 2000, while the daemon is stopped.
 fn age(daemon: &Daemon) {
     let (spool, _) = Spool::open(daemon.spool(), &Options::default()).unwrap();
     for one in spool.monitors().list() {
@@ -53,7 +53,7 @@ fn what_was_missed_is_fetched_once_when_online() {
     eventually("that is noted", || !monitored(&daemon)[0]["last"].is_null());
     let next: Timestamp = monitored(&daemon)[0]["next"].as_str().unwrap().parse().unwrap();
     assert!(next > Timestamp::now(), "the next time is to come: {next}");
-    // Neither a change of the mode nor a new start makes it due again.
+    // Neither a change of the mode nor a restart makes it due again.
     daemon.ok(&["offline"]);
     daemon.ok(&["online"]);
     daemon.restart();
@@ -92,7 +92,7 @@ fn the_form_of_2_9_sets_changes_and_stops() {
     let names = ["mofy1", "mofy12", "dofm", "dofw0", "dofw6", "hofd"];
     assert!(names.iter().all(|name| asked.value(name).is_some()), "{asked:?}");
 
-    // Only as a page of ours sends it.
+    // Only with the token of a page of ours.
     let refused = daemon.submit(&asked.clone().without("token"));
     assert_eq!((refused.status, monitored(&daemon).len()), (403, 0));
     let got = daemon.page(&format!("/monitor-request/?{}", asked.body()));
@@ -213,7 +213,7 @@ fn a_damaged_file_is_told_of_and_set_aside() {
     assert!(!path.exists());
 }
 
-/// Has the daemon look at a page again, whether it is due or not.
+/// Makes the daemon fetch a page again, whether it is due or not.
 fn again(daemon: &Daemon, url: &str) {
     daemon.ok(&["get", "--refresh", url]);
     daemon.settle();
@@ -260,7 +260,7 @@ fn what_has_changed_is_told_to_readers_programs_and_feeds() {
     assert_eq!(text.matches("<entry>").count(), 3, "what is not monitored is not in it: {text}");
     assert!(text.contains("<title>News &amp; &lt;b&gt;</title>"), "{text}");
     assert_eq!(daemon.page("/monitor/feed").text(), text, "it is the same until something changes");
-    // Its links lead to the differences.
+    // The links of the page lead to the differences.
     let link = text.split("href=\"").nth(2).unwrap().split('"').next().unwrap();
     let link = crate::harness::form::unescape(link);
     let path = link.split_once("/monitor/").unwrap().1;

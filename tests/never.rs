@@ -1,5 +1,4 @@
-//! What must never be: a secret in the log, a key that others may read, an origin that is not
-//! verified.
+//! What must never happen: a secret in the log, a key that others may read, an unverified origin.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -7,7 +6,7 @@ use std::path::Path;
 use crate::harness::daemon::{AS_PERSON, run};
 use crate::harness::{Answer, Authority, Client, Daemon, Origin, Tls, TlsOrigin, Trust, files};
 
-/// What nobody may read in a log, each in a place of its own.
+/// Secrets that must not be in a log, each from another part of a request.
 const SECRETS: [&str; 9] = [
     "url-hunter2",
     "cookie-hunter2",
@@ -17,11 +16,11 @@ const SECRETS: [&str; 9] = [
     "proxy-hunter2",
     "location-hunter2",
     "verb-hunter2",
-    // `name:basic-hunter2` as `Authorization: Basic` has it.
+    // `name:basic-hunter2` in the Base64 of `Authorization: Basic`.
     "bmFtZTpiYXNpYy1odW50ZXIy",
 ];
 
-/// Everything a client may send that is nobody's business.
+/// Every confidential field that a client may send.
 fn secret_fields(host: &str) -> String {
     format!(
         "{AS_PERSON}Cookie: session=cookie-hunter2\r\nAuthorization: Bearer bearer-hunter2\r\n\
@@ -30,7 +29,7 @@ fn secret_fields(host: &str) -> String {
     )
 }
 
-/// A POST with a password in its form, by a connection that is open already.
+/// A POST with a password in its form, on an open connection.
 fn log_in(client: &mut Client, target: &str, host: &str) -> u16 {
     let body = "user=me&password=form-hunter2";
     client.send(format!(
@@ -42,7 +41,7 @@ fn log_in(client: &mut Client, target: &str, host: &str) -> u16 {
     client.receive("POST").status
 }
 
-/// Answers of an origin with secrets in them.
+/// Responses of an origin that contain secrets.
 fn script(origin: &Origin) {
     let keyed = Answer::html("kept").field("Set-Cookie", "session=set-cookie-hunter2; Secure");
     origin.say("/kept", keyed.clone());
@@ -52,7 +51,7 @@ fn script(origin: &Origin) {
     origin.say("/401", Answer::new(401, "text/plain", "who?"));
 }
 
-/// A session with every kind of request, in every mode, going well and wrong.
+/// A session with every kind of request, in every mode, successful and failing.
 fn visit(daemon: &Daemon, site: &TlsOrigin, bad: &TlsOrigin, plain: &Origin) {
     let trust = Trust::of(daemon);
     let hosts = [site.addr.to_string(), bad.addr.to_string()];
@@ -65,7 +64,7 @@ fn visit(daemon: &Daemon, site: &TlsOrigin, bad: &TlsOrigin, plain: &Origin) {
                 open().get_path(host, path, &secret_fields(host));
             }
             log_in(&mut open(), "/login", host);
-            // Not for this connection, broken, and broken off.
+            // A host of another connection, a malformed request, and a truncated one.
             open().get_path("i.example", "/kept", &secret_fields(host));
             let mut broken = open();
             broken.send(format!("GET /kept HTTP/1.1\r\n{}: x\r\n\r\n", secret_fields(host)));
@@ -90,7 +89,7 @@ fn visit(daemon: &Daemon, site: &TlsOrigin, bad: &TlsOrigin, plain: &Origin) {
         for arguments in [["get", &verb], ["cat", &verb], ["get", "https://me:verb-hunter2@[/"]] {
             daemon.run(&arguments);
         }
-        // Nobody trusts us here: rejections are logged, too.
+        // Clients that do not trust us: rejections are logged too.
         let nobody = Tls { authority: &[], alpn: &[] };
         let named = format!("localhost:{}", site.addr.port());
         assert!(Client::connect_tls(daemon.addr(), &named, "localhost", nobody).is_err());
@@ -141,7 +140,7 @@ fn no_secret_is_in_the_log_at_any_level() {
         if file != daemon.spool().join("ca/authority.pem") {
             assert!(!key.iter().any(|line| text.contains(line)), "the key is in {file:?}");
         }
-        // What an origin says is kept as it says it; what the client says is not.
+        // The origin's response is stored unchanged. Secrets of the client are not stored.
         for secret in [
             "url-hunter2",
             "verb-hunter2",
@@ -175,7 +174,8 @@ fn what_is_secret_is_closed_to_others_whatever_the_umask() {
     for file in keys {
         assert_eq!(mode(&file), 0o600, "{file:?}");
     }
-    // Where others can't enter, what is inside need not be closed; and nothing is open for writing.
+    // Other users cannot enter the directory, so the files inside need not be closed. No file is
+    // writable for them.
     for file in files(spool) {
         assert_eq!(mode(&file) & 0o022, 0, "{file:?} can be written by others");
     }

@@ -1,4 +1,4 @@
-//! What was seen online is there offline: every byte of it, and it says from where it comes.
+//! Pages that were seen online are available offline: every byte of them, marked as stored copies.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use crate::caching::status;
 use crate::harness::site::{self, BIG, Check};
 use crate::harness::{Answer, Client, Daemon, Origin, Response, heavy};
 
-/// What a browser sends with everything it asks for.
+/// The fields that a browser sends with every request.
 const BROWSER: &str = "Accept: */*\r\nAccept-Encoding: gzip, deflate, br\r\nTE: trailers\r\n";
 
-/// The fields that make an answer what it is; the rest belongs to connections and caches.
+/// The fields that belong to the response itself. The others depend on connections and caches.
 const LASTING: [&str; 6] =
     ["Content-Type", "Content-Encoding", "Location", "ETag", "Last-Modified", "Date"];
 
 type Seen = BTreeMap<String, (u16, Vec<String>, Vec<u8>, Vec<(String, String)>)>;
 
-/// Asks for every page of the site on a few connections, as a browser would.
+/// Requests every page of the site over a few connections, like a browser.
 fn browse(daemon: &Daemon, origin: &Origin, check: impl Fn(&str, &Response)) -> Seen {
     let mut clients: Vec<Client> = (0..4).map(|_| daemon.client()).collect();
     let mut seen = Seen::new();
@@ -30,7 +30,7 @@ fn browse(daemon: &Daemon, origin: &Origin, check: impl Fn(&str, &Response)) -> 
     seen
 }
 
-/// Downloads the big file and compares it as it comes.
+/// Downloads the big file and verifies it piece by piece.
 fn download_big(daemon: &Daemon, origin: &Origin) -> Response {
     let (mut client, mut check) = (daemon.client(), Check::new());
     client.ask(&origin.url(&format!("/big/{BIG}")), BROWSER);
@@ -99,7 +99,7 @@ fn a_kept_page_answers_head_without_a_body() {
     let head = client.receive("HEAD");
     assert_eq!((head.status, head.field("Content-Type")), (200, page.field("Content-Type")));
     assert_eq!(head.field("Content-Length"), page.body.len().to_string());
-    // The connection is at the start of the next answer.
+    // The connection is at the start of the next response.
     assert_eq!(client.get(&url).whole().body, page.body);
 }
 
@@ -155,7 +155,7 @@ fn one_resource_has_one_entry_however_it_is_spelled() {
     daemon.settle();
     daemon.ok(&["offline"]);
     origin.stop();
-    // A query of nothing is no query: README.URL, "arguments".
+    // An empty query is no query: README.URL, "arguments".
     for spelling in ["/a%7Eb", "/a%7eb", "/./a~b", "/x/../a~b", "/a~b#part", "/a~b?"] {
         let url = format!("http://127.0.0.1:{port}{spelling}");
         assert_eq!(daemon.get(&url).text(), "tilde", "{spelling}");
@@ -196,7 +196,7 @@ fn answers_for_other_credentials_are_not_mixed() {
 fn a_failing_spool_is_not_blamed_on_the_origin() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
-    // A file takes the place of the directory of the queue.
+    // A file replaces the directory of the queue.
     let queue = daemon.spool().join("outgoing");
     std::fs::rename(&queue, daemon.spool().join("moved")).unwrap();
     std::fs::write(&queue, "").unwrap();

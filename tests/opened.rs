@@ -1,4 +1,4 @@
-//! Pages of the queue that are opened in a browser: what their scripts load is kept, too.
+//! Queued pages that are opened in a browser, so that resources loaded by scripts are stored too.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -9,14 +9,14 @@ use crate::harness::daemon::AS_PERSON;
 use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually, heavy};
 use crate::owners;
 
-/// A page whose script alone knows what else there is.
+/// A page whose other resources are known only to its script.
 const PAGE: &str = "<!DOCTYPE html><title>x</title><p id=p><script>\
     const name = ['da', 'ta'].join(''); alert('nobody closes it');\
     fetch(name + '.json?' + 6 * 7).then(r => r.json()).then(j => setTimeout(() => {\
     const i = new Image(); i.src = j.image; document.body.append(i);\
     new Worker(j.worker) }, 100));</script>";
 
-/// A page that asks for something again and again.
+/// A page that sends requests without end.
 const RESTLESS: &str = "<!DOCTYPE html><script>let n = 0;\
     setInterval(() => fetch('/again?' + n++), 50)</script>";
 
@@ -26,7 +26,7 @@ fn executable(path: &Path, lines: &str) -> PathBuf {
     path.to_owned()
 }
 
-/// A daemon that opens pages in the program that these lines of shell are.
+/// A daemon that opens pages in a browser program that consists of these shell lines.
 fn opening(lines: &str, more: &str, authority: Option<&Authority>) -> Daemon {
     let mut daemon = match authority {
         Some(authority) => authority.place(""),
@@ -44,12 +44,12 @@ fn opening(lines: &str, more: &str, authority: Option<&Authority>) -> Daemon {
     daemon
 }
 
-/// Chromium as root may be only without its sandbox.
+/// Chromium runs as root only without its sandbox.
 fn chromium(program: &Path) -> String {
     format!("exec {} \"$@\" --no-sandbox", program.display())
 }
 
-/// A daemon that knows people, and opens pages in the program that these lines of shell are.
+/// A daemon with users that opens pages in a browser program that consists of these shell lines.
 fn opening_for_users(lines: &str) -> Daemon {
     let daemon = owners::daemon();
     let program = executable(&daemon.home().join("program"), lines);
@@ -57,7 +57,7 @@ fn opening_for_users(lines: &str) -> Daemon {
     daemon
 }
 
-/// How many processes of a browser of this daemon run.
+/// The number of browser processes of this daemon.
 fn processes(daemon: &Daemon) -> usize {
     let profile = daemon.home().join("t/wwwoffle-browser-").display().to_string();
     let all = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -65,7 +65,7 @@ fn processes(daemon: &Daemon) -> usize {
     lines.filter(|line| String::from_utf8_lossy(line).contains(&profile)).count()
 }
 
-/// The profiles that are there.
+/// The browser profiles that exist.
 fn profiles(daemon: &Daemon) -> Vec<OsString> {
     let entries = std::fs::read_dir(daemon.home().join("t")).unwrap();
     entries.map(|entry| entry.unwrap().file_name()).collect()
@@ -116,7 +116,7 @@ fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
     let told = daemon.ok(&["get", &origin.url("/restless")]);
     assert!(told.contains("done"), "{told}");
     assert_eq!((processes(&daemon), profiles(&daemon)), (0, vec![]));
-    // However the daemon ends, the browser does not outlive it.
+    // However the daemon ends, the browser ends with it.
     daemon.ok(&["config", "set", "fetch-options.browser-time", "10m"]);
     for mode in ["KILL", "TERM", "offline"] {
         daemon.ok(&["offline"]);
@@ -243,7 +243,7 @@ fn a_browser_that_root_may_not_run_is_told_with_what_to_do() {
     let daemon = opening(lines, "", None);
     let told = daemon.ok(&["get", &origin.url("/1")]);
     assert!(told.contains("let [startup] run-uid name another user"), "{told}");
-    // The same of the real one, where the tests are run by root.
+    // The same with the real browser, if the tests run as root.
     let Some(program) = browser() else { return };
     let is_root = std::fs::metadata("/proc/self")
         .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);

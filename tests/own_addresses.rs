@@ -1,4 +1,5 @@
-//! The addresses that the daemon listens on: they are its own, and nothing answers there before it is ready.
+//! The addresses that the daemon listens on: they belong to it, and no service responds there
+//! before it is ready.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
@@ -20,7 +21,7 @@ fn an_address_that_it_listens_on_is_a_name_of_its_own() {
     assert_eq!(ask(at, &at.to_string(), "/api/status"), 200);
     assert_eq!(ask(at, &at.to_string(), &format!("http://{at}/api/status")), 200);
     assert_eq!(ask(at, &format!("localhost:{port}"), "/api/status"), 200);
-    // Others are not: it is asked as a proxy, and nobody listens there.
+    // Other addresses do not. The request is forwarded, and no server listens there.
     assert_ne!(ask(at, &format!("127.0.0.6:{port}"), "/api/status"), 200);
 }
 

@@ -1,5 +1,5 @@
-//! A cookie, a login or a mark of the origin makes an answer one person's own: nobody else sees it,
-//! online or offline, from the spool or on its way.
+//! A cookie, a login or a field of the origin makes a response private: other users never see it,
+//! online or offline, from the spool or during the download.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,13 +15,13 @@ use crate::harness::{Answer, Daemon, Gate, Origin, eventually};
 
 pub(crate) const USERS: [&str; 2] = ["ada", "bob"];
 
-/// A daemon that asks who it is, and knows two people.
+/// A daemon that requires a login and has two users.
 #[track_caller]
 pub(crate) fn daemon() -> Daemon {
     Daemon::configured(&users())
 }
 
-/// The configuration of a proxy with both of them.
+/// The configuration of a proxy with both users.
 #[track_caller]
 pub(crate) fn users() -> String {
     let place = Daemon::prepare(None);
@@ -44,8 +44,8 @@ pub(crate) fn login(field: &str, user: &str) -> String {
     format!("{field}: Basic {pair}\r\n")
 }
 
-/// The fields of a request of `user`, as from a page that a person opens. The origin is told who it is,
-/// so that it can say so.
+/// The fields of a request of `user` who opens a page. The origin gets the name as well, so that
+/// its response can contain it.
 pub(crate) fn of(user: &str, fields: &str) -> String {
     format!("{AS_PERSON}{}X-Who: {user}\r\n{fields}", login("Proxy-Authorization", user))
 }
@@ -55,20 +55,20 @@ pub(crate) fn get(daemon: &Daemon, user: &str, url: &str, fields: &str) -> Respo
     daemon.client().get_with(url, &of(user, fields)).whole()
 }
 
-/// A page of ours, as `user` sees it.
+/// One of our pages, as `user` sees it.
 #[track_caller]
 pub(crate) fn page(daemon: &Daemon, user: &str, path: &str) -> Response {
     let login = login("Proxy-Authorization", user);
     daemon.client().get_with(&daemon.own(path), &login).whole()
 }
 
-/// A form of such a page, sent by `user`.
+/// Submits a form of such a page as `user`.
 #[track_caller]
 pub(crate) fn submit(daemon: &Daemon, user: &str, form: &Form) -> Response {
     submit_with(daemon, user, "", form)
 }
 
-/// The same with these fields besides.
+/// Like [`submit`], with further fields.
 #[track_caller]
 pub(crate) fn submit_with(daemon: &Daemon, user: &str, fields: &str, form: &Form) -> Response {
     let login = login("Proxy-Authorization", user);
@@ -83,12 +83,12 @@ pub(crate) fn submit_with(daemon: &Daemon, user: &str, fields: &str, form: &Form
     client.receive("POST").whole()
 }
 
-/// Who asked, as the origin was told.
+/// The user of a request, as sent to the origin.
 pub(crate) fn who(fields: &Fields) -> String {
     fields.get("X-Who").unwrap_or("nobody").to_owned()
 }
 
-/// An origin that says for whom each answer is, with these fields added.
+/// An origin whose responses name their user and have these additional fields.
 fn telling(path: &'static str, added: &'static [(&'static str, &'static str)]) -> Origin {
     let origin = Origin::start();
     origin.on(path, move |request| {
@@ -217,20 +217,20 @@ fn an_error_stands_before_no_good_answer() {
     }
 }
 
-/// A proxy with both of them that logs what it decides.
+/// A proxy with both users that logs its decisions.
 #[track_caller]
 fn telling_daemon() -> Daemon {
     Daemon::configured(&format!("[options]\nlog-level = \"debug\"\n{}", users()))
 }
 
-/// How many requests for `url` it has read, and begun to answer.
+/// The number of requests for `url` that the proxy has read and started to answer.
 fn begun(daemon: &Daemon, url: &str) -> usize {
     let log = daemon.log();
     log.lines().filter(|line| line.contains("decided") && line.contains(url)).count()
 }
 
-/// Has two people ask at the same moment, and the origin answer once both have; in `joined` the second
-/// one waits for the answer to the first.
+/// Lets two users send requests at the same moment. The origin responds once it has both; with
+/// `joined` the second request waits for the first download.
 fn at_once(
     answer: impl Fn(&Fields) -> Answer + Send + Sync + 'static,
     fields: &str,
@@ -251,7 +251,8 @@ fn at_once(
     eventually("the first is asked", || early() == 1);
     clients[1].ask(&url, &of("bob", fields));
     if joined {
-        // Whoever joins asks nobody: all that can be seen is that the request is being answered.
+        // A joined request sends none to the origin. All that can be observed is that the proxy
+        // handles it.
         eventually("both have begun", || begun(&daemon, &url) >= 2);
     } else {
         eventually("the second is asked", || early() == 2);

@@ -1,4 +1,5 @@
-//! Answers are kept per person: whatever two people ask in whatever order, neither sees what is the other's.
+//! Responses are stored per user: whatever two users request in whatever order, neither sees a
+//! private response of the other.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseResult, TestError, TestRunner};
@@ -8,7 +9,7 @@ use crate::harness::wire::Fields;
 use crate::harness::{Answer, Daemon, Origin, eventually};
 use crate::owners::{USERS, daemon, get, login, of, who};
 
-/// What happens in the property: somebody asks, two ask at once, or the mode changes.
+/// A step of the property test: one request, two concurrent requests, or a change of the mode.
 #[derive(Clone, Debug)]
 enum Step {
     Get(Asking),
@@ -50,7 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An answer says for whom it is, and whether it is for nobody else.
+/// A response that names its user, and says whether it is private.
 fn answer(fields: &Fields, kind: &str) -> Answer {
     let secret = fields.has("Cookie") || fields.has("Authorization");
     let own = match kind {
@@ -60,7 +61,8 @@ fn answer(fields: &Fields, kind: &str) -> Answer {
     };
     let who = who(fields);
     let said = Answer::html(format!("{} {who}", if own { "only" } else { "any" }));
-    // One tag for all, as many servers have: what is kept for one must not do for another.
+    // One ETag for all, as many servers send. A copy of one user must not be revalidated for
+    // another.
     let said = said.field("ETag", "\"1\"");
     match kind {
         "cookie" => said.field("Set-Cookie", &format!("id={who}")),
@@ -102,7 +104,7 @@ fn play(daemon: &Daemon, origin: &Origin, case: u64, steps: &[Step]) -> TestCase
                 }
             }
             Step::Offline => drop(daemon.ok(&["offline"])),
-            // The queue is worked off meanwhile.
+            // The queue is fetched at the same time.
             Step::Online => drop(daemon.ok(&["online"])),
         }
     }
@@ -130,7 +132,7 @@ fn two_people_never_see_each_others_answers() {
         let kind = request.seen.target.split("kind=").nth(1).unwrap_or_default().to_owned();
         let own = answer(&request.seen.fields, &kind);
         let own = own.bytes(&request.seen.method);
-        // Whatever is asked for, and however: an origin that honoured tags would hide a mistake.
+        // Any request gets a full response: an origin that handled ETags would hide a mistake.
         request.send(own)?;
         Ok(crate::harness::After::Keep)
     });

@@ -3,7 +3,7 @@
 use crate::harness::form::{Form, form};
 use crate::harness::{Daemon, Origin, Response};
 
-/// URLs that would do harm on a page that writes them as they are. A browser can be made to ask for
+/// URLs that would do harm on a page that does not escape them. A browser can be made to request
 /// each of them.
 const HOSTILE: [&str; 5] = [
     "/<script>alert(1)</script>",
@@ -33,7 +33,7 @@ fn hostile_urls_are_escaped_on_every_page() {
             let mut client = daemon.client();
             client.ask(&origin.url(path), "Accept: text/html\r\nReferer: http://x/\"><script>\r\n");
             let page = client.receive("GET").whole();
-            // What is no request target at all has an answer without a page.
+            // An invalid request target gets a response without a page.
             if page.status != 400 || !page.body.is_empty() {
                 assert_harmless(&page, &format!("{mode} {path}: {}", page.status));
             }
@@ -111,7 +111,7 @@ fn a_get_changes_nothing() {
     ];
     for path in paths {
         let answer = daemon.page(&format!("{path}?token={token}&mode=online&all=true"));
-        // What asks first has the same button as a form.
+        // A confirmation page shows the same button as a form.
         let asks = answer.status == 200 && form(&answer.text(), path).method == "POST";
         assert!(answer.status >= 300 || asks, "{path}: {}", answer.status);
         assert_eq!(daemon.status()["mode"], "offline", "{path}");
@@ -119,7 +119,7 @@ fn a_get_changes_nothing() {
     }
 }
 
-/// The switch to offline, and how a site or a mistake would press it.
+/// The switch to offline, as another site or a mistake would press it.
 fn pressed(daemon: &Daemon, switch: &Form, fields: &str) -> u16 {
     daemon.submit_as(switch, fields).status
 }
@@ -150,7 +150,7 @@ fn other_sites_cannot_press_our_buttons() {
 fn a_name_that_is_not_ours_sees_no_page_of_ours() {
     let daemon = Daemon::start();
     let port = daemon.addr().port();
-    // DNS rebinding: a site's own name that leads here.
+    // DNS rebinding: a site's own name that resolves to this address.
     for host in [
         "evil.example".to_owned(),
         format!("evil.example:{port}"),

@@ -1,5 +1,5 @@
-//! Parts of files: fetched, kept as parts, put together only where they are of the same, and never sent
-//! as the whole.
+//! Partial content: downloaded, stored as segments, joined only if they belong to the same
+//! representation, and never sent as the whole.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::harness::{After, Answer, Daemon, Gate, Origin, Response, eventually, site};
 use crate::ranges::{parts, range};
 
-/// An origin that has ranges of a body, under these fields, as an origin should.
+/// An origin that serves ranges of a body correctly, with these fields.
 fn ranged(origin: &Origin, path: &str, body: Vec<u8>, fields: &str) {
     let fields = fields.to_owned();
     origin.on(path, move |exchange| {
@@ -46,7 +46,8 @@ fn span(range: &str, length: usize) -> Option<std::ops::Range<usize>> {
     })
 }
 
-/// What is kept of a URL, once it is: that is a moment after it was sent. Nothing is queued by this.
+/// The stored response for a URL, once it is stored, which is a moment after it was sent. Nothing
+/// is queued.
 #[track_caller]
 fn soon(daemon: &Daemon, url: &str, fields: &str) -> Response {
     let mut got = None;
@@ -60,7 +61,7 @@ fn soon(daemon: &Daemon, url: &str, fields: &str) -> Response {
     got.expect("it was asked for")
 }
 
-/// A part of it, once that is kept.
+/// The stored segment for a range, once it is stored.
 #[track_caller]
 fn soon_part(daemon: &Daemon, url: &str, asked: &str) -> Response {
     let response = soon(daemon, url, &format!("Range: {asked}\r\n"));
@@ -171,7 +172,7 @@ fn parts_without_a_strong_validator_stand_for_themselves() {
     }
 }
 
-/// Answers that say what cannot be. The client gets what came; nothing of it is ever served to others.
+/// Impossible values. The client gets the response unchanged, and none of it is stored.
 #[test]
 fn a_hostile_content_range_is_passed_on_and_not_kept() {
     let body = site::noise(12, 100);
@@ -209,7 +210,7 @@ fn a_hostile_content_range_is_passed_on_and_not_kept() {
     }
 }
 
-/// The end was asked for and came; only its place is counted wrong. It is good for what lies in it.
+/// A suffix range with a wrong offset. The segment is only used for the range that it declares.
 #[test]
 fn an_end_that_is_counted_wrong_stands_for_itself() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
@@ -259,7 +260,8 @@ fn a_part_that_nobody_asked_for_or_that_is_larger_is_what_it_says() {
     }
 }
 
-/// A film that is wound: each time the rest is asked for, and the connection dropped after some of it.
+/// Seeking in a film: each time the rest is requested, and the connection is dropped after some of
+/// it.
 #[test]
 fn winding_a_film_keeps_what_was_seen_and_stops_the_rest() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
@@ -305,7 +307,7 @@ fn winding_a_film_keeps_what_was_seen_and_stops_the_rest() {
     assert_eq!(daemon.client().get(&url).status, 504);
 }
 
-/// Who waits for the whole is not answered by a part that still holds.
+/// A queued request for the whole file is not satisfied by a fresh segment.
 #[test]
 fn a_part_that_holds_takes_no_page_off_the_queue() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -319,7 +321,7 @@ fn a_part_that_holds_takes_no_page_off_the_queue() {
     daemon.ok(&["offline"]);
     assert_eq!(client.get(&url).whole().status, 504);
     assert_eq!(daemon.queued(), std::slice::from_ref(&url));
-    // Its origin has trouble with the whole, so that it waits on.
+    // The origin fails for the whole file, so the entry stays queued.
     origin.on("/film", move |exchange| {
         let status = if exchange.seen.fields.has("Range") { "304 Same" } else { "503 Trouble" };
         exchange.send(format!("HTTP/1.1 {status}\r\nETag: \"a\"\r\nContent-Length: 0\r\n\r\n"))?;
@@ -356,7 +358,7 @@ fn what_says_no_store_is_kept_unless_that_is_heeded() {
     }
 }
 
-/// There are origins with one tag for all codings of a page.
+/// Some origins send one ETag for all codings of a page.
 #[test]
 fn parts_in_different_codings_are_never_mixed() {
     let quick = "[fetch-options]\nresume-attempts = 1\nresume-delay = \"1ms\"\n";
@@ -413,7 +415,7 @@ fn parts_in_different_codings_are_never_mixed() {
     assert!(whole.body == coded, "{:?}", whole.fields);
 }
 
-/// A date is that of all variants of a page; a tag is not.
+/// A date is shared by all variants of a page, an ETag is not.
 #[test]
 fn parts_of_two_variants_of_one_date_are_never_mixed() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
@@ -464,7 +466,8 @@ fn parts_of_what_was_changed_are_not_used_again() {
     assert_eq!(daemon.client().get_with(&url, cached).whole().status, 504);
 }
 
-/// A `304` about a part is not written down, so that its origin would be asked behind each client's back.
+/// A `304` for a segment is not stored, so revalidation in the background would repeat for each
+/// client.
 #[test]
 fn a_part_that_is_stale_is_asked_about_first() {
     let (daemon, origin) = (Daemon::start(), Origin::start());

@@ -8,7 +8,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::harness::Daemon;
 
-/// A terminal, with a command on its other side.
+/// A terminal with a command on its other side.
 struct Terminal {
     ours: File,
     shown: String,
@@ -27,7 +27,7 @@ impl Terminal {
         (Self { ours: ours.into(), shown: String::new() }, child)
     }
 
-    /// Waits for a prompt, then types a line.
+    /// Waits for a prompt and types a line.
     fn answer(&mut self, prompt: &str, line: &str) {
         let mut buffer = [0; 256];
         while !self.shown.ends_with(prompt) {
@@ -37,10 +37,10 @@ impl Terminal {
         self.ours.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// All that was shown, up to the end.
+    /// All output up to the end.
     fn rest(mut self) -> String {
         let mut buffer = [0; 256];
-        // The end of the other side is an error here.
+        // Reading fails once the other side is closed.
         while let Ok(got @ 1..) = self.ours.read(&mut buffer) {
             self.shown += &String::from_utf8_lossy(&buffer[..got]);
         }

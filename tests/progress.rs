@@ -1,4 +1,4 @@
-//! How the fetching goes, told while it goes: to programs that look on, at the command line, and on a page.
+//! The progress of fetches while they run: for programs, at the command line, and on a page.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{After, Answer, Daemon, Gate, Origin, PATIENCE, eventually};
 
-/// A film of four million bytes, of which the second half comes when the gate is open.
+/// A film of four million bytes whose second half comes when the gate opens.
 fn film(origin: &Origin, path: &str, gate: &Arc<Gate>) {
     const HALF: usize = 2_000_000;
     let held = Arc::clone(gate);
@@ -41,7 +41,7 @@ impl Steps {
         steps
     }
 
-    /// The first step from here on for which that holds.
+    /// The next event that satisfies the condition.
     fn until(&mut self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let mut line = String::new();
         let mut last = String::new();
@@ -107,7 +107,7 @@ fn who_does_not_read_is_not_waited_for() {
     let mut client = daemon.client();
     client.send(format!("POST /api/events HTTP/1.1\r\nHost: {}\r\n\r\n", daemon.addr()));
     assert_eq!(client.receive("POST").status, 405);
-    // They do not keep it from stopping either.
+    // Idle readers do not prevent a stop either.
     daemon.down();
     drop(idle);
 }

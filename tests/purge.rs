@@ -1,5 +1,5 @@
-//! Removing what has reached its age: by the command line with a daemon and without, on a page, by programs and
-//! by itself; and what stays, whatever happens meanwhile.
+//! Removing expired entries: by the command line with and without a daemon, on a page, by programs
+//! and automatically; and the entries that stay, whatever happens at the same time.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::harness::form::{encode, form};
 use crate::harness::origin::NAVIGATES;
 use crate::harness::{Answer, Daemon, Origin, eventually, then};
 
-/// In the year 2000 everything was kept that is kept here, but for what comes later.
+/// The time at which the old entries of these tests were stored.
 fn old() -> Timestamp {
     "2000-01-01T00:00:00Z".parse().unwrap()
 }
@@ -20,7 +20,8 @@ fn place(url: &str) -> Place {
     Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
 }
 
-/// Keeps answers of these types and sizes; the daemon is down. All are stored now, so ages are told by rules.
+/// Stores responses of these types and sizes, while the daemon is stopped. All are stored now, so
+/// their age limits come from rules.
 fn keep(daemon: &Daemon, all: &[(&str, &str, usize)]) {
     let options = Options { durability: Durability::None, ..Options::default() };
     let (spool, _) = Spool::open(daemon.spool(), &options).unwrap();
@@ -48,7 +49,7 @@ fn sum(report: &Value, which: &str, why: &str) -> u64 {
     all.iter().find(|one| one["why"] == why).map_or(0, |one| one["entries"].as_u64().unwrap())
 }
 
-/// What goes whatever its age, what stays for ever, and what is a part of a page.
+/// Entries that go whatever their age, entries that stay for ever, and a sub-resource.
 const RULES: &str = "[dont-get]\nurls = [\"*://ads.test/*\"]\n[dont-cache]\nurls = [\"*://live.test/*\"]\n\
      [purge]\n[[purge.for]]\nurl = \"*://keep.test/*\"\nage = \"never\"\n";
 
@@ -133,7 +134,8 @@ fn ages_are_those_of_the_configuration() {
     daemon.ok(&["purge"]);
     let want = ["http://a.test/29", "http://short.test/6", "http://www.a.test/old.css"];
     assert_eq!(kept(&daemon), want);
-    // Less than that may stay: all ages are scaled, and the page that is nearest to its own goes.
+    // The limit is lower than what may stay. All age limits are scaled, and the page nearest to its
+    // limit goes.
     let most = sum_bytes(&plan, "stays") / 2;
     let config = text.replacen("[purge]\n", &format!("[purge]\nmax-size = \"{most} B\"\n"), 1);
     std::fs::write(daemon.config_file(), config).unwrap();
@@ -220,12 +222,12 @@ fn pins_that_cannot_be_read_keep_everything() {
 #[test]
 fn what_somebody_else_has_open_is_left_alone() {
     let mut daemon = Daemon::prepare(Some(RULES));
-    // There is no spool yet, and looking makes none.
+    // The spool does not exist yet, and a dry run creates none.
     assert_eq!(daemon.run(&["purge"]).status, 73);
     assert!(!daemon.spool().exists());
     keep(&daemon, &KEPT);
     let (spool, _) = Spool::open(daemon.spool(), &Options::default()).unwrap();
-    // Somebody else has it, who answers nothing.
+    // Another process has locked the spool and does not respond.
     assert_eq!(daemon.run(&["purge"]).status, 75);
     drop(spool);
     daemon.up();
@@ -272,7 +274,7 @@ fn it_purges_by_itself_when_it_is_time() {
     let text = RULES.replace("[purge]\n", "[purge]\nevery = \"1d\"\n");
     let mut daemon = Daemon::prepare(Some(&text));
     keep(&daemon, &KEPT);
-    // The last time was long ago.
+    // The last purge was long ago.
     let state = daemon.spool().join("state");
     std::fs::write(state, "wwwoffle-state 1\nmode = offline\npurged = 2020-01-01T00:00:00Z\n")
         .unwrap();
@@ -284,7 +286,7 @@ fn it_purges_by_itself_when_it_is_time() {
     });
 }
 
-/// How many files there are below a directory in which some just vanish.
+/// The number of files below a directory in which some are being deleted.
 fn left(directory: &Path) -> usize {
     let names = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let count = |entry: std::fs::DirEntry| match entry.file_type() {
@@ -311,7 +313,7 @@ fn no_kill_loses_what_stays() {
         daemon.ok(&["offline"]);
         let button = form(&daemon.page("/purge/").text(), "/control/purge");
         daemon.submit(&button);
-        // At another moment each time: when so many of them are gone.
+        // At another moment in each round: when this many are deleted.
         let some = 20 * round as usize;
         eventually("some are gone", || {
             let left = left(&daemon.spool().join("http/ads.test"));
@@ -328,7 +330,7 @@ fn no_kill_loses_what_stays() {
         assert!(crate::harness::files(&daemon.spool().join("damaged")).is_empty());
         daemon.ok(&["pin", &staying[0]]);
         daemon.down();
-        // Nothing is wrong with what is left, and the pins are known.
+        // The remaining entries are sound, and the pins are still set.
         daemon.ok(&["fsck", "--deep"]);
     }
 }
@@ -355,7 +357,7 @@ fn a_page_that_comes_while_it_is_purged_stays() {
     }
 }
 
-/// What the API tells of pins, and its status.
+/// The status and the body of a call to the API of pins.
 fn pins(daemon: &Daemon, method: &str, body: &str) -> (u16, Value) {
     let response = daemon.api(method, "/api/pins", body);
     (response.status, serde_json::from_slice(&response.body).unwrap_or_default())
@@ -368,13 +370,13 @@ fn programs_pin_urls_and_unpin_them() {
     daemon.up();
     daemon.ok(&["offline"]);
     assert_eq!(pins(&daemon, "GET", ""), (200, json!({"pins": []})));
-    // As canonical URLs, in order, each once; what is not kept can be pinned as well.
+    // Canonical URLs, in order, each once. URLs without a stored copy can be pinned as well.
     let body = r#"{"urls":["http://LIVE.test:80/x","http://ads.test/%78","http://live.test/x","http://none.test/"],"pinned":true}"#;
     let all = json!({"pins": ["http://ads.test/x", "http://live.test/x", "http://none.test/"]});
     assert_eq!(pins(&daemon, "POST", body), (200, all.clone()));
     assert_eq!(pins(&daemon, "POST", body), (200, all.clone()), "twice is as once");
     assert_eq!(pins(&daemon, "GET", ""), (200, all.clone()));
-    // A mistake in one leaves nothing half done, and what is no request changes nothing.
+    // One invalid URL prevents the whole change, and an invalid request changes nothing.
     for (body, status) in [
         (r#"{"urls":["http://new.test/x","http://[/"],"pinned":true}"#, 400),
         (r#"{"urls":["http://live.test/x","no URL"],"pinned":false}"#, 400),
@@ -391,11 +393,11 @@ fn programs_pin_urls_and_unpin_them() {
     let (told, answer) = pins(&daemon, "POST", &json!({"urls": many, "pinned": true}).to_string());
     assert!([400, 413].contains(&told), "{told}: {answer}");
     assert_eq!(pins(&daemon, "PUT", body).0, 405);
-    // A credential is no part of what is pinned, and shown to nobody.
+    // Credentials are not part of a pin and are never shown.
     let login = r#"{"urls":["http://ada:secret@new.test/x"],"pinned":true}"#;
     let (_, told) = pins(&daemon, "POST", login);
     assert!(!told.to_string().contains("secret"), "{told}");
-    // They hold when it is purged, and after a restart.
+    // Pins survive a purge and a restart.
     daemon.restart();
     daemon.ok(&["purge"]);
     let left = kept(&daemon);

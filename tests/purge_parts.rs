@@ -1,5 +1,5 @@
-//! Who needs what, when it is purged: by the index with a daemon and without, by the files where there is none, and
-//! by what has come or was used while it is purged.
+//! Which pages need a sub-resource during a purge: from the index with and without a daemon, from
+//! the files if there is no index, and with entries that are stored or used during the purge.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -23,7 +23,8 @@ fn keep(spool: &Path, days: i64, url: &str, content_type: &str, body: &str) {
     then::keep(spool, then, url, content_type, body.as_bytes());
 }
 
-/// Of one site an old page and a young one, each with parts that are old, some of them elsewhere.
+/// One old and one recent page of each site, each with old sub-resources, some of them on other
+/// hosts.
 fn fill(spool: &Path) {
     for (days, url, body) in [
         (40, "http://www.a.test/old", "<img src=old.png><link rel=stylesheet href=both.css>"),
@@ -64,9 +65,11 @@ fn sums(report: &Value) -> [u64; 4] {
     [sum(report, "goes", "old"), stays("young"), stays("needed"), stays("perhaps-needed")]
 }
 
-/// What goes of it where it is known who needs what: the old page, and what it alone needs.
+/// The totals removed when the dependencies are known: the old page, and the sub-resources that
+/// only it needs.
 const KNOWN: [u64; 4] = [2, 2, 5, 1];
-/// And where it is not: the old pages, one of which another one shows, and what is of their sites alone.
+/// The totals when they are not known: the old pages, one of which another page embeds, and the
+/// sub-resources on their own sites.
 const UNKNOWN: [u64; 4] = [3, 2, 0, 5];
 
 #[test]
@@ -113,7 +116,8 @@ fn without_an_index_a_part_may_be_that_of_any_page_of_its_site() {
     assert_eq!(sums(&plan), UNKNOWN, "{plan}");
     assert!(!daemon.spool().join("index.sqlite").exists(), "a plan makes none");
     daemon.ok(&["reindex"]);
-    // What is kept by somebody else is in the index before the plan is made; a damaged one is no index.
+    // Entries stored by another program are indexed before the plan is made. A damaged index counts
+    // as missing.
     keep(
         daemon.spool(),
         1,
@@ -141,7 +145,7 @@ fn store(spool: &Spool, url: &str, body: &str) {
     spool.flush().unwrap();
 }
 
-/// Purges a spool with something happening after the plan was made; what is left.
+/// Runs `act` during a purge, after the plan was made, and returns the remaining entries.
 fn purged_while(act: impl Fn(&Spool, &Index)) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     let other = "http://www.a.test/other";
@@ -158,7 +162,7 @@ fn purged_while(act: impl Fn(&Spool, &Index)) -> Vec<String> {
     let is_done = Cell::new(false);
     let report =
         purge((&spool, Some(&index)), (config, local), What::Purge, Timestamp::now(), |_| {
-            // The first time it is asked the moment has come that the plan is of.
+            // The first call comes right after the plan was made.
             if !is_done.replace(true) {
                 act(&spool, &index);
             }
@@ -184,7 +188,7 @@ fn what_comes_is_used_or_pinned_meanwhile_stays_with_its_parts() {
     assert_eq!(purged_while(|_, _| ()), Vec::<String>::new());
     let new = "http://www.new.test/";
     let comes = purged_while(|spool, _| store(spool, new, "<img src=http://cdn.test/j.png>"));
-    // As long as it is not read it may need the other part, too.
+    // The index has not read the new page yet, so it may need the other image, too.
     assert!([new, "http://cdn.test/j.png"].iter().all(|url| comes.contains(&(*url).to_owned())));
     let place = |url: &str| Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
     let used = purged_while(|_, index| {

@@ -1,4 +1,5 @@
-//! What is missing offline is written down, survives crashes, and is fetched when the line is back.
+//! A URL that is missing offline is queued, survives crashes, and is fetched when the connection is
+//! back.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

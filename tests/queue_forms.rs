@@ -1,4 +1,4 @@
-//! What gets into the queue and what does not, and the forms a person decides it with.
+//! Which requests are queued, and the forms with which a person decides.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use crate::harness::faults::Fault;
 use crate::harness::form::{form, forms};
 use crate::harness::{After, Answer, Daemon, Gate, Origin, eventually};
 
-/// A browser asking for a part of a page.
+/// The fields of a browser's request for a sub-resource.
 fn part(kind: &str, page: &str) -> String {
     format!("Accept: */*\r\nSec-Fetch-Dest: {kind}\r\nReferer: {page}\r\n")
 }
@@ -26,7 +26,7 @@ fn a_missing_part_is_queued_with_its_page_and_gets_no_page() {
         let answer = daemon.client().get_with(&origin.url(path), &part(kind, &page)).whole();
         assert_eq!((answer.status, answer.body.len()), (504, 0), "{kind}");
     }
-    // Older browsers say it by `Accept` alone.
+    // Older browsers only send `Accept`.
     let fields = format!("Accept: image/avif,image/webp,*/*;q=0.8\r\nReferer: {page}\r\n");
     let answer = daemon.client().get_with(&origin.url("/image/2.png"), &fields).whole();
     assert_eq!((answer.status, answer.body.len()), (504, 0));
@@ -55,7 +55,8 @@ fn a_person_gets_a_page_with_a_way_back() {
         let undo = form(&text, "/control/delete/");
         assert_eq!(undo.method, "POST");
 
-        // The page came under the origin's name, so that is where the browser says the form is from.
+        // The page was served under the origin's name, which the browser therefore sends as the
+        // origin of the form.
         let from_there = origin.sends();
         let refused = daemon.submit_as(&undo.clone().without("token"), &from_there);
         assert_eq!((refused.status, daemon.queue().len()), (403, 1), "not without the token");
@@ -69,7 +70,7 @@ fn a_person_gets_a_page_with_a_way_back() {
         let again = daemon.submit_as(&undo, &from_there);
         assert_eq!((again.status, again.field("Location")), (303, "/undone/"), "a second press");
         assert!(daemon.page("/undone/").shown().contains("Not on the queue"));
-        // To load it again does no harm, and says nothing that is not so any more.
+        // Reloading the page does no harm and leads to the queue instead of an outdated message.
         daemon.browse(&url);
         let reloaded = daemon.page(&told);
         assert_eq!((reloaded.status, reloaded.field("Location")), (303, "/queue/"));
@@ -157,7 +158,7 @@ fn reloading_a_kept_page_serves_it_and_queues_a_refresh() {
     assert_eq!(origin.count("/news"), 2);
 }
 
-/// Its client goes offline while the page comes, and wants it anew after that.
+/// The client switches to offline during the download and then requests the page again.
 #[test]
 fn what_is_asked_for_while_a_page_comes_is_not_answered_by_that() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -241,7 +242,7 @@ fn a_post_is_queued_only_when_the_user_says_so() {
     assert_eq!(daemon.get(kept).text(), format!("ordered {body}"), "{kept}");
 }
 
-/// While it is sent it stands on the queue as one that failed, so that nothing sends it twice.
+/// While the form is sent, its entry is marked as failed, so that it is never sent twice.
 #[test]
 fn working_the_queue_off_waits_for_a_form_that_is_under_way() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
@@ -295,7 +296,7 @@ fn a_script_asking_offline_gets_no_page_to_misread() {
     assert_eq!(origin.seen().len(), 0);
 }
 
-/// Puts a form on the queue as a person does.
+/// Queues a form as a person does.
 fn queue_form(daemon: &Daemon, origin: &Origin, path: &str) {
     let mut client = daemon.client();
     client.send(format!(
@@ -319,7 +320,7 @@ fn a_form_that_cannot_be_queued_can_be_confirmed_again() {
         origin.addr
     ));
     let confirm = form(&client.receive("POST").whole().text(), "/refresh-request");
-    // Nothing can be written into the queue while it is no directory.
+    // No entry can be written while the queue is not a directory.
     let (queue, aside) = (daemon.spool().join("outgoing"), daemon.spool().join("aside"));
     std::fs::rename(&queue, &aside).unwrap();
     std::fs::write(&queue, "").unwrap();
@@ -407,7 +408,7 @@ fn to_fetch_a_kept_page_anew_while_offline_says_that_it_waits() {
         }
         assert_eq!(daemon.queued(), std::slice::from_ref(&kept));
     }
-    // What is not kept has a page that says so already.
+    // For a missing page there is already a message page.
     let led = daemon.page(&format!("/refresh/?{missing}"));
     assert_eq!((led.status, led.field("Location")), (303, missing.as_str()));
     assert!(daemon.browse(&missing).shown().contains("Already recorded"));

@@ -1,5 +1,5 @@
-//! In what order the queue is worked off, and how a person sees and changes it: on the command line, over the
-//! API and on the page.
+//! The order of the queue, and how a person sees and changes it: on the command line, over the API
+//! and on the page.
 
 use serde_json::Value;
 
@@ -7,14 +7,14 @@ use crate::harness::form::{Form, form, forms, unescape};
 use crate::harness::{Daemon, Origin, eventually};
 use crate::owners;
 
-/// One request after the other, so that their order can be seen.
+/// One request at a time, so that the order can be observed.
 const ONE_BY_ONE: &str = "[fetch-options]\nper-host = 1\nat-once = 1\nattempts = 1\n";
 
 fn path(number: usize) -> String {
     format!("/page/{number}.html")
 }
 
-/// A daemon that is offline, with so many pages on its queue.
+/// An offline daemon with `count` queued pages.
 fn queued(config: &str, origin: &Origin, count: usize) -> Daemon {
     let daemon = Daemon::configured(config);
     daemon.ok(&["offline"]);
@@ -26,7 +26,7 @@ fn queued(config: &str, origin: &Origin, count: usize) -> Daemon {
     daemon
 }
 
-/// The numbers of the pages in the order in which they would go.
+/// The numbers of the pages in the order in which they would be fetched.
 fn order(daemon: &Daemon) -> Vec<usize> {
     let mut queue = daemon.queue();
     queue.sort_by_key(|item| item["turn"].as_u64());
@@ -88,7 +88,7 @@ fn the_api_takes_keys_and_urls_and_says_what_is_not_there() {
     assert_eq!(order(&daemon), [1, 3, 2]);
 }
 
-/// The form of the page with these requests chosen.
+/// The form on the page with these requests selected.
 fn choose(page: &str, action: &str, keys: &[String]) -> Form {
     let chosen = form(page, action).without("chosen").without("key");
     keys.iter().fold(chosen, |form, key| form.and("chosen", key))
@@ -133,11 +133,11 @@ fn several_are_put_first_or_last_and_deleted_on_the_page() {
     assert_eq!(daemon.submit(&usual).status, 303);
     assert_eq!(self::order(&daemon), (1..=60).collect::<Vec<_>>());
 
-    // As 2.9 names it, by URL, and by what is chosen.
+    // With the name of 2.9, by URL and by selection.
     let delete = choose(&text, "/control/delete-multiple/req", &keys(&daemon, &[3, 4]));
     assert_eq!(daemon.submit(&delete.and("url", &origin.url(&path(5)))).status, 303);
     assert_eq!(daemon.queue().len(), 57);
-    // A page that is no longer there is the last one.
+    // A page number after the end shows the last page.
     assert!(daemon.page("/queue/?page=99").shown().contains("51 to 57 of 57"));
     assert!(daemon.page("/queue/?state=failed").shown().contains("is in this state"));
 }
@@ -154,7 +154,7 @@ fn nothing_is_done_without_a_token_a_choice_or_a_post() {
         (first.clone().without("chosen"), 422),
         (first.clone().with("chosen", "no-key"), 400),
         (first.clone().without("chosen").with("url", "http://"), 400),
-        // Not on the queue: nothing is said of it.
+        // An unknown key is ignored.
         (first.clone().with("chosen", &"0".repeat(64)), 303),
     ] {
         assert_eq!(daemon.submit(&form).status, status, "{form:?}");
@@ -196,12 +196,12 @@ fn what_has_failed_is_found_and_tried_again_together() {
     let page = daemon.page("/queue/?state=failed").whole().text();
     let all: Vec<_> =
         daemon.queue().iter().map(|it| it["key"].as_str().unwrap().to_owned()).collect();
-    // One that is named twice is tried once.
+    // A request that is named twice is retried once.
     let retry = choose(&page, "/control/retry-multiple", &[&all[..2], &all[..1]].concat());
     let done = daemon.submit(&retry);
     assert_eq!((done.status, done.field("Location")), (303, "/queue/?state=failed"));
     assert_eq!(failed(), 1);
-    // The button beside one means that one, whatever else is chosen.
+    // The button of a row applies to this row only, whatever else is selected.
     let page = daemon.page("/queue/").whole().text();
     let one = forms(&page).into_iter().find(|form| form.action.ends_with("/control/delete/req"));
     let one = one.unwrap();
@@ -211,7 +211,7 @@ fn what_has_failed_is_found_and_tried_again_together() {
     assert!(daemon.queue().iter().all(|item| item["key"] != *key));
 }
 
-/// A page of ours as this user sees it.
+/// One of our pages as this user sees it.
 fn read(daemon: &Daemon, user: &str, path: &str) -> String {
     let (mut client, fields) = (daemon.client(), owners::login("Authorization", user));
     client.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", daemon.addr()));
@@ -234,7 +234,7 @@ fn nobody_changes_the_order_of_what_others_wait_for() {
     let token = {
         let page = read(&daemon, "bob", "/queue/");
         let token = form(&page, "/control/queue/last").value("token").unwrap().to_owned();
-        // Hexadecimal digits may spell a name.
+        // A key is removed as well, since its hexadecimal digits may spell a name.
         let shown = unescape(&page).replace(&token, "").replace(&keys(&daemon, &[3])[0], "");
         assert!(shown.contains("/page/3.html") && !shown.contains("/page/1.html"), "{shown}");
         assert!(shown.contains("1 request waits") && !shown.contains("ada"), "{shown}");

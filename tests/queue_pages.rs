@@ -1,4 +1,4 @@
-//! What the pages of the queue ask and tell before something of it goes or changes.
+//! The questions and messages on the pages of the queue before an entry is removed or changed.
 
 use serde_json::Value;
 
@@ -58,21 +58,21 @@ fn what_goes_is_told_before_all_of_it_does() {
     assert_eq!(daemon.queue().len(), 0);
 }
 
-/// The fetches under way.
+/// The fetches in progress.
 fn runs(daemon: &Daemon) -> Vec<Value> {
     let runs: Value = serde_json::from_str(&daemon.page("/api/runs").text()).unwrap();
     let runs = runs["runs"].as_array().unwrap().clone();
     runs.into_iter().filter(|run| run["ended"].is_null()).collect()
 }
 
-/// The address of the form about the one request there is, as its row has it.
+/// The link in the only row of the queue to the form about it.
 fn link(daemon: &Daemon) -> String {
     let page = unescape(&daemon.page("/queue/").whole().text());
     let at = page.find("/queue/edit?key=").expect(&page);
     page[at..].split('"').next().unwrap().to_owned()
 }
 
-/// The form at this address as it is sent when nothing is typed: boxes that are ticked, and what is chosen.
+/// The form at this address as sent unchanged: ticked boxes and selected options.
 fn edit(daemon: &Daemon, link: &str) -> Form {
     let page = daemon.page(link).whole().text();
     let mut filled = form(&page, "/control/queue/edit");
@@ -115,7 +115,7 @@ fn how_a_request_is_fetched_is_changed_while_it_waits() {
     let begun = runs(&daemon);
     assert_eq!((begun.len(), &begun[0]["aim"]["depth"]), (1, &Value::from(1)), "{begun:?}");
 
-    // What was said before is what is changed, and what is said now takes its place.
+    // The form shows the current choice, and the new choice replaces it.
     let again = edit(&daemon, &link);
     assert_eq!((again.value("depth"), again.value("images")), (Some("1"), None));
     assert_eq!(again.value("priority"), Some("first"));
@@ -128,7 +128,7 @@ fn how_a_request_is_fetched_is_changed_while_it_waits() {
     let is_ticked = |name: &str| ticked.contains(&(name.to_owned(), "Y".to_owned()));
     assert!(is_ticked("images") && !is_ticked("icons"), "images without icons: {ticked:?}");
 
-    // As at first: nothing along links any more.
+    // Back to the start: links are no longer followed.
     let plain = again.with("depth", "0").with("images", "Y");
     assert_eq!(daemon.submit(&plain).status, 303);
     assert_eq!((runs(&daemon).len(), daemon.queue().len()), (0, 1));
@@ -154,7 +154,7 @@ fn of_forms_and_parts_only_the_order_is_changed() {
         let key = item["key"].as_str().unwrap();
         let form = edit(&daemon, &format!("/queue/edit?key={key}"));
         assert!(form.value("depth").is_none() && form.value("images").is_none(), "{form:?}");
-        // Whatever else is sent counts for nothing.
+        // Other fields are ignored.
         let form = form.with("priority", "last").with("depth", "3").with("images", "Y");
         assert_eq!(daemon.submit(&form).status, 303);
     }

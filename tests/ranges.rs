@@ -1,4 +1,4 @@
-//! Ranges of what is kept: what comes is what was asked for, from wherever it is kept.
+//! Ranges of stored copies: the response has exactly the requested bytes, wherever they are stored.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ fn file() -> (Vec<u8>, Answer) {
     (body, answer)
 }
 
-/// Keeps `/file` and goes offline.
+/// Stores `/file` and goes offline.
 fn kept() -> (Daemon, String, Vec<u8>) {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let (body, answer) = file();
@@ -135,7 +135,7 @@ fn what_is_no_range_of_it_gets_the_whole_or_is_told() {
         assert_eq!((response.field("Content-Length"), response.body.len()), ("0", 0));
         assert!(!response.fields.has("Content-Type"));
     }
-    // RFC 9110 §14.2: other methods have no ranges.
+    // RFC 9110 §14.2: ranges apply to GET only.
     client.send(crate::harness::client::request("HEAD", &url, "Range: bytes=0-9\r\n"));
     let head = client.receive("HEAD").whole();
     assert_eq!((head.status, head.field("Content-Length")), (200, "1000"));
@@ -158,7 +158,7 @@ fn a_part_is_only_for_who_has_the_rest_of_the_same() {
         ("If-Match: \"two\"".to_owned(), 412),
         (format!("If-Unmodified-Since: {later}"), 206),
         ("If-Unmodified-Since: Sat, 05 Nov 1994 08:49:37 GMT".to_owned(), 412),
-        // The client's copy is the one we have: it needs no part of it (RFC 9110 §13.2.2).
+        // The client's copy is current, so it needs no range (RFC 9110 §13.2.2).
         ("If-None-Match: \"one\"".to_owned(), 304),
         ("If-None-Match: \"two\"".to_owned(), 206),
     ] {
@@ -187,7 +187,7 @@ fn online_a_part_of_what_still_holds_is_not_fetched() {
         assert_eq!(asked.fields.get("If-None-Match"), Some("\"one\""));
         assert_eq!(asked.fields.get("Range"), Some("bytes=10-19"), "as the client said it");
     }
-    // And when nobody can be asked.
+    // The same if the origin cannot be reached.
     origin.stop();
     let response = range(&mut client, &url, "bytes=-5");
     assert_eq!((response.status, &response.body[..]), (206, &body[995..]));
@@ -239,7 +239,8 @@ fn curl_gets_what_it_asks_for() {
     assert!(several.contains("Content-Range: bytes 999-999/1000"), "{several}");
 }
 
-/// One seek after the other in a large file, and many at once: bytes from anywhere, in no memory.
+/// One seek after the other in a large file, and many at once: each reads only the requested bytes,
+/// without the file in memory.
 #[test]
 fn seeking_in_a_large_file_reads_what_is_asked_for() {
     let _alone = heavy();
@@ -296,7 +297,7 @@ fn a_damaged_file_never_gives_a_whole_part() {
     bytes[middle] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     daemon.up();
-    // What is far from the damage is sound.
+    // A range far from the damage is still served.
     let mut client = daemon.client();
     assert!(range(&mut client, &url, "bytes=0-99").body == body[..100]);
     let mut client = daemon.client();

@@ -1,4 +1,4 @@
-//! Pages fetched with their parts, and with what they link to.
+//! Pages fetched with their sub-resources and with linked pages.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use crate::harness::{
     After, Answer, Daemon, Gate, Origin, PATIENCE, eventually, eventually_within, heavy,
 };
 
-/// Requests are tried once, so that a failure is told at once.
+/// One attempt per request, so that a failure is reported at once.
 const IMPATIENT: &str = "[fetch-options]\nattempts = 1\n";
 
 fn text(kind: &str, body: &str) -> Answer {
     Answer::new(200, kind, body)
 }
 
-/// All that was asked for, less what sites are asked for by themselves.
+/// The paths of all requests, except those that every site gets.
 fn asked(origin: &Origin) -> BTreeSet<String> {
     let seen = origin.seen().into_iter().map(|seen| seen.target);
     seen.filter(|target| target != "/robots.txt").collect()
@@ -27,7 +27,7 @@ fn set(paths: &[&str]) -> BTreeSet<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
-/// The run that ended last.
+/// The report of the run that ended last.
 fn report(daemon: &Daemon) -> serde_json::Value {
     let list = daemon.run(&["runs", "--json"]).json();
     list["runs"][0].clone()
@@ -82,7 +82,7 @@ fn page_with_parts(origin: &Origin, elsewhere: &Origin) {
     elsewhere.say("/logo.png", text("image/png", "logo"));
 }
 
-/// What a frame links to is one link away from the page that has the frame.
+/// A link in a frame is one step away from the page with the frame.
 #[test]
 fn the_links_in_frames_are_followed_as_those_of_their_page() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
@@ -196,7 +196,8 @@ fn a_site_with_traps_is_fetched_once_each_and_has_an_end() {
     let aim = format!(r#"{{"urls":["{}"],"aim":{{"depth":1000}}}}"#, origin.url("/"));
     let begun = daemon.api("POST", "/api/runs", &aim);
     assert_eq!(begun.status, 200, "{}", begun.text());
-    // Half a minute where nothing else runs. It is not looked often, for that takes time, too.
+    // This takes half a minute on an idle machine. The polling is rare, since it takes time as
+    // well.
     let ended = || {
         std::thread::sleep(Duration::from_millis(250));
         daemon.api("GET", "/api/runs", "").text().contains("\"ended\":\"")
@@ -287,7 +288,7 @@ fn links_that_lead_nowhere_are_told() {
 #[test]
 fn sums_agree_and_nothing_that_was_fetched_is_told_as_left_out() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
-    // /c.html is too far away at first, and near once /long.html is read.
+    // /c.html is too many links away at first, and near enough once /long.html is read.
     origin.say("/", Answer::html("<a href=/b.html>b</a><a href=/long.html>l</a><img src=/i.png>"));
     let b = "<a href=/deep.html>d</a><a href=/far.html>f</a><a href=/i.png>i</a><a href=/>back</a>";
     origin.say("/b.html", Answer::html(format!("{b}<a href=/moved.html>m</a>")));
@@ -328,7 +329,7 @@ fn the_lines_of_a_second_fetch_agree() {
 
 #[test]
 fn a_fetch_goes_on_after_crashes_and_brings_nothing_twice() {
-    // One after the other, so that what is held stops all the rest.
+    // One download at a time, so that the held one stops all others.
     let config = format!("{IMPATIENT}per-host = 1\nat-once = 1\n");
     let (mut daemon, origin) = (Daemon::configured(&config), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
@@ -351,7 +352,7 @@ fn a_fetch_goes_on_after_crashes_and_brings_nothing_twice() {
     assert_eq!(begun.status, 200, "{}", begun.text());
     for (path, gate) in &held {
         eventually("it is in the middle", || origin.count(path) == 1);
-        // What was brought until now is on the medium, and is not brought again.
+        // Everything fetched so far is on the disk and is not fetched again.
         assert_eq!(daemon.api("POST", "/api/flush", "").status, 200);
         daemon.kill9();
         gate.open();
@@ -441,7 +442,7 @@ fn what_has_failed_before_is_tried_again_for_another_fetch() {
     assert!(report(&daemon)["ended"].is_string());
 }
 
-/// Whoever logs in gets a page that leads on, and nobody else does.
+/// A page with links for users with a login, and without links for all others.
 fn members(origin: &Origin, elsewhere: &Origin) {
     let other = elsewhere.url("/logo.png");
     for (path, body) in

@@ -1,4 +1,4 @@
-//! Sites that mean harm to whoever follows their links: each is bounded, and told in the report.
+//! Sites that try to harm a recursive fetch: each is bounded, and the report says so.
 
 use std::io::{self, Write as _};
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::harness::{After, Answer, Daemon, Exchange, Origin, heavy};
 
-/// Requests are tried once, so that a failure is told at once.
+/// One attempt per request, so that a failure is reported at once.
 const IMPATIENT: &str = "[fetch-options]\nattempts = 1\n";
 
-/// Follows links, and gives the report and the exit status.
+/// Follows links, and returns the report and the exit status.
 fn get(daemon: &Daemon, depth: &str, url: &str) -> (Value, i32) {
     let ran = daemon.run(&["get", "-r", depth, url]);
     let list = daemon.run(&["runs", "--json"]).json();
@@ -78,13 +78,13 @@ fn very_long_urls_hold_nothing_up() {
     assert_eq!(report["left-out"]["url"]["count"], 3, "twice the longest, and the next: {report}");
     assert!(reasons(&report).iter().all(|reason| reason.contains("above the limit")), "{report}");
     assert!(report.to_string().len() < 64 << 10, "what is told of them is short");
-    // All that was asked of it: what is too long was not, in any piece.
+    // All requests: no URL that is too long was requested, nor a truncated one.
     let mut asked: Vec<_> = origin.seen().into_iter().map(|seen| seen.target).collect();
     asked.sort();
     assert_eq!(asked, ["/", "/good", "/robots.txt", "/to-long"]);
 }
 
-/// Sends a page of so many bytes whose last link leads to `/last`.
+/// Sends a page of `length` bytes whose last link leads to `/last`.
 fn long_page(exchange: &mut Exchange<'_>, length: usize) -> io::Result<After> {
     let last = b"<a href=/last>last</a>";
     let filling =
@@ -113,7 +113,7 @@ fn a_page_of_200_mib_is_read_to_its_end_in_little_memory() {
     assert!(more < 48 << 10, "{more} KiB more than before");
 }
 
-/// As short as gzip makes it.
+/// In the smallest size that gzip achieves.
 fn gzip(body: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(body).unwrap();

@@ -1,30 +1,32 @@
-//! Addresses that do something when they are asked for: another site that leads a browser there gets a form shown, which
-//! a person sends or not.
+//! Addresses that act on a GET: if another site leads a browser there, the user gets a form to
+//! confirm.
 //!
-//! Browsers tell which site a request comes from at addresses alone that they trust: this machine's, and secure ones. At
-//! the plain address of a proxy in the network they say nothing of it, and what tells is the page that led there.
+//! Browsers send the site of a request only to trustworthy addresses: those of this machine, and
+//! secure ones. At the plain address of a proxy in the network these fields are missing, and only
+//! the `Referer` tells where the request came from.
 
 use serde_json::Value;
 
 use crate::harness::client::Response;
 use crate::harness::{Daemon, Origin};
 
-/// How the proxy is called in its network.
+/// The name of the proxy in its network.
 const NAMED: &str =
     "[local-host]\nnames = [\"localhost\", \"127.0.0.1\", \"::1\", \"ship.test\"]\n";
 
-/// What comes with a request to an address of the proxy, which stands for `OURS`, and whether it is carried out.
+/// Fields of a request to a proxy in the network (`OURS` stands for its address), and whether the
+/// request is carried out.
 const AT_SHIP: [(&str, bool); 11] = [
     ("", false),
     ("Referer: http://site.test/page\r\n", false),
     ("Referer: https://site.test/OURS/\r\n", false),
-    // Another port and another host, whose names begin as ours does.
+    // Another port and another host that start with our address.
     ("Referer: OURS1/\r\n", false),
     ("Referer: OURS.site.test/\r\n", false),
     ("Referer: OURS@site.test/\r\n", false),
     ("Referer: OURS\r\n", true),
     ("Referer: OURS/index/?a=b\r\n", true),
-    // Where a browser says it, that counts.
+    // If the browser sends the site, that decides.
     (
         "Referer: OURS/index/\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n",
         false,
@@ -33,7 +35,7 @@ const AT_SHIP: [(&str, bool); 11] = [
     ("Sec-Fetch-Site: none\r\n", true),
 ];
 
-/// The same at this machine itself, where every browser of today would say that it is another site.
+/// The same at this machine itself, where every current browser sends the site.
 const AT_HOME: [(&str, bool); 4] = [
     ("", true),
     ("Referer: OURS/index/\r\n", true),
@@ -47,7 +49,7 @@ const AT_HOME: [(&str, bool); 4] = [
     ),
 ];
 
-/// Each host that the proxy is asked at, with what comes along and whether it is carried out.
+/// Each host name of the proxy, with further fields and whether the request is carried out.
 fn rows(daemon: &Daemon) -> Vec<(String, String, bool)> {
     let port = daemon.addr().port();
     let at = |name: &str, rows: &[(&str, bool)]| -> Vec<_> {
@@ -116,7 +118,8 @@ fn another_site_has_no_plan_made_of_what_would_go() {
         assert!(got.shown().contains("Look at what would go"), "{host} {fields}");
         assert!(!has_plan(), "{host} {fields}");
     }
-    // One is enough for a while, so the first of these makes it; at the name of the network.
+    // A plan is reused for a while, so the first of these requests makes it; under the name in the
+    // network.
     let (host, fields, _) = &done[0];
     assert_eq!(ask(&daemon, host, "/purge/", fields).status, 200);
     assert!(has_plan(), "{host} {fields}");

@@ -1,9 +1,9 @@
-//! The form that fetches a page, sent as a person sends it who has typed an address and changed nothing else.
+//! The form that fetches a page, sent by a person who typed an address and changed nothing else.
 
 use crate::harness::form::form;
 use crate::harness::{Answer, Daemon, Origin, eventually};
 
-/// The page without the boxes that are not ticked, which a browser does not send.
+/// The page without its unticked boxes, which a browser does not send.
 fn without_unticked(html: &str) -> String {
     let mut rest = html;
     let mut kept = String::new();
@@ -18,7 +18,7 @@ fn without_unticked(html: &str) -> String {
     kept + rest
 }
 
-/// A page of which each part has a class of its own.
+/// A page with one sub-resource of each class.
 fn site(origin: &Origin) {
     origin.say(
         "/",
@@ -38,7 +38,7 @@ fn site(origin: &Origin) {
     }
 }
 
-/// Opens the form by the link on `/fetches/` and sends it with nothing but an address; then goes offline.
+/// Opens the form from the link on `/fetches/`, sends it with only an address, and goes offline.
 fn fetched_by_form(config: &str) -> (Daemon, Origin) {
     let (daemon, mut origin) = (Daemon::configured(config), Origin::start());
     site(&origin);

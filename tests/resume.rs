@@ -1,4 +1,4 @@
-//! Downloads over a line that breaks.
+//! Downloads over a connection that breaks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +10,21 @@ use crate::harness::{Client, Daemon, Gate, Origin, eventually, eventually_within
 
 const MIB: u64 = 1 << 20;
 
-/// The file of the issue, and how often the line is cut while it comes.
+/// The size of the file, and how often the connection is cut.
 const LARGE: u64 = 300 * MIB;
 const CUTS: u64 = 20;
 
-/// What of the origin's bytes may be lost at a cut: what the sockets on both sides hold.
+/// How many bytes of the origin may be lost at a cut: the content of the socket buffers on both
+/// sides.
 const LOST_AT_A_CUT: u64 = 8 * MIB;
 
-/// The memory a download may take, in KiB, whatever its size.
+/// Memory limit of a download in KiB, whatever its size.
 const MEMORY: u64 = 136 * 1024;
 
-/// How long the large file may take on a slow machine.
+/// Time limit for the large file on a slow machine.
 const PATIENT: Duration = Duration::from_secs(180);
 
-/// Taken up again at once, so that no test waits.
+/// Downloads are resumed at once, so that no test waits.
 const QUICK: &str = "[fetch-options]\nresume-delay = \"1ms\"\nretry-delay = \"1ms\"\n";
 
 fn cuts() -> Vec<(u64, Cut)> {
@@ -31,7 +32,7 @@ fn cuts() -> Vec<(u64, Cut)> {
     (0..CUTS).map(|n| (each + n, if n % 2 == 0 { Cut::Close } else { Cut::Reset })).collect()
 }
 
-/// Reads an answer to its end; its digest, and how long it was.
+/// Reads a response to its end and returns the digest and length of its body.
 #[track_caller]
 fn digest(client: &mut Client) -> ([u8; 32], u64) {
     let (mut digest, mut length) = (Sha256::new(), 0);
@@ -43,7 +44,7 @@ fn digest(client: &mut Client) -> ([u8; 32], u64) {
     (digest.finalize().into(), length)
 }
 
-/// Nothing below the directory of parts.
+/// Whether the directory of segments is empty.
 fn has_no_parts(daemon: &Daemon) -> bool {
     let parts = daemon.spool().join("partial");
     !parts.exists() || files(&parts).is_empty()
@@ -192,7 +193,7 @@ fn what_waits_is_shown_and_going_offline_keeps_it_for_later() {
     assert!(has_no_parts(&daemon));
 }
 
-/// It may wait for long, or in vain: nobody else has to wait with it.
+/// A waiting download may take long or never end, so other clients need not wait for it.
 #[test]
 fn who_asks_while_it_waits_gets_what_the_origin_has_now() {
     let daemon = Daemon::configured("[fetch-options]\nresume-delay = \"1h\"\n");
@@ -209,7 +210,7 @@ fn who_asks_while_it_waits_gets_what_the_origin_has_now() {
     assert!(daemon.get(&url).body == film.whole(1));
 }
 
-/// What becomes of a download whose client leaves at a tenth of it, as configured.
+/// A download whose client leaves after a tenth of it ends or continues as configured.
 #[test]
 fn a_client_that_leaves_takes_along_what_the_configuration_says() {
     const SIZE: u64 = 8 * MIB;

@@ -1,4 +1,4 @@
-//! What the configuration says of URLs: blocked, moved, never kept, nearby.
+//! Rules for URLs: blocked, redirected, never stored, local.
 
 use crate::harness::client::authority;
 use crate::harness::{Answer, Daemon, Origin, daemon::AS_PERSON, eventually, form};
@@ -82,20 +82,20 @@ fn rules_for_browsers_know_who_asks_and_what_for() {
             false,
         ),
     ] {
-        // Nothing of this is queued.
+        // No request of this test is queued.
         let fields = format!("{fields}Cache-Control: only-if-cached\r\n");
         let answer = daemon.client().get_with(url, &fields).whole();
         let detail = answer.field("Cache-Status");
         assert_eq!(detail == "wwwoffle; detail=dont-get", blocks, "{url} {fields:?} {detail}");
     }
-    // A tunnel is for anything and for anybody: offline there is none, but not for a rule.
+    // A tunnel carries arbitrary data. Offline it is only possible if a rule applies to the host.
     for host in ["ads.test:443", "track.test:443"] {
         let mut tunnel = daemon.client();
         tunnel.send(format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         assert_eq!(tunnel.final_head().unwrap().1.status, 504, "{host}");
     }
 
-    // The queue judges where a redirect leads by the page that asked.
+    // For the queue, a redirect belongs to the page that requested it.
     from.say("/go", Answer::redirect(302, &to.url("/page/1.html")));
     from.say("/person", Answer::redirect(302, &to.url("/page/2.html")));
     let part = daemon.client().get_with(&from.url("/go"), &format!("{AS_IMAGE}{shop}")).whole();
@@ -234,7 +234,7 @@ fn fields_are_censored_both_ways_and_what_is_kept_stays_as_it_came() {
     assert_eq!(seen.get("Host"), Some(origin.addr.to_string().as_str()));
     daemon.ok(&["offline"]);
     check(&daemon);
-    // Pages of our own keep what protects them.
+    // Our own pages keep their protective fields.
     assert!(daemon.browse(&origin.url("/other")).fields.has("Content-Security-Policy"));
     daemon.ok(&["online"]);
     eventually("what was queued is fetched", || daemon.queued().is_empty());
@@ -330,7 +330,7 @@ fn each_spelling_of_a_reload_is_heeded_unless_it_is_switched_off() {
 
 #[test]
 fn ports_of_other_protocols_and_unknown_methods_are_refused() {
-    // Nobody listens there, which says whether it was asked.
+    // No server listens there, so the error shows whether a connection was tried.
     let (mail, allowed) = ("http://127.1.2.3:10080/", "http://127.1.2.4:10080/");
     let origin = Origin::start();
     origin.say("/purged", Answer::new(200, "text/plain", "purged"));
@@ -369,6 +369,6 @@ fn ports_of_other_protocols_and_unknown_methods_are_refused() {
     assert_eq!(origin.count("/helo"), 0, "the origin is not asked");
     assert_eq!(ask("GET", allowed).0, 502);
     assert_eq!(ask("PURGE", &origin.url("/purged")).0, 200);
-    // The gateway neither.
+    // The same through the gateway.
     assert_eq!(daemon.page("/http/127.1.2.3:10080/").status, 403);
 }

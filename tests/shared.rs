@@ -1,4 +1,4 @@
-//! Bodies that are the same are kept once: what that saves is told, and nobody who reads them notices anything.
+//! Equal bodies are stored once: the savings are reported, and readers do not notice.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,14 +13,14 @@ use crate::harness::daemon::output;
 use crate::harness::tools::python_with;
 use crate::harness::{Answer, Daemon, Origin, eventually, heavy, site};
 
-/// How long one command may take.
+/// Time limit for one command.
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn place(url: &str) -> Place {
     Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
 }
 
-/// Keeps bodies; no program has the spool open.
+/// Stores bodies while no other program has the spool open.
 fn keep(spool: &Path, all: &[(String, Vec<u8>)]) {
     let options = Options { durability: Durability::None, ..Options::default() };
     let (spool, _) = Spool::open(spool, &options).unwrap();
@@ -39,7 +39,7 @@ fn keep(spool: &Path, all: &[(String, Vec<u8>)]) {
     spool.flush().unwrap();
 }
 
-/// The URLs of a number of sites that all have the same picture, and one other.
+/// The URLs of several sites that share one image, and a different one.
 fn pictures(len: usize) -> Vec<(String, Vec<u8>)> {
     let picture = site::noise(7, len);
     let mut all: Vec<_> = ["a", "b", "c"]
@@ -59,7 +59,7 @@ fn bodies(daemon: &Daemon) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let groups = std::fs::read_dir(daemon.spool().join("bodies")).into_iter().flatten();
     for group in groups.flatten() {
-        // A purge that is under way may have removed it, or what is in it.
+        // A running purge may have removed the directory or its files.
         let files = std::fs::read_dir(group.path()).into_iter().flatten();
         found.extend(files.flatten().map(|file| file.path()));
     }
@@ -117,7 +117,7 @@ fn the_saving_is_told_and_nobody_who_reads_notices_anything() {
     }
 }
 
-/// Whole, in part and not at all, as a browser asks.
+/// Reads each body whole, in ranges, and with HEAD only.
 fn read_through(daemon: &Daemon, all: &[(String, Vec<u8>)]) {
     let mut client = daemon.client();
     for (url, body) in all {
@@ -139,7 +139,7 @@ fn read_through(daemon: &Daemon, all: &[(String, Vec<u8>)]) {
     }
 }
 
-/// One by one they go, by hand and in an archive, and what is left is whole.
+/// Removes entries one by one, by hand and in an archive. The remaining ones are complete.
 fn whatever_is_removed(daemon: &Daemon, all: &[(String, Vec<u8>)]) {
     let [first, second, third, _] = [0, 1, 2, 3].map(|number| all[number].0.as_str());
     daemon.ok(&["rm", first]);
@@ -196,7 +196,7 @@ fn what_its_origin_confirms_or_replaces_is_that_afterwards() {
     keep(daemon.spool(), &all);
     daemon.up();
     assert_eq!(shared(&daemon.run(&["purge", "--json"]).json())[0], 3);
-    // Nothing says that it is fresh, so the origin is asked.
+    // The response has no freshness lifetime, so it is revalidated.
     let confirmed =
         Answer::new(304, "image/png", Vec::new()).field("ETag", "\"x\"").field("X-New", "yes");
     origin.say("/one", confirmed);
@@ -211,7 +211,7 @@ fn what_its_origin_confirms_or_replaces_is_that_afterwards() {
     assert!(response.field("X-New") == "yes" && response.body == body, "{:?}", response.status);
     assert!(daemon.get(&all[1].0).whole().body == other);
     assert!(daemon.get(&all[2].0).whole().body == body);
-    // As soon as the new one has its name.
+    // Once the new file has its final name.
     eventually("two share it still", || {
         shared(&daemon.run(&["purge", "--json"]).json())[2..] == [2, 150_000]
     });
@@ -256,7 +256,7 @@ fn kill_9_while_bodies_are_shared_leaves_every_body() {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let before = bodies(&daemon).len();
-        // At any moment from the first body on: so many turns of looking.
+        // At a random moment after the first body: this many rounds of polling.
         let mut turns = seed >> 60;
         while child.try_wait().unwrap().is_none() {
             let has_begun = bodies(&daemon).len() != before;
@@ -273,7 +273,7 @@ fn kill_9_while_bodies_are_shared_leaves_every_body() {
         child.wait().unwrap();
         let checked = daemon.run(&["fsck", "--deep"]);
         assert_eq!(checked.status, 0, "round {round}: {checked:?}");
-        // Half of it is to be done anew, and some bodies are no longer needed.
+        // Half of the entries are replaced, so some bodies are no longer needed.
         let some: Vec<_> = all.iter().skip(round % 2).step_by(2).cloned().collect();
         keep(daemon.spool(), &some);
     }

@@ -1,4 +1,4 @@
-//! Spellings of a URL that have one key and may mean different things to their origin.
+//! Spellings of a URL that have the same key but may have different responses.
 
 use crate::harness::client::request;
 use crate::harness::{Answer, Client, Daemon, Origin, Response};
@@ -12,7 +12,7 @@ const PAIRS: [[&str; 2]; 5] = [
     ["/x/y", "/x\\y"],
 ];
 
-/// Has each spelling answered with itself, and a tag that is the same for all.
+/// Makes the origin respond to a spelling with itself, with the same ETag for all.
 fn echo(origin: &Origin, path: &str) {
     let body = format!("<p>{path}");
     origin.on(path, move |exchange| {
@@ -20,7 +20,7 @@ fn echo(origin: &Origin, path: &str) {
     });
 }
 
-/// Asks with exactly these bytes.
+/// Requests exactly this spelling.
 fn get(daemon: &Daemon, origin: &Origin, path: &str) -> Response {
     let mut client: Client = daemon.client();
     client.send(request("GET", &format!("{}{path}", origin.url("")), ""));

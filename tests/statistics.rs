@@ -1,4 +1,4 @@
-//! What is counted: over the API, as numbers for Prometheus, and after a new start.
+//! Statistics: over the API, as metrics for Prometheus, and after a restart.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ use crate::harness::daemon::run;
 use crate::harness::{Answer, Daemon, Origin, eventually};
 use crate::owners;
 
-/// Reads the text format of Prometheus strictly, as `promtool check metrics` does: each name has its help and
-/// its type before its numbers, stands once, and counters end in `_total`.
+/// Reads the text format of Prometheus strictly, like `promtool check metrics`: each name has its
+/// help and type before its values and appears once, and counters end in `_total`.
 #[track_caller]
 fn read(text: &str) -> HashMap<String, u64> {
     let (mut numbers, mut kinds) = (HashMap::new(), HashMap::<&str, &str>::new());
@@ -84,7 +84,7 @@ fn requests_and_bytes_are_counted_and_outlive_the_program() {
     let mut client = daemon.client();
     assert_eq!(client.get(&origin.url("/fresh")).status, 200);
     daemon.settle();
-    // The second of these is answered beneath hyper.
+    // The second request is answered below hyper.
     for _ in 0..3 {
         assert_eq!(client.get(&origin.url("/fresh")).body.len(), 1_000);
     }
@@ -127,7 +127,7 @@ fn requests_and_bytes_are_counted_and_outlive_the_program() {
     eventually("what was counted before is there", || {
         statistics(&daemon)["days"][0]["requests"]["hit"] == 4
     });
-    // Counters begin anew with the program, days do not.
+    // Counters start at zero with the daemon, daily totals do not.
     assert_eq!(requests(&metrics(&daemon), "hit"), 0);
     daemon.down();
     std::fs::write(&file, "wwwoffle-statistics 1\nday 2026-11-22 hit=many\n").unwrap();
@@ -139,7 +139,7 @@ fn requests_and_bytes_are_counted_and_outlive_the_program() {
     });
 }
 
-/// A configuration with a control password, and the field that brings it.
+/// A configuration with a control password, and the field that contains it.
 fn control() -> (String, String) {
     let place = Daemon::prepare(None);
     let mut command = place.bare_command();
@@ -162,7 +162,7 @@ fn hosts_and_numbers_are_for_whoever_owns_the_machine() {
     let origin = Origin::start();
     origin.say("/p", Answer::html("<p>read by somebody</p>"));
     let (control, password) = control();
-    // With a control password that tells who owns it, also at the machine itself.
+    // With a control password, which identifies the owner, also on the machine itself.
     let daemon = Daemon::configured(&control);
     daemon.get(&origin.url("/p"));
     let told = page(&daemon, "/statistics/", "").text();
@@ -172,7 +172,7 @@ fn hosts_and_numbers_are_for_whoever_owns_the_machine() {
         assert_eq!(refused.status, 401, "{path}");
         assert!(refused.field("WWW-Authenticate").starts_with("Basic realm=\"control\""));
         assert!(refused.text().contains("This page needs the control password"), "{path}");
-        // Without anything having been pressed, nothing is said of buttons.
+        // If no button was pressed, the page does not mention buttons.
         assert!(!refused.text().contains("Press the button"), "{}", refused.text());
         let wrong = page(&daemon, path, &crate::access::login("Authorization", "me", "guess"));
         assert!(wrong.status == 401, "{path}: {wrong:?}");
@@ -181,7 +181,7 @@ fn hosts_and_numbers_are_for_whoever_owns_the_machine() {
     }
     let told = page(&daemon, "/statistics/hosts", &password).text();
     assert!(told.contains("<bdi>127.0.0.1</bdi>"), "{told}");
-    // Several users: none of them sees where the others have been.
+    // With several users, none of them sees the sites of the others.
     let daemon = owners::daemon();
     owners::get(&daemon, "ada", &origin.url("/p"), "");
     let bob = owners::login("Authorization", "bob");

@@ -1,4 +1,4 @@
-//! Downloads that stand still or have no reader hold nobody up and have an end.
+//! Downloads that stall or have no reader delay no other request and end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,8 @@ use crate::harness::form::form;
 use crate::harness::wire::Framing;
 use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually};
 
-/// An origin that answers the first request for `path` when the gate is open, the others at once.
+/// An origin that responds to the first request for `path` when the gate opens, and to the others
+/// at once.
 fn hangs_once(origin: &Origin, path: &str, gate: &Arc<Gate>) {
     let (asked, held) = (AtomicUsize::new(0), Arc::clone(gate));
     origin.on(path, move |exchange| {
@@ -55,7 +56,8 @@ fn nobody_joins_a_download_whose_client_left_before_its_head() {
     gate.open();
 }
 
-/// An origin whose body at `path` has no length and no end; it tells when the proxy takes no more.
+/// An origin whose body at `path` has no length and no end. It opens the returned gate when the
+/// proxy stops reading.
 fn endless(origin: &Origin, path: &str) -> Arc<Gate> {
     let ended = Gate::new();
     let told = Arc::clone(&ended);
@@ -72,7 +74,7 @@ fn endless(origin: &Origin, path: &str) -> Arc<Gate> {
     ended
 }
 
-/// A body of two million bytes, of which the second half comes when the gate is open.
+/// A body of two million bytes whose second half comes when the gate opens.
 fn film(origin: &Origin, path: &str, gate: &Arc<Gate>) {
     let held = Arc::clone(gate);
     origin.on(path, move |exchange| {
@@ -84,7 +86,7 @@ fn film(origin: &Origin, path: &str, gate: &Arc<Gate>) {
     });
 }
 
-/// A client that has asked for `url` and got the first bytes of the body.
+/// A client that has requested `url` and received the first bytes of the body.
 fn reading(daemon: &Daemon, url: &str) -> Client {
     let mut client = daemon.client();
     client.ask(url, "");
@@ -92,7 +94,7 @@ fn reading(daemon: &Daemon, url: &str) -> Client {
     client
 }
 
-/// The length of the body of a film; `None` if it breaks off.
+/// The number of further bytes of a film. `None` if the body breaks off.
 fn rest(client: &mut Client) -> Option<usize> {
     let mut length = 0;
     let read = client.reader.body(Framing::Length(2_000_000), |piece| length += piece.len());

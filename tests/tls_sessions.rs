@@ -1,4 +1,4 @@
-//! TLS sessions and what is left of them: nothing agreed on for one host is worth anything at another.
+//! TLS sessions and their resumption: a session of one host is useless for another.
 
 use std::process::Command;
 
@@ -6,14 +6,14 @@ use crate::harness::daemon::{Ran, run};
 use crate::harness::tools::plain;
 use crate::harness::{Daemon, Forward, Trust};
 
-/// A client that keeps the session of a connection in a file, or comes back with one.
+/// A client that saves the session of a connection in a file, or resumes one.
 #[track_caller]
 fn connect(daemon: &Daemon, trust: &Trust, host: &str, arguments: &[&str]) -> Ran {
     let there = Forward::to(daemon.addr(), &format!("{host}:443"));
     let mut command = plain(Command::new("openssl"));
     command.args(["s_client", "-connect", &there.addr.to_string(), "-servername", host]);
     command.args(["-CAfile", trust.file(), "-verify_return_error", "-verify_hostname", host]);
-    // The end of the answer is waited for: tickets of TLS 1.3 come after the handshake.
+    // Waits for the end of the response, since TLS 1.3 tickets come after the handshake.
     command.arg("-ign_eof").args(arguments);
     let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     let ran = run(command, Some(request.as_bytes()));
@@ -37,7 +37,7 @@ fn a_session_of_one_host_is_nothing_to_another_nor_after_a_restart() {
                 daemon.restart();
             }
             for host in ["b.example", "a.example"] {
-                // With TLS 1.3 there may be no ticket, and so nothing to come back with.
+                // With TLS 1.3 there may be no ticket to resume with.
                 let mut arguments = vec![version];
                 if std::fs::metadata(kept).is_ok_and(|file| file.len() > 0) {
                     arguments.extend(["-sess_in", kept]);

@@ -1,5 +1,5 @@
-//! The tools themselves: a client straight at the origin gets the site, whole and the same each time,
-//! and sees every fault as one. Without this a test that fails could be its own fault.
+//! Tests of the test tools: a client without the proxy gets the whole site, the same each time, and
+//! sees every fault. Without this, a failing test could be due to its tools.
 
 use crate::harness::faults::ALL;
 use crate::harness::form::{encode, form, unescape};

@@ -1,9 +1,10 @@
-//! Our pages as people use them: in real browsers driven by playwright-core, judged by axe-core and by a
-//! validator of HTML, and read with a browser for text.
+//! Our pages as people use them: in real browsers driven by playwright-core, checked by axe-core
+//! and an HTML validator, and read with a text browser.
 //!
-//! The scripts are in `tests/scripts/ui/`; each prints a line for each fault, and fails if there is one.
-//! Screenshots stay in the directory `ui` of cargo's directory for tests. With `UI_TIMES=1` in the environment they
-//! tell how long each thing took, and `UI_PATIENCE` is how long one wait may take, in milliseconds.
+//! The scripts are in `tests/scripts/ui/`. Each prints a line for each fault and fails if there is
+//! one. Screenshots stay in the directory `ui` of cargo's directory for tests. With `UI_TIMES=1` in
+//! the environment they print how long each step took, and `UI_PATIENCE` is the limit for one wait
+//! in milliseconds.
 
 mod mirrored;
 mod rich;
@@ -20,13 +21,13 @@ use crate::harness::tools::{plain, program};
 use crate::harness::{cannot_run, daemon, heavy, secure};
 use stage::Stage;
 
-/// How long one script may take, on a machine that does much else.
+/// Time limit for one script, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// The npm packages that the scripts use.
 const PACKAGES: [&str; 3] = ["playwright-core", "axe-core", "html-validate"];
 
-/// What the scripts need.
+/// The programs and packages that the scripts need.
 struct Tools {
     node: PathBuf,
     modules: PathBuf,
@@ -34,7 +35,7 @@ struct Tools {
 }
 
 impl Tools {
-    /// Those of this machine; `None` says what is missing, and fails under CI.
+    /// Finds the tools of this machine. `None` reports the missing one, and fails under CI.
     fn here() -> Option<Self> {
         let node = program(&["node", "nodejs"])?;
         let chromium = browser()?;
@@ -42,7 +43,7 @@ impl Tools {
         Some(Self { node, modules: modules()?, chromium })
     }
 
-    /// Runs a script on a stage, and fails with what it says.
+    /// Runs a script on a stage and fails with its output.
     #[track_caller]
     fn run(&self, script: &str, name: &str, stage: &Stage, more: &Value) {
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ui").join(name);
@@ -64,7 +65,7 @@ impl Tools {
     }
 }
 
-/// Where `.ci/run` has put the packages, or `$UI_TEST_MODULES`.
+/// Where `.ci/run` installs the packages, or `$UI_TEST_MODULES`.
 fn modules() -> Option<PathBuf> {
     let found = std::env::var_os("UI_TEST_MODULES").map(PathBuf::from);
     let has = |modules: &PathBuf| {
@@ -77,7 +78,7 @@ fn modules() -> Option<PathBuf> {
     found
 }
 
-/// One person in English and one in `other`, each with a daemon of its own.
+/// One person with English and one with `other`, each with their own daemon.
 #[track_caller]
 fn a_person(scripts: bool, width: u32, other: &str) {
     let Some(tools) = Tools::here() else { return };

@@ -1,5 +1,5 @@
-//! Several answers to one URL, kept side by side; what a `304` and a HEAD say of them, and what a
-//! change at the origin ends.
+//! Several responses for one URL, stored side by side; the effect of a `304` and a HEAD on them,
+//! and of a change at the origin.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::harness::{After, Answer, Client, Daemon, Origin, Response};
 const GERMAN: &str = "Accept-Language: de, en;q=0.5\r\n";
 const ENGLISH: &str = "Accept-Language: en\r\n";
 
-/// A page in two languages, each with a tag of its own.
+/// A page in two languages, each with its own ETag.
 fn two_languages(origin: &Origin, path: &str) {
     origin.on(path, |exchange| {
         let asked = exchange.seen.fields.get("Accept-Language").unwrap_or_default();
@@ -42,7 +42,7 @@ fn head(daemon: &Daemon, url: &str) -> Response {
     client.receive("HEAD")
 }
 
-/// What the origin was told by us in `name`, each time it was asked.
+/// The field `name` of each request that the origin received.
 fn told(origin: &Origin, path: &str, name: &str) -> Vec<String> {
     let told = |seen: &Seen| seen.fields.get(name).unwrap_or("-").to_owned();
     origin.asked(path).iter().map(told).collect()
@@ -69,7 +69,7 @@ fn two_languages_are_kept_side_by_side() {
             (GERMAN, "<p>de"),
             (ENGLISH, "<p>en"),
             ("Accept-Language: EN;q=0.5 ,de\r\n", "<p>de"),
-            // Nobody asked like that: the language that is liked more.
+            // No stored request matches, so the preferred language decides.
             ("Accept-Language: fr, en;q=0.2, de;q=0.1\r\n", "<p>en"),
             ("Accept-Language: fr, en;q=0.1, de;q=0.2\r\n", "<p>de"),
         ] {
@@ -90,7 +90,7 @@ fn a_304_may_be_about_another_variant() {
         get(&daemon, &url, language);
         daemon.settle();
     }
-    // Nobody has asked like that; the origin says which of ours it is.
+    // No stored request matches, and the origin's 304 selects one of our variants.
     let response = get(&daemon, &url, "Accept-Language: de-AT\r\n");
     assert_eq!((response.status, response.text().as_str()), (200, "<p>de"));
     assert_eq!(response.field("Cache-Status"), "wwwoffle; fwd=vary-miss; fwd-status=304");
@@ -225,7 +225,8 @@ fn a_head_does_not_undo_a_change_without_a_tag() {
     }
 }
 
-/// An origin whose pages tell how often they were asked for, and where changes lead.
+/// An origin whose pages count their GET requests, and whose response to a change can name another
+/// URL.
 fn pages(origin: &Origin, path: &'static str, location: Option<(&'static str, String)>) {
     let asked = AtomicUsize::new(0);
     origin.on(path, move |exchange| {
@@ -276,7 +277,7 @@ fn a_change_ends_what_is_kept_of_it_and_of_where_it_leads() {
             assert_eq!(is_hit, !ended.contains(&url), "{method}: {url}");
         }
     }
-    // What is no longer valid is there offline.
+    // Invalidated copies can still be used offline.
     daemon.settle();
     assert_eq!(send(&daemon, "DELETE", &delete).status, 200);
     origin.stop();

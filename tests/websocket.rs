@@ -12,27 +12,27 @@ use crate::harness::http2::{Http2, secure, tls, tunnel};
 use crate::harness::{After, Answer, Origin, eventually};
 use crate::http2::Stage;
 
-/// What an origin answers to a key (RFC 6455 §4.2.2).
+/// The origin's response to a key (RFC 6455 §4.2.2).
 fn accept(key: &str) -> String {
     let joined = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     BASE64_STANDARD.encode(Sha1::digest(joined.as_bytes()))
 }
 
-/// A frame of a client with a short text, masked with nothing (RFC 6455 §5.2).
+/// A client frame with a short text, masked with zeros (RFC 6455 §5.2).
 fn text(said: &str) -> Vec<u8> {
     let mut frame = vec![0x81, 0x80 | said.len() as u8, 0, 0, 0, 0];
     frame.extend_from_slice(said.as_bytes());
     frame
 }
 
-/// The same, as the origin sends it.
+/// The same frame as sent by the origin.
 fn echoed(said: &str) -> Vec<u8> {
     let mut frame = vec![0x81, said.len() as u8];
     frame.extend_from_slice(said.as_bytes());
     frame
 }
 
-/// Says every frame again until one that closes.
+/// Echoes every frame, up to one that closes.
 fn echo(origin: &Origin) {
     origin.on("/echo", |exchange| {
         let fields = &exchange.seen.fields;
@@ -68,7 +68,7 @@ fn echo(origin: &Origin) {
     });
 }
 
-/// An extended CONNECT, and what came of it.
+/// An extended CONNECT and its response.
 struct Asked {
     status: u16,
     head: hyper::HeaderMap,
@@ -93,7 +93,7 @@ async fn connect(client: &Http2, path: &str, protocol: &'static str) -> Asked {
     Asked { status: parts.status.as_u16(), head: parts.headers, send, body }
 }
 
-/// Reads so many bytes of a stream.
+/// Reads `count` bytes of a stream.
 async fn exactly(body: &mut h2::RecvStream, count: usize) -> Vec<u8> {
     let mut got = Vec::new();
     while got.len() < count {
@@ -102,7 +102,7 @@ async fn exactly(body: &mut h2::RecvStream, count: usize) -> Vec<u8> {
     got
 }
 
-/// Whether a stream ends without another byte.
+/// Whether a stream ends without further bytes.
 async fn has_ended(body: &mut h2::RecvStream) -> bool {
     match body.data().await {
         None | Some(Err(_)) => true,
@@ -184,7 +184,7 @@ fn what_is_no_websocket_is_told() {
         Ok(After::Close)
     });
     let client = stage.client();
-    // A page that is kept is no answer either, in any mode.
+    // A stored page is not a valid response either, in any mode.
     assert_eq!(client.get("/page", &[]).whole().status, 200);
     stage.daemon.settle();
     for (mode, path, protocol, want) in [

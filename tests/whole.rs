@@ -1,4 +1,5 @@
-//! Whether pages are kept whole: told part by part, and tried with a real browser offline.
+//! Whether pages are stored completely: by the report about each sub-resource, and with a real
+//! browser offline.
 
 mod pages;
 
@@ -19,10 +20,10 @@ const PNG: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
     \0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82";
 
-/// Requests are tried once, so that a failure is told at once.
+/// One attempt per request, so that a failure is reported at once.
 const IMPATIENT: &str = "[fetch-options]\nattempts = 1\n";
 
-/// What is known of the parts of a page.
+/// The report about the sub-resources of a page.
 #[track_caller]
 fn parts(daemon: &Daemon, url: &str) -> Value {
     let told = daemon.api("GET", &format!("/api/info?url={}", encode(url)), "");
@@ -33,7 +34,7 @@ fn parts(daemon: &Daemon, url: &str) -> Value {
     told["parts"].clone()
 }
 
-/// The URLs of the parts in this state.
+/// The URLs of the sub-resources in this state.
 fn in_state(parts: &Value, state: &str) -> BTreeSet<String> {
     let list = parts["list"].as_array().unwrap().iter().filter(|part| part["state"] == state);
     list.map(|part| part["url"].as_str().unwrap().to_owned()).collect()
@@ -141,12 +142,12 @@ fn file(kind: &str, body: &str, manner: Manner) -> Answer {
     }
 }
 
-/// Text in the encoding of the western web before UTF-8, as far as it has the characters.
+/// Text in the Western encoding before UTF-8, with `?` for other characters.
 fn latin(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
 }
 
-/// What has nothing but a name.
+/// A resource that is generated from its name.
 fn by_name(target: &str) -> Answer {
     let path = target.split('?').next().unwrap_or_default();
     let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>";
@@ -166,7 +167,7 @@ fn by_name(target: &str) -> Answer {
     }
 }
 
-/// What the last run left out of what was not asked for.
+/// The URLs that the last run left out because of their class.
 fn named_by_the_run(daemon: &Daemon) -> BTreeSet<String> {
     let runs = daemon.run(&["runs", "--json"]).json();
     let examples = &runs["runs"][0]["report"]["left-out"]["class"]["examples"];

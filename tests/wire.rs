@@ -1,5 +1,5 @@
-//! What stands on the wire: every byte that is the client's or the origin's own passes unchanged,
-//! and what belongs to one connection stays there.
+//! The bytes on the connection: the bytes of the client and of the origin pass unchanged, and
+//! hop-by-hop fields are not forwarded.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,7 +1,8 @@
-//! A port that looks like an origin and leads through the proxy: for clients that know no proxy.
+//! A port that looks like an origin and leads through the proxy, for clients that cannot use a
+//! proxy.
 //!
-//! It turns each request line's origin-form into the absolute-form and leaves every other byte as it
-//! is, so what such a client judges is the proxy.
+//! It turns the origin-form of each request line into the absolute-form and leaves every other byte
+//! unchanged, so such a client tests the proxy.
 
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::wire::Reader;
 
-/// Dropping it closes the port; connections that stand go on.
+/// Dropping it closes the port. Open connections go on.
 pub(crate) struct Absolute {
     pub(crate) addr: SocketAddr,
     over: Arc<AtomicBool>,
 }
 
 impl Absolute {
-    /// Every request here is one for `origin` through `proxy`.
+    /// Every request to this port is sent to `origin` through `proxy`.
     pub(crate) fn to(proxy: SocketAddr, origin: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
@@ -28,7 +29,7 @@ impl Absolute {
                 if stop.load(Ordering::SeqCst) {
                     break;
                 }
-                // What goes wrong is for the client to see at its end.
+                // The client sees a failure as a closed connection.
                 std::thread::spawn(move || drop(forward(proxy, origin, &stream)));
             }
         });
@@ -39,7 +40,7 @@ impl Absolute {
 impl Drop for Absolute {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // The accept call returns for this connection, and sees the sign.
+        // The accept call returns for this connection and then checks the flag.
         drop(TcpStream::connect(self.addr));
     }
 }
@@ -63,7 +64,7 @@ fn forward(proxy: SocketAddr, origin: SocketAddr, client: &TcpStream) -> io::Res
     downward.join().expect("copying does not panic").map(drop)
 }
 
-/// A head with its target in absolute-form, for `origin`.
+/// Rewrites the target of a head to absolute-form, for `origin`.
 fn absolute(head: &[u8], origin: SocketAddr) -> io::Result<Vec<u8>> {
     let slash = head.iter().position(|byte| *byte == b' ').map(|blank| blank + 1);
     let slash =
@@ -74,7 +75,7 @@ fn absolute(head: &[u8], origin: SocketAddr) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// How long the body is, which has to be said.
+/// The length of the body, which the head has to declare.
 fn length(head: &[u8]) -> io::Result<usize> {
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     if head.contains("\r\ntransfer-encoding:") {

@@ -1,5 +1,5 @@
-//! Chromium with a profile of its own, driven through the pipe that it has for that: messages of its
-//! devtools protocol, each a JSON text with a zero byte at its end.
+//! Chromium with its own profile, driven through its devtools pipe: messages of the devtools
+//! protocol, each a JSON text that ends with a zero byte.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 use super::tools::plain;
 use super::{Daemon, LOOK, PATIENCE};
 
-/// How long it may take to start, and for one command, on a machine that does much else.
+/// Time limit for the start and for one command, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Dropping it ends the browser, and its profile is gone.
+/// A running Chromium. Dropping it ends the browser and deletes its profile.
 pub(crate) struct Chromium {
     child: Child,
     writer: ChildStdin,
@@ -29,20 +29,20 @@ pub(crate) struct Chromium {
 }
 
 impl Chromium {
-    /// Starts it with an empty page. It asks the daemon for everything.
+    /// Starts the browser with an empty page. All its requests go to the daemon.
     #[track_caller]
     pub(crate) fn start(program: &Path, daemon: &Daemon) -> Self {
         Self::start_with(program, daemon, &[])
     }
 
-    /// The same with more options.
+    /// Like [`start`](Self::start), with further options.
     #[track_caller]
     pub(crate) fn start_with(program: &Path, daemon: &Daemon, options: &[&str]) -> Self {
         let proxy = format!("--proxy-server=http://{}", daemon.addr());
         Self::launch(program, &[options, &[&proxy, "--proxy-bypass-list=<-loopback>"]].concat())
     }
 
-    /// Starts it with an empty page. It asks the sites themselves.
+    /// Starts the browser with an empty page, without a proxy.
     #[track_caller]
     pub(crate) fn direct(program: &Path, options: &[&str]) -> Self {
         Self::launch(program, &[options, &["--no-proxy-server"]].concat())
@@ -51,7 +51,7 @@ impl Chromium {
     #[track_caller]
     fn launch(program: &Path, options: &[&str]) -> Self {
         let profile = TempDir::with_prefix("wwwoffle-chromium-").unwrap();
-        // It reads from its descriptor 3, and writes to 4.
+        // The browser reads from descriptor 3 and writes to descriptor 4.
         let mut command = plain(Command::new("sh"));
         command.args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", "sh"]).arg(program);
         command.args([
@@ -63,8 +63,9 @@ impl Chromium {
             "--disable-component-update",
             "--disable-dev-shm-usage",
             "--no-first-run",
-            // What frames of other sites ask for is told with the rest; and a page stays in the process and
-            // the frame of the one before it, or of what comes while it moves to another not all is told.
+            // Requests by frames of other sites are reported with the rest. A page stays in the
+            // process and frame of the previous one, since otherwise some requests during the move
+            // are not reported.
             "--disable-features=IsolateOrigins,site-per-process,RenderDocument",
             "--disable-back-forward-cache",
         ]);
@@ -93,17 +94,17 @@ impl Chromium {
         self.until("true", &format!("{url} is loaded"));
     }
 
-    /// From now on each page is told of by [`quiet`](Self::quiet).
+    /// From now on, [`quiet`](Self::quiet) reports the requests of each page.
     #[track_caller]
     pub(crate) fn listen(&mut self) {
-        // What is lazy is loaded only in a page that is drawn.
+        // Lazy resources are loaded only in a visible page.
         self.command("Page.bringToFront", &json!({}));
         let page = self.session.clone();
         self.listens = true;
         self.listen_to(&page);
     }
 
-    /// Tells what a page or a worker asks for, from its first request on.
+    /// Reports the requests of a page or a worker, from its first request on.
     fn listen_to(&mut self, session: &str) {
         let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
         self.post(session, "Network.enable", &json!({}));
@@ -111,25 +112,25 @@ impl Chromium {
         self.post(session, "Runtime.runIfWaitingForDebugger", &json!({}));
     }
 
-    /// Has it load the page's manifest, as it does before it offers to install it.
+    /// Makes the browser load the page's manifest, as before an offer to install it.
     #[track_caller]
     pub(crate) fn manifest(&mut self) {
         let told = self.command("Page.getAppManifest", &json!({}));
         assert!(told["url"].as_str().is_some_and(|url| !url.is_empty()), "{told}");
     }
 
-    /// Waits until nothing it has asked for is under way, and gives all of that since the last time.
+    /// Waits until no request is pending and returns all requests since the last call.
     #[track_caller]
     pub(crate) fn quiet(&mut self, what: &str) -> Vec<Requested> {
         requested(&self.told(what))
     }
 
-    /// The same as the messages that tell it.
+    /// Like [`quiet`](Self::quiet), but returns the messages.
     #[track_caller]
     pub(super) fn told(&mut self, what: &str) -> Vec<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            // An answer to a question brings all that was told before it.
+            // Events are sent in order, so the reply to this command comes after all earlier ones.
             self.value("0");
             let all = requested(&self.heard);
             let open: Vec<_> = all.iter().filter(|one| !one.is_over).collect();
@@ -141,7 +142,7 @@ impl Chromium {
         }
     }
 
-    /// What an expression is in the page.
+    /// The value of an expression in the page.
     #[track_caller]
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true});
@@ -150,14 +151,14 @@ impl Chromium {
         told["result"]["value"].clone()
     }
 
-    /// Waits until the page is loaded and `condition` holds in it, and gives the text of it.
+    /// Waits until the page is loaded and `condition` holds in it. Returns the text of the page.
     #[track_caller]
     pub(crate) fn until(&mut self, condition: &str, what: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         let whole = format!("document.readyState == 'complete' && ({condition})");
         loop {
             let asked = json!({"expression": whole, "returnByValue": true});
-            // While one page goes and the next comes there is nothing to ask.
+            // While one page is replaced by the next, expressions have no value.
             let told = self.command("Runtime.evaluate", &asked);
             let text = "document.body ? document.body.innerText : ''";
             if told["result"]["value"] == json!(true) {
@@ -168,7 +169,7 @@ impl Chromium {
         }
     }
 
-    /// Sends a form by its button, as a person does, and waits for a page with this title.
+    /// Sends a form with its button, as a person does, and waits for a page with this title.
     #[track_caller]
     pub(crate) fn press(&mut self, button: &str, title: &str) -> String {
         let press = format!("document.old = true; {button}.click()");
@@ -177,7 +178,7 @@ impl Chromium {
         self.until(&condition, &format!("{button} leads to {title:?}"))
     }
 
-    /// Sends a command, and gives its number.
+    /// Sends a command and returns its number.
     fn post(&mut self, session: &str, method: &str, parameters: &Value) -> Value {
         self.sent += 1;
         let mut message = json!({"id": self.sent, "method": method, "params": parameters});
@@ -194,7 +195,7 @@ impl Chromium {
         self.command_to(&session, method, parameters)
     }
 
-    /// Sends a command to a page or a worker, and gives its outcome: null if there is none.
+    /// Sends a command to a page or a worker and returns its result, or null.
     #[track_caller]
     pub(super) fn command_to(&mut self, session: &str, method: &str, parameters: &Value) -> Value {
         let number = self.post(session, method, parameters);
@@ -216,12 +217,12 @@ impl Chromium {
     }
 }
 
-/// What a page has asked for over the network.
+/// A request of a page over the network.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requested {
     pub(crate) url: String,
     pub(crate) status: Option<u64>,
-    /// What the proxy says of how it was answered.
+    /// The `Cache-Status` of the response.
     pub(crate) cache: String,
     pub(crate) error: Option<String>,
     is_over: bool,
@@ -240,7 +241,7 @@ impl Requested {
     }
 }
 
-/// Puts together what is told of each request.
+/// Combines the messages about each request.
 fn requested(heard: &[Value]) -> Vec<Requested> {
     let mut all: Vec<Requested> = Vec::new();
     let mut known = std::collections::HashMap::new();
@@ -253,7 +254,7 @@ fn requested(heard: &[Value]) -> Vec<Requested> {
                 before.is_over = true;
             }
             let url = told["request"]["url"].as_str().unwrap_or_default().to_owned();
-            // What stands in the page itself is asked of nobody.
+            // `data:` and the like cause no request.
             if url.starts_with("http") {
                 known.insert(id, all.len());
                 all.push(Requested { url, ..Requested::default() });
@@ -274,7 +275,7 @@ fn requested(heard: &[Value]) -> Vec<Requested> {
     all
 }
 
-/// Takes messages out of the pipe until it ends.
+/// Reads messages from the pipe until it ends.
 fn listen(mut pipe: ChildStdout) -> Receiver<Value> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -295,7 +296,7 @@ fn listen(mut pipe: ChildStdout) -> Receiver<Value> {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // By itself, so that its processes go with it.
+        // Lets the browser quit, so that its processes end with it.
         let _ = self.writer.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().is_ok_and(|ended| ended.is_none()) {

@@ -1,4 +1,4 @@
-//! A browser's end of a connection: sends bytes, reads answers, waits for nothing without a limit.
+//! The client's end of a connection: sends bytes, reads responses, and never waits without a limit.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -12,14 +12,14 @@ use socket2::{Domain, Socket, Type};
 use super::PATIENCE;
 use super::wire::{Broken, Fields, Framing, Reader};
 
-/// An answer without its body.
+/// A response without its body.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) fields: Fields,
 }
 
-/// An answer, read as far as it came.
+/// A response, read as far as it arrived.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) head: Head,
@@ -27,29 +27,28 @@ pub(crate) struct Response {
     pub(crate) fields: Fields,
     pub(crate) body: Vec<u8>,
     pub(crate) trailers: Fields,
-    /// The 1xx answers before it.
+    /// The 1xx responses before it.
     pub(crate) interim: Vec<Head>,
-    /// Whether the body came to the end that its framing promised.
+    /// `Ok` if the body was as long as its framing promised.
     pub(crate) whole: Result<(), Broken>,
 }
 
 impl Response {
-    /// The first value of a field, or nothing.
+    /// The first value of a field, or an empty string.
     pub(crate) fn field(&self, name: &str) -> &str {
         self.fields.get(name).unwrap_or_default()
     }
 
-    /// The body as text.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body of a page as it is shown: its character references undone.
+    /// The text of a page as shown, with character references decoded.
     pub(crate) fn shown(&self) -> String {
         super::form::unescape(&self.text())
     }
 
-    /// This, when it is whole; a broken answer fails the test.
+    /// Returns the response if it is complete; otherwise the test fails.
     #[track_caller]
     pub(crate) fn whole(self) -> Self {
         assert!(self.whole.is_ok(), "broken answer {:?}: {:?}", self.head, self.whole);
@@ -61,7 +60,6 @@ impl Response {
 pub(crate) trait Half: Read + Write + Send {}
 impl<T: Read + Write + Send> Half for T {}
 
-/// One connection.
 pub(crate) struct Client {
     writer: Box<dyn Half>,
     pub(crate) reader: Reader<Box<dyn Half>>,
@@ -69,7 +67,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects to a port; every wait on the connection ends after [`PATIENCE`].
+    /// Connects to a port. Every wait on the connection ends after [`PATIENCE`].
     #[track_caller]
     pub(crate) fn connect(to: SocketAddr) -> Self {
         let stream = TcpStream::connect_timeout(&to, PATIENCE)
@@ -110,13 +108,13 @@ impl Client {
         Self { writer, reader: Reader::new(Box::new(stream)), tcp: None }
     }
 
-    /// The connection itself; what was read and not used is lost.
+    /// The underlying stream. Bytes that were read ahead are lost.
     #[track_caller]
     pub(crate) fn into_tcp(self) -> TcpStream {
         self.tcp.expect("it is a TCP connection")
     }
 
-    /// Waits at most so long for the next bytes.
+    /// Waits at most `limit` for the next bytes.
     pub(crate) fn patience(&self, limit: Duration) {
         if let Some(tcp) = &self.tcp {
             tcp.set_read_timeout(Some(limit)).unwrap();
@@ -124,45 +122,46 @@ impl Client {
         }
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     #[track_caller]
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.try_send(bytes).expect("the proxy took the request");
     }
 
-    /// Sends bytes as they are; the other side may have gone.
+    /// Sends bytes unchanged; the peer may have closed.
     pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
         self.writer.write_all(bytes.as_ref())?;
         self.writer.flush()
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending direction.
     pub(crate) fn finish_sending(&self) {
         if let Some(tcp) = &self.tcp {
             tcp.shutdown(Shutdown::Write).unwrap();
         }
     }
 
-    /// Sends a GET in absolute form with some more field lines.
+    /// Sends a GET in absolute form with further field lines.
     #[track_caller]
     pub(crate) fn ask(&mut self, url: &str, fields: &str) {
         self.send(request("GET", url, fields));
     }
 
-    /// GET, and the whole answer.
+    /// Sends a GET and returns the complete response.
     #[track_caller]
     pub(crate) fn get(&mut self, url: &str) -> Response {
         self.get_with(url, "")
     }
 
-    /// GET with more field lines (each with its line end), and the whole answer.
+    /// Sends a GET with further field lines (each with its line end) and returns the complete
+    /// response.
     #[track_caller]
     pub(crate) fn get_with(&mut self, url: &str, fields: &str) -> Response {
         self.ask(url, fields);
         self.receive("GET")
     }
 
-    /// Reads the next head, 1xx or final; `None` when the connection ended.
+    /// Reads the next head, 1xx or final. `None` if the connection ended.
     pub(crate) fn head(&mut self) -> Result<Option<Head>, Broken> {
         let Some(bytes) = self.reader.until(b"\r\n\r\n")? else { return Ok(None) };
         let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
@@ -190,13 +189,13 @@ impl Client {
         }
     }
 
-    /// How the body after `head` ends in an answer to `method`.
+    /// The framing of the body after `head` in a response to `method`.
     pub(crate) fn framing(method: &str, head: &Head) -> Framing {
         let none = method == "HEAD" || head.status < 200 || matches!(head.status, 204 | 304);
         if none { Framing::Length(0) } else { head.fields.framing(Framing::Close) }
     }
 
-    /// Reads an answer to `method`; fails the test when there is none.
+    /// Reads a response to `method`. Fails the test without one.
     #[track_caller]
     pub(crate) fn receive(&mut self, method: &str) -> Response {
         match self.try_receive(method) {
@@ -205,7 +204,7 @@ impl Client {
         }
     }
 
-    /// Reads an answer to `method`; a body that ends early is told in the response.
+    /// Reads a response to `method`. A truncated body is reported in the response.
     pub(crate) fn try_receive(&mut self, method: &str) -> Result<Response, Broken> {
         let mut body = Vec::new();
         let mut response = self.try_stream(method, |piece| body.extend_from_slice(piece))?;
@@ -213,7 +212,7 @@ impl Client {
         Ok(response)
     }
 
-    /// Reads an answer and hands its body on piece by piece instead of keeping it.
+    /// Reads a response and passes its body on piece by piece.
     pub(crate) fn try_stream(
         &mut self,
         method: &str,
@@ -240,7 +239,7 @@ pub(crate) fn authority(url: &str) -> &str {
     url.split('/').nth(2).unwrap_or_default()
 }
 
-/// Both ends of a TLS connection are one state; each half takes it for the time of one call.
+/// Both directions of a TLS connection share one state. Each half locks it for one call.
 struct TlsHalf(Arc<Mutex<super::http2::Secured>>);
 
 impl Read for TlsHalf {
@@ -259,18 +258,18 @@ impl Write for TlsHalf {
     }
 }
 
-/// What a client of TLS trusts and offers.
+/// The trust and the protocols of a TLS client.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tls<'a> {
-    /// The only authority it trusts, in DER; nobody when empty.
+    /// The only trusted authority, in DER. If empty, none is trusted.
     pub(crate) authority: &'a [u8],
-    /// The protocols it offers.
+    /// The offered protocols.
     pub(crate) alpn: &'a [&'a [u8]],
 }
 
 impl Client {
-    /// Opens a connection to `target` (`host:port`) with CONNECT, and speaks TLS inside, asking for
-    /// `name`.
+    /// Opens a tunnel to `target` (`host:port`) with CONNECT and starts TLS inside, with `name` as
+    /// the server name.
     pub(crate) fn connect_tls(
         proxy: SocketAddr,
         target: &str,
@@ -280,7 +279,7 @@ impl Client {
         Self::connect_tls_with(proxy, target, name, tls, "")
     }
 
-    /// The same with more field lines in the CONNECT.
+    /// Like [`connect_tls`](Self::connect_tls), with further field lines in the CONNECT.
     pub(crate) fn connect_tls_with(
         proxy: SocketAddr,
         target: &str,
@@ -295,7 +294,7 @@ impl Client {
         Self::secured(plain.into_tcp(), name, tls)
     }
 
-    /// Speaks TLS with whoever is at the other end of `stream`, asking for `name`.
+    /// Starts TLS on `stream`, with `name` as the server name.
     pub(crate) fn secured(stream: TcpStream, name: &str, tls: Tls<'_>) -> std::io::Result<Self> {
         let config = super::http2::tls(tls.authority, tls.alpn);
         let both = Arc::new(Mutex::new(super::http2::secure(stream, name, config)?));
@@ -303,7 +302,7 @@ impl Client {
         Ok(Self { writer, reader: Reader::new(Box::new(TlsHalf(both))), tcp: None })
     }
 
-    /// Sends a GET in origin form, and gives the whole answer.
+    /// Sends a GET in origin form and returns the complete response.
     #[track_caller]
     pub(crate) fn get_path(&mut self, host: &str, path: &str, fields: &str) -> Response {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n"));

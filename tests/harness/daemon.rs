@@ -1,4 +1,4 @@
-//! The real binary on a spool of its own: started, asked, killed and started again.
+//! The real binary on its own spool: started, queried, killed and started again.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -16,14 +16,14 @@ use tempfile::TempDir;
 use super::client::{Client, Response};
 use super::{PATIENCE, eventually};
 
-/// How long a verb may take; fetching many pages with retries is the slowest.
+/// Time limit for a verb. Fetching many pages with retries is the slowest.
 const VERB_LIMIT: Duration = Duration::from_secs(120);
 
-/// What a person's browser says when it opens a page.
+/// The fields that a browser sends when a person opens a page.
 pub(crate) const AS_PERSON: &str =
     "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nSec-Fetch-Dest: document\r\n";
 
-/// A command that ended.
+/// The output of a command that has ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) status: i32,
@@ -32,35 +32,35 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Every line of the output as JSON.
+    /// Parses every line of the output as JSON.
     #[track_caller]
     pub(crate) fn lines(&self) -> Vec<Value> {
         let parse = |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
         self.out.lines().map(parse).collect()
     }
 
-    /// The whole output as one JSON value.
+    /// Parses the whole output as one JSON value.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in {}", self.out))
     }
 }
 
-/// A daemon, or the place where one can be started.
+/// A daemon, or the directory in which one can be started.
 pub(crate) struct Daemon {
     home: Arc<TempDir>,
     spool: PathBuf,
     config: Option<PathBuf>,
     child: Option<Child>,
     addr: Option<SocketAddr>,
-    /// The line it said when it was ready.
+    /// The line that announced readiness.
     pub(crate) ready: String,
     log: Arc<Mutex<String>>,
-    /// Reads it until it ends.
+    /// Reads the standard error until it ends.
     listener: Option<JoinHandle<()>>,
     variables: Vec<(&'static str, String)>,
     setup: Option<&'static str>,
-    /// The field with the control password, with its line end; empty without one.
+    /// The field with the control password, including its line end. Empty without a password.
     control: String,
 }
 
@@ -73,7 +73,7 @@ impl Daemon {
         daemon
     }
 
-    /// Starts with this configuration file.
+    /// Starts with `text` as the configuration file.
     #[track_caller]
     pub(crate) fn configured(text: &str) -> Self {
         let mut daemon = Self::prepare(Some(text));
@@ -81,7 +81,7 @@ impl Daemon {
         daemon
     }
 
-    /// A spool and a configuration, with nothing started yet.
+    /// Creates a spool and a configuration without starting a daemon.
     pub(crate) fn prepare(config: Option<&str>) -> Self {
         let home = Arc::new(TempDir::with_prefix("wwwoffle-e2e-").unwrap());
         let config = config.map(|text| {
@@ -106,7 +106,8 @@ impl Daemon {
         }
     }
 
-    /// Sets a control password, which [`page`](Self::page) and [`post`](Self::post) send from now on.
+    /// Sets a control password, which [`page`](Self::page) and [`post`](Self::post) send from now
+    /// on.
     #[track_caller]
     pub(crate) fn set_password(&mut self, password: &str) {
         let mut command = self.bare_command();
@@ -118,30 +119,30 @@ impl Daemon {
         self.control = format!("Authorization: Basic {login}\r\n");
     }
 
-    /// Runs with this in its environment from the next start on.
+    /// Sets an environment variable, from the next start on.
     pub(crate) fn with_variable(mut self, name: &'static str, value: &str) -> Self {
         self.variables.push((name, value.to_owned()));
         self
     }
 
-    /// Runs after this shell command from the next start on: `umask 077`, `ulimit -n 64`.
+    /// Runs this shell command before each start: `umask 077`, `ulimit -n 64`.
     pub(crate) fn with_setup(mut self, command: &'static str) -> Self {
         self.setup = Some(command);
         self
     }
 
-    /// The configuration file it was given.
+    /// The path of the configuration file.
     pub(crate) fn config_file(&self) -> &Path {
         self.config.as_deref().unwrap()
     }
 
-    /// Uses another directory as the spool from the next start on.
+    /// Uses another directory as the spool, from the next start on.
     pub(crate) fn with_spool(mut self, spool: &Path) -> Self {
         self.spool = spool.to_path_buf();
         self
     }
 
-    /// The binary with the options that find this spool, in an environment of its own.
+    /// The binary with the options for this spool, in its own environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.bare_command();
         if let Some(config) = &self.config {
@@ -151,7 +152,7 @@ impl Daemon {
         command
     }
 
-    /// The binary without any option.
+    /// The binary without options.
     pub(crate) fn bare_command(&self) -> Command {
         let program = env!("CARGO_BIN_EXE_wwwoffle");
         let mut command = match self.setup {
@@ -174,13 +175,13 @@ impl Daemon {
         command
     }
 
-    /// Starts the daemon and waits until it says that it is ready.
+    /// Starts the daemon and waits until it is ready.
     #[track_caller]
     pub(crate) fn up(&mut self) {
         self.up_at("127.0.0.1:0");
     }
 
-    /// The same, listening there.
+    /// Like [`up`](Self::up), listening on `listen`.
     #[track_caller]
     pub(crate) fn up_at(&mut self, listen: &str) {
         assert!(self.child.is_none(), "it runs already");
@@ -209,14 +210,14 @@ impl Daemon {
         self.addr = Some(addr.unwrap_or_else(|| panic!("no address in {:?}", self.ready)));
     }
 
-    /// Stops it as the machine would, and waits for the end.
+    /// Stops the daemon with SIGTERM and waits for its end.
     #[track_caller]
     pub(crate) fn down(&mut self) -> ExitStatus {
         self.signal("TERM");
         self.ended()
     }
 
-    /// Ends it without a chance to tidy up.
+    /// Kills the daemon without a chance to clean up.
     #[track_caller]
     pub(crate) fn kill9(&mut self) {
         let mut child = self.child.take().expect("it runs");
@@ -224,7 +225,7 @@ impl Daemon {
         child.wait().unwrap();
     }
 
-    /// Stops it and starts it again on the same spool.
+    /// Stops the daemon and starts it again on the same spool.
     #[track_caller]
     pub(crate) fn restart(&mut self) {
         self.down();
@@ -237,7 +238,7 @@ impl Daemon {
         assert!(status.unwrap().success());
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the daemon has ended on its own.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> ExitStatus {
         let mut child = self.child.take().expect("it runs");
@@ -249,13 +250,13 @@ impl Daemon {
         status.expect("it has ended")
     }
 
-    /// Runs a verb against this spool.
+    /// Runs a verb on this spool.
     #[track_caller]
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         run(self.command(arguments), None)
     }
 
-    /// Runs a verb that has to succeed, and gives what it wrote.
+    /// Runs a verb that has to succeed and returns its output.
     #[track_caller]
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
@@ -271,22 +272,22 @@ impl Daemon {
         &self.spool
     }
 
-    /// The directory that holds spool and configuration, gone with the test.
+    /// The directory with the spool and the configuration. It is deleted with the test.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// The number of its process.
+    /// The process ID.
     pub(crate) fn pid(&self) -> String {
         self.child.as_ref().expect("it runs").id().to_string()
     }
 
-    /// What it wrote on its standard error.
+    /// The standard error so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
-    /// All that it wrote there, once it has ended.
+    /// The whole standard error, once the daemon has ended.
     #[track_caller]
     pub(crate) fn whole_log(&mut self) -> String {
         assert!(self.child.is_none(), "it still runs");
@@ -295,7 +296,7 @@ impl Daemon {
         self.log()
     }
 
-    /// Waits until it has written this on its standard error, which another thread reads.
+    /// Waits until the standard error, which another thread reads, contains `text`.
     #[track_caller]
     pub(crate) fn tells(&self, text: &str) {
         super::eventually(&format!("the log tells: {text}"), || self.log().contains(text));
@@ -307,24 +308,24 @@ impl Daemon {
         Client::connect(self.addr())
     }
 
-    /// One GET on a connection of its own; the answer has to be whole.
+    /// Sends one GET on a new connection. The response has to be complete.
     #[track_caller]
     pub(crate) fn get(&self, url: &str) -> Response {
         self.client().get(url).whole()
     }
 
-    /// One GET as a person's browser sends it for a page.
+    /// Sends one GET like a browser in which a person opens a page.
     #[track_caller]
     pub(crate) fn browse(&self, url: &str) -> Response {
         self.client().get_with(url, AS_PERSON).whole()
     }
 
-    /// The URL of one of its own pages.
+    /// The URL of one of the daemon's own pages.
     pub(crate) fn own(&self, path: &str) -> String {
         format!("http://{}{path}", self.addr())
     }
 
-    /// One of its own pages, asked for as from a server.
+    /// Requests one of the daemon's own pages in origin form.
     #[track_caller]
     pub(crate) fn page(&self, path: &str) -> Response {
         let mut client = self.client();
@@ -333,7 +334,7 @@ impl Daemon {
         client.receive("GET").whole()
     }
 
-    /// Sends a form as a page of the daemon would.
+    /// Sends a form like a page of the daemon.
     #[track_caller]
     pub(crate) fn submit(&self, form: &super::form::Form) -> Response {
         self.submit_as(
@@ -366,7 +367,7 @@ impl Daemon {
         client.receive("POST").whole()
     }
 
-    /// Asks the API through the Unix socket.
+    /// Calls the API through the Unix socket.
     #[track_caller]
     pub(crate) fn api(&self, method: &str, path: &str, body: &str) -> Response {
         let mut client = Client::unix(&self.spool.join("control"));
@@ -394,7 +395,7 @@ impl Daemon {
         value["queue"].as_array().expect("a list").clone()
     }
 
-    /// What a browser has made to wait, but for icons: it asks for those when it likes.
+    /// The queued requests of a browser, without icons, which it requests at any time.
     pub(crate) fn queued_by_browser(&self) -> Vec<String> {
         self.queued().into_iter().filter(|url| !url.ends_with("/favicon.ico")).collect()
     }
@@ -408,7 +409,7 @@ impl Daemon {
         urls
     }
 
-    /// Waits until no download and no fetch is under way.
+    /// Waits until no download and no fetch is in progress.
     #[track_caller]
     pub(crate) fn settle(&self) {
         eventually("no download is under way", || {
@@ -418,13 +419,14 @@ impl Daemon {
         });
     }
 
-    /// The most memory of its own it ever had, in KiB, within what it has mapped since. The mapped pages of the program are not its
-    /// own: they grow with the program, in a debug build most of all, and the system takes them back.
+    /// The peak of its own memory in KiB, within the size of the pages mapped since. The mapped
+    /// pages of the program are not counted: they grow with the program, most of all in a debug
+    /// build, and the system reclaims them.
     pub(crate) fn peak_kib(&self) -> u64 {
         self.proc_field("VmHWM:").saturating_sub(self.proc_field("RssFile:"))
     }
 
-    /// The memory of its own it has now, in KiB.
+    /// Its own memory now, in KiB.
     pub(crate) fn memory_kib(&self) -> u64 {
         self.proc_field("RssAnon:") + self.proc_field("RssShmem:")
     }
@@ -435,12 +437,13 @@ impl Daemon {
         line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    /// How many files and sockets it has open.
+    /// The number of open files and sockets.
     pub(crate) fn open_files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
     }
 
-    /// How many of them are sockets: files come and go with the index, which is opened behind the start.
+    /// The number of open sockets. The number of files varies with the index, which is opened in
+    /// the background after the start.
     pub(crate) fn open_sockets(&self) -> usize {
         let open = std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().flatten();
         let to = open.filter_map(|file| std::fs::read_link(file.path()).ok());
@@ -473,7 +476,7 @@ pub(crate) fn run(command: Command, input: Option<&[u8]>) -> Ran {
     }
 }
 
-/// Runs a command to its end, within `limit`, and gives the bytes it wrote.
+/// Runs a command to its end, within `limit`, and returns its output as bytes.
 #[track_caller]
 pub(crate) fn output(mut command: Command, input: Option<&[u8]>, limit: Duration) -> Output {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());

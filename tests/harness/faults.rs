@@ -1,4 +1,5 @@
-//! Answers that break the rules or never end, each a script for [`Origin::on`](super::Origin::on).
+//! Responses that break the rules or never end, each a script for
+//! [`Origin::on`](super::Origin::on).
 
 use std::io;
 use std::sync::Arc;
@@ -7,37 +8,37 @@ use std::time::Duration;
 use super::Gate;
 use super::origin::{After, Exchange};
 
-/// The pause between the pieces of what is sent slowly.
+/// The pause between the pieces of a slow response.
 const SLOWLY: Duration = Duration::from_millis(200);
 
-/// What a faulty origin does with a request.
+/// A fault of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Says 10,000 bytes, sends 4,000 and closes.
+    /// Declares 10,000 bytes, sends 4,000 and closes.
     ShortLength,
     /// Closes between two chunks.
     ShortChunks,
-    /// Resets the connection in mid body.
+    /// Resets the connection half-way through the body.
     Reset,
-    /// Sends a chunk whose size is no number.
+    /// Sends a chunk whose size is not a number.
     BadChunk,
-    /// Closes without a word.
+    /// Closes without a response.
     Silence,
-    /// Closes in mid head.
+    /// Closes half-way through the head.
     HalfHead,
-    /// Answers what is not HTTP.
+    /// Sends bytes that are not HTTP.
     Noise,
-    /// Has both lengths of RFC 9112 §6.3 (3), of which a reader must not choose one.
+    /// Declares both lengths of RFC 9112 §6.3 (3), of which a reader must not choose one.
     TwoLengths,
-    /// Has a transfer coding that nobody offered to take.
+    /// Uses a transfer coding that was not offered.
     OddCoding,
-    /// Changes to a protocol that nobody asked for.
+    /// Switches to a protocol that was not requested.
     Switch,
-    /// Never gets beyond interim answers.
+    /// Never sends more than interim responses.
     Interims,
 }
 
-/// All faults after which no answer may be kept.
+/// All faults after which the response must not be stored.
 pub(crate) const ALL: [Fault; 11] = [
     Fault::ShortLength,
     Fault::ShortChunks,
@@ -53,7 +54,7 @@ pub(crate) const ALL: [Fault; 11] = [
 ];
 
 impl Fault {
-    /// Whether a careless reader takes it for a good answer.
+    /// Whether a careless reader takes it for a valid response.
     pub(crate) fn misleads(self) -> bool {
         matches!(self, Self::TwoLengths | Self::OddCoding | Self::Switch | Self::Interims)
     }
@@ -63,7 +64,7 @@ impl Fault {
         matches!(self, Self::ShortLength | Self::ShortChunks | Self::Reset | Self::BadChunk)
     }
 
-    /// Does it.
+    /// Performs the fault.
     pub(crate) fn act(self, exchange: &mut Exchange<'_>) -> io::Result<After> {
         exchange.body()?;
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n";
@@ -87,7 +88,7 @@ impl Fault {
             )?,
             Self::Interims => {
                 for _ in 0..10_000 {
-                    // The proxy has left long before the end.
+                    // The proxy has closed long before the end.
                     if exchange.send("HTTP/1.1 102 Processing\r\n\r\n").is_err() {
                         break;
                     }
@@ -105,7 +106,7 @@ impl Fault {
     }
 }
 
-/// A head that goes on, one field line at a time, until the proxy has had enough.
+/// A head that goes on, one field line at a time, until the proxy closes.
 pub(crate) fn endless_head(exchange: &mut Exchange<'_>) -> io::Result<After> {
     exchange.send("HTTP/1.1 200 OK\r\n")?;
     loop {

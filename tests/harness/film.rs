@@ -1,4 +1,4 @@
-//! A large file at an origin whose line is cut again and again.
+//! A large file at an origin whose connection is cut again and again.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,49 +10,49 @@ use sha2::{Digest, Sha256};
 use super::origin::{After, Exchange};
 use super::{Gate, Origin};
 
-/// Bytes written at once.
+/// Bytes per write.
 const PIECE: u64 = 64 * 1024;
 
-/// After how many bytes its content repeats, but for the stamp at each beginning: no power of two, so
-/// that bytes which come at a wrong place are wrong bytes.
+/// The content repeats after this many bytes, except for the stamp at each start. It is not a power
+/// of two, so bytes at a wrong offset are wrong bytes.
 const PERIOD: u64 = 1_000_003;
 
-/// How an answer ends before its time.
+/// How a response ends early.
 #[derive(Clone)]
 pub(crate) enum Cut {
     /// The connection is closed.
     Close,
-    /// It is reset.
+    /// The connection is reset.
     Reset,
-    /// Nothing more comes, and the connection stays open, until the gate opens.
+    /// No further bytes come, and the connection stays open until the gate opens.
     Hang(Arc<Gate>),
-    /// It is closed, and the file is another one from now on.
+    /// The connection is closed, and the file changes.
     Change,
 }
 
-/// What an origin makes of a request for the rest.
+/// How an origin handles a range request for the rest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ranges {
-    /// What the standard says.
+    /// As the standard demands.
     Right,
-    /// It sends all of it (200).
+    /// Sends the whole file (200).
     Ignored,
-    /// It sends what follows the byte before (206).
+    /// Starts one byte too early (206).
     OneTooEarly,
-    /// It sends the range of a file that has changed, as if nobody had said `If-Range` (206).
+    /// Sends the range of a changed file, ignoring `If-Range` (206).
     Unconditional,
 }
 
-/// The file, and what is done to those who ask for it.
+/// The file, and the faults of its responses.
 pub(crate) struct Film {
     pub(crate) size: u64,
     version: AtomicU64,
     ranges: Ranges,
-    /// What is done to each answer after so many bytes of it, one after the other.
+    /// The faults of the coming responses, in order: after how many bytes, and which.
     cuts: Mutex<VecDeque<(u64, Cut)>>,
     sent: AtomicU64,
     hung: AtomicU64,
-    /// Before which byte of the file the last of them hangs.
+    /// The offset in the file at which the latest response hangs.
     hangs_at: AtomicU64,
     chunked: bool,
 }
@@ -69,7 +69,7 @@ impl Film {
         Self::framed(origin, path, size, ranges, cuts, false)
     }
 
-    /// The same; `chunked` says that its first answer tells no length.
+    /// Like [`at`](Self::at). With `chunked` the first response declares no length.
     pub(crate) fn framed(
         origin: &Origin,
         path: &str,
@@ -86,32 +86,32 @@ impl Film {
         film
     }
 
-    /// The bytes of the body that were written to sockets, for whoever.
+    /// The bytes of the body that were written to sockets, for all clients.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::SeqCst)
     }
 
-    /// How many cuts are still to come.
+    /// The number of faults still to come.
     pub(crate) fn cuts_left(&self) -> usize {
         self.cuts.lock().unwrap().len()
     }
 
-    /// How many answers hang or have hung.
+    /// The number of responses that hang or have hung.
     pub(crate) fn hung(&self) -> u64 {
         self.hung.load(Ordering::SeqCst)
     }
 
-    /// Before which byte of the file the last of these hangs.
+    /// The offset in the file at which the latest response hangs.
     pub(crate) fn hangs_at(&self) -> u64 {
         self.hangs_at.load(Ordering::SeqCst)
     }
 
-    /// The version of the file now.
+    /// The current version of the file.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::SeqCst)
     }
 
-    /// The whole of a version.
+    /// The whole file in a version.
     pub(crate) fn whole(&self, version: u64) -> Vec<u8> {
         let mut whole = Vec::new();
         while (whole.len() as u64) < self.size {
@@ -120,7 +120,7 @@ impl Film {
         whole
     }
 
-    /// The digest of the whole of a version.
+    /// The digest of the whole file in a version.
     pub(crate) fn digest(&self, version: u64) -> [u8; 32] {
         let mut digest = Sha256::new();
         let mut at = 0;
@@ -206,7 +206,7 @@ fn tag(version: u64) -> String {
     format!("\"film-{version}\"")
 }
 
-/// The bytes from `from` on, to the end of a period or before `end`.
+/// The bytes from `from` to the end of a period or to `end`.
 fn piece(version: u64, from: u64, end: u64) -> Vec<u8> {
     static PATTERN: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     let pattern = PATTERN.get_or_init(|| {

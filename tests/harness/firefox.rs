@@ -1,7 +1,7 @@
-//! Firefox with a profile of its own, driven by the protocol that it has for that (Marionette).
+//! Firefox with its own profile, driven by its Marionette protocol.
 //!
-//! A message is its length, a colon and JSON: `[0, number, command, parameters]` from us, and
-//! `[1, number, error, result]` from it.
+//! A message is its length, a colon and JSON: `[0, number, command, parameters]` from us, and `[1,
+//! number, error, result]` from the browser.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -16,10 +16,10 @@ use super::tools::{plain, program, tool};
 use super::wire::Reader;
 use super::{Daemon, PATIENCE, Trust, eventually_within};
 
-/// How long it may take to start, on a machine that does much else.
+/// Time limit for the start, on a busy machine.
 const START: Duration = Duration::from_secs(90);
 
-/// Dropping it ends the browser, and its profile is gone.
+/// A running Firefox. Dropping it ends the browser and deletes its profile.
 pub(crate) struct Firefox {
     child: Child,
     writer: TcpStream,
@@ -29,12 +29,12 @@ pub(crate) struct Firefox {
 }
 
 impl Firefox {
-    /// Whether it can be started here, with an authority to trust.
+    /// Whether Firefox and certutil, which sets the trusted authority, are installed.
     pub(crate) fn is_here() -> bool {
         program(&["firefox-esr", "firefox"]).is_some() && program(&["certutil"]).is_some()
     }
 
-    /// Starts it, set to the proxy, trusting nobody else's authority but `trust`.
+    /// Starts the browser with the proxy. `trust` is the only additional authority.
     #[track_caller]
     pub(crate) fn start(daemon: &Daemon, trust: Option<&Trust>) -> Self {
         let profile = TempDir::with_prefix("wwwoffle-firefox-").unwrap();
@@ -68,18 +68,18 @@ impl Firefox {
         me
     }
 
-    /// Opens a page and waits until it is loaded; an error is what the browser says in its place.
+    /// Opens a page and waits until it is loaded. The error is the browser's own error page.
     pub(crate) fn open(&mut self, url: &str) -> Result<(), String> {
         self.command("WebDriver:Navigate", &json!({"url": url})).map(drop)
     }
 
-    /// What the page has become.
+    /// The final HTML of the page.
     #[track_caller]
     pub(crate) fn html(&mut self) -> String {
         self.value("return document.documentElement.outerHTML")
     }
 
-    /// The string that a function's body returns in the page.
+    /// The string that a function body returns in the page.
     #[track_caller]
     pub(crate) fn value(&mut self, script: &str) -> String {
         let result =
@@ -87,7 +87,7 @@ impl Firefox {
         result.unwrap()["value"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until all of `texts` are in the page, and gives it.
+    /// Waits until the page contains all of `texts` and returns it.
     #[track_caller]
     pub(crate) fn until(&mut self, texts: &[&str]) -> String {
         let mut html = String::new();
@@ -118,7 +118,7 @@ impl Firefox {
 
 impl Drop for Firefox {
     fn drop(&mut self) {
-        // By itself, so that its processes go with it and nothing holds the profile.
+        // Lets the browser quit, so that its processes end and release the profile.
         let message = "[0,0,\"Marionette:Quit\",{\"flags\":[\"eForceQuit\"]}]";
         let asked = write!(self.writer, "{}:{message}", message.len());
         let _ = self.writer.set_read_timeout(Some(PATIENCE));
@@ -149,7 +149,7 @@ fn preferences(daemon: &Daemon) -> String {
         ("network.proxy.ssl", json!(host)),
         ("network.proxy.ssl_port", json!(port)),
         ("network.proxy.no_proxies_on", json!("")),
-        // Without this, loopback addresses never go through a proxy.
+        // Without this, requests to loopback addresses bypass the proxy.
         ("network.proxy.allow_hijacking_localhost", json!(true)),
         ("marionette.port", json!(0)),
         ("network.captive-portal-service.enabled", json!(false)),

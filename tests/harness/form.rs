@@ -1,6 +1,6 @@
-//! Forms in pages, read and filled in as a browser without scripts does it.
+//! Forms in pages, read and filled in like a browser without scripts.
 
-/// One form: where it goes, how, and what it sends without anybody typing.
+/// One form: its target, its method, and its prefilled fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
     pub(crate) method: String,
@@ -8,8 +8,8 @@ pub(crate) struct Form {
     pub(crate) fields: Vec<(String, String)>,
 }
 
-/// All that can be sent from a page, in order: each form, and again for each of its buttons that
-/// sends it elsewhere.
+/// Every possible submission of a page, in order: each form, and again for each of its buttons that
+/// has another target.
 pub(crate) fn forms(html: &str) -> Vec<Form> {
     let (mut sent, mut open) = (Vec::new(), None::<Form>);
     for tag in html.split('<').skip(1).filter_map(|rest| rest.split_once('>').map(|(tag, _)| tag)) {
@@ -40,7 +40,7 @@ pub(crate) fn forms(html: &str) -> Vec<Form> {
     sent
 }
 
-/// The form whose action has `part` in it.
+/// The form whose action contains `part`.
 #[track_caller]
 pub(crate) fn form(html: &str, part: &str) -> Form {
     let found = forms(html).into_iter().find(|form| form.action.contains(part));
@@ -48,7 +48,7 @@ pub(crate) fn form(html: &str, part: &str) -> Form {
 }
 
 impl Form {
-    /// What goes into the body.
+    /// The encoded request body.
     pub(crate) fn body(&self) -> String {
         let pair = |(name, value): &(String, String)| format!("{}={}", encode(name), encode(value));
         self.fields.iter().map(pair).collect::<Vec<_>>().join("&")
@@ -67,7 +67,7 @@ impl Form {
         self
     }
 
-    /// The same form with one field more.
+    /// The same form with an additional field.
     pub(crate) fn and(mut self, name: &str, value: &str) -> Self {
         self.fields.push((name.to_owned(), value.to_owned()));
         self
@@ -79,7 +79,7 @@ impl Form {
     }
 }
 
-/// An attribute's value with its character references undone.
+/// The value of an attribute, with character references decoded.
 fn attribute(tag: &str, name: &str) -> Option<String> {
     let lower = tag.to_ascii_lowercase();
     let at = lower
@@ -94,7 +94,7 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
     Some(unescape(value))
 }
 
-/// Undoes the character references that a template writes.
+/// Decodes the character references that a template writes.
 pub(crate) fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -122,7 +122,7 @@ pub(crate) fn unescape(text: &str) -> String {
     out + rest
 }
 
-/// Form encoding.
+/// Encodes a text for a form.
 pub(crate) fn encode(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

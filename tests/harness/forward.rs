@@ -1,4 +1,4 @@
-//! A port that leads through the proxy to one host: for clients of TLS that know no `CONNECT`.
+//! A port that leads through the proxy to one host, for TLS clients that cannot use `CONNECT`.
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::wire::Reader;
 
-/// Dropping it closes the port; connections that stand go on.
+/// Dropping it closes the port. Open connections go on.
 pub(crate) struct Forward {
     pub(crate) addr: SocketAddr,
     over: Arc<AtomicBool>,
 }
 
 impl Forward {
-    /// Every connection here is one to `target` (`host:port`) through `proxy`.
+    /// Every connection to this port leads to `target` (`host:port`) through `proxy`.
     pub(crate) fn to(proxy: SocketAddr, target: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
@@ -25,7 +25,7 @@ impl Forward {
                     break;
                 }
                 let target = target.clone();
-                // What goes wrong is for the client to see at its end.
+                // The client sees a failure as a closed connection.
                 std::thread::spawn(move || drop(forward(proxy, &target, &stream)));
             }
         });
@@ -36,7 +36,7 @@ impl Forward {
 impl Drop for Forward {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // The accept call returns for this connection, and sees the sign.
+        // The accept call returns for this connection and then checks the flag.
         drop(TcpStream::connect(self.addr));
     }
 }
@@ -51,7 +51,7 @@ fn forward(proxy: SocketAddr, target: &str, client: &TcpStream) -> std::io::Resu
     )?;
     let mut reader = Reader::new(server.try_clone()?);
     match reader.until(b"\r\n\r\n") {
-        // Neither side of TLS speaks before the client does: nothing has been read beyond the head.
+        // In TLS the client speaks first, so nothing was read beyond the head.
         Ok(Some(head)) if head.starts_with(b"HTTP/1.1 200 ") && reader.waiting().is_empty() => {}
         _ => return client.shutdown(Shutdown::Both),
     }

@@ -1,4 +1,4 @@
-//! A client that speaks the frames of HTTP/2 by hand, and so anything else as well.
+//! A client that writes HTTP/2 frames by hand, valid or not.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::http2::{Secured, secure, tls, tunnel};
 
-/// A client that sends frames of its own making.
+/// A client that sends hand-made frames.
 pub(crate) struct Frames {
     stream: Secured,
 }
@@ -34,7 +34,7 @@ pub(crate) const CALM: u32 = 11;
 pub(crate) const PROTOCOL: u32 = 1;
 
 impl Frame {
-    /// The error that a `GOAWAY` or `RST_STREAM` tells.
+    /// The error code of a `GOAWAY` or `RST_STREAM`.
     pub(crate) fn error(&self) -> u32 {
         let from = if self.kind == GOAWAY { 4 } else { 0 };
         u32::from_be_bytes(self.payload[from..from + 4].try_into().unwrap())
@@ -51,7 +51,8 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     bytes
 }
 
-/// Fields as HPACK without its table: each a literal that is never indexed (RFC 7541 §6.2.3).
+/// Fields in HPACK without the dynamic table: each a literal that is never indexed (RFC 7541
+/// §6.2.3).
 pub(crate) fn hpack(fields: &[(&str, &str)]) -> Vec<u8> {
     fn text(out: &mut Vec<u8>, text: &str) {
         let mut length = text.len();
@@ -78,7 +79,7 @@ pub(crate) fn hpack(fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 impl Frames {
-    /// Through the proxy to `target`; preface and settings are sent.
+    /// Connects through the proxy to `target` and sends preface and settings.
     #[track_caller]
     pub(crate) fn inside(proxy: SocketAddr, target: &str, authority: &[u8]) -> Self {
         let name = target.rsplit_once(':').unwrap().0;
@@ -89,18 +90,18 @@ impl Frames {
         me
     }
 
-    /// Waits at most so long for the other side.
+    /// Waits at most `limit` for the peer.
     pub(crate) fn patience(&self, limit: Duration) {
         self.stream.sock.set_write_timeout(Some(limit)).unwrap();
     }
 
-    /// Sends bytes; the other side may have gone.
+    /// Sends bytes; the peer may have closed.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)?;
         self.stream.flush()
     }
 
-    /// The next frame; nothing at the end of the connection.
+    /// The next frame, or `None` at the end of the connection.
     pub(crate) fn next(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
         self.stream.read_exact(&mut head).ok()?;
@@ -111,7 +112,7 @@ impl Frames {
         Some(Frame { kind: head[3], stream, payload })
     }
 
-    /// Reads up to a frame of this kind; fails when the connection ends before.
+    /// Reads up to a frame of this kind. Fails if the connection ends before.
     #[track_caller]
     pub(crate) fn until(&mut self, kind: u8) -> Frame {
         loop {

@@ -1,9 +1,9 @@
-//! A HAR of what Chromium tells of its requests, made as its developer tools make the one that they save
-//! ("Save all as HAR with content", the sanitised one): headless there are no developer tools.
+//! A HAR from Chromium's messages about its requests, made like the file that its developer tools
+//! save ("Save all as HAR with content", sanitised). Headless Chromium has no developer tools.
 //!
-//! Every value comes from the browser: addresses, fields, sizes and times from its `Network` messages, the
-//! bodies from `Network.getResponseBody`. Texts are there as texts, all else in Base64; cookies and logins
-//! are left out, as the tools do unless they are told otherwise.
+//! Every value comes from the browser: addresses, fields, sizes and times from its `Network`
+//! messages, the bodies from `Network.getResponseBody`. Text is stored as text, all else in Base64.
+//! Cookies and logins are left out, as the tools do by default.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::Chromium;
 
-/// What is left out of each head.
+/// Fields that are left out of each head.
 const SECRETS: [&str; 3] = ["cookie", "set-cookie", "authorization"];
 
-/// What is told of one request.
+/// The messages about one request.
 #[derive(Default)]
 struct Told {
     session: String,
@@ -23,14 +23,15 @@ struct Told {
     asked_more: Value,
     answered: Value,
     answered_more: Value,
-    /// In bytes, decoded.
+    /// The decoded length in bytes.
     length: u64,
     ended: Value,
     is_redirect: bool,
 }
 
 impl Chromium {
-    /// Waits until nothing it has asked for is under way, and gives all of that since it listens.
+    /// Waits until no request is pending and returns a HAR of all requests since
+    /// [`listen`](Self::listen).
     #[track_caller]
     pub(crate) fn har(&mut self, what: &str) -> Value {
         let told = collect(&self.told(what));
@@ -124,11 +125,11 @@ impl Chromium {
     }
 }
 
-/// Puts together what is told of each request. A redirect and what it leads to have one number.
+/// Combines the messages about each request. A redirect and its target have the same number.
 fn collect(messages: &[Value]) -> Vec<Told> {
     let mut all: Vec<Told> = Vec::new();
     let mut known = BTreeMap::new();
-    // What is told besides may come before the rest.
+    // Additional messages may come before the main one.
     let mut more: BTreeMap<(String, &str), Vec<Value>> = BTreeMap::new();
     for message in messages {
         let (method, told) = (message["method"].as_str().unwrap_or_default(), &message["params"]);

@@ -16,7 +16,7 @@ use super::PATIENCE;
 use super::client::{Client, Head, Response};
 use super::wire::{Broken, Fields};
 
-/// Who is trusted, by its certificate in DER, and which protocols are offered.
+/// A client configuration with the trusted authority in DER and the offered protocols.
 pub(crate) fn tls(authority: &[u8], alpn: &[&[u8]]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     if !authority.is_empty() {
@@ -31,11 +31,10 @@ pub(crate) fn tls(authority: &[u8], alpn: &[&[u8]]) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-/// A connection inside TLS, to the port itself or through CONNECT. It blocks, for at most
-/// [`PATIENCE`].
+/// A TLS connection, to the port itself or through CONNECT. It blocks for at most [`PATIENCE`].
 pub(crate) type Secured = StreamOwned<ClientConnection, TcpStream>;
 
-/// Speaks TLS with whoever is at the other end of `stream`, asking for `name`.
+/// Starts TLS on `stream`, with `name` as the server name.
 pub(crate) fn secure(
     mut stream: TcpStream,
     name: &str,
@@ -51,7 +50,7 @@ pub(crate) fn secure(
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// The TCP connection behind which `target` is, after CONNECT.
+/// A TCP connection to `target`, opened with CONNECT.
 #[track_caller]
 pub(crate) fn tunnel(proxy: SocketAddr, target: &str) -> TcpStream {
     let mut plain = Client::connect(proxy);
@@ -61,7 +60,7 @@ pub(crate) fn tunnel(proxy: SocketAddr, target: &str) -> TcpStream {
     plain.into_tcp()
 }
 
-/// One connection of HTTP/2.
+/// An HTTP/2 connection.
 pub(crate) struct Http2 {
     runtime: Runtime,
     sender: SendRequest<Bytes>,
@@ -69,13 +68,13 @@ pub(crate) struct Http2 {
 }
 
 impl Http2 {
-    /// Through the proxy to `target`, trusting `authority`.
+    /// Connects through the proxy to `target`, trusting `authority`.
     #[track_caller]
     pub(crate) fn inside(proxy: SocketAddr, target: &str, authority: &[u8]) -> Self {
         Self::over(tunnel(proxy, target), target, authority)
     }
 
-    /// To whoever is at the other end of `stream`, which is `host_port`.
+    /// Starts HTTP/2 on `stream`, whose peer is `host_port`.
     #[track_caller]
     pub(crate) fn over(stream: TcpStream, host_port: &str, authority: &[u8]) -> Self {
         let mut builder = h2::client::Builder::new();
@@ -83,7 +82,7 @@ impl Http2 {
         Self::built(stream, host_port, authority, &builder)
     }
 
-    /// The same, with windows of its own.
+    /// Like [`over`](Self::over), with its own window sizes.
     #[track_caller]
     pub(crate) fn built(
         stream: TcpStream,
@@ -103,7 +102,7 @@ impl Http2 {
             assert_eq!(tls.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
             builder.handshake::<_, Bytes>(tls).await.unwrap()
         });
-        // How it ends is for the streams to say.
+        // The streams report how the connection ends.
         runtime.spawn(async move { drop(connection.await) });
         Self { runtime, sender, authority: host_port.to_owned() }
     }
@@ -114,7 +113,7 @@ impl Http2 {
         self.runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await }).unwrap()
     }
 
-    /// A request for a path here.
+    /// A request for a path of this connection's host.
     pub(crate) fn request(&self, method: &str, path: &str, fields: &[(&str, &str)]) -> Request<()> {
         let uri = format!("https://{}{path}", self.authority);
         let mut request = Request::builder().method(method).uri(uri);
@@ -124,7 +123,7 @@ impl Http2 {
         request.body(()).unwrap()
     }
 
-    /// Begins a request; `end` when it has no body.
+    /// Starts a request. `end` means that it has no body.
     pub(crate) async fn begin(
         &self,
         request: Request<()>,
@@ -134,13 +133,13 @@ impl Http2 {
         sender.send_request(request, end)
     }
 
-    /// A GET, and its whole answer.
+    /// Sends a GET and returns the complete response.
     #[track_caller]
     pub(crate) fn get(&self, path: &str, fields: &[(&str, &str)]) -> Response {
         self.ask("GET", path, fields, None)
     }
 
-    /// Any request, and its whole answer.
+    /// Sends any request and returns the complete response.
     #[track_caller]
     pub(crate) fn ask(
         &self,
@@ -152,7 +151,7 @@ impl Http2 {
         self.exchange(self.request(method, path, fields), body).unwrap()
     }
 
-    /// Any request, and its whole answer, or how the stream ended instead.
+    /// Sends any request and returns the complete response, or the error of its stream.
     pub(crate) fn exchange(
         &self,
         request: Request<()>,
@@ -167,7 +166,7 @@ impl Http2 {
         })
     }
 
-    /// Many requests at once, and the answers in their order.
+    /// Sends many requests at once and returns the responses in order.
     #[track_caller]
     pub(crate) fn get_all(&self, paths: &[String]) -> Vec<Response> {
         self.run(async {
@@ -184,7 +183,7 @@ impl Http2 {
     }
 }
 
-/// Sends a whole body as its window opens.
+/// Sends a whole body as the window permits.
 async fn send(stream: &mut SendStream<Bytes>, mut body: &[u8]) -> Result<(), h2::Error> {
     while !body.is_empty() {
         stream.reserve_capacity(body.len());
@@ -203,7 +202,7 @@ fn fields(map: &hyper::HeaderMap) -> Fields {
     Fields(map.iter().map(|(name, value)| (name.to_string(), text(value))).collect())
 }
 
-/// Reads an answer to its end.
+/// Reads a response to its end.
 pub(crate) async fn receive(answer: HttpResponse<RecvStream>) -> Response {
     let (parts, mut stream) = answer.into_parts();
     let head = Head { status: parts.status.as_u16(), fields: fields(&parts.headers) };

@@ -1,5 +1,5 @@
-//! HTTP/2 in front of an [`Origin`](super::Origin): each stream becomes a request of HTTP/1.1 on a
-//! connection of its own.
+//! HTTP/2 in front of an [`Origin`](super::Origin): each stream becomes an HTTP/1.1 request on its
+//! own connection.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// Said to the origin behind of each request that came over HTTP/2.
+/// Marks requests to the origin that came over HTTP/2.
 pub(crate) const CAME_OVER: &str = "X-Came-Over";
 
-/// What was seen of HTTP/2.
+/// Counters of the HTTP/2 streams.
 #[derive(Default)]
 pub(crate) struct Streams {
     active: AtomicUsize,
@@ -29,13 +29,13 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// The most streams that were being answered at one time.
+    /// The largest number of concurrent streams.
     pub(crate) fn most_at_once(&self) -> usize {
         self.most.load(Ordering::SeqCst)
     }
 }
 
-/// Speaks HTTP/2 on a connection until it ends.
+/// Serves HTTP/2 on a connection until it ends.
 pub(crate) async fn serve<S>(
     stream: S,
     to: SocketAddr,

@@ -1,41 +1,41 @@
-//! A site with as many pages as are asked for, and with everything in it that has no end.
+//! A site with any number of pages, and with every kind of endless links.
 
 use std::collections::BTreeSet;
 
 use super::{Answer, Origin};
 
-/// The page of this number.
+/// The path of page `number`.
 pub(crate) fn page(number: usize) -> String {
     let part = ["a", "b", "c", "d"][number % 4];
     format!("/p/{part}/{number}.html")
 }
 
-/// The number of a page, as it is spelled in whatever way.
+/// The number of a page, from any spelling of its path.
 fn number(target: &str) -> Option<usize> {
     target.strip_prefix("/p/")?.split_once('/')?.1.strip_suffix(".html")?.parse().ok()
 }
 
-/// The present year, by which it is judged what is far away.
+/// The current year, on which the range of the calendar depends.
 fn year() -> i32 {
     let now = wwwoffle_spool::Timestamp::now().to_string();
     now.split('-').next().and_then(|year| year.parse().ok()).expect("a date begins with its year")
 }
 
-/// What the pages of such a site are made of.
+/// The texts of which the pages of such a site are built.
 #[derive(Clone)]
 pub(crate) struct Maze {
     pages: usize,
     year: i32,
-    /// A page at another host.
+    /// The URL of a page at another host.
     other: String,
-    /// The site itself.
+    /// The URL of the site itself.
     here: String,
 }
 
 impl Maze {
-    /// Makes `origin` such a site of `pages` pages. Each leads to ten others, to the one before in other
-    /// spellings, to another host, and to where nobody ends: a calendar, arguments in any combination, paths
-    /// that grow, redirects and pages in a circle.
+    /// Turns `origin` into such a site of `pages` pages. Each page links to ten others, to the
+    /// previous one in other spellings, to another host, and to endless spaces: a calendar,
+    /// arguments in any combination, growing paths, and redirects and pages in a circle.
     pub(crate) fn build(origin: &Origin, elsewhere: &Origin, pages: usize) -> Self {
         let (other, here) = (elsewhere.url("/other.html"), origin.url(""));
         let maze = Self { pages, year: year(), other, here };
@@ -49,7 +49,7 @@ impl Maze {
         maze
     }
 
-    /// What the site has at a path.
+    /// The response for a path.
     pub(crate) fn answer(&self, target: &str) -> Answer {
         if let Some(step) = target.strip_prefix("/loop/") {
             let next = (step.parse::<usize>().unwrap_or_default() + 1) % 3;
@@ -80,7 +80,8 @@ impl Maze {
         )
     }
 
-    /// What of it is to be fetched: all pages, and of what has no end as much as is thought worth it.
+    /// The URLs that should be fetched: all pages, and of the endless spaces as much as the limits
+    /// allow.
     pub(crate) fn in_scope(&self) -> BTreeSet<String> {
         let years = self.year - 60..=self.year + 1;
         let months = years.flat_map(|year| (1..=12).map(move |month| (year, month)));
@@ -98,7 +99,7 @@ impl Maze {
     }
 }
 
-/// Where nobody ends.
+/// The pages of the endless spaces.
 fn endless(target: &str) -> Option<String> {
     if let Some((year, month)) = target.strip_prefix("/cal/").and_then(|at| at.split_once('/')) {
         let months = year.parse::<i32>().ok()? * 12 + month.parse::<i32>().ok()?;

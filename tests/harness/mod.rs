@@ -1,4 +1,4 @@
-//! What the tests stand on: an origin, a client and the daemon, each speaking bytes on real sockets.
+//! The base of the tests: an origin, a client and the daemon, each with real sockets.
 
 pub(crate) mod absolute;
 pub(crate) mod chromium;
@@ -37,13 +37,13 @@ pub(crate) use origin::{After, Answer, Exchange, Origin};
 pub(crate) use secure::{Stage, Trust};
 pub(crate) use tls::{Authority, Identity, Manners, Speaks, TlsOrigin};
 
-/// The longest any single wait of a test may take before it counts as a hang.
+/// The longest wait in a test. A longer one counts as a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often a condition is looked at while it is waited for.
+/// The interval at which a condition is polled.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Fails a test that cannot run on this machine: it must not count as passed.
+/// Fails a test that cannot run on this machine, since it must not count as passed.
 #[track_caller]
 pub(crate) fn cannot_run(why: &str) {
     panic!(
@@ -67,7 +67,7 @@ pub(crate) fn eventually_within(limit: Duration, what: &str, mut done: impl FnMu
     }
 }
 
-/// Every file under a directory.
+/// All files below a directory.
 pub(crate) fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root).unwrap().map(Result::unwrap) {
@@ -80,13 +80,13 @@ pub(crate) fn files(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Held by a test that needs the machine for itself: many connections, much data, many processes.
+/// Held by a test that needs the whole machine: many connections, much data, many processes.
 pub(crate) fn heavy() -> MutexGuard<'static, ()> {
     static HEAVY: Mutex<()> = Mutex::new(());
     HEAVY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A door that a test opens when its origin may go on.
+/// Lets a test decide when its origin continues.
 #[derive(Default)]
 pub(crate) struct Gate {
     open: Mutex<bool>,
@@ -94,23 +94,22 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// A closed gate.
     pub(crate) fn new() -> std::sync::Arc<Self> {
         std::sync::Arc::default()
     }
 
-    /// Lets everyone pass, now and later.
+    /// Lets all waiters pass, now and later.
     pub(crate) fn open(&self) {
         *self.open.lock().unwrap() = true;
         self.changed.notify_all();
     }
 
-    /// Whether it has been opened.
     pub(crate) fn is_open(&self) -> bool {
         *self.open.lock().unwrap()
     }
 
-    /// Waits until the gate is open; gives up after [`PATIENCE`], so that no thread outlives its test.
+    /// Waits until the gate is open. Gives up after [`PATIENCE`], so that no thread outlives its
+    /// test.
     pub(crate) fn wait(&self) {
         let shut = self.open.lock().unwrap();
         drop(self.changed.wait_timeout_while(shut, PATIENCE, |open| !*open).unwrap());

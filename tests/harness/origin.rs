@@ -1,5 +1,5 @@
-//! A web server of the tests' own on loopback: it answers from a site tree and from scripts, writes
-//! every byte itself, and remembers what it was asked.
+//! The web server of the tests on loopback: it responds from a site tree and from scripts, writes
+//! every byte itself, and records all requests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use super::wire::{Fields, Framing, Reader};
 use super::{PATIENCE, site};
 
-/// What becomes of a connection after an answer.
+/// What happens to a connection after a response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     Keep,
@@ -31,7 +31,7 @@ pub(crate) struct Seen {
     pub(crate) fields: Fields,
 }
 
-/// One request being answered.
+/// One request and its connection.
 pub(crate) struct Exchange<'a> {
     pub(crate) seen: Seen,
     stream: &'a mut TcpStream,
@@ -40,7 +40,7 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// The request's body, whole.
+    /// The whole request body.
     pub(crate) fn body(&mut self) -> io::Result<&[u8]> {
         if self.body.is_none() {
             let mut body = Vec::new();
@@ -52,13 +52,13 @@ impl Exchange<'_> {
         Ok(self.body.as_deref().unwrap_or_default())
     }
 
-    /// Writes bytes as they are, at once.
+    /// Writes bytes unchanged, at once.
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())?;
         self.stream.flush()
     }
 
-    /// Writes an answer, or 304 when the request's validators allow it.
+    /// Writes a response, or 304 if the validators of the request permit it.
     pub(crate) fn answer(&mut self, answer: &Answer) -> io::Result<After> {
         self.body()?;
         let answer =
@@ -69,13 +69,13 @@ impl Exchange<'_> {
         Ok(if close { After::Close } else { After::Keep })
     }
 
-    /// Ends the connection by a reset instead of a close.
+    /// Ends the connection with a reset instead of a close.
     pub(crate) fn reset(&mut self) -> io::Result<After> {
         socket2::SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO))?;
         Ok(After::Close)
     }
 
-    /// The connection itself, for what is no longer HTTP.
+    /// The connection itself, for protocols other than HTTP.
     pub(crate) fn stream(&mut self) -> &mut TcpStream {
         self.stream
     }
@@ -85,7 +85,7 @@ fn wants_close(fields: &Fields) -> bool {
     fields.all("Connection").iter().any(|value| value.to_ascii_lowercase().contains("close"))
 }
 
-/// A scripted answer.
+/// A scripted response.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -104,12 +104,11 @@ impl Answer {
         if kind.is_empty() { answer } else { answer.field("Content-Type", kind) }
     }
 
-    /// 200 with an HTML body.
+    /// A 200 response with an HTML body.
     pub(crate) fn html(body: impl Into<Vec<u8>>) -> Self {
         Self::new(200, "text/html; charset=utf-8", body)
     }
 
-    /// A redirect.
     pub(crate) fn redirect(status: u16, to: &str) -> Self {
         Self::new(status, "text/plain", format!("see {to}")).field("Location", to)
     }
@@ -119,25 +118,25 @@ impl Answer {
         self
     }
 
-    /// Sent in chunks.
+    /// Sends the body in chunks.
     pub(crate) fn chunked(mut self) -> Self {
         self.framing = Framing::Chunked;
         self
     }
 
-    /// Ended by closing the connection.
+    /// Ends the body by closing the connection.
     pub(crate) fn until_close(mut self) -> Self {
         self.framing = Framing::Close;
         self
     }
 
-    /// Sent in chunks with a trailer.
+    /// Sends the body in chunks, with a trailer.
     pub(crate) fn trailer(mut self, name: &str, value: &str) -> Self {
         self.trailers.push((name.to_owned(), value.to_owned()));
         self.chunked()
     }
 
-    /// Preceded by this interim head, without its empty line.
+    /// Sends this interim head first. It is given without its empty line.
     pub(crate) fn after(mut self, interim: &str) -> Self {
         self.interim.push_str(interim);
         self.interim.push_str("\r\n\r\n");
@@ -169,7 +168,7 @@ impl Answer {
         answer
     }
 
-    /// The answer as it goes out, to a request with this method.
+    /// The bytes of the response to a request with this method.
     pub(crate) fn bytes(&self, method: &str) -> Vec<u8> {
         let date = httpdate::fmt_http_date(SystemTime::now());
         let mut out = format!("{}HTTP/1.1 {} Said\r\nDate: {date}\r\n", self.interim, self.status);
@@ -191,7 +190,7 @@ impl Answer {
             out.extend_from_slice(&self.body);
             return out;
         }
-        // Pieces of growing size: every answer of some length has many of them.
+        // Chunks of growing size, so that every longer response has many of them.
         let (mut rest, mut size) = (self.body.as_slice(), 1);
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(size.min(rest.len()));
@@ -226,16 +225,16 @@ pub(crate) struct Origin {
     stop: Option<Arc<AtomicBool>>,
 }
 
-/// What a browser says when it opens a page in a window.
+/// The fields that a browser sends when it opens a page in a window.
 pub(crate) const NAVIGATES: &str = "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n";
 
 impl Origin {
-    /// Starts on a port of its own, with the site tree behind every path that has no script.
+    /// Starts on a free port. Every path without a script is served from the site tree.
     pub(crate) fn start() -> Self {
         Self::start_at("127.0.0.1")
     }
 
-    /// Starts at another of the machine's own addresses: another host to the daemon.
+    /// Starts at another address of this machine, which is a different host to the daemon.
     pub(crate) fn start_at(host: &str) -> Self {
         let listener = TcpListener::bind((host, 0)).unwrap();
         let addr = listener.local_addr().unwrap();
@@ -244,7 +243,7 @@ impl Origin {
         origin
     }
 
-    /// Listens again on the port it had.
+    /// Listens again on the same port.
     pub(crate) fn restart(&mut self) {
         self.stop();
         self.accept(TcpListener::bind(self.addr).expect("the port is free again"));
@@ -254,7 +253,7 @@ impl Origin {
     pub(crate) fn stop(&mut self) {
         let Some(stop) = self.stop.take() else { return };
         stop.store(true, Ordering::SeqCst);
-        // The accept call returns for this connection, and sees the sign.
+        // The accept call returns for this connection and then checks the flag.
         drop(TcpStream::connect(self.addr));
         super::eventually("the origin's port is closed", || TcpStream::connect(self.addr).is_err());
         for stream in self.shared.open.lock().unwrap().values() {
@@ -276,17 +275,17 @@ impl Origin {
         });
     }
 
-    /// What a browser says when a person sends a form that is in a page of this origin.
+    /// The fields that a browser sends when a person submits a form on a page of this origin.
     pub(crate) fn sends(&self) -> String {
         format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n{NAVIGATES}", self.addr)
     }
 
-    /// The URL of a path here.
+    /// The URL of a path on this server.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.addr)
     }
 
-    /// Answers a path by a script; `*` is every path that has none.
+    /// Sets the script of a path. `*` stands for every path without one.
     pub(crate) fn on(
         &self,
         path: &str,
@@ -295,12 +294,12 @@ impl Origin {
         self.shared.routes.lock().unwrap().insert(path.to_owned(), Arc::new(script));
     }
 
-    /// Answers a path with the same each time.
+    /// Sets a constant response for a path.
     pub(crate) fn say(&self, path: &str, answer: Answer) {
         self.on(path, move |exchange| exchange.answer(&answer));
     }
 
-    /// Every request so far.
+    /// All requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().clone()
     }
@@ -310,7 +309,7 @@ impl Origin {
         self.seen().into_iter().filter(|seen| seen.target == target).collect()
     }
 
-    /// How often a target was asked for.
+    /// The number of requests for a target.
     pub(crate) fn count(&self, target: &str) -> usize {
         self.asked(target).len()
     }
@@ -320,12 +319,12 @@ impl Origin {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// The most requests that were being answered at one time.
+    /// The largest number of concurrent requests.
     pub(crate) fn most_at_once(&self) -> usize {
         self.shared.most_active.load(Ordering::SeqCst)
     }
 
-    /// Requests being answered now.
+    /// The number of requests in progress.
     pub(crate) fn active(&self) -> usize {
         self.shared.active.load(Ordering::SeqCst)
     }
@@ -342,7 +341,7 @@ impl Shared {
         let number = self.connections.fetch_add(1, Ordering::SeqCst) + 1;
         let Ok(copy) = stream.try_clone() else { return };
         self.open.lock().unwrap().insert(number, copy);
-        // What goes wrong here is a client that left; what it makes of that, its test looks at.
+        // An error means that the client has closed. Its test checks how the client reacts.
         let _ = self.requests(&mut stream);
         self.open.lock().unwrap().remove(&number);
     }

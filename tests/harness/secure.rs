@@ -1,17 +1,17 @@
-//! HTTPS through the proxy: a site behind TLS, a daemon before it, and the authority it gives out.
+//! HTTPS through the proxy: a site with TLS, a daemon in front of it, and the daemon's authority.
 
 use std::path::{Path, PathBuf};
 
 use super::{Authority, Client, Daemon, Manners, Speaks, Tls, TlsOrigin, daemon};
 
-/// The authority of a daemon, as clients are given it.
+/// The authority of a daemon in the form that clients need.
 pub(crate) struct Trust {
     pub(crate) der: Vec<u8>,
     pub(crate) pem: PathBuf,
 }
 
 impl Trust {
-    /// What `wwwoffle ca export` gives.
+    /// The authority that `wwwoffle ca export` prints.
     #[track_caller]
     pub(crate) fn of(daemon: &Daemon) -> Self {
         let pem = daemon.home().join("ca.pem");
@@ -26,13 +26,13 @@ impl Trust {
         self.pem.to_str().unwrap()
     }
 
-    /// A client that trusts it and nobody else.
+    /// A client configuration that trusts only this authority.
     pub(crate) fn tls(&self) -> Tls<'_> {
         Tls { authority: &self.der, alpn: &[b"http/1.1"] }
     }
 }
 
-/// A daemon, a site behind TLS that it verifies, and the daemon's own authority.
+/// A daemon, a TLS site that it trusts, and the daemon's own authority.
 pub(crate) struct Stage {
     pub(crate) daemon: Daemon,
     pub(crate) site: TlsOrigin,
@@ -40,7 +40,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// One whose site speaks HTTP/1.1.
+    /// Sets up a site with HTTP/1.1.
     #[track_caller]
     pub(crate) fn set() -> Self {
         Self::speaking(Speaks::Http1)
@@ -56,14 +56,14 @@ impl Stage {
         Self { daemon, site, trust }
     }
 
-    /// A connection to the site, of a client that speaks HTTP/1.1.
+    /// An HTTP/1.1 connection to the site.
     #[track_caller]
     pub(crate) fn client(&self) -> Client {
         let tls = Tls { authority: &self.trust.der, alpn: &[b"http/1.1"] };
         Client::connect_tls(self.daemon.addr(), &self.host(), "127.0.0.1", tls).unwrap()
     }
 
-    /// From here on there is no site, and the daemon is another process.
+    /// Stops the site and restarts the daemon, offline.
     #[track_caller]
     pub(crate) fn go_offline(&mut self) {
         self.daemon.settle();
@@ -72,18 +72,18 @@ impl Stage {
         self.daemon.restart();
     }
 
-    /// The site's address with its port.
+    /// The address of the site with its port.
     pub(crate) fn host(&self) -> String {
         self.site.addr.to_string()
     }
 
-    /// The proxy as command lines take it; another one after each start of the daemon.
+    /// The URL of the proxy for command lines. It changes with each start of the daemon.
     pub(crate) fn proxy(&self) -> String {
         format!("http://{}", self.daemon.addr())
     }
 }
 
-/// A script of ours for another language.
+/// The path of one of our scripts in another language.
 pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts").join(name)
 }

@@ -1,16 +1,16 @@
-//! A site tree of more than 200 resources, made from their paths: the same bytes at every asking.
+//! A site of more than 200 resources, derived from their paths: each request gets the same bytes.
 
 use std::io::{self, Write as _};
 
 use super::origin::{After, Answer, Exchange};
 
-/// Bytes of the big file: `/big/52428800`.
+/// Size of the big file in bytes: `/big/52428800`.
 pub(crate) const BIG: u64 = 50 * 1024 * 1024;
 
-/// A pattern repeats after so many bytes, except for its number in front.
+/// Length after which a pattern repeats, except for its leading number.
 const BLOCK: usize = 64 * 1024;
 
-/// Bytes that follow from a seed: what a binary file looks like.
+/// Pseudo-random bytes from a seed, like those of a binary file.
 pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut bytes = Vec::with_capacity(length + 8);
@@ -24,7 +24,7 @@ pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// A body of any length that is cheap to make and to check: blocks with a number in front.
+/// A body of any length that is cheap to make and to check: blocks with a leading number.
 pub(crate) struct Pattern {
     block: Vec<u8>,
 }
@@ -34,13 +34,13 @@ impl Pattern {
         Self { block: noise(1, BLOCK) }
     }
 
-    /// Block `number`, which begins at `number` times its length.
+    /// Block `number`, which begins at `number` times the block length.
     pub(crate) fn block(&mut self, number: u64) -> &[u8] {
         self.block[..8].copy_from_slice(&number.to_be_bytes());
         &self.block
     }
 
-    /// Hands out all bytes of a body of `length`, in order.
+    /// Passes on all bytes of a body of `length`, in order.
     pub(crate) fn pieces(
         &mut self,
         length: u64,
@@ -59,9 +59,9 @@ impl Pattern {
 /// Compares a stream of pieces with a [`Pattern`].
 pub(crate) struct Check {
     pattern: Pattern,
-    /// Bytes seen so far.
+    /// The number of bytes so far.
     pub(crate) seen: u64,
-    /// Where the first wrong byte is, or its block.
+    /// The offset of the first wrong byte, or of its block.
     pub(crate) wrong: Option<u64>,
 }
 
@@ -83,7 +83,7 @@ impl Check {
     }
 }
 
-/// Every path of the site but the big file.
+/// Every path of the site except the big file.
 pub(crate) fn paths() -> Vec<String> {
     let mut paths = vec!["/".to_owned(), "/empty".to_owned(), "/cookie".to_owned()];
     let kinds = [
@@ -103,7 +103,7 @@ pub(crate) fn paths() -> Vec<String> {
     paths
 }
 
-/// What a path answers; `None` where the site has nothing.
+/// The response for a path, or `None` if the site has none.
 pub(crate) fn answer(path: &str) -> Option<Answer> {
     let (kind, name) = path.trim_start_matches('/').split_once('/').unwrap_or((&path[1..], ""));
     let number: u64 = name.split('.').next().and_then(|name| name.parse().ok()).unwrap_or(0);
@@ -135,7 +135,7 @@ pub(crate) fn answer(path: &str) -> Option<Answer> {
     Some(answer)
 }
 
-/// Answers from the site, the big files, and 404 elsewhere.
+/// Serves the site and the big files, and 404 for all else.
 pub(crate) fn serve(exchange: &mut Exchange<'_>) -> io::Result<After> {
     let target = exchange.seen.target.clone();
     if let Some(length) = target.strip_prefix("/big/").and_then(|length| length.parse().ok()) {
@@ -161,7 +161,7 @@ impl Answer {
     }
 }
 
-/// Spreads the three ways to end a body over the site.
+/// Spreads the three kinds of framing over the site.
 fn framed(number: u64, answer: Answer) -> Answer {
     match number % 3 {
         0 => answer,
@@ -193,7 +193,7 @@ fn style(number: u64) -> String {
     format!("h1 {{ color: #{:06x}; background: url(/image/{number}.png) }}\n", number * 12_345)
 }
 
-/// A file that begins like a PNG and goes on with what no text has in it.
+/// A file that begins like a PNG and goes on with bytes that no text contains.
 fn png(number: u64) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
     bytes.extend(noise(number, usize::try_from(number * number * 97 % 200_000).unwrap()));

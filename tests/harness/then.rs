@@ -1,4 +1,4 @@
-//! A spool written by a clock of then.
+//! A spool that was written at a time in the past.
 
 use std::io;
 use std::path::Path;
@@ -58,12 +58,12 @@ impl Disk for Then {
     }
 }
 
-/// Keeps an answer in the spool at `root`, which nobody has open, as if that had been then.
+/// Stores a response at the time `then` in the spool at `root`, which no process has open.
 pub(crate) fn keep(root: &Path, then: Timestamp, url: &str, content_type: &str, body: &[u8]) {
     keep_one(&open(root, then), then, (url, content_type), body);
 }
 
-/// The same for many pages.
+/// Like [`keep`], for many pages.
 pub(crate) fn keep_all(
     root: &Path,
     then: Timestamp,

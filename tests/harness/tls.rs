@@ -1,4 +1,5 @@
-//! TLS in front of an [`Origin`]: certificates made by the tests, good ones and each kind of bad one.
+//! TLS in front of an [`Origin`], with certificates made by the tests: valid ones and each kind of
+//! invalid one.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,7 +25,7 @@ use super::{Daemon, Origin};
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
 
-/// A certificate authority of one test.
+/// A certificate authority for one test.
 pub(crate) struct Authority {
     issuer: Issuer,
 }
@@ -42,7 +43,7 @@ fn expired_params(names: &[&str]) -> CertificateParams {
     params
 }
 
-/// What a site's certificate says, before it is signed.
+/// The fields of a site's certificate before it is signed.
 fn params(names: &[&str]) -> CertificateParams {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
@@ -63,26 +64,26 @@ impl Authority {
         Self::named("Root of a test")
     }
 
-    /// One whose certificate has this name.
+    /// An authority whose certificate has this name.
     pub(crate) fn named(name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let params = authority_params(name);
         Self { issuer: CertifiedIssuer::self_signed(params, key).unwrap() }
     }
 
-    /// Its certificate in PEM.
+    /// The certificate in PEM.
     pub(crate) fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// Its certificate as a file in `directory`.
+    /// Writes the certificate to a file in `directory`.
     pub(crate) fn write(&self, directory: &Path) -> PathBuf {
         let path = directory.join("authority.pem");
         std::fs::write(&path, self.pem()).unwrap();
         path
     }
 
-    /// A daemon that trusts it, with more configuration after that.
+    /// Starts a daemon that trusts this authority, with further configuration.
     #[track_caller]
     pub(crate) fn daemon(&self, config: &str) -> Daemon {
         let mut daemon = self.place(config);
@@ -90,7 +91,7 @@ impl Authority {
         daemon
     }
 
-    /// The place for such a daemon, with nothing started yet.
+    /// The same daemon, not started yet.
     pub(crate) fn place(&self, config: &str) -> Daemon {
         let text = format!("[https]\nextra-ca = [\"authority.pem\"]\n{config}");
         let daemon = Daemon::prepare(Some(&text));
@@ -98,24 +99,24 @@ impl Authority {
         daemon
     }
 
-    /// A good certificate for these names and addresses.
+    /// A valid certificate for these names and addresses.
     pub(crate) fn identity(&self, names: &[&str]) -> Identity {
         self.sign(&params(names))
     }
 
-    /// The same, sent with the authority's own.
+    /// Like [`identity`](Self::identity), sent with the authority's own certificate.
     pub(crate) fn identity_with_root(&self, names: &[&str]) -> Identity {
         let mut identity = self.identity(names);
         identity.chain.push(self.issuer.der().clone());
         identity
     }
 
-    /// One whose time is over.
+    /// An expired certificate.
     pub(crate) fn expired(&self, names: &[&str]) -> Identity {
         self.sign(&expired_params(names))
     }
 
-    /// One whose time has not begun.
+    /// A certificate that is not valid yet.
     pub(crate) fn early(&self, names: &[&str]) -> Identity {
         let mut params = params(names);
         params.not_before = date_time_ymd(2095, 6, 7);
@@ -123,7 +124,8 @@ impl Authority {
         self.sign(&params)
     }
 
-    /// One signed by an authority in between, sent with that one's certificate or without it.
+    /// A certificate signed by an intermediate authority, sent with or without the intermediate's
+    /// certificate.
     pub(crate) fn indirect(&self, names: &[&str], complete: bool) -> Identity {
         let between = authority_params("In between");
         let between =
@@ -150,23 +152,23 @@ impl Identity {
         hex::encode(wwwoffle::net::certificates::sha256(&self.chain[0]))
     }
 
-    /// The same once more.
+    /// A copy of this identity.
     pub(crate) fn again(&self) -> Self {
         self.shown_by(self)
     }
 
-    /// The certificates of this one with the key of `other`, who does not have its own.
+    /// The certificates of this identity with the key of `other`, which does not match.
     pub(crate) fn shown_by(&self, other: &Self) -> Self {
         let key = KeyPair::try_from(other.key.serialize_der()).unwrap();
         Self { chain: self.chain.clone(), key }
     }
 
-    /// A certificate that nobody but its owner has signed; as that of an authority, or not.
+    /// A self-signed certificate, of an authority or not.
     pub(crate) fn self_signed(names: &[&str], of_authority: bool) -> Self {
         Self::self_signed_with(params(names), of_authority)
     }
 
-    /// The same, whose time is over, of an authority.
+    /// An expired self-signed certificate of an authority.
     pub(crate) fn expired_self_signed(names: &[&str]) -> Self {
         Self::self_signed_with(expired_params(names), true)
     }
@@ -190,36 +192,36 @@ impl Identity {
 /// How the server behaves below HTTP.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Manners {
-    /// Ends connections without saying so (`close_notify`).
+    /// Ends connections without a `close_notify`.
     pub(crate) hangs_up: bool,
-    /// Speaks TLS 1.2 only.
+    /// Offers only TLS 1.2.
     pub(crate) old: bool,
-    /// Wants a certificate of its clients, and takes none.
+    /// Requests a client certificate and accepts none.
     pub(crate) wants_client: bool,
     pub(crate) speaks: Speaks,
 }
 
-/// What is spoken inside, to those that offer it.
+/// The protocol inside TLS, for clients that offer it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Speaks {
     #[default]
     Http1,
     Http2,
-    /// HTTP/2, with so many streams on one connection.
+    /// HTTP/2 with this limit of concurrent streams.
     FewStreams(u32),
 }
 
 /// The name (SNI) and the protocol (ALPN) of a handshake.
 type Named = (Option<String>, Option<Vec<u8>>);
 
-/// What was seen of the TLS side.
+/// Counters of the TLS side.
 #[derive(Default)]
 pub(crate) struct Seen {
     handshakes: AtomicU64,
     named: std::sync::Mutex<Vec<Named>>,
 }
 
-/// An origin behind TLS. Requests are looked at, and answers scripted, at `origin`.
+/// An origin behind TLS. `origin` records requests and scripts responses.
 pub(crate) struct TlsOrigin {
     pub(crate) origin: Origin,
     pub(crate) addr: SocketAddr,
@@ -237,7 +239,7 @@ impl TlsOrigin {
         Self::listening(identity, manners, SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 
-    /// At an address where another was before.
+    /// Listens at the address of an earlier origin.
     pub(crate) fn at(identity: Identity, addr: SocketAddr) -> Self {
         Self::listening(identity, Manners::default(), addr)
     }
@@ -259,7 +261,7 @@ impl TlsOrigin {
             config.with_no_client_auth()
         };
         let key = PrivateKeyDer::try_from(identity.key.serialize_der()).unwrap();
-        // Not `with_single_cert`, which refuses a key that is another certificate's.
+        // `with_single_cert` would refuse a key that belongs to another certificate.
         let key = provider().key_provider.load_private_key(key).unwrap();
         let certified = CertifiedKey::new(identity.chain, key);
         let mut config = config.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
@@ -287,12 +289,12 @@ impl TlsOrigin {
         Self { origin, addr, seen, streams, runtime: Some(runtime) }
     }
 
-    /// The URL of a path here, by address.
+    /// The URL of a path, by address.
     pub(crate) fn url(&self, path: &str) -> String {
         self.url_at("127.0.0.1", path)
     }
 
-    /// The URL of a path here, by another name of this machine.
+    /// The URL of a path, by another name of this machine.
     pub(crate) fn url_at(&self, host: &str, path: &str) -> String {
         format!("https://{host}:{}{path}", self.addr.port())
     }
@@ -302,7 +304,7 @@ impl TlsOrigin {
         self.seen.handshakes.load(Ordering::SeqCst)
     }
 
-    /// What was asked for in each completed handshake.
+    /// The name and protocol of each completed handshake.
     pub(crate) fn named(&self) -> Vec<Named> {
         self.seen.named.lock().unwrap().clone()
     }
@@ -339,7 +341,7 @@ impl Front {
     async fn accept(self: Arc<Self>, listener: TcpListener) {
         while let Ok((stream, _)) = listener.accept().await {
             let front = Arc::clone(&self);
-            // What goes wrong with a connection is for the test to see at its other end.
+            // The test sees an error at the other end of the connection.
             tokio::spawn(async move { drop(front.serve(stream).await) });
         }
     }
@@ -349,7 +351,8 @@ impl Front {
         let mut inside = match self.acceptor.accept(stream).into_fallible().await {
             Ok(inside) => inside,
             Err((_, mut stream)) => {
-                // What the client sent meanwhile is read: a reset could overtake the alert.
+                // Bytes that the client sent in between are read, since a reset could overtake the
+                // alert.
                 stream.shutdown().await?;
                 copy(&mut stream, &mut tokio::io::sink()).await?;
                 return Ok(());
@@ -381,7 +384,7 @@ impl Front {
             _ = copy(&mut from_client, &mut to_origin) => {}
             _ = copy(&mut from_origin, &mut to_client) => {}
         }
-        // Flushed and dropped: the connection ends, and nobody has said that it would.
+        // The stream is flushed and dropped, so the connection ends without a `close_notify`.
         to_client.flush().await
     }
 }

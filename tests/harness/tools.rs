@@ -1,4 +1,4 @@
-//! Programs of others: clients of TLS, and judges of certificates. `.ci/run` installs them.
+//! Third-party programs: TLS clients and certificate linters. `.ci/run` installs them.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::cannot_run;
 use super::daemon::{Ran, run};
 
-/// The first of these programs that is installed; fails if none is.
+/// The first of these programs that is installed. Fails if none is.
 pub(crate) fn program(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -18,7 +18,7 @@ pub(crate) fn program(names: &[&str]) -> Option<PathBuf> {
     found
 }
 
-/// Python with a module that is not its own; fails if it is missing.
+/// Python with a third-party module. Fails if the module is missing.
 pub(crate) fn python_with(module: &str) -> Option<Command> {
     let mut look = Command::new("python3");
     look.args(["-c", &format!("import {module}")]);
@@ -29,7 +29,7 @@ pub(crate) fn python_with(module: &str) -> Option<Command> {
     None
 }
 
-/// Without what the environment says about proxies.
+/// Removes the proxy variables from the environment.
 pub(crate) fn plain(mut command: Command) -> Command {
     for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
         command.env_remove(name).env_remove(name.to_ascii_uppercase());
@@ -37,7 +37,7 @@ pub(crate) fn plain(mut command: Command) -> Command {
     command
 }
 
-/// Runs one with these arguments and this input.
+/// Runs a program with these arguments and this input.
 #[track_caller]
 pub(crate) fn tool(program: &str, arguments: &[&str], input: &str) -> Ran {
     let mut command = plain(Command::new(program));
@@ -45,7 +45,7 @@ pub(crate) fn tool(program: &str, arguments: &[&str], input: &str) -> Ran {
     run(command, Some(input.as_bytes()))
 }
 
-/// The first certificate in a text, in PEM.
+/// The first PEM certificate in a text.
 #[track_caller]
 pub(crate) fn certificate(text: &str) -> &str {
     const END: &str = "-----END CERTIFICATE-----\n";

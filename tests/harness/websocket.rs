@@ -1,4 +1,4 @@
-//! The origin's end of a WebSocket (RFC 6455): whatever is said to it, it says back.
+//! The origin's end of a WebSocket (RFC 6455), which echoes every message.
 
 use std::io;
 
@@ -8,13 +8,13 @@ use sha1::{Digest, Sha1};
 
 use super::origin::{After, Exchange};
 
-/// What a server adds to the client's key (RFC 6455 §1.3).
+/// Appended to the client's key by the server (RFC 6455 §1.3).
 const SALT: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// The kind of frame that ends it.
+/// The opcode of a close frame.
 const CLOSE: u8 = 8;
 
-/// Answers the handshake, and every frame with the same one, up to the one that ends it.
+/// Accepts the handshake and echoes every frame, up to the close frame.
 pub(crate) fn echo(exchange: &mut Exchange<'_>) -> io::Result<After> {
     let key = exchange.seen.fields.get("Sec-WebSocket-Key").unwrap_or_default();
     let accept = Sha1::digest(format!("{key}{SALT}").as_bytes());
@@ -45,7 +45,7 @@ pub(crate) fn echo(exchange: &mut Exchange<'_>) -> io::Result<After> {
     }
 }
 
-/// The first byte of a frame, and its payload without the mask that clients put on it.
+/// The first byte of a frame, and its unmasked payload.
 fn frame(exchange: &mut Exchange<'_>) -> io::Result<(u8, Vec<u8>)> {
     let mut take = |count: usize| {
         exchange.reader.exactly(count).map_err(|broken| io::Error::other(format!("{broken:?}")))

@@ -1,17 +1,17 @@
-//! HTTP/1.1 as bytes: heads, fields and the three ways a body ends.
+//! HTTP/1.1 as bytes: heads, fields and the three kinds of framing.
 
 use std::io::{self, Read};
 
-/// Bytes asked of a socket at once.
+/// Bytes per read from a socket.
 const CHUNK: usize = 256 * 1024;
 
-/// The most bytes of a head before the other side counts as broken.
+/// The longest head in bytes. A longer one counts as broken.
 const HEAD_LIMIT: usize = 1024 * 1024;
 
-/// How a message's body ends.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// After so many bytes, as `Content-Length` says.
+    /// After this many bytes, by `Content-Length`.
     Length(u64),
     /// After the last chunk and the trailers.
     Chunked,
@@ -23,9 +23,9 @@ pub(crate) enum Framing {
 #[derive(Debug)]
 #[expect(dead_code, reason = "the causes are for the message of a test that fails")]
 pub(crate) enum Broken {
-    /// Nothing came for as long as the socket waits.
+    /// No bytes arrived within the timeout of the socket.
     Timeout,
-    /// The connection was closed in mid message.
+    /// The connection was closed in the middle of the message.
     Eof,
     /// The connection was reset.
     Reset(io::Error),
@@ -33,12 +33,12 @@ pub(crate) enum Broken {
     Syntax(String),
 }
 
-/// Field names and values in the order they came.
+/// Field names and values in the order of arrival.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
 
 impl Fields {
-    /// Reads the lines of a head after its first.
+    /// Parses the lines of a head after the first one.
     pub(crate) fn parse(lines: &str) -> Result<Self, Broken> {
         let field = |line: &str| match line.split_once(':') {
             Some((name, value)) if !name.is_empty() && !name.contains([' ', '\t']) => {
@@ -61,12 +61,11 @@ impl Fields {
         self.all(name).first().copied()
     }
 
-    /// Whether the field is there at all.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// How a body after these fields ends, for a message that has one.
+    /// The framing of a body after these fields, for a message that has one.
     pub(crate) fn framing(&self, otherwise: Framing) -> Framing {
         if self
             .get("Transfer-Encoding")
@@ -81,13 +80,13 @@ impl Fields {
     }
 }
 
-/// A buffered reader that knows where a message ends.
+/// A buffered reader that finds the end of a message.
 pub(crate) struct Reader<R> {
     from: R,
     buffer: Vec<u8>,
     at: usize,
-    /// Read into, and never cleared: to do so for each read costs more than all else in a build without
-    /// optimisation.
+    /// Filled by reads and never cleared. Clearing it for each read costs more than all else in a
+    /// build without optimisation.
     chunk: Box<[u8]>,
 }
 
@@ -96,12 +95,12 @@ impl<R: Read> Reader<R> {
         Self { from, buffer: Vec::new(), at: 0, chunk: vec![0; CHUNK].into() }
     }
 
-    /// What has been received and not been used.
+    /// Received bytes that are not consumed yet.
     pub(crate) fn waiting(&self) -> &[u8] {
         &self.buffer[self.at..]
     }
 
-    /// Receives some bytes more; 0 at the end.
+    /// Receives further bytes. Returns 0 at the end.
     pub(crate) fn fill(&mut self) -> Result<usize, Broken> {
         if self.at == self.buffer.len() {
             self.buffer.clear();
@@ -124,7 +123,7 @@ impl<R: Read> Reader<R> {
         if self.fill()? == 0 { Err(Broken::Eof) } else { Ok(()) }
     }
 
-    /// Takes what is there, at least one byte; empty at the end.
+    /// Takes the available bytes, at least one. Empty at the end.
     pub(crate) fn some(&mut self) -> Result<Vec<u8>, Broken> {
         if self.waiting().is_empty() {
             self.fill()?;
@@ -144,7 +143,8 @@ impl<R: Read> Reader<R> {
         Ok(taken)
     }
 
-    /// Takes everything up to and with `end`; `None` when the connection ended before the first byte.
+    /// Takes all bytes up to and including `end`. `None` if the connection ended before the first
+    /// byte.
     pub(crate) fn until(&mut self, end: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
         let mut looked = 0;
         loop {
@@ -166,7 +166,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Hands a body to `take`, piece by piece, and returns its trailers.
+    /// Passes a body to `take`, piece by piece, and returns its trailers.
     pub(crate) fn body(
         &mut self,
         framing: Framing,

@@ -1,4 +1,4 @@
-//! A language of a user's own that is written from right to left.
+//! A user's own language that is written from right to left.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,13 +8,14 @@ use crate::harness::Daemon;
 /// Hebrew, for which the program has no catalogue.
 pub(super) const TAG: &str = "he";
 
-/// What stands for `a` to `z`: letters that are read from right to left, and no words.
+/// Replacements for `a` to `z`: letters that are read from right to left but form no words.
 const LETTERS: [char; 26] = [
     'א', 'ב', 'ק', 'ד', 'ע', 'פ', 'ג', 'ה', 'י', 'ז', 'כ', 'ל', 'מ', 'נ', 'ו', 'ף', 'ץ', 'ר', 'ס',
     'ט', 'ש', 'ך', 'ם', 'צ', 'ן', 'ת',
 ];
 
-/// Starts the daemon anew with words of the user's for every text, so that none is left in English by chance.
+/// Restarts the daemon with the user's own translation of every text, so that no English text
+/// remains.
 #[track_caller]
 pub(super) fn speak(daemon: &mut Daemon) {
     let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/base/texts/en.toml");
@@ -33,7 +34,7 @@ pub(super) fn speak(daemon: &mut Daemon) {
     assert!(!daemon.log().contains("he.toml"), "{}", daemon.log());
 }
 
-/// The letters of a text turned, and what is no words of it left: `{name}`, `` `word` `` and where a link leads.
+/// Replaces the letters of a text, except for `{name}`, `` `word` `` and link targets.
 fn mirrored(text: &str) -> String {
     let (mut mirrored, mut ends) = (String::new(), None);
     for (at, c) in text.char_indices() {

@@ -1,14 +1,14 @@
-//! A spool with one of everything, and with names and fields that would be markup if they were let.
+//! A spool with one entry of every kind, whose names and fields would be markup if not escaped.
 
 use crate::harness::form::encode;
 use crate::harness::{Answer, eventually};
 
 use super::stage::Stage;
 
-/// What does something in a page that takes it for markup, and looks like a folder name backwards.
+/// Changes a page that takes it for markup, and ends with a text direction override.
 pub(super) const HOSTILE: &str = "\"'></title></textarea><b id=injected><script>document.title='injected'</script>{{ 1 }}&lt;\u{202e}evil";
 
-/// How long titles, addresses and fields get.
+/// The length of long titles, addresses and fields.
 const LONG: usize = 100_000;
 
 /// Visits sites, fails, queues, monitors, pins, changes the configuration and goes offline.

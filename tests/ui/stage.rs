@@ -1,4 +1,4 @@
-//! A daemon, the sites it is asked for, and a person who trusts its authority.
+//! A daemon, its sites, and a user who trusts its authority.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,8 @@ use crate::browser::furnish;
 use crate::harness::tools::tool;
 use crate::harness::{After, Answer, Authority, Daemon, Origin, TlsOrigin, Trust};
 
-/// Older versions are kept, what fails is not tried for long, something is blocked and something asked about.
+/// Older versions are stored, failures are not retried for long, one address is blocked and another
+/// needs confirmation.
 const CONFIG: &str = "[caching]\nkeep-versions = 5\n[fetch-options]\nattempts = 1\n\
     [dont-get]\nurls = [\"*://*/blocked\"]\n\
     [[offline-options.for]]\nurl = \"*://*/asked-first\"\nconfirm-requests = true\n";
@@ -22,14 +23,14 @@ pub(super) struct Stage {
     pub(super) daemon: Daemon,
     pub(super) site: TlsOrigin,
     pub(super) plain: Origin,
-    /// A site whose certificate nobody vouches for.
+    /// A site whose certificate is not signed by a trusted authority.
     pub(super) stranger: TlsOrigin,
-    /// Nothing listens there.
+    /// No server listens there.
     pub(super) closed: Origin,
 }
 
 impl Stage {
-    /// Everything stands, and nothing is kept yet.
+    /// Starts everything, with an empty spool.
     #[track_caller]
     pub(super) fn set() -> Self {
         let authority = Authority::new();
@@ -47,7 +48,7 @@ impl Stage {
         stage
     }
 
-    /// What the scripts are told of it.
+    /// The description of the stage for the scripts.
     pub(super) fn told(&self) -> Value {
         json!({
             "languages": languages(),
@@ -60,7 +61,7 @@ impl Stage {
         })
     }
 
-    /// A home directory whose owner has told Chromium to trust the daemon's authority.
+    /// Creates a home directory whose owner has made Chromium trust the daemon's authority.
     fn trust(&self) {
         let folder = self.daemon.home().join("person/.pki/nssdb");
         std::fs::create_dir_all(&folder).unwrap();
@@ -75,7 +76,7 @@ impl Stage {
     }
 }
 
-/// The languages that there are catalogues of.
+/// The languages that have a catalogue.
 fn languages() -> Vec<String> {
     let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/base/texts");
     let names = std::fs::read_dir(texts).unwrap().map(|entry| entry.unwrap().file_name());
@@ -83,7 +84,7 @@ fn languages() -> Vec<String> {
     names.collect()
 }
 
-/// Pages about tea, one that is another at every visit, and some that fail.
+/// Pages about tea, one that differs at every visit, and some that fail.
 fn grow_tea(origin: &Origin) {
     let kinds = ["green", "black", "white", "oolong"];
     let links: String =

@@ -1,14 +1,14 @@
-//! Twenty pages with one of everything that a page may need. `CDN` is another host.
+//! Twenty pages that cover every kind of sub-resource. `CDN` is another host.
 
-/// How a resource is answered besides its body.
+/// How a resource is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
     Plain,
-    /// With fields, separated by line breaks.
+    /// With these fields, separated by line breaks.
     With(&'static str),
-    /// In the coding gzip.
+    /// With the content coding gzip.
     Coded,
-    /// From there: a redirect.
+    /// From another place: this path redirects there.
     Moved(&'static str),
 }
 
@@ -20,10 +20,10 @@ const SCRIPT: &str = "text/javascript";
 const SVG: &str = "image/svg+xml";
 const JSON: &str = "application/json";
 
-/// Anybody may read it, as fonts and modules of other hosts have to allow.
+/// Any site may read it, which fonts and modules of other hosts require.
 const OPEN: Manner = With("Access-Control-Allow-Origin: *");
 
-/// The pages, each with what has to hold in it when it is whole.
+/// The pages, each with a condition that holds in the complete page.
 pub(super) const PAGES: [(&str, &str, &str); 20] = [
     (
         "/",
@@ -218,7 +218,7 @@ pub(super) const PAGES: [(&str, &str, &str); 20] = [
     ),
 ];
 
-/// What the pages refer to and is not made from its name.
+/// Resources of the pages that cannot be generated from their name.
 pub(super) const FILES: &[(&str, &str, &str, Manner)] = &[
     (
         "/s/main.css",
@@ -377,7 +377,7 @@ pub(super) const FILES: &[(&str, &str, &str, Manner)] = &[
     ("/r/moved.png", "", "", Moved("/r/there.png")),
 ];
 
-/// Modules by every way that stands in the text.
+/// Modules imported in every way that the text shows.
 const MAIN: &str = "import b, { c } from './a.js';\n\
     import named from 'named';\n\
     import other from './deep/d.js';\n\
@@ -393,13 +393,13 @@ const MAIN: &str = "import b, { c } from './a.js';\n\
     const image = new Image(); image.onload = () => count(1);\n\
     image.src = new URL('./module.png', import.meta.url);\n";
 
-/// A picture that is a document of its own.
+/// An image that is a document with its own resources.
 const VECTOR: &str = "<?xml-stylesheet href='vector.css'?><svg xmlns='http://www.w3.org/2000/svg' \
     xmlns:xlink='http://www.w3.org/1999/xlink'><style>@import 'imported.css'; rect { fill: url(#none) }</style>\
     <image href='vector.png' width='9' height='9'/><image xlink:href='linked.png' width='9' height='9'/>\
     <rect width='9' height='9'/><script href='vector.js'/></svg>";
 
-/// The fields that pages are sent with, besides.
+/// Additional fields of the pages.
 pub(super) const FIELDS: &[(&str, &str)] = &[(
     "/preload",
     "Link: </pre/header.css>; rel=preload; as=style, </pre/header.png>; as=\"image\"; rel=\"preload\"\n\
