@@ -51,7 +51,7 @@ pub struct Link {
     standing: ArcSwap<Standing>,
     reports: Mutex<Option<mpsc::Receiver<Report>>>,
     news: Notify,
-    /// Is told of each change of the ways out.
+    /// Notified of each change of the outward routes.
     pub(crate) observer: Observer<Standing>,
     begun: watch::Sender<bool>,
 }

@@ -19,7 +19,7 @@ use crate::net::upstream::{BoxError, Failure};
 /// A response body on its way to a client.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Marks an answer whose whole body is these bytes.
+/// Marks a response whose whole body is these bytes.
 #[derive(Clone, Debug)]
 pub struct WholeBody(pub Bytes);
 
@@ -37,7 +37,7 @@ pub enum BodyError {
     Damaged,
 }
 
-/// How much one read of a kept body brings, in bytes.
+/// Bytes of one read of a stored body.
 const READ_SIZE: usize = 128 * 1024;
 
 /// No body.
@@ -52,11 +52,11 @@ pub fn whole(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// A kept body, with its trailers.
+/// A stored body, with its trailers.
 ///
-/// One that is read from the disk is checked against its digest as it goes. Its last piece is held
-/// back until the digest has agreed, so that a damaged body never looks whole to who receives it. One that
-/// has agreed is not checked again for as long as the hot set knows its file to be the same.
+/// A body read from the disk is checked against its digest on the way. Its last piece is held back
+/// until the digest matches, so that a damaged body never looks complete to its receiver. A
+/// verified body is not checked again while the hot set knows that its file is unchanged.
 #[must_use]
 pub fn kept(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Body {
     match kept.entry.body() {
@@ -87,12 +87,12 @@ pub fn kept(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Bod
     }
 }
 
-/// What a range is read from.
+/// The source of a range.
 #[derive(Clone, Debug)]
 pub enum RangeOf {
-    /// A whole answer.
+    /// A complete entry.
     Kept(Arc<Kept>),
-    /// One that is kept in part, the range among the parts.
+    /// An incomplete entry whose segments contain the range.
     Partial(Arc<Partial>),
 }
 
@@ -169,7 +169,7 @@ impl RangeReading {
     }
 }
 
-/// A kept body being read from the disk.
+/// A stored body being read from the disk.
 struct Reading {
     store: Store,
     kept: Arc<Kept>,

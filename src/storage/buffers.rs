@@ -14,11 +14,11 @@ pub(super) struct Buffers {
     free: Arc<Mutex<Vec<Box<[u8]>>>>,
 }
 
-/// One of them.
+/// A buffer, returned to its pool when dropped.
 #[derive(Debug)]
 pub(super) struct Buffer {
     bytes: Box<[u8]>,
-    /// How much of it is in use.
+    /// The number of bytes in use.
     len: usize,
     home: Arc<Mutex<Vec<Box<[u8]>>>>,
 }

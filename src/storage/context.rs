@@ -1,4 +1,4 @@
-//! What spool, index and their upkeep need.
+//! The context of the room: spool, index and their maintenance.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,10 +15,10 @@ use crate::base::context::BaseContext;
 use crate::base::mode::Choice;
 use crate::base::statistics::Statistics;
 
-/// What spool, index and their upkeep need.
+/// The context of spool, index and their maintenance.
 #[derive(Debug)]
 pub struct StorageContext {
-    /// What all rooms share.
+    /// The context that all rooms share.
     pub base: Arc<BaseContext>,
     /// The spool.
     pub store: Store,
@@ -57,11 +57,11 @@ impl StorageContext {
         }
     }
 
-    /// Changes the mode and remembers it for the next start. Returns the previous choice.
+    /// Changes the mode and stores it for the next start. Returns the previous choice.
     ///
     /// # Errors
     ///
-    /// When the disk fails. The mode has changed all the same; the next start will not know it.
+    /// If the disk fails. The mode has changed nevertheless, but the next start will not know it.
     pub async fn switch(&self, choice: Choice) -> Result<Choice, wwwoffle_spool::Error> {
         let chosen = self.base.mode.set(choice).0;
         if chosen != choice {

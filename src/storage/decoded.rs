@@ -18,7 +18,7 @@ use wwwoffle_http::decoding::{Decoder, Output};
 use super::body::Body;
 use crate::net::upstream::BoxError;
 
-/// How much is decoded at once, in bytes: below a tenth of a millisecond for each coding.
+/// Bytes decoded at once: less than a tenth of a millisecond for each coding.
 const PIECE: usize = 64 * 1024;
 
 /// The body that `delivery` makes of `body`. `used` counts the bytes of the coded body that were used.
@@ -46,7 +46,7 @@ struct Decoding {
     body: Body,
     decoder: Decoder,
     delivery: Delivery,
-    /// How much of the coded body was used, in bytes.
+    /// The number of bytes of the coded body used so far.
     used: Arc<AtomicU64>,
     /// Received input that is not decoded yet.
     input: Bytes,

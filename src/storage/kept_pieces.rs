@@ -1,4 +1,4 @@
-//! Reads a kept body with its content coding undone.
+//! Reads a stored body, decoded.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::decoded;
 use super::store::{Kept, Store};
 use crate::net::upstream::BoxError;
 
-/// A kept body in pieces, its coding undone.
+/// A stored body in decoded pieces.
 pub(crate) struct KeptPieces(Body);
 
 impl KeptPieces {
@@ -38,11 +38,11 @@ impl KeptPieces {
     }
 }
 
-/// The beginning of a kept body, its coding undone: at least `length` bytes, or all of it.
+/// The decoded beginning of a stored body: at least `length` bytes, or all of it.
 ///
 /// # Errors
 ///
-/// When the body is damaged, or in another coding than it says.
+/// If the body is damaged, or does not have the declared content coding.
 pub(crate) async fn beginning(
     store: &Store,
     kept: &Arc<Kept>,

@@ -1,7 +1,8 @@
-//! The index of the spool in the daemon: what pages say, the times online, and who may see what.
+//! The index of the spool in the daemon: the texts of pages, the online sessions, and access to
+//! both.
 //!
-//! The index itself is in `wwwoffle-index`, whose every call blocks; here it is asked off the runtime's
-//! threads ([`ask`]), and told what it cannot know.
+//! The index itself is in `wwwoffle-index`, and all its calls block. Here they run outside the
+//! runtime's threads ([`ask`]), and the index gets the data that it cannot know itself.
 
 pub mod deletions;
 pub mod describe;
@@ -23,7 +24,7 @@ use crate::storage::context::StorageContext;
 /// The largest number of simultaneous readers of the index: as many as it serves.
 pub const READERS: usize = 4;
 
-/// How often it is looked whether the index has failed.
+/// Interval between checks for faults of the index.
 const LOOK_FOR_FAULTS: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The time for which a response waits until the index has the latest changes.
@@ -38,21 +39,21 @@ pub fn viewer(owner: Option<&Owner>) -> Viewer {
     owner.map_or(Viewer::Operator, |owner| Viewer::Person(owner.to_string()))
 }
 
-/// Asks the index something, off the runtime's own threads.
+/// Calls the index outside the runtime's own threads.
 ///
 /// # Errors
 ///
-/// What the call returns.
+/// Those of the call.
 pub async fn ask<T: Send + 'static>(
     context: &StorageContext,
     ask: impl FnOnce(&Index) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let index = context.index.clone();
-    // Waiting here holds no thread: those are the ones that read pages from the disk.
+    // Waiting here occupies no thread that reads pages from the disk.
     let _place = context.index_readers.acquire().await;
     match tokio::task::spawn_blocking(move || ask(&index)).await {
         Ok(answer) => answer,
-        // Only a panic ends it early: it goes on where the caller waits.
+        // Only a panic ends it early; it is resumed in the caller.
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }
@@ -86,7 +87,7 @@ pub async fn stop(context: &StorageContext) {
     let _stopped_or_late = tokio::time::timeout(STOP_WITHIN, stopped).await;
 }
 
-/// Follows the index as long as the daemon runs: says what it has come to, and keeps the times online.
+/// Maintains the index while the daemon runs: logs its faults, and records the online sessions.
 pub async fn work(context: Arc<StorageContext>) {
     let mut tick = tokio::time::interval(LOOK_FOR_FAULTS);
     let (mut was_ready, told) = (false, context.lock_online().told());

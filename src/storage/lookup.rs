@@ -1,5 +1,5 @@
-//! What the spool has of a URL for a person, whatever a request for it would say: the newest of the
-//! person's own answers, or of everyone's. What answers a request is in [`crate::proxy::choose`].
+//! Looks up the stored copy of a URL for a person, regardless of request fields: the newest of the
+//! person's own entries, or of everyone's. [`crate::proxy::choose`] chooses the copy for a request.
 
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::storage::store::{Kept, Store};
 
-/// The answers that are kept for one request.
+/// The entries found for one request.
 #[derive(Debug, Default)]
 pub struct Found {
     own: Option<Kept>,
@@ -19,11 +19,11 @@ pub struct Found {
 }
 
 impl Found {
-    /// The one to go on with.
+    /// Chooses one of the two copies.
     ///
-    /// Offline it is the owner's own: that is what this person saw, and everyone's may be what a
-    /// stranger is shown. Else the newer one by its `Date` (RFC 9111 §4), for both are the origin's
-    /// answer to this request.
+    /// Offline it is the owner's own, which this person has seen; everyone's may be a page for
+    /// people who are not logged in. Otherwise it is the newer one by its `Date` (RFC 9111 §4),
+    /// since both are responses of the origin to this request.
     #[must_use]
     pub fn choose(self, mode: Mode) -> Option<Kept> {
         match (self.own, self.public) {
@@ -36,7 +36,7 @@ impl Found {
     }
 }
 
-/// Looks where the answer to a request may lie.
+/// Looks up both places of the response to a request.
 ///
 /// # Errors
 ///

@@ -36,7 +36,7 @@ use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
 use wwwoffle_http::registrable::site;
 
-/// How long it is waited for the uses of the last hour to be written down.
+/// Time limit for writing the uses of the last hour.
 const USES_WAIT: Duration = Duration::from_secs(10);
 
 /// Entries after which it is looked whether to go on.
@@ -47,9 +47,9 @@ const AT_ONCE: usize = 512;
 pub enum What {
     /// The plan alone.
     Plan,
-    /// It is carried out, too.
+    /// Makes a plan and carries it out.
     Purge,
-    /// The same by the daemon itself, for what there is to be room for.
+    /// Purges automatically, to free space.
     ForRoom,
     /// Purges by age, without removing anything for disk space.
     ByAge,
@@ -65,7 +65,7 @@ impl What {
 /// Why nothing was purged.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPurged {
-    /// One is under way.
+    /// Another purge is running.
     #[error(
         "a purge is under way: its end is told by `wwwoffle purge --dry-run` and on the page /purge/"
     )]
@@ -172,7 +172,7 @@ pub fn purge(
     let mut plan = match indexed {
         Some(plan) if packing.is_none() => plan,
         indexed => {
-            // What would be compressed is known by the files alone.
+            // Only the files show which entries would be compressed.
             let walked = walked(spool, &policy, (limits, now), packing.as_mut(), &tell)?;
             indexed.unwrap_or(walked)
         }
@@ -316,11 +316,11 @@ pub async fn run(context: &StorageContext, what: What) -> Result<PurgeReport, No
     run_in(context, context.purging.turn()?, what).await
 }
 
-/// The same for who has the `turn`.
+/// Purges for a caller that holds the `turn`.
 ///
 /// # Errors
 ///
-/// [`NotPurged`] says why not; never that another is under way.
+/// [`NotPurged`] says why not; never that another purge is running.
 pub async fn run_in(
     context: &StorageContext,
     turn: Turn,

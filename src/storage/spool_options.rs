@@ -17,7 +17,7 @@ pub fn of(startup: &Startup, versions: Versions) -> Options {
     Options { durability, shared: shared(startup), versions, ..Options::default() }
 }
 
-/// The users that may read the spool besides its owner, if any.
+/// The additional users that may read the spool, if any.
 #[must_use]
 pub fn shared(startup: &Startup) -> Option<SharedDisk> {
     // No stored response is a program, whatever the configuration says.
@@ -26,7 +26,7 @@ pub fn shared(startup: &Startup) -> Option<SharedDisk> {
     Some(shared).filter(|shared| shared.is_shared())
 }
 
-/// How many older versions a configuration says of a URL.
+/// The configured number of older versions of a URL.
 #[must_use]
 pub fn versions_of(config: &Config, url: &str) -> usize {
     // An invalid URL has no versions, and neither has one of our own pages.

@@ -16,7 +16,7 @@ const BOOK_EVERY: Duration = Duration::from_secs(60);
 /// The number of bookings between two writes. Later counts are lost if the program is killed.
 const WRITE_ONCE_IN: u32 = 5;
 
-/// How long it may take to write when the daemon stops.
+/// Time limit for writing when the daemon stops.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Reads the stored statistics, then books and writes them until the daemon stops.

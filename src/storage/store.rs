@@ -25,7 +25,7 @@ use self::hot::HotSet;
 pub use self::hot::{OPEN_FILE, Shelf};
 pub use self::kept::{Identity, Kept, KeptPart};
 
-/// How much of a body is copied at once, in bytes.
+/// Bytes of a body copied at once.
 const COPIED_AT_ONCE: usize = 128 * 1024;
 
 /// The default size of the hot set, in bytes.
@@ -129,7 +129,7 @@ impl Store {
         Ok(updated.and_then(Kept::read))
     }
 
-    /// Puts a kept entry aside whose body turned out to be damaged while it was read.
+    /// Moves a stored copy aside whose body turned out to be damaged while it was read.
     pub async fn set_aside(&self, entry: Arc<Kept>) {
         let spool = self.spool.clone();
         match blocking(move || spool.set_aside(&entry.entry)).await {
@@ -139,11 +139,12 @@ impl Store {
         }
     }
 
-    /// Begins a new entry with a body of `length`, if that is known, and a second hand on it that reads along.
+    /// Begins a new entry with a body of `length`, if known, and returns a reader that follows the
+    /// writer.
     ///
     /// # Errors
     ///
-    /// When the disk fails or has no room for it, or the entry cannot be kept at all.
+    /// If the disk fails or has no space for it, or the entry cannot be stored at all.
     pub async fn begin(
         &self,
         place: &Place,
@@ -162,7 +163,7 @@ impl Store {
         .await
     }
 
-    /// The same for an answer with a strong validator, of which a part is of use too.
+    /// Begins an entry for a response with a strong validator, of which a segment is useful too.
     ///
     /// # Errors
     ///
@@ -187,7 +188,8 @@ impl Store {
         .await
     }
 
-    /// Begins a segment and a second hand on it that reads along, from where the segment begins.
+    /// Begins a segment, and returns a reader that follows the writer from the beginning of the
+    /// segment.
     ///
     /// # Errors
     ///
@@ -249,11 +251,11 @@ impl Store {
         blocking(move || writer.finish_short()).await
     }
 
-    /// Completes a segment: it is found from now on. `cut`: the transfer broke off.
+    /// Completes a segment, which lookups then find. `cut` says that the transfer broke off.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full, or the segment is longer than what it is a part of.
+    /// If the disk fails or is full, or the segment is longer than its entry.
     pub async fn finish_segment(&self, writer: SegmentWriter, cut: bool) -> Result<(), Error> {
         blocking(move || if cut { writer.finish_short() } else { writer.finish() }).await
     }
@@ -314,11 +316,11 @@ impl Store {
         blocking(move || spool.remove(&place)).await
     }
 
-    /// The same so that it can be had back for a while.
+    /// Removes an entry so that it can be restored for some time.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full; then it is there still.
+    /// If the disk fails or is full; then the entry is unchanged.
     pub async fn remove_for_now(&self, place: &Place, removal: Removal) -> Result<bool, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || spool.remove_for_now(&place, &removal)).await
@@ -341,11 +343,11 @@ impl Store {
         Ok(())
     }
 
-    /// Runs any call of the spool off the runtime's own threads.
+    /// Runs any call of the spool outside the runtime's own threads.
     ///
     /// # Errors
     ///
-    /// What the call returns.
+    /// Those of the call.
     pub async fn run<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Spool) -> Result<T, Error> + Send + 'static,
@@ -355,7 +357,7 @@ impl Store {
     }
 }
 
-/// What a body is written to.
+/// The destination of a body.
 pub trait WriteBody: Send + 'static {
     /// Adds to the body.
     ///
@@ -379,11 +381,11 @@ impl WriteBody for SegmentWriter {
 
 /// Reads written bytes back, at any offset.
 pub trait ReadAt: Send + Sync + 'static {
-    /// Fills `buffer` with the bytes from `offset` on, as many as there are; returns how many.
+    /// Fills `buffer` with the bytes from `offset` on, as many as there are; returns their number.
     ///
     /// # Errors
     ///
-    /// What the disk said.
+    /// Those of the disk.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
@@ -398,7 +400,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Error> {
     match spawn_blocking(call).await {
         Ok(done) => done,
-        // Only a panic ends a blocking call early: it goes on where the caller waits.
+        // Only a panic ends a blocking call early; it is resumed in the caller.
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }

@@ -31,12 +31,12 @@ const TITLE_WITHIN: usize = 32 << 10;
 /// A page with its older versions.
 #[derive(Debug)]
 pub struct Versions {
-    /// The answer that is kept.
+    /// The current copy.
     pub current: Arc<Kept>,
-    /// Those before, the newest first.
+    /// The older versions, newest first.
     pub older: Vec<Summary>,
-    /// Where the answer itself is gone, as when its file was damaged: then `current` is the newest of those
-    /// before, and this tells of it.
+    /// The newest older version, if the current copy is gone, for example because its file was
+    /// damaged. `current` is then that version.
     pub left_over: Option<Summary>,
 }
 
@@ -61,16 +61,16 @@ impl Versions {
 /// Why two versions cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum NotCompared {
-    /// The page is not kept.
+    /// The page is not stored.
     #[error("nothing of it is kept")]
     NotKept,
     /// There is only one version, or none of that time.
     #[error("no older version is kept, or none of that time; `keep-versions` says how many are")]
     NoVersion,
-    /// It is an image, for example.
+    /// It is not text, but an image, for example.
     #[error("one of the versions has no text")]
     NoText,
-    /// It is damaged.
+    /// A version is damaged.
     #[error("one of the versions cannot be read: {0}")]
     Unread(String),
     /// The spool failed.
@@ -81,13 +81,13 @@ pub enum NotCompared {
 /// Two versions compared.
 #[derive(Debug)]
 pub struct Compared {
-    /// When the older one was kept.
+    /// When the older one was stored.
     pub from: Timestamp,
-    /// When the newer one was kept.
+    /// When the newer one was stored.
     pub to: Timestamp,
     /// The title of the newer one.
     pub title: Option<String>,
-    /// What differs.
+    /// The difference.
     pub diff: Diff,
 }
 
@@ -106,7 +106,7 @@ pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<Vers
     Ok(Some(Versions { current, older, left_over: None }))
 }
 
-/// The older versions of a page that itself is not there any more.
+/// The older versions of a page whose current copy is gone.
 async fn left_over(context: &StorageContext, places: &Places) -> Result<Option<Versions>, Error> {
     for place in [&places.own, &places.public] {
         let at = place.clone();
@@ -145,7 +145,7 @@ pub async fn compare(
     let (old, new) =
         (text(context, &kept(from).await?).await?, text(context, &kept(to).await?).await?);
     let title = new.title.clone();
-    // It may take a moment, which others do not wait for.
+    // It may take a moment and must not block others.
     let diff = context.store.run(move |_| Ok(Diff::of(&old, &new))).await?;
     Ok(Compared { from, to, title, diff })
 }
@@ -165,7 +165,7 @@ pub async fn read(
     Ok(found.and_then(Kept::read).map(Arc::new))
 }
 
-/// The title of a kept page, if it has one near its beginning.
+/// The title of a stored page, if there is one near its beginning.
 pub async fn title(context: &StorageContext, kept: &Arc<Kept>) -> Option<String> {
     let mut body = beginning(&context.store, kept, TITLE_WITHIN).await.ok()?;
     body.truncate(TITLE_WITHIN);
@@ -176,7 +176,7 @@ fn content_type(kept: &Kept) -> Option<&str> {
     kept.fields.get(CONTENT_TYPE)?.to_str().ok()
 }
 
-/// The text of a kept answer.
+/// The text of a stored copy.
 async fn text(context: &StorageContext, kept: &Arc<Kept>) -> Result<Text, NotCompared> {
     let mut body = beginning(&context.store, kept, READ + 1).await.map_err(|error| {
         NotCompared::Unread(format!("its body cannot be read: {}", error_chain(&*error)))

@@ -117,7 +117,8 @@ pub fn load_or_make(
         return Ok(authority);
     }
     match make(spool, now, domains) {
-        // Browsers have to be told of it at each start, but pages are served.
+        // The authority lasts until the daemon stops, so browsers must import it after each start, but
+        // pages are served.
         Err(BadFile::Disk { source, .. }) if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
             make_unsaved(now, domains)
         }

@@ -121,7 +121,7 @@ impl Upstream {
         // The wait may have been long, and an existing connection is an outgoing socket too.
         self.dialer.allow(origin)?;
         if message.wants_new_connection() {
-            // It replaces an idle connection, so that the origin has no more than its limit.
+            // It replaces an idle connection, so that the limit of the origin is not exceeded.
             drop(self.pool.take(origin));
         } else if turn.is_none()
             // The holder of the turn finds out which protocol the origin speaks.

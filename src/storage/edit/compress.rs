@@ -21,7 +21,7 @@ pub enum Which {
     Hosts(Option<String>),
 }
 
-/// How.
+/// The form in which entries are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Compressed, where that saves enough.

@@ -22,7 +22,7 @@ pub struct Rename {
 
 #[derive(Clone, Debug)]
 enum What {
-    /// The person's own answer and everyone's, and where they go.
+    /// The old and new places of the person's own entry and everyone's.
     One(Box<[(Place, Place); 2]>),
     /// All below a URL that ends with a slash, and what takes its place.
     Below { from: CanonicalUrl, to: String, owner: Owner },
@@ -31,7 +31,7 @@ enum What {
 /// Why something is not to be moved at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRename {
-    /// One of both is no URL.
+    /// One of the two URLs is invalid.
     #[error("{0:?}")]
     Url(String, #[source] ParseError),
     /// The moved entries would be moved again.
@@ -92,7 +92,7 @@ impl Rename {
                 for (from, to) in &**both {
                     self.one(spool, from, to, &mut done)?;
                 }
-                // The own answer and everyone's have one URL.
+                // The person's own entry and everyone's have the same URL.
                 done.moved.dedup();
                 done.taken.dedup();
             }
@@ -160,7 +160,8 @@ impl Rename {
                 }
             }
         }
-        // What could not be moved comes by again, so there must be some that could.
+        // Entries that cannot be moved are found again by the next call, so it must have moved
+        // some.
         done.more &= !done.moved.is_empty();
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! An answer that comes from no origin: a head and a body, as a person gives them.
+//! A response that does not come from an origin: the user supplies its head and body.
 
 use wwwoffle_spool::{Error, MAX_HEAD, NewEntry, Place, Spool, StoredEntry, Timestamp, Writer};
 
 use wwwoffle_http::head::read_response;
 
-/// An answer on its way into the spool: its head, then its body, in pieces of any length.
+/// A response on its way into the spool: its head, then its body, in pieces of any length.
 #[derive(Debug)]
 pub struct Intake {
     place: Place,
@@ -12,23 +12,23 @@ pub struct Intake {
     /// The received part of the head, before there is a writer.
     head: Vec<u8>,
     writer: Option<Writer>,
-    /// The length of the body, if the head tells it.
+    /// The length of the body, if the head declares it.
     told: Option<u64>,
 }
 
-/// Why an answer was not kept.
+/// Why a response was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// It does not begin with the head of an answer.
+    /// It does not begin with a response head.
     #[error("expected the head of an answer, as \"HTTP/1.1 200 OK\", fields and an empty line")]
     NoHead,
     /// The head is longer than one may be.
     #[error("the head of the answer is longer than {MAX_HEAD} bytes")]
     LongHead,
-    /// The body has another length than its head tells.
+    /// The length of the body differs from the one declared in its head.
     #[error("the body has {found} bytes, and its Content-Length tells {told}")]
     OtherLength {
-        /// What the head tells.
+        /// The declared length.
         told: u64,
         /// The received length.
         found: u64,
@@ -39,17 +39,17 @@ pub enum Refused {
 }
 
 impl Intake {
-    /// For an answer of `place` that came at `now`.
+    /// Creates the intake for a response of `place` received at `now`.
     #[must_use]
     pub fn new(place: Place, now: Timestamp) -> Self {
         Self { place, now, head: Vec::new(), writer: None, told: None }
     }
 
-    /// Takes the next piece.
+    /// Appends the next piece.
     ///
     /// # Errors
     ///
-    /// [`Refused`] when it is no answer, or the disk fails or is full. Then nothing is kept.
+    /// [`Refused`] if it is not a response, or the disk fails or is full. Then nothing is stored.
     pub fn push(&mut self, spool: &Spool, bytes: &[u8]) -> Result<(), Refused> {
         if let Some(writer) = &mut self.writer {
             return Ok(writer.write(bytes)?);
@@ -75,11 +75,11 @@ impl Intake {
         Ok(())
     }
 
-    /// Keeps it.
+    /// Stores the response.
     ///
     /// # Errors
     ///
-    /// [`Refused`] when it is not whole, or the disk fails or is full. Then nothing is kept.
+    /// [`Refused`] if it is incomplete, or the disk fails or is full. Then nothing is stored.
     pub fn finish(self) -> Result<StoredEntry, Refused> {
         let writer = self.writer.ok_or(Refused::NoHead)?;
         let found = writer.written();
@@ -90,7 +90,7 @@ impl Intake {
     }
 }
 
-/// The head of an answer with this type.
+/// The head of a response with this type.
 #[must_use]
 pub fn head_of(content_type: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n")
@@ -118,8 +118,8 @@ pub fn type_of(path: &str) -> &'static str {
     }
 }
 
-/// Where the body begins: behind the first empty line, whichever line ends there are. Nothing before `from`
-/// is looked at.
+/// The position of the body: after the first empty line, with any line endings. Bytes before `from`
+/// are skipped.
 fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
     rest.iter().enumerate().find_map(|(index, &byte)| {
@@ -166,7 +166,7 @@ fn tidied(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refused> {
     Ok((tidied, told))
 }
 
-/// The request that would have brought it.
+/// The request to which it would be the response.
 fn request(url: &str) -> Vec<u8> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (host, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));

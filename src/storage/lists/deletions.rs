@@ -8,7 +8,7 @@ use wwwoffle_spool::Removal;
 /// The time within which a deletion must end after it was stopped.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether it has.
+/// Interval between checks whether it has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The running deletion, if any.
@@ -53,7 +53,8 @@ impl Deletions {
         lock(&self.0).as_ref().is_some_and(|running| running.removal == removal)
     }
 
-    /// Has it end if it is this one, and waits for that, but not for long. Dropping it leaves it told to.
+    /// Tells the deletion to stop if it is this one, and waits a short time for that. If this
+    /// future is dropped, the deletion still stops.
     pub async fn stop(&self, removal: Removal) {
         let is_under_way = || {
             let mut running = lock(&self.0);
@@ -70,7 +71,7 @@ impl Deletions {
 }
 
 impl Turn {
-    /// Whether it is to end.
+    /// Whether it must stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         lock(&self.0).as_ref().is_none_or(|running| running.is_stopped)

@@ -18,7 +18,7 @@ use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Coding, Decoder, Output};
 use wwwoffle_http::head;
 
-/// Bytes of a body that are read, decoded.
+/// Decoded bytes of a body that are read.
 const MAX_BODY: usize = 4 << 20;
 
 /// Bytes that are decoded at once.
@@ -30,7 +30,7 @@ const LANGUAGE_WITHIN: usize = 4 << 10;
 /// Reads pages.
 #[derive(Debug)]
 pub struct Pages {
-    /// What a page's links to this proxy itself are known by.
+    /// The names by which a page may link to this proxy itself.
     pub local: LocalHost,
 }
 
@@ -89,7 +89,7 @@ impl Pages {
         let found = finder.finish();
         told.is_cut |= found.is_cut();
         let mut links = found.links;
-        // What another browser takes than the one that is thought of is a part all the same, if it is kept.
+        // Sub-resources that only another browser would use are included, if they are stored.
         links.retain(|link| link.left_out.is_none() || link.class.is_part());
         let parts = links.iter().filter(|link| link.left_out.is_none() && link.class.is_part());
         told.is_cut |= parts.count() > MAX_REFERENCES - told.references.len();
@@ -105,7 +105,7 @@ impl Pages {
     }
 }
 
-/// The text of a kept answer, for a snippet of it.
+/// The text of a stored response, for an excerpt.
 #[must_use]
 pub fn text_of(entry: &Entry) -> Option<String> {
     let (status, fields) = head::read_response(entry.head()).ok()?;
@@ -117,11 +117,11 @@ pub fn text_of(entry: &Entry) -> Option<String> {
 /// A body with its codings undone.
 struct Decoded {
     body: Vec<u8>,
-    /// It is all of it.
+    /// Whether it is complete.
     is_whole: bool,
 }
 
-/// The beginning of a body, its codings undone; `None` when nothing of it can be read.
+/// The decoded beginning of a body; `None` if nothing can be read.
 fn decoded(entry: &Entry, status: StatusCode, fields: &HeaderMap) -> Option<Decoded> {
     let undone = match CodingTerms::of_a_reader().deliver(status, fields) {
         Delivery::Decoded { undone, .. } => undone,

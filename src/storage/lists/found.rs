@@ -16,20 +16,20 @@ use super::query::{Subject, Wanted};
 use super::recorded::as_recorded;
 use crate::api::{EntryItem, IndexItem, IndexPage, Listed, SearchHit, SearchPage};
 
-/// Requests on the queue that a search tells of.
+/// The maximum number of queued requests in search results.
 const MAX_QUEUED: usize = 50;
 
 /// Hits on a page of a search: a piece of each is read again.
 const MAX_HITS: usize = 50;
 
-/// What lists are made from.
+/// The data from which lists are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// The index.
     pub index: &'a Index,
     /// The spool.
     pub spool: &'a Spool,
-    /// What keeps URLs out of lists.
+    /// The configuration, which hides some URLs from lists.
     pub config: &'a Config,
     /// When the last sessions began.
     pub sessions: &'a Sessions,
@@ -42,7 +42,7 @@ pub struct Source<'a> {
 /// A kind of list, as far as the configuration keeps URLs out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// One of entries, whatever they have in common.
+    /// A list of any other entries.
     Any,
     /// The entries of a host.
     Host,
@@ -55,7 +55,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What the configuration says of lists of this kind: to be in one, a URL has to be let by each.
+    /// The rules of the configuration for lists of this kind. Each must allow a URL for it to be
+    /// listed.
     fn rules(self, config: &Config) -> impl Iterator<Item = &UrlRules<bool>> {
         let options = &config.index_options;
         let of_kind = match self {
@@ -85,7 +86,7 @@ impl Kind {
     }
 }
 
-/// Some of a list.
+/// A page of a list.
 ///
 /// # Errors
 ///
@@ -103,17 +104,17 @@ pub fn search(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error>
     source.search(wanted)
 }
 
-/// How many entries the whole list has of which `page` is some, where that is known.
+/// The number of entries of the whole list that `page` belongs to, if known.
 #[must_use]
 pub fn count(source: &Source<'_>, wanted: &Wanted, page: &IndexPage) -> Option<u64> {
     let Listed::Entries(items) = &page.listed else { return None };
     let (filter, kind) = source.filtered(wanted)?;
-    // That it cannot be told is no reason not to show the list.
+    // If it cannot be counted, the list is shown without the number.
     let all = source.index.count(&filter).ok().flatten()?;
     if wanted.all || kind.has_all(source.config) {
         return Some(all);
     }
-    // Of what the configuration keeps out of lists it is not known how much there is.
+    // If the configuration hides entries, the number is known only if this page is the whole list.
     let is_whole = wanted.after.is_none() && page.next.is_none();
     is_whole.then(|| u64::try_from(items.len()).unwrap_or(u64::MAX))
 }
@@ -156,7 +157,7 @@ impl Source<'_> {
         };
         let after = wanted.after.as_ref().map(|after| after.as_place(began)).transpose()?;
         let asked = self.index.session_requests(self.viewer, began)?;
-        // Their places are the same whatever is kept out of the list.
+        // Their positions do not depend on the entries hidden.
         let mut shown = (0_u64..)
             .zip(asked)
             .skip_while(|(place, _)| after.is_some_and(|after| *place < after))
@@ -166,7 +167,7 @@ impl Source<'_> {
         Ok(IndexPage { listed: Listed::Asked(some), next: told(next) })
     }
 
-    /// Which entries are in a list of entries, and of what kind it is; `None`: there is no such time online.
+    /// The filter for a list of entries, and its kind; `None` if there is no such session.
     pub(super) fn filtered(&self, wanted: &Wanted) -> Option<(Filter, Kind)> {
         let mut filter = self.filter(wanted);
         let Subject::Session(back) = &wanted.subject else {
@@ -179,7 +180,7 @@ impl Source<'_> {
         Some((filter, Kind::Latest))
     }
 
-    /// Which of them the configuration lets be in it.
+    /// Returns a test whether the configuration allows an entry in the list.
     pub(super) fn keeps(&self, wanted: &Wanted, kind: Kind) -> impl Fn(&Item) -> bool {
         let all = wanted.all;
         move |item| all || self.shows(kind, item.place.url())
@@ -373,7 +374,7 @@ impl First {
             return;
         }
         self.found.insert(at, item());
-        // One more than fits tells that there is more.
+        // One item more than the limit shows that there are more.
         if self.found.len() > self.limit + 1 {
             self.found.pop_last();
         }

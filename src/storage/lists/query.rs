@@ -1,4 +1,4 @@
-//! What a list or a search is asked for with, by a URL or on the command line.
+//! The arguments of a list or a search, in a URL or on the command line.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -27,13 +27,13 @@ pub enum Subject {
     Sites,
     /// The outgoing queue.
     Outgoing,
-    /// What failed on it.
+    /// Failed requests in the queue.
     Failed,
     /// Monitored pages.
     Monitored,
 }
 
-/// A list that is asked for.
+/// A requested list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The listed items.
@@ -44,7 +44,7 @@ pub struct Wanted {
     pub sort: Sort,
     /// From where on.
     pub after: Option<Cursor>,
-    /// How many.
+    /// The maximum number of items.
     pub limit: usize,
     /// Also what the configuration keeps out of lists.
     pub all: bool,
@@ -160,7 +160,7 @@ fn time(text: &str, name: &str) -> Result<Timestamp, Text> {
     Ok(begins.timestamp())
 }
 
-/// What can be listed.
+/// The names of all lists.
 const KNOWN: &str = "http, https, ftp, finger, SCHEME/HOST, hosts, hosts/SCHEME, sites, outgoing, failed, \
                      monitored, session/N, asked/N, or as in WWWOFFLE 2.9 lasttime, prevtimeN, lastout, \
                      prevoutN or monitor";

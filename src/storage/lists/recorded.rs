@@ -1,11 +1,12 @@
-//! What holds a request back as far as its file tells.
+//! The reason that holds back a request, as far as its file shows.
 
 use jiff::Timestamp;
 use wwwoffle_spool::{OutgoingSummary, RequestState};
 
 use crate::api::Held;
 
-/// What holds a request back as far as its file tells, for a reader of the spool without a daemon.
+/// The reason that holds back a request, as far as its file shows, for a reader of the spool
+/// without a daemon.
 #[must_use]
 pub fn as_recorded(request: &OutgoingSummary, now: Timestamp) -> Option<Held> {
     match &request.state {

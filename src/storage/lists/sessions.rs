@@ -101,7 +101,7 @@ pub async fn sessions(context: &StorageContext) -> Sessions {
     context.lock_online().sessions.get_or_insert(sessions).clone()
 }
 
-/// What waits on the queue, the oldest first.
+/// The waiting requests of the queue, oldest first.
 pub(crate) fn on_queue(spool: &Spool) -> Vec<SessionRequest> {
     let mut asked = Vec::new();
     spool.queue().visit(|request| {

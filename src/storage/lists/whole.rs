@@ -1,4 +1,4 @@
-//! All of a list, as far as a person may delete or export it: gathered step by step, never more than so much.
+//! Gathers all entries of a list that the user may delete or export, in bounded steps.
 
 use std::collections::HashSet;
 
@@ -24,13 +24,13 @@ pub struct Gathered {
     pub places: Vec<Place>,
     /// The lengths of the files of the newest of each, together, in bytes.
     pub bytes: u64,
-    /// How many of them are pinned.
+    /// The number of pinned entries among them.
     pub pinned: u64,
     /// The titles, or else the URLs, of the first ones.
     pub named: Vec<String>,
     /// There is more than that.
     pub is_cut: bool,
-    /// How many places are gathered, if not [`MOST`].
+    /// The maximum number of places, if not [`MOST`].
     most: Option<usize>,
     seen: HashSet<Key>,
     next: Option<Cursor>,

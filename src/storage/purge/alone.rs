@@ -20,16 +20,17 @@ use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
 
-/// How long nothing is removed after a start: the clock of a machine without a battery is set by then.
+/// Time after a start in which nothing is removed. On a machine without a battery, the clock is set
+/// by then.
 pub const REST: Duration = Duration::from_secs(15 * 60);
 
-/// How often it is looked whether it is time, or too little is free.
+/// Interval between checks whether a purge is due or space is short.
 const LOOK: Duration = Duration::from_secs(20);
 
 /// The pause after a purge for space, because some file systems free space later.
 const AFTER_ROOM: Duration = Duration::from_secs(5 * 60);
 
-/// How long it rests after a purge that could not free enough, or could not be.
+/// The pause after a purge that could not free enough, or failed.
 const AFTER_TOO_LITTLE: Duration = Duration::from_secs(15 * 60);
 
 /// By how much the clock may go another way than time does, and how long nothing is removed after it has.
@@ -102,12 +103,12 @@ fn tell_of_room(room: &mut Room, before: Option<u64>, report: &PurgeReport) {
 /// Whether removing makes room.
 #[derive(Debug, Default)]
 struct Room {
-    /// It did not the last time, and there has not been enough since.
+    /// Whether the last purge freed too little and not enough space was freed since.
     is_held: bool,
 }
 
 impl Room {
-    /// Whether something is to be removed for room; `free` and `least` are bytes.
+    /// Whether entries must be removed for space; `free` and `least` are bytes.
     fn is_to_be_made(&mut self, free: Option<u64>, least: Option<u64>) -> bool {
         let is_short = free.zip(least).is_some_and(|(free, least)| free < least);
         // Unknown free space is no evidence.
@@ -132,7 +133,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// One that is trusted after `rest`.
+    /// Creates a clock that is trusted after `rest`.
     fn new(began: Instant, said: Timestamp, rest: Duration) -> Clock {
         Clock { began, said, trusted_from: began + rest }
     }
@@ -151,7 +152,7 @@ impl Clock {
     }
 }
 
-/// What follows from when it was purged last.
+/// What the time of the last purge implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     Now,
@@ -175,7 +176,7 @@ fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> Due {
 /// Whether the configured time has passed since the last automatic purge.
 async fn is_time(context: &StorageContext) -> bool {
     let AgeLimit::At(every) = context.base.config().purge.every else { return false };
-    // What cannot be read is not written over.
+    // An unreadable value is not overwritten.
     let Ok(last) = context.store.remembered(LAST).await else { return false };
     let last = last.and_then(|last| last.parse().ok());
     match due(last, every.as_duration(), timestamp(clock::now())) {
@@ -239,11 +240,11 @@ mod tests {
             (14, 14, false),
             (15, 15, true),
             (16, 70, true),
-            // It is set, or a machine has slept.
+            // The clock was set, or the machine has slept.
             (20, 5_000_000, false),
             (79, 5_000_059, false),
             (80, 5_000_060, true),
-            // It is put back.
+            // The clock was put back.
             (90, 0, false),
             (140, 50, false),
             (150, 60, true),

@@ -167,7 +167,7 @@ impl Wanted {
     }
 }
 
-/// How far it came.
+/// How far the walk got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Walked {
     ToItsEnd,
@@ -186,7 +186,7 @@ fn tried(report: &PurgeReport) -> Option<String> {
     report.compressed.as_ref()?.tried.clone()
 }
 
-/// Stores in the daemon's state what was tried.
+/// Stores the tried entries in the daemon's state.
 pub(super) async fn remember(context: &StorageContext, report: &PurgeReport) {
     let Some(tried) = tried(report) else { return };
     if let Err(failure) = context.store.remember(TRIED, tried).await {
@@ -194,11 +194,11 @@ pub(super) async fn remember(context: &StorageContext, report: &PurgeReport) {
     }
 }
 
-/// The same without a daemon.
+/// Stores the tried entries, without a daemon.
 ///
 /// # Errors
 ///
-/// When the disk fails or is full.
+/// If the disk fails or is full.
 pub fn remember_alone(spool: &Spool, report: &PurgeReport) -> Result<(), Error> {
     let Some(tried) = tried(report) else { return Ok(()) };
     let (mut state, _) = spool.state()?;

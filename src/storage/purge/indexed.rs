@@ -23,7 +23,7 @@ use crate::base::error_chain::error_chain;
 /// The time to wait for pages that are not indexed yet, at most twice.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 
-/// How long going through the index may take.
+/// Time limit for a walk through the index.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// The interval at which new entries are taken in.
@@ -32,7 +32,7 @@ const NEWS_EVERY: Duration = Duration::from_millis(500);
 /// The time to wait until the index has the latest entries.
 const NEWS_WITHIN: Duration = Duration::from_secs(2);
 
-/// How much earlier than the plan something may have come that was not in the index by then.
+/// Entries stored at most this long before the plan may be missing in the index.
 const SLACK: Duration = Duration::from_secs(2);
 
 /// Makes a plan from the index, if the index is complete. `go_on` gets the number of weighed
@@ -73,7 +73,7 @@ pub(super) fn plan(
 struct Gathered<'a> {
     /// The bodies that several of them share.
     bodies: SharedBodies,
-    /// Which of them some entry was found to have.
+    /// The digests for which an entry was found.
     had: HashSet<[u8; 32]>,
     /// Their numbers in the index, which ascend.
     numbers: Vec<i64>,
@@ -94,7 +94,8 @@ impl Gathered<'_> {
             return Ok(None);
         }
         moment.candidates(&mut |one| {
-            // Those of older versions are not known here: they count as free with the entries that share them.
+            // Bodies of older versions are not known here: they count as freed with the entries
+            // that share them.
             let held = one.digest.and_then(|digest| Some((digest, self.bodies.of(digest)?)));
             self.had.extend(held.map(|(digest, _)| digest));
             let bodies = held.into_iter().map(|(_, held)| held).collect();
@@ -117,7 +118,7 @@ impl Gathered<'_> {
         }
         let (mut needs, mut at) = (planner.needs(), 0);
         moment.parts(&mut |number, parts| {
-            // Both are in order.
+            // Both lists are sorted.
             while self.numbers.get(at).is_some_and(|known| *known < number) {
                 at += 1;
             }
@@ -146,7 +147,7 @@ impl Gathered<'_> {
     }
 }
 
-/// What happens while a plan is carried out.
+/// The entries stored while a plan is carried out.
 pub(super) struct News<'a> {
     index: Option<&'a Index>,
     since: Timestamp,
@@ -183,7 +184,7 @@ impl<'a> News<'a> {
             for (one, parts) in came {
                 let one = policy.indexed(&one);
                 if one.role == EntryRole::Page {
-                    // What its parts need is not followed here: of its site it may be anything.
+                    // Its sub-resources are not known here, so all of its site are preserved.
                     plan.keep_site(&one.site, true);
                 }
                 for part in parts {

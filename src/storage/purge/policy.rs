@@ -1,4 +1,4 @@
-//! What the configuration says of the entries that could go.
+//! Applies the configuration to the entries that could be removed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,18 +36,18 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// What holds now.
+    /// Creates the policy for the current configuration, pins and uses.
     #[must_use]
     pub fn new(config: Arc<Config>, pins: BTreeSet<String>, uses: Uses, local: LocalHost) -> Self {
         Self { config, pins, uses, local }
     }
 
-    /// The configuration that it goes by.
+    /// The configuration that it applies.
     pub(super) fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What there is to be room for; `space` is what the disk has.
+    /// The limits of space; `space` is that of the disk.
     #[must_use]
     pub fn limits(&self, space: Option<Space>) -> Limits {
         let min_free = room::min_free(&self.config, space);
@@ -87,7 +87,7 @@ impl Policy {
         Candidate { bodies, ..self.weighed(summary.place.url(), (role, true), found.size, times) }
     }
 
-    /// The same as the index knows it.
+    /// The candidate for an entry of the index.
     #[must_use]
     pub fn indexed(&self, found: &wwwoffle_index::Candidate) -> Candidate {
         let times = (found.stored, found.checked, found.used);
@@ -106,7 +106,7 @@ impl Policy {
         let parsed = CanonicalUrl::parse(url, &self.local);
         let (limit, host) = match &parsed {
             Ok(url) => (self.limit(url), url.host()),
-            // What no rule can be asked about has no age.
+            // An invalid URL, to which no rule can apply, has no age limit.
             Err(_) => (Limit::Never, ""),
         };
         Candidate {
@@ -168,7 +168,7 @@ impl Policy {
     }
 }
 
-/// Whether an entry may be a part of a page, as far as its type tells.
+/// Whether an entry may be a sub-resource of a page, judged by its type.
 fn role(status: u16, content_type: &[u8]) -> EntryRole {
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii().to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! How much may be kept, and how much of the disk is to be free.
+//! The limits of the spool's size and of free disk space.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ const LARGEST: u64 = 2;
 /// bytes: half of the amount below which the home page warns.
 const FREE: (u64, u64) = (40, 500_000_000);
 
-/// How many bytes may be kept: `max-size`; `None` without a limit.
+/// The maximum size of the spool in bytes (`max-size`); `None` without a limit.
 #[must_use]
 pub fn max_size(config: &Config, space: Option<Space>) -> Option<u64> {
     config.purge.max_size.bytes(space.map(|space| space.total / LARGEST))
 }
 
-/// How many bytes of the disk are to be free: `min-free`; `None` without a limit.
+/// The bytes of the disk to leave free (`min-free`); `None` without a limit.
 #[must_use]
 pub fn min_free(config: &Config, space: Option<Space>) -> Option<u64> {
     let (part, most) = FREE;
     config.purge.min_free.bytes(space.map(|space| (space.total / part).min(most)))
 }
 
-/// The same where a spool lies; 0 without a limit.
+/// The bytes to leave free on the disk of the spool at `root`; 0 without a limit.
 #[must_use]
 pub fn min_free_at(config: &Config, root: &Path) -> u64 {
     min_free(config, space(root).ok()).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Bodies that are the same are kept once, and those go that nothing needs any more: the end of each purge.
+//! Shares identical bodies, and removes unused shared bodies: the last step of each purge.
 
 use tracing::warn;
 use wwwoffle_spool::Spool;

@@ -10,12 +10,12 @@ use super::{Kept, Store, blocking};
 use crate::base::error_chain::error_chain;
 
 impl Store {
-    /// All that is kept under the keys of these places: from memory, or with one look at the disk for
-    /// all of them.
+    /// All entries under the keys of these places: from memory, or with one call to the disk for
+    /// both.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn shelves(&self, places: [&Place; 2]) -> Result<[Arc<Shelf>; 2], Error> {
         let now = self.since.elapsed();
         if let [Some(one), Some(other)] = places.map(|place| self.hot.get(place.key(), now)) {
@@ -53,7 +53,7 @@ impl Store {
         }
     }
 
-    /// All that is kept under the key of `place`. It blocks.
+    /// All entries under the key of `place`. It blocks.
     fn shelf(&self, place: &Place) -> Result<Arc<Shelf>, Error> {
         let (key, now) = (place.key(), self.since.elapsed());
         let before = self.hot.before(key, now);
@@ -73,7 +73,7 @@ impl Store {
         Ok(self.hot.found(key, all, seen, before))
     }
 
-    /// Whether a shelf is still what another lookup would find, as far as can be told at once.
+    /// Whether another lookup would find the same, as far as can be checked at once.
     #[must_use]
     pub fn is_current(&self, known: &Shelf) -> bool {
         known.counts(self.since.elapsed())
@@ -84,7 +84,7 @@ impl Store {
         self.hot.resize(bytes);
     }
 
-    /// How many bytes it holds in memory at most.
+    /// The maximum number of bytes held in memory.
     #[must_use]
     pub fn holds(&self) -> usize {
         self.hot.most()

@@ -25,21 +25,21 @@ use super::Kept;
 /// spool, and this is noticed within a second.
 const LOOK_AGAIN: Duration = Duration::from_millis(750);
 
-/// The number of parts, each with its own lock.
+/// The number of shards, each with its own lock.
 const PARTS: usize = 16;
 
-/// What an entry counts for whose body is on disk and which holds its file open: descriptors are
-/// fewer than bytes.
+/// The memory charged for an entry whose body is on disk and which keeps its file open. It is large
+/// because descriptors are scarcer than bytes.
 pub const OPEN_FILE: usize = 256 * 1024;
 
 /// The approximate memory of a header field, in bytes, without its text.
 const FIELD: usize = 128;
 
-/// All that is kept under one key, as a lookup found it.
+/// All entries under one key, from one lookup.
 #[derive(Debug)]
 pub struct Shelf {
     all: Vec<Arc<Kept>>,
-    /// What the lookup looked at, if another one can be spared by looking at it again.
+    /// The files that the lookup examined; checking them again can replace another lookup.
     seen: Option<LookupTrace>,
     /// When it was looked at last, in milliseconds of the set's time.
     looked: AtomicU64,
@@ -47,13 +47,13 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// What a lookup at `looked` found.
+    /// Creates the result of a lookup at `looked`.
     fn new(all: Vec<Arc<Kept>>, seen: Option<LookupTrace>, looked: Duration) -> Arc<Self> {
         let gone = AtomicBool::new(seen.is_none());
         Arc::new(Self { all, seen, looked: AtomicU64::new(millis(looked)), gone })
     }
 
-    /// The answers, the one stored last first.
+    /// The entries, the one stored last first.
     #[must_use]
     pub fn all(&self) -> &[Arc<Kept>] {
         &self.all
@@ -64,7 +64,7 @@ impl Shelf {
         self.seen.as_ref().filter(|_| !self.gone.load(Ordering::Acquire))
     }
 
-    /// Whether it is what another lookup would find, as far as can be told without one.
+    /// Whether another lookup would find the same, as far as is known without one.
     pub(super) fn counts(&self, now: Duration) -> bool {
         let until = self.looked.load(Ordering::Acquire).saturating_add(millis(LOOK_AGAIN));
         !self.gone.load(Ordering::Acquire) && millis(now) < until
@@ -89,7 +89,7 @@ fn held(kept: &Kept) -> usize {
 pub(super) struct HotSet {
     parts: [Mutex<Part>; PARTS],
     hasher: RandomState,
-    /// The most bytes of each half of a part.
+    /// The maximum number of bytes in each half of a shard.
     half: AtomicUsize,
 }
 
@@ -97,7 +97,7 @@ pub(super) struct HotSet {
 struct Part {
     young: Half,
     old: Half,
-    /// How often something under one of its keys has changed.
+    /// The number of changes of entries under its keys.
     changes: u64,
 }
 
@@ -119,7 +119,7 @@ impl Half {
         Some(found)
     }
 
-    /// Takes a shelf out. Of changes it will not be told any more, so it is gone for everyone.
+    /// Removes a shelf. It no longer learns of changes, so it is outdated for all its holders.
     fn remove(&mut self, key: Key) -> Option<Arc<Shelf>> {
         let found = self.take(key)?;
         found.gone.store(true, Ordering::Release);
@@ -175,7 +175,7 @@ impl HotSet {
         self.half.load(Ordering::Acquire) * 2 * PARTS
     }
 
-    /// What lies under a key, if that is known.
+    /// The entries under a key, if known.
     pub(super) fn get(&self, key: Key, now: Duration) -> Option<Arc<Shelf>> {
         self.find(key).filter(|found| found.counts(now))
     }
@@ -193,7 +193,7 @@ impl HotSet {
         Some(found)
     }
 
-    /// What to remember before a lookup begins.
+    /// The state to record before a lookup begins.
     pub(super) fn before(&self, key: Key, now: Duration) -> Before {
         Before { changes: lock(self.part(key)).changes, time: now }
     }
@@ -253,11 +253,11 @@ impl HotSet {
         (usize::from(byte) % PARTS).checked_sub(1).and_then(|at| rest.get(at)).unwrap_or(first)
     }
 
-    /// What lies under a key is not what it was.
+    /// Discards the outdated entries of a key.
     fn forget(&self, key: Key) {
         let mut part = lock(self.part(key));
         part.changes += 1;
-        // Who has one in hand may go on with it, and takes nothing new from it.
+        // Holders of a shelf may continue to use it, but take nothing new from it.
         let gone = [part.young.remove(key), part.old.remove(key)];
         drop(part);
         drop(gone);
@@ -283,7 +283,7 @@ fn lock(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
 mod tests {
     use super::*;
 
-    /// The number of empty shelves that fit into each half of each part.
+    /// The number of empty shelves that fit into each half of each shard.
     const ROOM: usize = 4;
 
     fn set() -> HotSet {
@@ -316,7 +316,7 @@ mod tests {
         let found = put(&set, key, at(1_000));
         assert!(set.get(key, at(1_000)).is_some() && set.get(key, at(1_749)).is_some());
         assert!(set.get(key, at(1_750)).is_none());
-        // It is there still, and its names are what they were.
+        // It still exists, and its names are unchanged.
         let before = set.before(key, at(2_000));
         assert!(found.seen().is_some() && set.again(key, &found, before));
         assert!(set.get(key, at(2_749)).is_some() && set.get(key, at(2_750)).is_none());

@@ -1,4 +1,4 @@
-//! A kept answer, as the proxy sees it.
+//! A stored copy, as the proxy uses it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use wwwoffle_http::caching::range::RangeSelection;
 use wwwoffle_http::caching::vary::StoredVariant;
 use wwwoffle_http::head;
 
-/// A kept answer with its head read.
+/// A stored copy with its parsed head.
 #[derive(Clone, Debug)]
 pub struct Kept {
     /// The entry itself.
@@ -21,18 +21,18 @@ pub struct Kept {
     pub status: StatusCode,
     /// Its fields, as the origin sent them less those of one hop.
     pub fields: HeaderMap,
-    /// The fields of the request it answered, less the secret ones.
+    /// The fields of its request, without the secret ones.
     pub request: HeaderMap,
     /// The segments with the requested bytes, if the entry is incomplete. The entry is then the
     /// newest one.
     pub part: Option<KeptPart>,
 }
 
-/// Parts of a page that hold what one request asks for.
+/// The segments of a page that contain the bytes of one request.
 #[derive(Clone, Debug)]
 pub struct KeptPart {
     pub(crate) partial: Arc<Partial>,
-    /// What of it is asked for.
+    /// The requested ranges.
     pub(crate) satisfied: RangeSelection,
 }
 
@@ -47,13 +47,13 @@ impl Kept {
             warn!(url = entry.url(), "a kept page has a head that cannot be read");
             return None;
         };
-        // One without a recorded request was asked for with nothing that is known.
+        // Without a recorded request, its fields count as unknown.
         let request = head::read_request(entry.request(), b"").map(|request| request.headers);
         let request = request.unwrap_or_default();
         Some(Self { entry, status, fields, request, part: None })
     }
 
-    /// It as a choice among several sees it.
+    /// The copy as a candidate in the choice among variants.
     #[must_use]
     pub fn stored(&self) -> StoredVariant<'_> {
         StoredVariant {
@@ -64,7 +64,7 @@ impl Kept {
         }
     }
 
-    /// Which entry this is.
+    /// Identifies the entry.
     #[must_use]
     pub fn identity(&self) -> Identity {
         Identity(self.entry.place().key(), self.entry.stored())

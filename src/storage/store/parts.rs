@@ -18,11 +18,11 @@ impl Store {
         Ok(blocking(move || spool.partial(&place)).await?.map(Arc::new))
     }
 
-    /// All that is kept in part under the key of `place`, whatever the variant.
+    /// All incomplete entries under the key of `place`, of any variant.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn partials_of(&self, place: &Place) -> Result<Vec<Arc<Partial>>, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         let found = blocking(move || spool.partials_of(&place)).await?;

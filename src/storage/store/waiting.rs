@@ -1,4 +1,4 @@
-//! What waits or goes on: the outgoing queue, recursive fetches, and what the next start is to know.
+//! The calls for the queue, for recursive fetches, and for the state that the next start needs.
 
 use std::sync::{Arc, PoisonError};
 
@@ -48,12 +48,11 @@ impl Store {
         .await
     }
 
-    /// Takes a queued request that is answered off the queue, unless more was asked of it since it was
-    /// read.
+    /// Removes an answered request from the queue, unless it was changed since it was read.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn finish_queued(&self, seen: Outgoing) -> Result<FinishOutcome, Error> {
         let spool = self.spool.clone();
         blocking(move || spool.queue().finish(&seen)).await

@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At(pub Timestamp);
 
-/// A text that tells no moment.
+/// A text that is not a valid time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a time, as 2026-11-20, 2026-11-20 14:25 or 2026-11-20T14:25:15Z")]
 pub struct NoTime;
@@ -57,8 +57,8 @@ pub fn nearest(came: &[Timestamp], at: Timestamp) -> Vec<usize> {
     order
 }
 
-/// The same for a part of a page that came at a moment, and its parts soon after: the nearest first, before
-/// or after.
+/// The order for a sub-resource of a page received at a given time: the nearest first, before or
+/// after, because sub-resources arrive soon after their page.
 #[must_use]
 pub fn closest(came: &[Timestamp], at: Timestamp) -> Vec<usize> {
     let mut order: Vec<usize> = (0..came.len()).collect();

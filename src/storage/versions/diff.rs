@@ -1,4 +1,4 @@
-//! What differs between the texts of two versions.
+//! The differences between the texts of two versions.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::text::Text;
 
-/// Lines that are the same, told before and after those that differ.
+/// The number of equal lines shown before and after differing ones.
 const AROUND: usize = 2;
 
 /// The largest number of lines of a difference.
 pub const MAX_TOLD: usize = 2_000;
 
-/// How long the best difference is looked for; after that, a good one.
+/// Time limit for finding the best difference; after that, a good one is used.
 const TIME: Duration = Duration::from_millis(500);
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// Both have it.
+    /// Both versions have it.
     Same,
     /// Only the older one has it.
     Old,
@@ -30,18 +30,18 @@ pub enum Sort {
 /// A line of a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What it is.
+    /// Its kind.
     pub sort: Sort,
     /// Its number, counted from 1: in the newer text, except for what only the older one has.
     pub number: usize,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
-/// What differs.
+/// A difference between two texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
-    /// Stretches of lines that differ, each with some around it.
+    /// Groups of differing lines, each with some context.
     pub stretches: Vec<Vec<Line>>,
     /// Lines that only the newer one has.
     pub added: usize,

@@ -16,20 +16,20 @@ pub const MAX_ENTRIES: usize = 50;
 pub struct Change {
     /// The page, without credentials.
     pub url: String,
-    /// What tells its versions from those of others: its key and variant.
+    /// Its key and variant, which distinguish its versions from those of others.
     pub name: String,
-    /// When the newer version was kept.
+    /// When the newer version was stored.
     pub stored: Timestamp,
     /// When the one before was.
     pub before: Timestamp,
     /// The title of the page, if it is known.
     pub title: Option<String>,
-    /// Where the difference is shown.
+    /// The address of the page that shows the difference.
     pub link: String,
 }
 
-/// Writes the feed: the newest changes first. `name` tells it from other feeds, `link` is its address,
-/// `now` what it says of itself when nothing has changed.
+/// Writes the feed, newest changes first. `name` distinguishes it from other feeds, `link` is its
+/// address, and `now` its date if nothing has changed.
 #[must_use]
 pub fn write(mut changes: Vec<Change>, name: &str, link: &str, now: Timestamp) -> String {
     changes.sort_by(|one, other| (other.stored, &other.url).cmp(&(one.stored, &one.url)));
@@ -47,7 +47,7 @@ pub fn write(mut changes: Vec<Change>, name: &str, link: &str, now: Timestamp) -
     );
     for change in &changes {
         let stored = change.stored.to_string();
-        // What XML cannot hold is made visible, as on pages.
+        // Characters that XML cannot represent are made visible, as on pages.
         let title = change.title.as_deref().map_or_else(|| shown::text(&change.url), shown::text);
         let url = shown::text(&change.url);
         // Writing to a string does not fail.
@@ -68,7 +68,7 @@ pub fn write(mut changes: Vec<Change>, name: &str, link: &str, now: Timestamp) -
     xml
 }
 
-/// An id that is always the same for the same parts (RFC 9562, version 8).
+/// A stable identifier for the same parts (RFC 9562, version 8).
 fn uuid(parts: &[&str]) -> String {
     let digest = Sha256::digest(parts.join("\n"));
     let mut bytes = [0; 16];

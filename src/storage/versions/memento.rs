@@ -10,8 +10,8 @@ use crate::api::History;
 /// The type of a list of versions (RFC 7089 §5).
 pub const LINK_FORMAT: &str = "application/link-format";
 
-/// The address of the version that was stored then, as it was, without our origin. It tells when it came,
-/// too, for those who load its parts.
+/// The path at our origin of the version stored at a given time, unmodified. It also contains when
+/// the version was received, for its sub-resources.
 #[must_use]
 pub fn version_path(url: &str, (stored, came): (Timestamp, Timestamp)) -> String {
     format!(
@@ -32,8 +32,9 @@ pub fn http_date(time: Timestamp) -> String {
     httpdate::fmt_http_date(time.max(Timestamp::UNIX_EPOCH).into())
 }
 
-/// The links of an answer that is a version (§2.2): to what it is a version of, which chooses among them
-/// itself, to their list, and to itself. `version` is when it was stored and when it came.
+/// The links of a response that is a version (§2.2): to its original page, which also selects
+/// versions by date, to the list of versions, and to itself. `version` is when it was stored and
+/// when it was received.
 #[must_use]
 pub fn links(origin: &str, url: &str, (stored, came): (Timestamp, Timestamp)) -> String {
     format!(
@@ -46,7 +47,7 @@ pub fn links(origin: &str, url: &str, (stored, came): (Timestamp, Timestamp)) ->
     )
 }
 
-/// The list of versions, the oldest first (§5). The page itself chooses among them, when it is asked for
+/// The list of versions, oldest first (§5). The page itself selects among them if it is requested
 /// through the proxy.
 #[must_use]
 pub fn timemap(origin: &str, history: &History) -> String {

@@ -37,9 +37,9 @@ const INLINE: [&str; 36] = [
 pub struct Text {
     /// Its title, if it has one.
     pub title: Option<String>,
-    /// What it says.
+    /// Its lines.
     pub lines: Vec<String>,
-    /// It was longer.
+    /// Whether it was truncated.
     pub is_cut: bool,
 }
 
@@ -61,7 +61,7 @@ pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Tex
 pub fn source(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<String> {
     let head = body.get(..HEAD).unwrap_or(body);
     let kind = Kind::of(content_type, url, head);
-    // What says that it is text and has such bytes is a file.
+    // Content that is declared as text but contains NUL bytes is treated as a file.
     if !is_text(kind, content_type) || body.contains(&0) {
         return None;
     }
@@ -139,7 +139,7 @@ struct Gather {
     title: String,
     lines: Vec<String>,
     line: String,
-    /// Text with references in it, which may be cut by the pieces that it comes in.
+    /// Text with character references, which may be split between pieces.
     raw: String,
     bytes: usize,
     is_cut: bool,
