@@ -2,17 +2,16 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use sha2::{Digest, Sha256};
 use wwwoffle_spool::{DiskUsage, Key, Place, Summary, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::class::{Class, essence};
+use crate::column::{first_of, narrow, owner_id, variant_name};
 use crate::describe::{Description, MAX_REFERENCES, Reference};
 use crate::error::Result;
 use crate::facts::Facts;
 use crate::fold;
 use crate::item::WordState;
-use crate::lookup::owner_id;
 use crate::name::{HostName, split};
 
 /// How many media types are distinguished; further ones count as unknown.
@@ -77,14 +76,6 @@ fn known(connection: &Connection, key: &Key) -> Result<Vec<IndexedRow>> {
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-/// Identifies a variant among the entries of a key; empty if the response does not vary.
-pub(crate) fn variant_name(place: &Place) -> Vec<u8> {
-    match place.variant_text() {
-        "" => Vec::new(),
-        text => Sha256::digest(text).to_vec(),
-    }
 }
 
 /// The columns derived from an entry's file, used by INSERT and UPDATE: the first parameters of
@@ -398,14 +389,4 @@ fn type_number(connection: &Connection, name: &str) -> Result<(i64, Class)> {
     }
     let mut add = connection.prepare_cached("INSERT INTO types (name) VALUES (?1)")?;
     Ok((add.insert([name])?, Class::of(name)))
-}
-
-/// The first eight bytes of a hash, as a number.
-pub(crate) fn first_of(hash: &[u8; 32]) -> i64 {
-    hash.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
-}
-
-/// SQLite integers are signed.
-pub(crate) fn narrow(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -9,8 +9,8 @@ use rusqlite::{Connection, OptionalExtension};
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_spool::{Place, Reader, Summary};
 
-use crate::apply::variant_name;
 use crate::changed::looked_until;
+use crate::column::variant_name;
 use crate::error::{Error, Result};
 use crate::item::{self, COLUMNS, FROM};
 use crate::{FILE, schema};

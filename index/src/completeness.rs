@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::class::Class;
+use crate::column::owner_id;
 use crate::error::Result;
 use crate::filter::Viewer;
 use crate::item::Item;
-use crate::lookup::{key_range, owner_id};
+use crate::lookup::key_range;
 
 /// How many sub-resources are looked up for all pages of a call together: about three microseconds
 /// each.

@@ -26,6 +26,7 @@ mod apply;
 mod changed;
 mod check;
 mod class;
+mod column;
 mod completeness;
 mod describe;
 mod error;
@@ -437,16 +438,25 @@ impl Index {
         noted.max(written.ok().flatten())
     }
 
-    /// Iterates over all matching entries in an order.
-    #[must_use]
-    pub fn all<'a>(&'a self, filter: &'a Filter, sort: Sort) -> AllItems<'a> {
-        AllItems {
-            index: self,
-            filter,
-            sort,
-            read: Vec::new().into_iter(),
-            next: NextPage::Beginning,
-        }
+    /// Iterates over all matching entries in an order. It ends after an error.
+    pub fn all<'a>(
+        &'a self,
+        filter: &'a Filter,
+        sort: Sort,
+    ) -> impl Iterator<Item = Result<Item>> + 'a {
+        // Where the next page begins: `None` after the last page, `Some(None)` at the first.
+        let mut next: Option<Option<Cursor>> = Some(None);
+        let pages = std::iter::from_fn(move || {
+            let after = next.take()?;
+            Some(self.list(filter, sort, after.as_ref(), MAX_PAGE, &|_| true).map(|page| {
+                next = page.next.map(Some);
+                page.items
+            }))
+        });
+        pages.flat_map(|page| match page {
+            Ok(items) => items.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        })
     }
 
     /// Records the queued requests at the start of a session, for [`Index::session_requests`].
@@ -480,47 +490,5 @@ impl Drop for IndexInner {
     fn drop(&mut self) {
         // The last handle is gone: the thread ends after writing recorded changes.
         self.work.stop();
-    }
-}
-
-/// Where iteration continues.
-#[derive(Debug)]
-enum NextPage {
-    Beginning,
-    Behind(Cursor),
-    End,
-}
-
-/// See [`Index::all`].
-#[derive(Debug)]
-pub struct AllItems<'a> {
-    index: &'a Index,
-    filter: &'a Filter,
-    sort: Sort,
-    read: std::vec::IntoIter<Item>,
-    next: NextPage,
-}
-
-impl Iterator for AllItems<'_> {
-    type Item = Result<Item>;
-
-    fn next(&mut self) -> Option<Result<Item>> {
-        loop {
-            if let Some(item) = self.read.next() {
-                return Some(Ok(item));
-            }
-            let after = match std::mem::replace(&mut self.next, NextPage::End) {
-                NextPage::Beginning => None,
-                NextPage::Behind(cursor) => Some(cursor),
-                NextPage::End => return None,
-            };
-            match self.index.list(self.filter, self.sort, after.as_ref(), MAX_PAGE, &|_| true) {
-                Ok(page) => {
-                    self.next = page.next.map_or(NextPage::End, NextPage::Behind);
-                    self.read = page.items.into_iter();
-                }
-                Err(error) => return Some(Err(error)),
-            }
-        }
     }
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 use wwwoffle_spool::{Key, Place};
 
-use crate::apply::{first_of, narrow};
+use crate::column::{first_of, narrow};
 use crate::error::Result;
 use crate::filter::Viewer;
 use crate::item::Item;
@@ -85,12 +85,6 @@ pub(crate) fn id_of(connection: &Connection, place: &Place) -> Result<Option<i64
 pub(crate) fn key_range(target: i64) -> (Vec<u8>, Vec<u8>) {
     let key = |rest: u8| [target.to_be_bytes().as_slice(), &[rest; 24]].concat();
     (key(0), key(0xff))
-}
-
-/// The number of the owner with this name.
-pub(crate) fn owner_id(connection: &Connection, name: &str) -> Result<Option<i64>> {
-    let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
-    Ok(find.query_row([name], |row| row.get(0)).optional()?)
 }
 
 fn some(

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::apply::first_of;
+use crate::column::first_of;
 use crate::error::Result;
 use crate::facts::Facts;
 use crate::filter::{Filter, PreparedFilter};

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use rusqlite::{Connection, OptionalExtension};
 use wwwoffle_spool::Place;
 
+use crate::column::owner_id;
 use crate::error::Result;
 use crate::item::Item;
 use crate::list::item;
-use crate::lookup::{id_of, key_range, owner_id};
+use crate::lookup::{id_of, key_range};
 
 /// At most this many sub-resources are gathered.
 pub const MAX_SUB_RESOURCES: usize = 100_000;

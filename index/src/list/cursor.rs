@@ -6,7 +6,7 @@ use std::str::FromStr;
 use wwwoffle_spool::{Key, Timestamp};
 
 use super::Sort;
-use crate::apply::variant_name;
+use crate::column::variant_name;
 use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::name::{HostName, split};

@@ -1,0 +1,31 @@
+//! How keys, variants, digests and owners stand in the columns of the database.
+
+use rusqlite::{Connection, OptionalExtension};
+use sha2::{Digest, Sha256};
+use wwwoffle_spool::Place;
+
+use crate::error::Result;
+
+/// Identifies a variant among the entries of a key; empty if the response does not vary.
+pub(crate) fn variant_name(place: &Place) -> Vec<u8> {
+    match place.variant_text() {
+        "" => Vec::new(),
+        text => Sha256::digest(text).to_vec(),
+    }
+}
+
+/// The first eight bytes of a hash, as a number.
+pub(crate) fn first_of(hash: &[u8; 32]) -> i64 {
+    hash.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
+}
+
+/// SQLite integers are signed.
+pub(crate) fn narrow(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The number of the owner with this name.
+pub(crate) fn owner_id(connection: &Connection, name: &str) -> Result<Option<i64>> {
+    let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
+    Ok(find.query_row([name], |row| row.get(0)).optional()?)
+}
