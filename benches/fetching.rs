@@ -1,13 +1,13 @@
-//! What working the queue off costs: the time against what the limits allow, and the daemon's own time
-//! and memory.
+//! The cost of fetching the queue: the time compared with what the limits allow, and the daemon's
+//! processor time and memory.
 //!
 //! ```text
 //! cargo bench --bench fetching           the table, in the form of docs/performance.md
 //! ```
 //!
-//! The daemon is the real one; its origins are threads here, each of which waits before it answers, as a
-//! long line does. The ideal is that wait times the pages, over how many may be asked for at once. What
-//! to compare between machines is the ratio.
+//! The daemon is the real one. Its origins are threads of this process, each of which waits before
+//! it responds, like a slow connection. The ideal time is that wait times the number of pages,
+//! divided by the number of concurrent requests. Only the ratio can be compared between machines.
 #![allow(
     dead_code,
     unused_imports,
@@ -33,13 +33,13 @@ use std::time::{Duration, Instant};
 use harness::{Answer, Daemon, Origin};
 use shared::processor_time;
 
-/// Pages that are fetched.
+/// The number of pages.
 const PAGES: usize = 400;
 
-/// How long an origin waits before it answers.
+/// The wait of an origin before it responds.
 const LATENCY: Duration = Duration::from_millis(50);
 
-/// The limits of the configuration by default.
+/// The default limits of the configuration.
 const PER_HOST: usize = 6;
 const AT_ONCE: usize = 32;
 
@@ -72,7 +72,8 @@ fn measure(what: &str, hosts: usize, at_once: usize) {
     let begun = Instant::now();
     daemon.ok(&["online"]);
     let seen = || -> usize { origins.iter().map(|origin| origin.seen().len()).sum() };
-    // The daemon itself is asked when nearly all is over: its answers take time that is measured.
+    // The daemon is polled only when nearly all is fetched, since polling takes time that is
+    // measured.
     while seen() < PAGES {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -92,7 +93,7 @@ fn measure(what: &str, hosts: usize, at_once: usize) {
     );
 }
 
-/// Whether anything waits or is fetched.
+/// Whether any entry is queued or being fetched.
 fn is_busy(daemon: &Daemon) -> bool {
     let queue = &daemon.status()["queue"];
     queue["waiting"] != 0 || queue["active"] != 0

@@ -1,13 +1,14 @@
-//! What HTTPS costs: hits inside intercepted connections against plain ones, and handshakes.
+//! The cost of HTTPS: hits inside intercepted connections compared with plain ones, and handshakes.
 //!
 //! ```text
 //! cargo bench --bench https              the table, in the form of docs/performance.md
 //! cargo bench --bench https -- 10        ten seconds for each row instead of three
 //! ```
 //!
-//! The daemon is the real one, with one page kept, offline; the clients are threads here, so they
-//! share the machine with it. Requests per second are what both achieve together; the time of the
-//! processor is that of the daemon alone, and what to compare between machines is the ratio.
+//! The daemon is the real one, offline, with one stored page. The clients are threads of this
+//! process, so they share the machine with it. Requests per second are the throughput of both
+//! together, and the processor time is that of the daemon alone. Only the ratio can be compared
+//! between machines.
 #![allow(
     dead_code,
     unused_imports,
@@ -39,20 +40,21 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use harness::{Answer, Daemon, Stage};
 use shared::processor_time;
 
-/// Connections at once.
+/// The number of concurrent connections.
 const CLIENTS: usize = 8;
 
-/// How often plain and intercepted hits are measured in turn; the round with the middle ratio counts.
+/// Plain and intercepted hits are measured alternately in this many rounds. The round with the
+/// median ratio counts.
 const ROUNDS: usize = 3;
 
-/// Bytes of the pages: one like many, and one that is data.
+/// Body sizes in bytes: a typical page, and a data file.
 const SIZES: [usize; 2] = [10 * 1024, 1024 * 1024];
 
-/// A connection, whatever is spoken on it.
+/// A connection with or without TLS.
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
-/// Asks for `target`, and reads the answer to its end.
+/// Requests `target` and reads the response to its end.
 fn get(stream: &mut dyn Stream, target: &str, host: &str, buffer: &mut Vec<u8>) {
     let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
@@ -83,7 +85,7 @@ fn open(proxy: SocketAddr) -> TcpStream {
     stream
 }
 
-/// CONNECT, and a whole handshake inside.
+/// Opens a tunnel with CONNECT and completes a handshake inside.
 fn secure(
     proxy: SocketAddr,
     target: &str,
@@ -106,14 +108,14 @@ fn secure(
     stream
 }
 
-/// What was measured of one way to ask.
+/// The results for one kind of request.
 struct Figures {
     per_second: f64,
-    /// Of the daemon's processor time, in microseconds.
+    /// Processor time of the daemon per request, in microseconds.
     each: f64,
 }
 
-/// Lets all clients do what `begin` gives them, for so long.
+/// Runs the work that `begin` creates in all clients, for the given time.
 fn measure<W: FnMut()>(
     daemon: &Daemon,
     how_long: Duration,
@@ -148,7 +150,7 @@ fn row(name: &str, figures: &Figures, plain: &Figures) {
     );
 }
 
-/// Measures both in turn, so that a machine with other work slows both alike; the middle round.
+/// Measures both alternately, so that other load slows both equally, and returns the median round.
 fn in_turn(
     mut plain: impl FnMut() -> Figures,
     mut inside: impl FnMut() -> Figures,

@@ -1,4 +1,4 @@
-//! What the index costs on a large spool: making it, a page of a list, hosts, search, memory.
+//! The cost of the index on a large spool: building it, a page of a list, hosts, search, memory.
 //!
 //! ```text
 //! cargo run --release --manifest-path benches/index/Cargo.toml -- --spool DIR --entries 1000000
@@ -6,10 +6,11 @@
 //! cargo run --release --manifest-path benches/index/Cargo.toml -- --spool DIR --entries 1000000 --parts
 //! ```
 //!
-//! The spool is filled if it is missing, by the generator of `benches/serving`; pages are the same in every
-//! run. With `--words` their words are read too, by a reader that only leaves out what stands in tags, and
-//! searched. With `--parts` three of four pages count as parts of the eight before them, as far as these are none;
-//! so a purge plan has who needs what to go by.
+//! A missing spool is created by the generator of `benches/serving`, with the same pages in every
+//! run. With `--words` the words of the pages are indexed and searched as well, by a reader that
+//! only removes tags. With `--parts` three of four pages count as sub-resources of up to eight
+//! pages before them, unless those are sub-resources themselves. This gives a purge plan its
+//! dependencies.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -19,45 +20,46 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use wwwoffle_bench_serving::{Shape, fill};
 use wwwoffle_index::{
-    Class, Describe, Description, Filter, HostSort, Index, Query, Reference, ReindexScope, Sort, Viewer,
+    Class, Describe, Description, Filter, HostSort, Index, Query, Reference, ReindexScope, Sort,
+    Viewer,
 };
-use wwwoffle_spool::purge::plan::{Candidate, Limit, Limits, Planner, EntryRole, name};
+use wwwoffle_spool::purge::plan::{Candidate, EntryRole, Limit, Limits, Planner, name};
 use wwwoffle_spool::{Body, Entry, Options, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// Entries on a page, as the API has it.
+/// Entries on a page of the API.
 const PAGE: usize = 100;
 
-/// Parts that a page needs, at most.
+/// The largest number of sub-resources of a page.
 const NEEDED: u64 = 8;
 
-/// How long a look at all of the index may take.
+/// The time limit for reading the whole index.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Pages of each list that are measured, one behind the other.
+/// The number of consecutive pages measured for each list.
 const PAGES: usize = 50;
 
 /// Measures the index of a spool.
 #[derive(Parser)]
 struct Arguments {
-    /// The spool, which nobody may have open; filled if it is missing.
+    /// The spool, which no other process may have open; created if missing.
     #[arg(long)]
     spool: PathBuf,
-    /// How many entries it is filled with.
+    /// Number of entries in a new spool.
     #[arg(long, default_value_t = 100_000)]
     entries: u64,
-    /// On how many hosts.
+    /// Number of hosts in a new spool.
     #[arg(long, default_value_t = 100)]
     hosts: u64,
-    /// Read the words of the pages too, and look for them.
+    /// Index the words of the pages too, and search for them.
     #[arg(long)]
     words: bool,
-    /// Tell which entries need which, for a plan of a purge.
+    /// Add the dependencies between entries, for a purge plan.
     #[arg(long, conflicts_with = "words")]
     parts: bool,
 }
 
-/// Reads what stands outside of tags.
+/// A reader that extracts the text outside of tags.
 #[derive(Debug)]
 struct Plain;
 
@@ -76,13 +78,13 @@ impl Describe for Plain {
     }
 }
 
-/// Tells of each page that the next entries of its host are its parts.
+/// A reader that reports the next entries of the same host as sub-resources of each page.
 #[derive(Debug)]
 struct Parts {
     hosts: u64,
 }
 
-/// The number of an entry.
+/// The number at the end of a URL.
 fn number_of(url: &str) -> u64 {
     url.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
 }
@@ -130,10 +132,10 @@ fn main() {
     let begun = Instant::now();
     index.reindex(ReindexScope::All).expect("it can be made");
     let took = begun.elapsed();
-    println!("| made anew | {took:.1?}, {:.0} entries/s |", per_second(entries, took));
+    println!("| rebuilt | {took:.1?}, {:.0} entries/s |", per_second(entries, took));
     let begun = Instant::now();
     index.reindex(ReindexScope::Changed).expect("it can be walked");
-    println!("| looked for changes | {:.1?} |", begun.elapsed());
+    println!("| checked for changes | {:.1?} |", begun.elapsed());
     if words {
         index.settle(true).expect("all is read");
         let took = begun.elapsed();
@@ -141,17 +143,17 @@ fn main() {
     }
     if parts {
         index.settle(true).expect("all is read");
-        println!("| parts told | {:.1?} |", begun.elapsed());
+        println!("| sub-resources read | {:.1?} |", begun.elapsed());
     }
     let before = resident();
     purge_plan(&index, hosts);
-    println!("| most memory until then; resident before it | {}; {before} |", memory());
+    println!("| peak memory so far; resident before | {}; {before} |", memory());
     lists(&index);
     hosts_and_sites(&index);
     if words {
         search(&index);
     }
-    println!("| most memory | {} |", memory());
+    println!("| peak memory | {} |", memory());
     index.stop();
     let size = std::fs::metadata(root.join("index.sqlite")).expect("it is there").len();
     println!("| size of the index | {} MB |", size / 1_000_000);
@@ -162,7 +164,7 @@ fn per_second(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// The median, the 95th of 100 and the longest.
+/// Prints the median, the 95th percentile and the maximum.
 fn told(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)];
@@ -217,7 +219,7 @@ fn hosts_and_sites(index: &Index) {
     told("a page of sites", sites);
 }
 
-/// Words of the generator, from those that are in every page to rare ones.
+/// Words of the generator, from words in every page to rare ones.
 const QUERIES: [&str; 16] = [
     "ba",
     "ne",
@@ -259,7 +261,8 @@ fn search(index: &Index) {
     told("search, all of these", times);
 }
 
-/// A plan from the index, as a daemon makes it; ages are the same for all, so no rules are asked.
+/// Makes a purge plan from the index, like a daemon. The age limit is the same for all entries, so
+/// no rules are evaluated.
 fn purge_plan(index: &Index, hosts: u64) {
     let now: Timestamp = "2026-11-02T00:00:00Z".parse().expect("a time");
     let begun = Instant::now();
@@ -271,13 +274,15 @@ fn purge_plan(index: &Index, hosts: u64) {
         moment.candidates(&mut |one| {
             let url =
                 CanonicalUrl::parse(&one.url, &LocalHost::default()).expect("it is canonical");
-            let role = if is_part(number_of(&one.url), hosts) { EntryRole::Part } else { EntryRole::Page };
+            let role =
+                if is_part(number_of(&one.url), hosts) { EntryRole::Part } else { EntryRole::Page };
             planner.add(&Candidate {
                 bodies: Vec::new(),
                 name: name(&one.url),
                 site: url.host().to_owned(),
                 size: one.size,
-                // All are stored just now, so what counts is when they came.
+                // All entries were stored just now, so their ages count from the date of the
+                // response.
                 stored: one.checked,
                 used: one.checked,
                 limit: Limit::At(Duration::from_secs(200 * 86_400)),

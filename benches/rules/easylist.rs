@@ -1,34 +1,43 @@
-//! What a list of rules in the form of EasyList costs: `cargo bench --manifest-path
+//! The cost of a rule list in EasyList format: `cargo bench --manifest-path
 //! benches/rules/Cargo.toml --bench easylist`.
 //!
-//! The list is made here, 70,000 lines with the mix that such lists have: mostly hosts, then paths, element
-//! hiding, exceptions, rules for some sites or kinds, a few regular expressions. Told first, in lines of
-//! their own: the time to load it, the memory it takes, and how much a request costs when one, two and four
-//! threads ask at once.
+//! The list is generated: 70,000 lines with the usual mix of hosts (most of them), paths, element
+//! hiding, exceptions, rules for some sites or kinds, and a few regular expressions. Lines before
+//! the table give the load time, the memory, and the time of one decision with one, two and four
+//! threads.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{fmt::Write, fs, hint::black_box, thread, time::Instant};
-use wwwoffle_config::{BlockQuery, Config, Purpose, PageRelation, UrlParts};
+use wwwoffle_config::{BlockQuery, Config, PageRelation, Purpose, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 const LINES: usize = 70_000;
 
-/// Requests of a thread in the test of many at once.
+/// Requests per thread in the test with several threads.
 const REQUESTS: usize = 100_000;
 
-/// What pages ask for that no rule blocks, and what they ask for that one does.
+/// Requests that no rule blocks, and requests that a rule blocks.
 const MISSES: &[(&str, Purpose)] = &[
     ("https://www.example.org/", Purpose::Page),
     ("https://static.example.com/assets/js/vendor.3f9d2c1b.min.js", Purpose::Script),
-    ("https://news.example.net/2026/11/20/politics/a-rather-long-title-of-an-article-that-goes-on/", Purpose::Page),
-    ("https://images.cdn.example.com/t/fit-in/1200x630/photos/2026/ab/ef0123456789.jpg?quality=80", Purpose::Image),
-    ("https://api.example.com/v2/items?offset=40&limit=20&sort=date&fields=id,title,date", Purpose::Data),
+    (
+        "https://news.example.net/2026/11/20/politics/a-rather-long-title-of-an-article-that-goes-on/",
+        Purpose::Page,
+    ),
+    (
+        "https://images.cdn.example.com/t/fit-in/1200x630/photos/2026/ab/ef0123456789.jpg?quality=80",
+        Purpose::Image,
+    ),
+    (
+        "https://api.example.com/v2/items?offset=40&limit=20&sort=date&fields=id,title,date",
+        Purpose::Data,
+    ),
 ];
 
 fn name(number: usize) -> String {
     const SYLLABLES: &[&str] = &[
-        "ban", "ner", "pix", "el", "tra", "ck", "zon", "met", "rik", "sto", "log", "vue", "qua", "dro",
-        "fy", "mob",
+        "ban", "ner", "pix", "el", "tra", "ck", "zon", "met", "rik", "sto", "log", "vue", "qua",
+        "dro", "fy", "mob",
     ];
     let mut number = number.wrapping_mul(2_654_435_761) % 1_048_576;
     let mut text = String::new();
@@ -39,7 +48,7 @@ fn name(number: usize) -> String {
     text
 }
 
-/// A line by its number, of a hundred kinds.
+/// The line with this number, of a hundred kinds.
 fn line(number: usize) -> String {
     let name = name(number);
     match number % 100 {
@@ -67,7 +76,7 @@ fn list() -> String {
     text
 }
 
-/// What the process holds in memory, in MiB.
+/// The resident memory of the process, in MiB.
 fn resident() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let of = |line: &str| line.split_whitespace().nth(1)?.parse::<f64>().ok();
@@ -78,18 +87,25 @@ fn load() -> Config {
     let dir = std::env::temp_dir().join(format!("wwwoffle-bench-{}", std::process::id()));
     fs::create_dir_all(&dir).expect("a directory");
     fs::write(dir.join("easy.txt"), list()).expect("a list");
-    fs::write(dir.join("w.conf"), "[dont-get]\nurls = [{ easylist = \"easy.txt\" }]").expect("a file");
+    fs::write(dir.join("w.conf"), "[dont-get]\nurls = [{ easylist = \"easy.txt\" }]")
+        .expect("a file");
     let (before, start) = (resident(), Instant::now());
     let config = Config::load(&dir.join("w.conf")).expect("no fault");
     let took = start.elapsed();
-    println!("{} lines, {} bytes: loaded in {took:?}, {:.1} MiB more", LINES, list().len(), resident() - before);
+    println!(
+        "{} lines, {} bytes: loaded in {took:?}, {:.1} MiB more",
+        LINES,
+        list().len(),
+        resident() - before
+    );
     config.dont_get.urls.notes().for_each(|note| println!("{note}"));
     fs::remove_dir_all(&dir).expect("it was made here");
     config
 }
 
 fn hits() -> Vec<(String, Purpose)> {
-    let host = |number: usize| (format!("https://www.{}.test/a/b.js", name(number)), Purpose::Script);
+    let host =
+        |number: usize| (format!("https://www.{}.test/a/b.js", name(number)), Purpose::Script);
     vec![
         host(4_701),
         host(33_340),
@@ -99,11 +115,20 @@ fn hits() -> Vec<(String, Purpose)> {
     ]
 }
 
-fn ask(config: &Config, urls: &[(CanonicalUrl, Purpose)], page: &CanonicalUrl, number: usize) -> bool {
+fn ask(
+    config: &Config,
+    urls: &[(CanonicalUrl, Purpose)],
+    page: &CanonicalUrl,
+    number: usize,
+) -> bool {
     let (url, purpose) = &urls[number % urls.len()];
     let parts = UrlParts::of(black_box(url));
-    let asked =
-        BlockQuery { page: Some(page), site: Some(PageRelation::Cross), purpose: *purpose, ..BlockQuery::of(&parts) };
+    let asked = BlockQuery {
+        page: Some(page),
+        site: Some(PageRelation::Cross),
+        purpose: *purpose,
+        ..BlockQuery::of(&parts)
+    };
     config.dont_get.urls.blocks(&asked).is_some()
 }
 

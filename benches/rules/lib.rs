@@ -1,1 +1,1 @@
-//! Nothing here: the benchmarks are in `lists.rs` and `easylist.rs`.
+//! Empty: the benchmarks are in `lists.rs` and `easylist.rs`.

@@ -1,9 +1,10 @@
-//! What 50,000 specifications in `[dont-get]` cost a request: `taskset -c 1 cargo bench
+//! The cost of 50,000 specifications in `[dont-get]` per request: `taskset -c 1 cargo bench
 //! --manifest-path benches/rules/Cargo.toml`.
 //!
-//! Four lists: specifications of hosts, of all kinds as blocklists have them, of paths on any host, and
-//! of paths on any host that all have `/ads/` in them. Each is asked about pages that it has and about
-//! pages that it has not. The time is that of all a request pays: taking the URL apart, and deciding.
+//! Four lists: specifications of hosts, of all kinds as in blocklists, of paths on any host, and of
+//! paths on any host that all contain `/ads/`. Each is measured with pages that match and pages
+//! that do not. The time includes everything that a request needs: splitting the URL, and the
+//! decision.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{hint::black_box, path::Path};
@@ -12,7 +13,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 const SPECS: usize = 50_000;
 
-/// Pages that no list has.
+/// Pages that match no list.
 const MISSES: &[&str] = &[
     "http://www.example.org/",
     "https://en.wikipedia.org/wiki/Offline_reader?action=history&limit=50",
@@ -21,11 +22,11 @@ const MISSES: &[&str] = &[
     "https://images.cdn.example.com/t/fit-in/1200x630/photos/2026/11/ab/cd/ef0123456789.jpg?quality=80",
 ];
 
-/// Text that differs with `number`, as the middle of names does.
+/// A text derived from `number`, like the middle of a name.
 fn name(number: usize) -> String {
     const SYLLABLES: &[&str] = &[
-        "ban", "ner", "pix", "el", "tra", "ck", "zon", "met", "rik", "sto", "log", "vue", "qua", "dro",
-        "fy", "mob",
+        "ban", "ner", "pix", "el", "tra", "ck", "zon", "met", "rik", "sto", "log", "vue", "qua",
+        "dro", "fy", "mob",
     ];
     let mut number = number.wrapping_mul(2_654_435_761) % 1_048_576;
     let mut text = String::new();
@@ -96,8 +97,7 @@ fn lists(criterion: &mut Criterion) {
         [("hosts", of_host), ("mixed", mixed), ("paths", of_path), ("ads", of_ads)];
     for (name, spec) in kinds {
         let set = list(spec);
-        let hits: Vec<String> =
-            (0..5).map(|number| hit(&spec(4_711 + 9_973 * number))).collect();
+        let hits: Vec<String> = (0..5).map(|number| hit(&spec(4_711 + 9_973 * number))).collect();
         ask(criterion, &format!("{name}/hit"), &set, &hits, true);
         ask(criterion, &format!("{name}/miss"), &set, &misses, false);
     }

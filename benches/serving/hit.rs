@@ -1,7 +1,9 @@
-//! The parts of a hit, each by itself: `cargo bench --manifest-path benches/serving/Cargo.toml`.
+//! The steps of a cache hit, each measured separately: `cargo bench --manifest-path
+//! benches/serving/Cargo.toml`.
 //!
-//! In the order in which a request needs them: its target read, the entry opened and read, its head
-//! parsed, the decision, and the new head written. The canonical URL alone is in `benches/url`.
+//! In the order of a request: its target is parsed, the entry is opened and read, its head is
+//! parsed, the decision is made, and the new head is written. `benches/url` measures the canonical
+//! URL alone.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark fails by panicking")]
 
 use std::hint::black_box;
@@ -11,18 +13,18 @@ use hyper::Request;
 use hyper::http::request::Parts;
 use tempfile::TempDir;
 use wwwoffle::base::mode::Mode;
-use wwwoffle::proxy::decide::{DecisionInput, CopyState, MethodKind, OnlineUse, Queueing, decide};
-use wwwoffle_http::head;
+use wwwoffle::proxy::decide::{CopyState, DecisionInput, MethodKind, OnlineUse, Queueing, decide};
 use wwwoffle::proxy::intent::Intent;
 use wwwoffle::proxy::rules::Standing;
 use wwwoffle::proxy::site::Door;
 use wwwoffle::proxy::status::{CacheStatus, HitReason};
 use wwwoffle::proxy::target;
 use wwwoffle_bench_serving::{Shape, fill};
+use wwwoffle_http::head;
 use wwwoffle_spool::{Body, Entry, Options, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// Bodies as in the first row of the table, and one that is not read whole at once.
+/// Body sizes: the first row of the table, and one that takes several reads.
 const SIZES: [usize; 2] = [10_000, 1_000_000];
 
 fn request() -> Parts {

@@ -1,8 +1,8 @@
-//! Parse and key of 10,000 real URLs, against ada-url's parse and SHA-256 of what it gives.
+//! Parsing and key of 10,000 real URLs, compared with ada-url's parsing and the SHA-256 of its
+//! result.
 //!
-//! The list was gathered from the documents of installed software, at most 60 of one host, and all
-//! that have arguments or escapes. Some of both sides' parses fail on the list; the same ones are
-//! left out for both.
+//! The URLs come from the documents of installed software: at most 60 of one host, and all that
+//! have arguments or escapes. URLs that either side fails to parse are left out for both.
 //!
 //! `cargo bench --manifest-path benches/url/Cargo.toml`. One iteration is the whole list.
 
@@ -12,7 +12,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sha2::{Digest, Sha256};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// One URL a line.
+/// One URL per line.
 const LIST: &str = include_str!("real.txt");
 
 fn canonical(criterion: &mut Criterion) {

@@ -1,1 +1,1 @@
-//! Nothing: the measurements are in `canonical.rs`.
+//! Empty: the benchmarks are in `canonical.rs`.

@@ -1,6 +1,7 @@
-//! Any bytes as an archive of others: WARC, WACZ or HAR, plain or compressed.
+//! Any bytes as a third-party archive: WARC, WACZ or HAR, plain or compressed.
 //!
-//! Whatever it is taken for, what is kept of it afterwards is sound, and no more is told than was seen.
+//! However the bytes are interpreted, the stored entries are sound, and the report never counts
+//! more entries than were read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +13,10 @@ use wwwoffle_archive::{
 use wwwoffle_spool::{Durability, Lookup, Options, Spool, Timestamp};
 use wwwoffle_url::LocalHost;
 
-/// The longest body that is taken: a small file may stand for a large one.
+/// The longest accepted body, since a small file may expand to a large one.
 const MAX_BODY: u64 = 1 << 20;
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let options = Options { durability: Durability::None, ..Options::default() };
     let opened = Spool::open_with(Arc::new(SimDisk::new()), Path::new("/spool"), &options);

@@ -1,4 +1,4 @@
-//! Any bytes as a URL, as a link, and through the coders.
+//! Any bytes as a URL, as a link, and as input of the encoders and decoders.
 
 use wwwoffle_url::{
     CanonicalUrl, LocalScope, OldRecord, canonicalise_host, canonicalise_name, fix_html_link_url,
@@ -6,7 +6,7 @@ use wwwoffle_url::{
     url_encode_path, url_recode_form_args,
 };
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let around = LocalScope::default();
     if let Ok(url) = CanonicalUrl::parse_bytes(data, &around.local_host) {
@@ -38,7 +38,7 @@ fn is_idempotent(url: &CanonicalUrl, data: &[u8], around: &LocalScope) {
     assert_eq!((again.user(), again.password()), (url.user(), url.password()));
 }
 
-/// Whom a browser would ask is whom we keep the answer for.
+/// A browser would send the request to the same host under which the response is stored.
 fn is_the_host_of_browsers(url: &CanonicalUrl, text: &str) {
     let Ok(theirs) = url::Url::parse(text) else { return };
     let port = theirs.port_or_known_default();

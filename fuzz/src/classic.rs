@@ -1,12 +1,12 @@
-//! Any text as a configuration of 2.9: it becomes one of ours without a fault, with a line for all that
-//! was left out.
+//! Any text as a configuration of 2.9: the conversion gives a valid configuration of ours, and a
+//! message for every line that was left out.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use wwwoffle_config::{Config, ImportedConfig};
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let file = scratch("old.conf");
     std::fs::write(&file, data).expect("it is written");
@@ -19,7 +19,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// A file in a directory of this process, in memory where there is such.
+/// A file in a directory of this process, in memory if possible.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
         let memory = Path::new("/dev/shm");

@@ -1,5 +1,5 @@
-//! What may be done with a kept answer, and what is done with the request: the chain from fields to
-//! decision, against a small model of the rules and against what must never be.
+//! Whether a stored response may be used, and how a request is handled: the steps from fields to
+//! decision, compared with a small model of the rules and with invariants.
 
 use std::time::{Duration, SystemTime};
 
@@ -22,13 +22,13 @@ use wwwoffle_http::caching::storing::RequestFacts;
 
 use super::input::Input;
 
-/// Seconds since 1970 about which all happens.
+/// The time of the tests in seconds since 1970.
 const NOON: u64 = 1_795_132_800;
 
 const STATUSES: [u16; 16] =
     [200, 200, 200, 200, 203, 204, 206, 301, 302, 304, 307, 404, 410, 500, 503, 299];
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let case = Case::of(&mut input);
@@ -52,7 +52,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// An answer, the request that it is wanted for, and when.
+/// A response, the request for which it might be used, and the time.
 struct Case {
     status: StatusCode,
     answer: Answer,
@@ -66,7 +66,7 @@ struct Case {
     is_invalid: bool,
 }
 
-/// What its fields were written from.
+/// The values from which the fields of the response are written.
 #[derive(Debug, Default)]
 struct Answer {
     max_age: Option<u16>,
@@ -98,7 +98,7 @@ impl Answer {
     }
 }
 
-/// What the request's fields were written from.
+/// The values from which the fields of the request are written.
 #[derive(Debug, Default)]
 struct Wish {
     max_age: Option<u16>,
@@ -172,8 +172,8 @@ impl Case {
         decide_reuse(&stored, &RequestControl::of(&self.request), &self.policy, self.now)
     }
 
-    /// Age and lifetime in seconds, by RFC 9111 §4.2 word for word; for a status of which a lifetime may
-    /// not be guessed, or is told.
+    /// Age and lifetime in seconds, exactly by RFC 9111 §4.2. The status must have an explicit
+    /// lifetime, or permit no heuristic one.
     fn model(&self) -> (i64, Option<i64>) {
         let seconds = |later: SystemTime, earlier| {
             later.duration_since(earlier).map_or(0, |time| time.as_secs().cast_signed())
@@ -193,7 +193,8 @@ impl Case {
         (age, lifetime)
     }
 
-    /// With a plain 200 that tells its lifetime, and nothing overruled, the verdict is the standard's.
+    /// For a plain 200 with an explicit lifetime and without overriding options, the verdict is
+    /// that of the standard.
     fn is_as_the_model_says(&self, verdict: &Verdict) {
         let (age, lifetime) = self.model();
         let is_set_back = at(0) > self.now + Duration::from_secs(60);
@@ -210,7 +211,7 @@ impl Case {
         let wishes_fresh = self.wish.max_age.is_some_and(|most| age > i64::from(most))
             || self.wish.min_fresh.is_some_and(|least| lifetime - age < i64::from(least));
         let is_usable = !self.is_withheld() && !self.is_invalid && !answer.says("no-cache");
-        // RFC 9111 §5.4: `Pragma` counts where there is no `Cache-Control`.
+        // RFC 9111 §5.4: `Pragma` counts if there is no `Cache-Control`.
         let is_pragma = self.wish.words & 2 != 0 && !self.request.contains_key(CACHE_CONTROL);
         let asks_anew = self.wish.words & 1 != 0 || is_pragma || self.wish.no_store();
         let reload = asks_anew || self.wish.max_age == Some(0);
@@ -231,10 +232,10 @@ impl Case {
         }
     }
 
-    /// Whether it must not be used again at all (RFC 9111 §3), whatever the options say.
+    /// Whether it must never be reused (RFC 9111 §3), whatever the options are.
     fn is_withheld(&self) -> bool {
         let (answer, shared) = (&self.answer, self.policy.shared);
-        // The fields say so with `must-understand` alone where the status is understood.
+        // With `must-understand`, `no-store` is ignored if the status is understood.
         let no_store = answer.says("no-store") && !answer.says("must-understand");
         let may_share =
             answer.says("public") || answer.says("must-revalidate") || answer.s_maxage.is_some();
@@ -288,7 +289,8 @@ impl Case {
     }
 }
 
-/// `how` says how many lines `Cache-Control` has, in what order and in which letters.
+/// Writes the fields. `how` selects the number of `Cache-Control` lines, their order and their
+/// case.
 fn fields_of(answer: &Answer, modified: Option<i64>, how: u8) -> HeaderMap {
     let mut said = Vec::new();
     for (name, time) in [
@@ -396,7 +398,7 @@ fn asked(input: &mut Input<'_>) -> DecisionInput {
     }
 }
 
-/// What must never be, whatever the table says.
+/// Invariants of the decision table.
 fn is_sound(
     mode: Mode,
     kept: CopyState,
@@ -439,7 +441,8 @@ fn is_sound(
         MethodKind::Get => {}
         MethodKind::Head => assert!(!matches!(decision, D::Fetch | D::Revalidate), "{}", told()),
         MethodKind::Post => {
-            // A form is sent when somebody sends it: never by itself, and never in the place of that.
+            // A form is sent only when a person sends it: never automatically, and never answered
+            // from a stored copy instead.
             assert!(!queues && decision != D::Revalidate, "{}", told());
             assert!(decision != D::ServeAndRevalidate, "{}", told());
             if serves {

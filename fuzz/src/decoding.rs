@@ -1,14 +1,14 @@
-//! Any bytes as a coded body.
+//! Any bytes as an encoded body.
 //!
-//! Decoding ends, makes no more than its bound allows, and comes to the same however the body is cut
-//! into pieces.
+//! Decoding ends, stays within its output bound, and gives the same result however the body is
+//! split into pieces.
 
 use wwwoffle_http::decoding::{Coding, Decoder, FREE, Fault, MAX_LAYERS, MAX_RATIO, Output};
 
-/// More than this is not looked at, in bytes: bombs are slow, and nothing new.
+/// Larger outputs are not checked, in bytes: they are slow and show nothing new.
 const ENOUGH: usize = 4 << 20;
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let [layers, room, data @ ..] = data else { return };
     let all = [Coding::Gzip, Coding::Deflate, Coding::Brotli, Coding::Zstd];
@@ -25,7 +25,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// `None` when it is too much to go on with.
+/// `None` if the output is too large to go on.
 fn decode(
     codings: &[Coding],
     data: &[u8],

@@ -1,5 +1,5 @@
-//! Any text as a list of rules for browsers, and any URL against it. Where all rules are plain
-//! `||name^`, a model says what they block.
+//! Any text as a rule list for browsers, with any URL. If all rules have the simple form `||name^`,
+//! a model predicts what they block.
 
 use wwwoffle_config::{BlockQuery, Config, Purpose, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -7,10 +7,10 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::classic::scratch;
 use super::input::{Input, text};
 
-/// Enough lines that are rules, or it is refused as no list.
+/// Enough valid lines that the text is accepted as a rule list.
 const RULES: &str = "||always.test^\n";
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     panics_are_caught();
     let mut input = Input::new(data);
@@ -31,7 +31,7 @@ pub fn run(data: &[u8]) {
         let decided = config.dont_get.urls.decide(&asked);
         decided.map(|by| (by.blocks(), by.location().line(), by.to_string()))
     };
-    // Whatever the list made the engine do, it goes on deciding.
+    // Even if the list made the engine fail, it still decides.
     let is_excepted = own.contains("@@") || own.contains("$");
     let always = CanonicalUrl::parse("http://always.test/x", &local).expect("it is a URL");
     let decided = decide(&always);
@@ -51,7 +51,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Whether any of the rules blocks a host; `None` where not all are of the plain kind.
+/// Whether a rule blocks a host. `None` if a rule does not have the simple form.
 fn model(list: &str, host: &str) -> Option<bool> {
     let mut blocks = false;
     for rule in list.lines().map(str::trim).filter(|rule| !rule.is_empty()) {
@@ -67,8 +67,8 @@ fn model(list: &str, host: &str) -> Option<bool> {
     Some(blocks)
 }
 
-/// What the engine panics of is caught by the configuration, which this is about; the fuzzer would end
-/// at once.
+/// Lets the configuration catch panics of the engine, which this target tests. By default the
+/// fuzzer would abort.
 fn panics_are_caught() {
     #[cfg(fuzzing)]
     {

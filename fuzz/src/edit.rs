@@ -1,5 +1,5 @@
-//! Any text as a configuration, and any edit of it: all that is not edited stays byte by byte, and what
-//! the edit says is what the text says afterwards.
+//! Any text as a configuration, and any edit of it: the rest stays unchanged byte for byte, and the
+//! edited text has the new value.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use wwwoffle_config::edit::{Edit, Overview, Rule, apply, overview, without_secre
 
 use super::input::{Input, text};
 
-/// There is no such directory, so no file that a text names is there.
+/// This directory does not exist, so no file that a text names exists.
 const FILE: &str = "/nowhere/at/all/w.conf";
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let edit = edit(&mut input);
@@ -26,14 +26,14 @@ pub fn run(data: &[u8]) {
     let after = overview(&edited.text).unwrap_or_else(|error| panic!("{error}: {}", edited.text));
     is_one_stretch(text, &edited.text, &edit, &before);
     others_are_as_before(&edit, &before, &after);
-    // Done once more: it has been done.
+    // Repeating the edit changes nothing.
     if let Edit::Set { section, key, .. } = &edit {
         let again = apply(&edited.text, &edit).expect("it could be done before");
         assert_eq!(again.text, edited.text, "{section} {key}");
     }
 }
 
-/// A letter and a line for each: section, key, value.
+/// Reads a letter and one line each for section, key and value.
 fn edit(input: &mut Input<'_>) -> Edit {
     let kind = input.byte();
     let before = input.maybe().map(usize::from);
@@ -52,7 +52,8 @@ fn edit(input: &mut Input<'_>) -> Edit {
     }
 }
 
-/// What comes before and behind one stretch is the same, and no line of another section was in it.
+/// The text before and after one continuous range is unchanged, and the range contains no line of
+/// another section.
 fn is_one_stretch(text: &str, edited: &str, edit: &Edit, before: &Overview) {
     let start = text.bytes().zip(edited.bytes()).take_while(|(one, other)| one == other).count();
     let most = text.len().min(edited.len()) - start;

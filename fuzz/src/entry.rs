@@ -1,6 +1,6 @@
-//! Any bytes as the file of an entry, and any change of a sound one.
+//! Any bytes as the file of an entry, and any change of a sound file.
 //!
-//! Whatever is read as an entry has to be the one that was stored: nothing else has its checks right.
+//! An entry that can be read must equal the stored one, since no other content has valid checksums.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -17,7 +17,7 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
 const CONNECTION: &[u8] = b"tls-version: TLSv1.3\r\n";
 const BODY: &[u8] = b"the body";
 
-/// The sound file that the changes are made to.
+/// The sound file that is changed.
 static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let disk = SimDisk::new();
     let options = Options { durability: Durability::None, ..Options::default() };
@@ -36,7 +36,7 @@ static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
     disk.content(&root().join(place().relative_path())).expect("it has been stored")
 });
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let Some((how, data)) = data.split_first() else { return };
     let bytes = if how % 2 == 0 { data.to_vec() } else { changed(data) };
@@ -52,7 +52,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The sound file with bytes of it replaced: triples of an offset and a byte, then where to cut.
+/// The sound file with bytes replaced: triples of an offset and a byte, then the length to cut at.
 fn changed(data: &[u8]) -> Vec<u8> {
     let mut bytes = SOUND.clone();
     let changes = data.chunks_exact(3);

@@ -1,5 +1,5 @@
-//! The fields of strangers: what is read of each, against what can be said of it without reading it so
-//! carefully. The first byte says which.
+//! Untrusted header fields: the parsed value compared with simple statements about the text. The
+//! first byte selects the check.
 
 use std::time::{Duration, SystemTime};
 
@@ -30,7 +30,7 @@ use wwwoffle_url::LocalHost;
 
 use super::input::Input;
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let kind = input.byte();
@@ -64,7 +64,7 @@ fn lines(name: &HeaderName, input: &mut Input<'_>) -> HeaderMap {
     fields
 }
 
-/// A directive that stands there in plain sight is heeded, in however many lines.
+/// A plainly visible directive is obeyed, in however many lines the field is split.
 fn cache_control(mut input: Input<'_>) {
     let fields = lines(&CACHE_CONTROL, &mut input);
     let (answer, request) = (ResponseControl::of(&fields), RequestControl::of(&fields));
@@ -94,13 +94,13 @@ fn cache_control(mut input: Input<'_>) {
     let _ = RequestControl::of(&pragma);
 }
 
-/// What another reader takes for the same form of a date is the same moment.
+/// If another parser accepts the same form of a date, it finds the same time.
 fn dates(mut input: Input<'_>) {
     let text = input.line();
     let found = date::parse(text, now());
     let theirs = httpdate::parse_http_date(text).ok();
     let is_fixed = text.len() == 29 && text.as_bytes().get(3) == Some(&b',');
-    // Other readers have other centuries for two digits, and other leap seconds.
+    // Other parsers use another century for two digits, and other leap seconds.
     if let (Some(found), Some(theirs), true) = (found, theirs, is_fixed && !text.contains(":60")) {
         assert_eq!(found, theirs, "{text:?}");
     }
@@ -113,7 +113,7 @@ fn dates(mut input: Input<'_>) {
     }
 }
 
-/// An answer is its own request's, and never one that asks for something else in a field it varies with.
+/// A variant matches its own request, and no request that differs in a field of its `Vary`.
 fn variants(mut input: Input<'_>) {
     let (answer, request, other) = (input.fields(), input.fields(), input.fields());
     let text = variant_text(&answer, &request);
@@ -152,7 +152,7 @@ fn variants(mut input: Input<'_>) {
     }
 }
 
-/// What a client gets is in codings that it takes, and says so.
+/// A client gets only codings that it accepts, and they are declared.
 fn codings(mut input: Input<'_>) {
     let (is_file, is_shared) = (input.flag(), input.flag());
     let status = StatusCode::from_u16(input.pick(&[200, 206, 404])).expect("each is one");
@@ -184,7 +184,7 @@ fn codings(mut input: Input<'_>) {
     let _ = reader.is_readable();
 }
 
-/// The one spelling is a spelling of the same.
+/// The normalised spelling parses to the same languages.
 fn languages(mut input: Input<'_>) {
     let (text, tag) = (input.line(), input.line());
     let Some(languages) = Languages::parse(text) else { return };
@@ -196,7 +196,7 @@ fn languages(mut input: Input<'_>) {
     }
 }
 
-/// `304` is said of nothing but what the client has.
+/// `304` is only sent for a copy that the client has.
 fn conditions(mut input: Input<'_>) {
     let (mut request, answer) = (input.fields(), input.fields());
     let conditions = Conditions::of(&request);
@@ -218,7 +218,8 @@ fn conditions(mut input: Input<'_>) {
     assert_eq!(Conditions::of(&request), Conditions::default());
 }
 
-/// A `304` is taken for news of what was asked about, and changes nothing that belongs to the body.
+/// A `304` updates only the response that was asked about, and changes no field that belongs to the
+/// body.
 fn questions(mut input: Input<'_>) {
     let (personal, own) = (input.flag(), usize::from(input.byte() % 4));
     let request = input.fields();
@@ -261,12 +262,12 @@ fn questions(mut input: Input<'_>) {
     let _ = compare_head(&answers[0], 5, StatusCode::OK, &newer);
 }
 
-/// Tags that are none may hold commas: then a list has pieces of them.
+/// An invalid ETag may contain commas, and then the list contains only pieces of it.
 fn list_holds(own: &HeaderValue, tag: &str) -> bool {
     own.to_str().is_ok_and(|own| own.contains(tag))
 }
 
-/// A login that is written is the one that is read; one that is taken is gone.
+/// A login is parsed as written, and taking it removes it.
 fn logins(mut input: Input<'_>) {
     let raw = input.line_of_bytes();
     if let Ok(value) = HeaderValue::from_bytes(raw) {
@@ -286,7 +287,7 @@ fn logins(mut input: Input<'_>) {
     assert_eq!(format!("{login:?}"), "Login(…)");
 }
 
-/// Heads come back from the spool as they were written.
+/// Heads are read from the spool as they were written.
 fn heads(bytes: &[u8]) {
     if let Ok((status, fields)) = head::read_response(bytes) {
         let written = head::write_response(status, &fields);
@@ -320,7 +321,7 @@ fn heads(bytes: &[u8]) {
     }
 }
 
-/// Whom a request goes to is whom its key names.
+/// The host that a request is sent to is the host in its key.
 fn targets(mut input: Input<'_>) {
     let door = match input.byte() % 3 {
         0 => Door::Plain,
@@ -364,7 +365,7 @@ fn is_one_resource(resource: &Resource) {
     assert!(!host.contains(['@', '/', ' ']), "{resource:?}");
 }
 
-/// Nothing that was meant for one hop goes on.
+/// No hop-by-hop field is forwarded.
 fn one_hop(mut input: Input<'_>) {
     let fields = input.fields();
     let mut passed = fields.clone();
@@ -380,7 +381,7 @@ fn one_hop(mut input: Input<'_>) {
     assert_eq!(again, passed);
 }
 
-/// What else reads the fields of requests and answers.
+/// All other readers of request and response fields.
 fn everything(mut input: Input<'_>) {
     let (request, answer) = (input.fields(), input.fields());
     let local = LocalHost::default();

@@ -1,7 +1,7 @@
-//! Any change of one file of a spool: an entry, one of several variants, what was learnt of an entry
-//! since, a part, a download that a crash left, a request that waits, the state.
+//! Any change of one file of a spool: an entry, one of several variants, updated fields of an
+//! entry, a segment, an unfinished download after a crash, a queued request, the state.
 //!
-//! Whatever is given out is what was stored, and all that lies in other files is still there.
+//! Only stored content is returned, and the content of all other files is still there.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -23,16 +23,16 @@ const PART: &[u8] = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/9
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
 const CHECK: &[u8] = b"Wwwoffle-Check: ";
 
-/// Longer than what is read of a file at first: its news lie beside it.
+/// Longer than the first read of a file, so its updated fields are in a second file.
 const LARGE: usize = 150 << 10;
 
-/// So much of the unfinished download has come: enough for a checkpoint.
+/// The received length of the unfinished download: enough for a checkpoint.
 const UNFINISHED: usize = (2 << 20) + 70_000;
 
-/// The length of the body that there are parts of.
+/// The length of the body that has segments.
 const FILM: u64 = 2_000;
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let which = input.byte();
@@ -57,7 +57,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// What the file holds now: bytes of its own, those of another file, or its old ones with changes.
+/// The new content of the file: arbitrary bytes, those of another file, or the old ones with
+/// changes.
 fn change(image: &Image, path: &Path, how: u8, mut input: Input<'_>) -> Vec<u8> {
     let old = |path: &Path| image.disk.content(path).expect("it is there");
     let mut bytes = match how % 16 {
@@ -83,8 +84,8 @@ fn change(image: &Image, path: &Path, how: u8, mut input: Input<'_>) -> Vec<u8> 
     bytes
 }
 
-/// Puts the checks of records right, so that more than the checks is tried: those that cover a header
-/// and the head behind it, or all of a file.
+/// Corrects the checksums of records, so that the code behind them is tested: those of a header and
+/// the head after it, or of a whole file.
 fn mend(bytes: &mut [u8]) {
     let find = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).position(|some| some == what);
     let (Some(check), Some(header)) = (find(bytes, CHECK), find(bytes, b"\r\n\r\n")) else {
@@ -103,15 +104,15 @@ fn mend(bytes: &mut [u8]) {
     bytes[check..check + 8].copy_from_slice(format!("{sum:08x}").as_bytes());
 }
 
-/// The file that is not as it was.
+/// The changed file.
 struct Changed<'a> {
     path: &'a Path,
-    /// Its checks may hold, so that only what is verified by digests is as it was.
+    /// Its checksums may be valid, so that only content with a digest is verified.
     is_mended: bool,
 }
 
 impl Changed<'_> {
-    /// Whether the file has to do with a place.
+    /// Whether the file may belong to a place.
     fn is_of(&self, place: &Place) -> bool {
         let path = self.path.to_string_lossy();
         path.contains(&place.key().to_string()) || path.contains("/tmp/")
@@ -198,7 +199,7 @@ impl Changed<'_> {
     }
 }
 
-/// The body, if it is what its digest says. Of a file nothing else comes out.
+/// The body, if it matches its digest. No other body is ever returned.
 fn content(entry: &Entry) -> Option<Vec<u8>> {
     match entry.body() {
         Body::Whole(body) => {
@@ -226,14 +227,14 @@ struct Image {
     files: Vec<PathBuf>,
 }
 
-/// A spool that was closed.
+/// A spool that was closed normally.
 static SOUND: LazyLock<Image> = LazyLock::new(|| {
     let disk = SimDisk::new();
     drop(filled(&disk));
     Image { files: disk.files(root()), disk: disk.restarted() }
 });
 
-/// One whose program was killed during a download. Its files that are not those of the download come too.
+/// A spool whose program was killed during a download. Its other files are included.
 static KILLED: LazyLock<Image> = LazyLock::new(|| {
     let disk = SimDisk::new();
     let spool = filled(&disk);
@@ -282,7 +283,7 @@ fn options() -> Options {
     Options { durability: Durability::None, ..Options::default() }
 }
 
-/// What is kept whole; the large one last.
+/// The complete entries, the large one last.
 fn entries() -> Vec<(Place, Vec<u8>)> {
     let varied = place("http://two.example/");
     vec![
@@ -366,7 +367,7 @@ fn bytes_of(start: usize, end: usize) -> Vec<u8> {
     (start as u64..end as u64).map(byte_at).collect()
 }
 
-/// The byte at a position of every body that is long.
+/// The byte at an offset of each long body.
 fn byte_at(position: u64) -> u8 {
     (position.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56).to_le_bytes()[0]
 }

@@ -1,15 +1,14 @@
-//! What passes the gate is one request after another, in the eyes of the reader behind it and of a
-//! model that reads the whole stream at once; what is sound passes; what is refused never becomes a
-//! request.
+//! The gate passes one request after another, both for the parser behind it and for a model that
+//! reads the whole stream at once. Sound requests pass, and a refused one never becomes a request.
 
 use wwwoffle_http::framing::Gate;
 
 use super::input::Input;
 
-/// More fields than this the reader behind the gate does not take.
+/// The largest number of fields that the parser behind the gate accepts.
 const MAX_FIELDS: usize = 512;
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let (how, piece) = (input.byte(), 1 + usize::from(input.byte()));
@@ -24,7 +23,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// What came through.
+/// The result of the gate.
 #[derive(Debug)]
 struct Passed {
     bytes: Vec<u8>,
@@ -68,7 +67,7 @@ fn judge(stream: &[u8], piece: usize) {
     }
 }
 
-/// Reads one request; `None` when it is the last that can be read.
+/// Reads one request. `None` if it is the last readable one.
 fn one<'a>(bytes: &'a [u8], passed: &Passed) -> Option<&'a [u8]> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -81,7 +80,7 @@ fn one<'a>(bytes: &'a [u8], passed: &Passed) -> Option<&'a [u8]> {
         }
         Err(httparse::Error::TooManyHeaders) => return None,
         Err(_) => {
-            // What is no UTF-8 in a target is left to the reader behind, which has 400 for it.
+            // A target that is not UTF-8 is left to the parser, which responds with 400.
             let line = bytes.trim_ascii_start().split(|byte| *byte == b'\n').next();
             let is_text = str::from_utf8(line.unwrap_or_default()).is_ok();
             assert!(passed.refused.is_some() || !is_text, "it passed, and is none: {}", told());
@@ -119,7 +118,7 @@ fn one<'a>(bytes: &'a [u8], passed: &Passed) -> Option<&'a [u8]> {
     .filter(|rest| !rest.is_empty())
 }
 
-/// The reader behind, when the end of a refused head is shown to it.
+/// Gives the parser the end of a refused head, which must not make it a request.
 fn never_becomes_a_request(bytes: &[u8], passed: &Passed) {
     if passed.ending.is_empty() {
         return;
@@ -130,7 +129,7 @@ fn never_becomes_a_request(bytes: &[u8], passed: &Passed) {
     assert!(read.is_err(), "{} {read:?} {:?}", shown.escape_ascii(), passed.refused);
 }
 
-/// Lines end in CRLF, and no byte is there that others take for an end.
+/// Lines end in CRLF, and no other byte can be taken for a line end.
 fn is_plain(head: &[u8]) {
     let lines: Vec<_> = head.split(|byte| *byte == b'\n').collect();
     let (last, lines) = lines.split_last().expect("there is one");
@@ -145,7 +144,7 @@ fn is_plain(head: &[u8]) {
     }
 }
 
-/// What follows a body in chunks; `None` when its end is not there.
+/// The bytes after a chunked body. `None` if the end of the body is missing.
 fn behind_chunks<'a>(bytes: &'a [u8], passed: &Passed) -> Option<&'a [u8]> {
     let told = || format!("{} {:?}", bytes.escape_ascii(), passed.refused);
     let mut rest = bytes;
@@ -185,7 +184,7 @@ fn behind_chunks<'a>(bytes: &'a [u8], passed: &Passed) -> Option<&'a [u8]> {
     Some(rest)
 }
 
-/// A stream of requests that are sound, whatever the bytes are.
+/// A stream of sound requests, whatever the bytes are.
 fn sound(input: &mut Input<'_>) -> Vec<u8> {
     let mut stream = Vec::new();
     for _ in 0..=input.byte() % 4 {

@@ -1,4 +1,5 @@
-//! Addresses of the gateway and what they stand for, and pages and sheets that are led inside.
+//! Gateway addresses and their URLs, and pages and style sheets whose links are rewritten to the
+//! gateway.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ impl PageKnowledge for Nothing {
     }
 }
 
-/// The first line is an address and a URL, the rest a page and a sheet.
+/// The first line is an address and a URL, the rest a page and a style sheet.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let line = input.line();
@@ -29,7 +30,7 @@ pub fn run(data: &[u8]) {
     led(rest);
 }
 
-/// What is written is read back, and a browser comes to it.
+/// A written address is read back as the same URL, and a browser leaves it unchanged.
 fn there_and_back(line: &str) {
     let Ok(url) = BrowserUrl::parse(line, None) else { return };
     let Some(address) = address(&url) else { return };
@@ -41,7 +42,7 @@ fn there_and_back(line: &str) {
     assert_eq!(there.as_str(), format!("http://ship:8080{address}"));
 }
 
-/// Whatever it is, it names a host outside, or nothing.
+/// An address names an external host, or none at all.
 fn target(line: &str) {
     let Some(Ok(url)) = url_of(line) else { return };
     let (_, rest) = url.split_once("://").unwrap();
@@ -49,7 +50,8 @@ fn target(line: &str) {
     assert!(!host.is_empty() && !host.contains(['@', '%', '\\']) && host != "..");
 }
 
-/// However it is cut, the same is sent, and style sheets stay what they are: a second time changes nothing.
+/// The result does not depend on how the input is split, and rewriting a style sheet again changes
+/// nothing.
 fn led(bytes: &[u8]) {
     let gateway = Gateway { local: LocalHost::default(), is_ours: false, onward: "on".to_owned() };
     let url = BrowserUrl::parse("http://a.example/b/c?d", None).unwrap();
@@ -73,7 +75,7 @@ fn led(bytes: &[u8]) {
     };
     let whole = sheet(bytes.len().max(1));
     assert_eq!(sheet(1), whole);
-    // No sheet ends the element that it stands in, unless it did so when it came.
+    // A style sheet never closes its element, unless the original did so.
     let ends = |text: &str| text.to_ascii_lowercase().contains("</style");
     assert!(ends(text(bytes)) || !ends(text(&whole)), "{}", text(&whole));
 }

@@ -1,5 +1,5 @@
-//! Any bytes as what a client sends after CONNECT: all that was read is there for whoever passes it on,
-//! and in however many pieces a `ClientHello` comes, it is the same.
+//! Any bytes as the start of a client's data after CONNECT: all bytes that were read are available
+//! for forwarding, and a `ClientHello` is parsed the same in however many pieces it arrives.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use wwwoffle::tls::hello::{Opening, name, read, speaks_http};
 
 use super::input::Input;
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let piece = 1 + usize::from(input.byte());
@@ -20,14 +20,14 @@ pub fn run(data: &[u8]) {
     let (whole, pieces) = (opening(bytes, bytes.len().max(1)), opening(bytes, piece));
     let (whole_told, pieces_told) = (told(&whole), told(&pieces));
     assert!(bytes.starts_with(&whole.bytes) && bytes.starts_with(&pieces.bytes));
-    // What came behind it in the same piece goes with it.
+    // Bytes that follow it in the same piece are included.
     if whole_told.is_some() {
         assert_eq!(whole_told, pieces_told);
         assert!(whole.bytes.starts_with(&pieces.bytes));
     }
 }
 
-/// The name it asks for, and whether HTTP would be spoken.
+/// The requested name, and whether the client would use HTTP.
 fn told(opening: &Opening) -> Option<(Option<String>, bool)> {
     let hello = opening.hello.as_ref()?;
     let name = name(hello);
@@ -39,7 +39,8 @@ fn told(opening: &Opening) -> Option<(Option<String>, bool)> {
 }
 
 fn opening(bytes: &[u8], piece: usize) -> Opening {
-    /// The clock is there, and nothing waits for it: at the end the client is gone.
+    /// The clock is enabled but no timeout is reached, since at the end of its bytes the client
+    /// closes.
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
         Builder::new_current_thread().enable_time().build().expect("the system lets it")
     });
@@ -47,7 +48,7 @@ fn opening(bytes: &[u8], piece: usize) -> Opening {
     RUNTIME.block_on(read(&mut client)).expect("it never fails")
 }
 
-/// Sends so much at once.
+/// A client that sends this many bytes at a time.
 struct Client<'a> {
     left: &'a [u8],
     piece: usize,

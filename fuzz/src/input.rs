@@ -1,10 +1,10 @@
-//! Bytes of a fuzzer, taken apart: choices from single bytes, texts from lines. So that a corpus can be
-//! read and written by people, letters are as good as any other bytes.
+//! The bytes of a fuzzer as structured input: choices from single bytes, texts from lines. Letters
+//! work as well as other bytes, so that people can read and write a corpus.
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
-/// What is left of the bytes. At their end there are zeros and empty lines.
+/// The remaining bytes. Once they are used up, it returns zeros and empty lines.
 pub(crate) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -26,7 +26,7 @@ impl<'a> Input<'a> {
         u16::from_be_bytes([self.byte(), self.byte()])
     }
 
-    /// `Some` for every second byte.
+    /// `Some` for every second value of a byte.
     pub(crate) fn maybe(&mut self) -> Option<u16> {
         self.flag().then(|| self.number())
     }
@@ -35,7 +35,7 @@ impl<'a> Input<'a> {
         of[usize::from(self.byte()) % of.len()]
     }
 
-    /// Up to the next LF, which is left out.
+    /// The bytes up to the next LF, which is consumed.
     pub(crate) fn line_of_bytes(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|byte| *byte == b'\n');
         let (line, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
@@ -43,7 +43,7 @@ impl<'a> Input<'a> {
         line
     }
 
-    /// The same, as far as it is text.
+    /// Like [`line_of_bytes`](Self::line_of_bytes), up to the first invalid UTF-8.
     pub(crate) fn line(&mut self) -> &'a str {
         text(self.line_of_bytes())
     }
@@ -56,7 +56,7 @@ impl<'a> Input<'a> {
         self.0
     }
 
-    /// Lines `Name: value`, to an empty one or the end; what is no field is left out.
+    /// Reads lines `Name: value`, up to an empty one or the end. Invalid fields are skipped.
     pub(crate) fn fields(&mut self) -> HeaderMap {
         let mut fields = HeaderMap::new();
         loop {
@@ -77,7 +77,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The beginning of it that is UTF-8.
+/// The longest prefix that is valid UTF-8.
 pub(crate) fn text(bytes: &[u8]) -> &str {
     match str::from_utf8(bytes) {
         Ok(text) => text,

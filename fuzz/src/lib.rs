@@ -1,8 +1,8 @@
-//! What the fuzz targets hold the program to: one function of bytes for each, which panics where
-//! something does not hold.
+//! The checks of the fuzz targets: one function of bytes for each, which panics if an invariant is
+//! violated.
 //!
-//! libFuzzer calls them by way of `fuzz_targets/`; `tests/fuzz.rs` calls them on stable Rust with every
-//! file of `corpus/`. So a file that once showed a fault, and is kept there, is a test.
+//! libFuzzer calls them through `fuzz_targets/`, and `tests/fuzz.rs` calls them on stable Rust with
+//! every file of `corpus/`. So a file that once showed a fault stays there as a test.
 
 pub mod archives;
 pub mod canonical;
@@ -27,10 +27,10 @@ pub mod reference;
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "the tests use all of it")]
 mod sim;
 
-/// A target: from bytes to nothing, or a panic.
+/// A target: a function that panics if a check fails.
 pub type Target = fn(&[u8]);
 
-/// All of them, by the names of their corpora.
+/// All targets, by the name of their corpus.
 pub const TARGETS: &[(&str, Target)] = &[
     ("archives", archives::run),
     ("canonical", canonical::run),

@@ -1,12 +1,12 @@
 //! Any bytes as a document of any kind.
 //!
-//! Reading ends and never panics, what it finds is bounded and is what a browser would send, and is the
-//! same however the document is cut into pieces.
+//! Reading ends and never panics. The found links are bounded, equal to the requests of a browser,
+//! and do not depend on how the document is split into pieces.
 
 use wwwoffle_html::references::{Finder, Kind, MAX_LINK_BYTES, MAX_LINKS, References, Viewport};
 use wwwoffle_url::BrowserUrl;
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let [kind, piece, document @ ..] = data else { return };
     let kind = Kind::THAT_REFER[usize::from(*kind) % Kind::THAT_REFER.len()];

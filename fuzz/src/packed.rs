@@ -1,6 +1,7 @@
-//! Any change of the compressed file of an entry, also of the table in its header with a check that is right.
+//! Any change of the compressed file of an entry, including changes of the table in its header with
+//! a correct checksum.
 //!
-//! Whatever is read of it has to be what was stored.
+//! All content that can be read must equal the stored one.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -15,7 +16,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
 
-/// Where the table begins in the file: behind the header of gzip and the names of its extra field.
+/// The offset of the table in the file: after the gzip header and the names of its extra field.
 const TABLE: usize = 16;
 
 /// An entry, and its sound compressed file.
@@ -24,7 +25,7 @@ struct Sound {
     file: Vec<u8>,
 }
 
-/// One that is read at once, and one that is divided.
+/// A file that is read at once, and one that is divided into blocks.
 static SOUND: LazyLock<[Sound; 2]> = LazyLock::new(|| [9_000, 1_200_000].map(sound));
 
 fn sound(len: usize) -> Sound {
@@ -50,7 +51,7 @@ fn sound(len: usize) -> Sound {
     Sound { body, file }
 }
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let Some((how, data)) = data.split_first() else { return };
     let sound = &SOUND[usize::from(how & 1)];
@@ -81,7 +82,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The file with bytes of it replaced: triples of an offset and a byte, then where to cut.
+/// The file with bytes replaced: triples of an offset and a byte, then the length to cut at.
 fn changed(file: &[u8], data: &[u8]) -> Vec<u8> {
     let mut bytes = file.to_vec();
     let changes = data.chunks_exact(3);
@@ -97,7 +98,7 @@ fn changed(file: &[u8], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Has the check of the table be that of what is there, so that its lies are not seen by it.
+/// Corrects the checksum of the table, so that it does not reveal the changes.
 fn set_check(bytes: &mut [u8]) {
     let Some([low, high]) = bytes.get(TABLE - 2..TABLE) else { return };
     let end = TABLE + usize::from(u16::from_le_bytes([*low, *high]));

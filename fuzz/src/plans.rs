@@ -1,5 +1,5 @@
-//! What says when, and what not: schedules against the calendar, `robots.txt` against a simple matcher,
-//! `Retry-After` against its bound.
+//! When a site may be asked: schedules compared with the calendar, `robots.txt` with a simple
+//! matcher, `Retry-After` with its bound.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,10 +13,10 @@ use wwwoffle_spool::Schedule;
 
 use super::input::{Input, text};
 
-/// Who we are to sites.
+/// Our name for sites.
 const PRODUCT: &str = "wwwoffle";
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     match input.byte() {
@@ -27,8 +27,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// What a schedule is written as is the same schedule; its next moment is later, matches, and nothing
-/// between matches.
+/// A written schedule parses to the same schedule. Its next time is later and matches, and no time
+/// before that matches.
 fn schedules(mut input: Input<'_>) {
     let hours = i8::try_from(input.byte() % 24).unwrap_or(0) - 11;
     let zone = TimeZone::fixed(offset(hours));
@@ -48,13 +48,13 @@ fn schedules(mut input: Input<'_>) {
             format!("{minutes} {hours} * * *").parse::<Schedule>().expect("fields are fields");
         let before = next.checked_sub(1.minute()).expect("it is in range");
         assert_eq!(only.next_after(before, &zone), Some(next), "{written}");
-        // From any moment between, it is the same next one.
+        // Any time in between has the same next time.
         let middle = Timestamp::from_second(now.as_second().midpoint(next.as_second() - 1));
         assert_eq!(schedule.next_after(middle.expect("in range"), &zone), Some(next), "{written}");
     }
 }
 
-/// No text is wrong; the file itself may always be asked for.
+/// No text is invalid, and the file itself may always be requested.
 fn robots(mut input: Input<'_>) {
     let path = format!("/{}", input.line());
     let body = input.rest();
@@ -68,10 +68,10 @@ fn robots(mut input: Input<'_>) {
     }
 }
 
-/// Two rules of plain letters, and the longer one that matches decides.
+/// Two rules of plain characters: the longer one that matches decides.
 fn patterns(mut input: Input<'_>) {
     let plain = |line: &str, and: &str| -> String {
-        // The model tries all there is, so more stars would take it years.
+        // The model tries all combinations, so more stars would take years.
         let mut stars = 0_usize;
         let is_taken = |one: &char| {
             stars += usize::from(*one == '*');
@@ -90,7 +90,7 @@ fn patterns(mut input: Input<'_>) {
     assert_eq!(decide.allows(&path), want, "{path} by {file}");
 }
 
-/// Whether a pattern matches the beginning of a path; a `$` counts in the end alone.
+/// Whether a pattern matches the beginning of a path. A `$` only has a meaning at the end.
 fn glob(pattern: &[u8], path: &[u8]) -> bool {
     match (pattern, path) {
         ([], _) => true,

@@ -1,5 +1,5 @@
-//! Any text as `Range`, `Content-Range` and `If-Range`, against bodies of any length; of small bodies
-//! byte by byte.
+//! Any text as `Range`, `Content-Range` and `If-Range`, with bodies of any length. Small bodies are
+//! compared byte by byte.
 
 use hyper::HeaderMap;
 use hyper::header::{ETAG, HeaderValue, IF_RANGE, LAST_MODIFIED};
@@ -10,10 +10,10 @@ use wwwoffle_http::caching::range::{
 
 use super::input::{Input, text};
 
-/// Bodies of which each byte is looked at are at most so long.
+/// The largest body that is compared byte by byte.
 const SMALL: u64 = 4096;
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let (asked, content_range) = (input.line(), input.line());
@@ -93,7 +93,7 @@ fn fits(satisfied: &RangeSelection, length: u64) {
     }
 }
 
-/// What is written as several parts, read by the rules of MIME, is these parts.
+/// A multipart body that is read by the rules of MIME has the expected parts.
 fn is_read_back(stretches: &[BodyPiece], spans: &[Span], length: u64) {
     let body: Vec<u8> = (0..length).map(byte_at).collect();
     let of = |span: &Span| {
@@ -121,12 +121,12 @@ fn is_read_back(stretches: &[BodyPiece], spans: &[Span], length: u64) {
     assert!(rest.ends_with(b"--\r\n") && rest.len() < 64);
 }
 
-/// Any byte, but not the one beside it.
+/// A different byte at neighbouring offsets.
 fn byte_at(position: u64) -> u8 {
     (position.wrapping_mul(31) >> 1).to_le_bytes()[0]
 }
 
-/// Reads the field once more, without care for its limits, and compares byte by byte.
+/// Parses the field again without its limits and compares byte by byte.
 fn is_what_was_asked_for(field: &str, ranges: &Ranges, length: u64) {
     let set = field.split_once('=').expect("it was read").1;
     let number = |text: &str| text.parse::<u128>().unwrap_or(u128::MAX);
@@ -168,7 +168,7 @@ fn is_what_was_asked_for(field: &str, ranges: &Ranges, length: u64) {
     }
 }
 
-/// What lacks and what is there are together what was wanted.
+/// The missing and the stored ranges together are the requested range.
 fn lacks(held: &StoredRanges, input: &mut Input<'_>) {
     let (start, more) = (u64::from(input.number()), u64::from(input.number() & 0xfff));
     let Some(wanted) = Span::new(start, start + more) else { return };

@@ -5,7 +5,7 @@ use wwwoffle_url::{
     BrowserUrl, Grammar, Reference, Rules, Uri, extract, parse_host, pdf_canonical, resolve,
 };
 
-/// See the module.
+/// Checks one input; see the module.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let base = input.line();

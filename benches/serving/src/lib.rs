@@ -1,7 +1,7 @@
-//! Spools with as many entries as one likes, for what is measured on large ones.
+//! Spools with any number of entries, for measurements on large ones.
 //!
-//! Each page follows from its number alone: its URL, its date and its text are the same in every run,
-//! so that a script can ask for page 4711 and knows what it will get.
+//! Each page is derived from its number: its URL, its date and its text are the same in every run,
+//! so a script can request page 4711 and knows its content.
 
 mod page;
 mod words;
@@ -15,15 +15,15 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 pub use page::{Page, Shape};
 
-/// Pages that a thread takes at once.
+/// Pages that a thread takes at a time.
 const TAKEN_AT_ONCE: u64 = 256;
 
-/// Adds the pages with the numbers below `count` to the spool at `root`, which nobody else may have
-/// open. What a crash leaves is not sound: nothing is synced.
+/// Adds the pages with numbers below `count` to the spool at `root`, which no other process may
+/// have open. Nothing is synced, so a crash leaves an unsound spool.
 ///
 /// # Errors
 ///
-/// When the spool cannot be opened, or the disk fails or is full.
+/// If the spool cannot be opened, or the disk fails or is full.
 pub fn fill(root: &Path, count: u64, shape: &Shape) -> Result<(), Error> {
     let options = Options { durability: Durability::None, ..Options::default() };
     let (spool, _) = Spool::open(root, &options)?;
@@ -46,7 +46,7 @@ pub fn fill(root: &Path, count: u64, shape: &Shape) -> Result<(), Error> {
     })
 }
 
-/// Stores one page as if it had been browsed.
+/// Stores one page like a browsed one.
 fn keep(spool: &Spool, page: &Page) -> Result<(), Error> {
     let url = CanonicalUrl::parse(&page.url, &LocalHost::default()).expect("the URL is canonical");
     let new = NewEntry {

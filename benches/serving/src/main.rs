@@ -1,4 +1,4 @@
-//! Makes a spool with as many entries as one likes, fast.
+//! Creates a spool with any number of entries, quickly.
 //!
 //! ```text
 //! cargo run --release --manifest-path benches/serving/Cargo.toml --bin generate -- \
@@ -14,19 +14,19 @@ use wwwoffle_bench_serving::{Shape, fill};
 /// Fills a spool with pages.
 #[derive(Parser)]
 struct Arguments {
-    /// The spool, which no daemon may have open; made if it is missing.
+    /// The spool, which no daemon may have open; created if missing.
     #[arg(long)]
     spool: PathBuf,
-    /// How many pages.
+    /// Number of pages.
     #[arg(long, default_value_t = 1000)]
     entries: u64,
-    /// The size of a body in bytes, from the least to the most.
+    /// Size of a body in bytes, from the smallest to the largest.
     #[arg(long, default_value = "2000-20000", value_parser = range)]
     size: (usize, usize),
-    /// On how many hosts the pages are.
+    /// Number of hosts of the pages.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     hosts: u64,
-    /// Over how many days before November 2026 their dates are spread.
+    /// Number of days before November 2026 over which the dates are spread.
     #[arg(long, default_value_t = 365)]
     days: u64,
 }
@@ -42,12 +42,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads `FROM-TO`, or one number that is both.
+/// Parses `FROM-TO`, or one number for both.
 fn range(text: &str) -> Result<(usize, usize), String> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     let number = |text: &str| text.parse().map_err(|_| format!("no number of bytes: {text:?}"));
     let (from, to) = (number(from)?, number(to)?);
-    // Less than its frame a page cannot have.
+    // A page cannot be smaller than its frame.
     if (1000..=to).contains(&from) {
         Ok((from, to))
     } else {

@@ -1,4 +1,4 @@
-//! A page: where it is said to be from, when it came, and what it says.
+//! A page: its URL, its date and its content.
 
 use std::fmt::Write as _;
 
@@ -6,36 +6,36 @@ use wwwoffle_spool::Timestamp;
 
 use crate::words::Chance;
 
-/// The second that the newest page came in, 2026-11-01 00:00:00 UTC.
+/// The time of the newest page in seconds, 2026-11-01 00:00:00 UTC.
 const NEWEST: i64 = 1_793_491_200;
 
-/// Seconds of a day.
+/// Seconds per day.
 const DAY: u64 = 86_400;
 
-/// The end of every page, after what fills it.
+/// The end of every page, after its text.
 const END: &str = "</p>\n</body>\n</html>\n";
 
-/// What all pages of a spool have in common.
+/// The parameters of all pages of a spool.
 #[derive(Debug, Clone)]
 pub struct Shape {
-    /// The least bytes that a body has, …
+    /// The size of the smallest body in bytes.
     pub smallest: usize,
-    /// … and the most.
+    /// The size of the largest body in bytes.
     pub largest: usize,
-    /// On how many hosts the pages are.
+    /// The number of hosts.
     pub hosts: u64,
-    /// Over how many days their dates are spread.
+    /// The number of days over which the dates are spread.
     pub days: u64,
 }
 
-/// One page and its answer.
+/// One page and its response.
 #[derive(Debug)]
 pub struct Page {
     /// `http://siteS.test/p/NNNNNNN`, where S is the number modulo the number of hosts.
     pub url: String,
-    /// When it came.
+    /// The time of the response.
     pub when: Timestamp,
-    /// HTML: a title that says the number, a date, links, and text.
+    /// HTML: a title with the number, a date, links, and text.
     pub body: String,
     host: String,
 }
@@ -75,7 +75,7 @@ impl Shape {
         text
     }
 
-    /// Links to the neighbours on the same host, and one elsewhere.
+    /// Adds links to the neighbours on the same host, and one to another host.
     fn links(&self, number: u64, chance: &mut Chance, text: &mut String) {
         let near = number + self.hosts;
         let far = chance.below(number + 1);
@@ -91,7 +91,7 @@ impl Shape {
 }
 
 impl Page {
-    /// The head of its answer: fresh for ten years, so that nothing is asked about it.
+    /// The head of the response, which is fresh for ten years, so that it is never revalidated.
     pub fn head(&self) -> Vec<u8> {
         let date = self.when.strftime("%a, %d %b %Y %H:%M:%S GMT");
         let length = self.body.len();
@@ -103,7 +103,7 @@ impl Page {
         .into_bytes()
     }
 
-    /// The head of the request it answers.
+    /// The head of the request for the page.
     pub fn request(&self) -> Vec<u8> {
         format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", self.url, self.host).into_bytes()
     }

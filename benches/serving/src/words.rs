@@ -1,16 +1,16 @@
-//! Numbers and words that look like chance, the same in every run.
+//! Pseudo-random numbers and words, the same in every run.
 
-/// How many different words there are.
+/// The number of different words.
 const VOCABULARY: f64 = 50_000.0;
 
-/// What words are made of.
+/// The syllables of all words.
 const SYLLABLES: [&str; 32] = [
     "ba", "ne", "pi", "el", "tra", "ck", "zon", "met", "ri", "sto", "log", "vu", "qua", "dro",
     "fy", "mo", "an", "ter", "in", "lu", "ka", "shi", "or", "den", "gra", "hil", "os", "wen", "ju",
     "pe", "cal", "thi",
 ];
 
-/// Numbers that follow from a seed (SplitMix64).
+/// Pseudo-random numbers from a seed (SplitMix64).
 #[derive(Debug)]
 pub(crate) struct Chance(u64);
 
@@ -32,16 +32,16 @@ impl Chance {
         self.next() % bound
     }
 
-    /// Adds a word, of which few are frequent and most are rare: the word of rank *r* comes about
-    /// 1/*r* as often as the first, as in natural text.
+    /// Adds a word. Few words are frequent and most are rare: the word of rank *r* occurs about
+    /// 1/*r* as often as the first one, as in natural text.
     pub(crate) fn word(&mut self, text: &mut String) {
-        // 32 bits are all that an `f64` needs here.
+        // An `f64` needs only 32 bits here.
         let even =
             f64::from(u32::try_from(self.next() >> 32).unwrap_or_default()) / 4_294_967_296.0;
         spell(VOCABULARY.powf(even), text);
     }
 
-    /// Adds so many words with a space between them.
+    /// Adds `count` words separated by spaces.
     pub(crate) fn words(&mut self, count: u64, text: &mut String) {
         for number in 0..count {
             if number > 0 {
@@ -52,9 +52,9 @@ impl Chance {
     }
 }
 
-/// Adds the word of this rank: the frequent ones are short.
+/// Adds the word of this rank. Frequent words are short.
 fn spell(rank: f64, text: &mut String) {
-    // Truncated on purpose: a rank is a whole number below the vocabulary.
+    // Truncated on purpose: a rank is a whole number below the size of the vocabulary.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "see above")]
     let mut rank = rank as usize;
     loop {
