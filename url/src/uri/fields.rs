@@ -63,6 +63,7 @@ const FRAGMENT: &AsciiSet = &SEGMENT.remove(b'/');
 pub struct UriFields {
     /// Never escaped.
     pub scheme: Option<String>,
+    /// User information, host and port. `None` without `//`.
     pub authority: Option<AuthorityFields>,
     /// The path. It is never absent, but may be empty.
     pub path: PathFields,
