@@ -1,4 +1,4 @@
-//! What is never got: specifications, and lists of rules as browsers have them, in one order.
+//! Blocked URLs: specifications and browser rule lists, in one order.
 
 #[cfg(feature = "easylist")]
 mod easylist;
@@ -29,7 +29,7 @@ const EASYLIST: &str = "easylist";
 const EXPECTED: &str = "URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists, \
                         { file = \"list.txt\" }, { hosts = \"hosts.txt\" } or { easylist = \"easylist.txt\" }";
 
-/// How it is written.
+/// The syntax, for `docs/options.md`.
 const MEANING: &str = "\
 An array of [URL-SPECIFICATIONs](#type-url-specifications), of which the first that matches decides, with all
 that may stand in one. An entry `{ easylist = \"easylist.txt\" }` stands for the rules in a file of the form of
@@ -45,7 +45,7 @@ over, and those that change requests or answers (`$csp`, `$removeparam`, `$redir
 that cannot be read are passed over too, and `wwwoffle config check` tells how many; a file in which most
 lines are no rules is a fault.";
 
-/// What is never got: URL-SPECIFICATIONs and lists of rules, in the order they were written.
+/// Blocked URLs: URL-SPECIFICATIONs and lists of rules, in the order of the file.
 ///
 /// ```
 /// use std::path::Path;
@@ -67,7 +67,7 @@ lines are no rules is a fault.";
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct BlockList(Vec<BlockPart>);
 
-/// Entries in a row that are asked together.
+/// Consecutive entries that are matched together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum BlockPart {
     Specs(UrlSpecSet),
@@ -75,16 +75,16 @@ enum BlockPart {
     Rules(EasyLists),
 }
 
-/// What decided about a request.
+/// The specification or rule that decided about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockVerdict<'a> {
-    /// A specification, of the configuration or of a list it names.
+    /// A specification of the configuration, or of a list that it names.
     Spec(&'a ListedSpec),
-    /// A rule of a list.
+    /// A rule of a browser list.
     Rule(ListRule),
 }
 
-/// A rule of a list, as it is written there.
+/// A rule of a browser list, as written there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListRule {
     pub(crate) location: Location,
@@ -93,7 +93,7 @@ pub struct ListRule {
 }
 
 impl BlockVerdict<'_> {
-    /// Where it was written.
+    /// The file and line of the specification or rule.
     #[must_use]
     pub fn location(&self) -> &Location {
         match self {
@@ -102,7 +102,7 @@ impl BlockVerdict<'_> {
         }
     }
 
-    /// Whether the request is blocked, rather than excepted.
+    /// Whether the request is blocked rather than excepted.
     #[must_use]
     pub fn blocks(&self) -> bool {
         match self {
@@ -112,7 +112,7 @@ impl BlockVerdict<'_> {
     }
 }
 
-/// As it is written.
+/// Writes the specification or rule as in its file.
 impl fmt::Display for BlockVerdict<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -122,7 +122,7 @@ impl fmt::Display for BlockVerdict<'_> {
     }
 }
 
-/// Something about a list that is no fault, and that a person should know.
+/// A remark about a list that is not a fault but should reach a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListNote {
     pub(crate) location: Location,
@@ -136,7 +136,7 @@ impl fmt::Display for ListNote {
 }
 
 impl BlockList {
-    /// What decides about a request, whether it is blocked by that or excepted.
+    /// Returns the entry that decides about a request, whether it blocks or excepts.
     #[must_use]
     pub fn decide(&self, asked: &BlockQuery<'_>) -> Option<BlockVerdict<'_>> {
         self.0.iter().find_map(|part| match part {
@@ -146,31 +146,31 @@ impl BlockList {
         })
     }
 
-    /// What blocks a request, if it is blocked.
+    /// Returns the entry that blocks a request, if it is blocked.
     #[must_use]
     pub fn blocks(&self, asked: &BlockQuery<'_>) -> Option<BlockVerdict<'_>> {
         self.decide(asked).filter(BlockVerdict::blocks)
     }
 
-    /// The same for a URL of which nobody said what it is asked for, and by which page.
+    /// Like [`blocks`](Self::blocks), for a URL without a known page and purpose.
     #[must_use]
     pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<BlockVerdict<'_>> {
         self.blocks(&BlockQuery::of(url))
     }
 
-    /// The same for a URL that is not taken apart yet.
+    /// Like [`matches_parts`](Self::matches_parts), for a URL that is not split yet.
     #[must_use]
     pub fn matches(&self, url: &CanonicalUrl) -> Option<BlockVerdict<'_>> {
         self.matches_parts(&UrlParts::of(url))
     }
 
-    /// Whether nothing is in it.
+    /// Whether the list has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What there is to say of its lists.
+    /// The remarks about its lists.
     pub fn notes(&self) -> impl Iterator<Item = &ListNote> {
         self.0.iter().flat_map(|part| match part {
             BlockPart::Specs(_) => [].iter(),
@@ -180,7 +180,7 @@ impl BlockList {
     }
 }
 
-/// What was written, as a list of specifications where it is one.
+/// Shows the entries as written, in one list if they are specifications only.
 impl fmt::Debug for BlockList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
@@ -220,11 +220,11 @@ impl Value for BlockList {
     }
 }
 
-/// A list as far as it is read.
+/// A list while it is being read.
 #[derive(Default)]
 struct BlockListReader {
     parts: Vec<BlockPart>,
-    /// Lists of rules in a row, which become one part.
+    /// Consecutive lists of rules, which become one part.
     #[cfg(feature = "easylist")]
     rules: Vec<EasyList>,
 }
@@ -271,7 +271,7 @@ impl BlockListReader {
         source.refuse(given, EXPECTED, "this wwwoffle was built without EasyList")
     }
 
-    /// Makes one part of the lists of rules read last.
+    /// Joins the lists of rules read last into one part.
     #[cfg(feature = "easylist")]
     fn end_rules(&mut self, given: &RawValue<'_>, source: &mut Source<'_>) -> Option<()> {
         if self.rules.is_empty() {

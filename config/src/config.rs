@@ -1,4 +1,4 @@
-//! The text of a configuration becomes a [`Config`], or all of its faults.
+//! Parses the text of a configuration into a [`Config`], or into all of its faults.
 
 mod access;
 mod explain;
@@ -15,20 +15,20 @@ use std::{path::Path, sync::Arc};
 use unknown::{refuse_open, refuse_unknown};
 
 impl Default for Config {
-    /// What holds without any file.
+    /// The configuration without a file: all options have their defaults.
     fn default() -> Self {
         Self::take(&mut Source::empty())
     }
 }
 
 impl Config {
-    /// Reads the text of a configuration. `file` is where it lies or will lie: it is named in faults,
-    /// and lists and sections in files of their own are found relative to its directory.
+    /// Parses the text of a configuration. `file` is its present or future path. It is named in
+    /// faults, and the files of lists and sections are found relative to its directory.
     ///
     /// # Errors
     ///
-    /// All that is wrong with the text, and with the files it names. Text that is not TOML has one
-    /// fault, since what follows the first such place cannot be told apart.
+    /// All faults of the text and of the files it names. A text that is not TOML has one fault,
+    /// because the rest of it cannot be interpreted.
     pub fn parse(text: &str, file: &Path) -> Result<Self, Faults> {
         let file: Arc<Path> = file.into();
         let mut collected = FaultCollector::default();

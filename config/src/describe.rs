@@ -1,4 +1,4 @@
-//! What the schema says, told to people: `docs/options.md`, `docs/guide/from-2.9.md` and
+//! Documents that follow from the schema: `docs/options.md`, `docs/guide/from-2.9.md` and
 //! `wwwoffle.conf.example`.
 
 mod json;
@@ -8,7 +8,7 @@ use crate::{
     schema::{Effect, OptionInfo, Protection, SECTIONS, Section},
 };
 
-/// Column at which comments of the example are wrapped.
+/// The column at which comments of the example are wrapped.
 const WIDTH: usize = 100;
 
 const OPTIONS_INTRODUCTION: &str = r#"# All options
@@ -142,7 +142,7 @@ pub fn options_markdown() -> String {
     format!("{OPTIONS_INTRODUCTION}{sections}\n## Types\n{types}")
 }
 
-/// The page "From WWWOFFLE 2.9": what has become of each option, in Markdown.
+/// The page "From WWWOFFLE 2.9": the successor of each option, in Markdown.
 #[must_use]
 pub fn former_markdown() -> String {
     let row = |former: &FormerOption| {
@@ -174,7 +174,7 @@ fn section_markdown(section: &Section) -> String {
 fn option_markdown(option: &OptionInfo) -> String {
     let sentence = option.sentence.trim();
     let kind = option.kind;
-    // Headings become anchors in lower case, with a dash for each space and without the colon.
+    // An anchor is its heading in lower case, with a dash for each space and without the colon.
     let anchor = kind.to_ascii_lowercase().replace(' ', "-");
     let default = option.default;
     let effect = match option.effect {
@@ -196,7 +196,7 @@ fn option_markdown(option: &OptionInfo) -> String {
     )
 }
 
-/// A configuration with every option, each default commented out.
+/// A configuration with every option. Each default is commented out.
 #[must_use]
 pub fn example() -> String {
     let sections: String = SECTIONS.iter().map(section_example).collect();
@@ -215,7 +215,7 @@ fn option_example(option: &OptionInfo) -> String {
     format!("\n{}#{} = {}\n", comment(&told), option.key, option.default)
 }
 
-/// `text` in lines of comment.
+/// Wraps `text` into comment lines.
 fn comment(text: &str) -> String {
     let mut lines = String::new();
     let mut line = String::from("#");

@@ -1,4 +1,4 @@
-//! Finds and reads files, each within a bound, and notes which were read.
+//! Finds and reads files within size limits, and records which were read.
 
 pub(crate) mod location;
 pub(crate) mod lookup;
@@ -11,10 +11,10 @@ use std::{
     path::Path,
 };
 
-/// Largest configuration, in bytes.
+/// The largest configuration, in bytes.
 pub(crate) const MAX_CONFIG: u64 = 1 << 20;
 
-/// Largest list that a configuration names, in bytes: some 200,000 URL-SPECIFICATIONs.
+/// The largest list that a configuration names, in bytes: some 200,000 URL-SPECIFICATIONs.
 const MAX_LIST: u64 = 16 << 20;
 
 /// Reads a list that the configuration names.
@@ -32,18 +32,18 @@ pub(crate) fn read_classic(file: &Path) -> Result<String, FileError> {
     read_bytes(file, MAX_CONFIG).map(from_either)
 }
 
-/// Reads a section of 2.9 that is in a file of its own.
+/// Reads a section of 2.9 from its own file.
 pub(crate) fn read_classic_list(file: &Path) -> Result<String, FileError> {
     read_bytes(file, MAX_LIST).map(from_either)
 }
 
-/// Files of 2.9's time are often in Latin-1, of which each byte is a character.
+/// Decodes UTF-8 or Latin-1, which is common in files of 2.9. In Latin-1 each byte is a character.
 fn from_either(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect())
 }
 
-/// Writes a file that is not there yet, for its owner alone.
+/// Writes a new file, readable only by its owner.
 #[expect(clippy::disallowed_methods, reason = "this is the one file that makes any")]
 pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), FileError> {
     let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
@@ -53,13 +53,13 @@ pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), FileError> {
     })?;
     let written = made.write_all(text.as_bytes()).and_then(|()| made.sync_all());
     written.map_err(|error| {
-        // A part of a configuration is none.
+        // A truncated configuration must not remain.
         let _removed = fs::remove_file(file);
         FileError::Unwritable(error)
     })
 }
 
-/// Why a file gave no text, or took none.
+/// The reason why a file could not be read or written.
 #[derive(Debug)]
 pub(crate) enum FileError {
     Io(io::Error),
@@ -71,7 +71,7 @@ pub(crate) enum FileError {
 }
 
 impl FileError {
-    /// Whether there is no such file, rather than one that could not be read.
+    /// Whether the file does not exist, as opposed to being unreadable.
     pub(crate) fn is_absent(&self) -> bool {
         matches!(self, Self::Io(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
@@ -95,13 +95,13 @@ impl fmt::Display for FileError {
 #[expect(clippy::disallowed_methods, reason = "this is the one file that opens any")]
 fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     watch::note(file);
-    // Asked before opening, because opening a named pipe waits for someone to write to it.
+    // Checked before opening, because opening a named pipe waits for a writer.
     if !fs::metadata(file).map_err(FileError::Io)?.is_file() {
         return Err(FileError::NotRegular);
     }
     let mut bytes = Vec::new();
     let opened = fs::File::open(file).map_err(FileError::Io)?;
-    // One byte more than allowed tells a file that grew meanwhile as well as a large one.
+    // One byte more than allowed detects a large file, even one that is still growing.
     let length = opened.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;
     if u64::try_from(length).is_ok_and(|length| length > limit) {
         return Err(FileError::TooLarge { limit });

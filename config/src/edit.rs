@@ -1,10 +1,11 @@
-//! Changes of a configuration's text, one at a time, that leave every other byte as it was.
+//! Single changes to a configuration's text that leave every other byte unchanged.
 //!
-//! An edit replaces one stretch of the text. Where that stretch is follows from the text as TOML
-//! reads it; nothing is printed anew, so comments, order, blank lines, line ends and a byte order
-//! mark stay. A comment inside what is taken away stays too, on a line of its own.
+//! An edit replaces one range of the text. The range follows from the parsed TOML, and nothing is
+//! reformatted. So comments, order, blank lines, line ends and a byte order mark stay. A comment
+//! inside the removed text stays too, on its own line.
 //!
-//! Whether the new text is a configuration is for [`Config::parse`](crate::Config::parse) to say.
+//! Edits do not check that the new text is a valid configuration;
+//! [`Config::parse`](crate::Config::parse) does.
 //!
 //! ```
 //! use wwwoffle_config::edit::{Edit, apply};
@@ -44,11 +45,11 @@ pub use self::typed::{elements, quoted, unquoted};
 
 /// One change of a configuration.
 ///
-/// A value is written as in the file (`"30s"`, `true`, `["443"]`). What is not TOML is taken as a
-/// text: `30s` is `"30s"`.
+/// A value is written as in the file (`"30s"`, `true`, `["443"]`). A value that is not TOML counts
+/// as a text: `30s` is `"30s"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
-    /// Gives an option a value.
+    /// Sets an option.
     Set {
         /// The section, without brackets.
         section: String,
@@ -57,14 +58,15 @@ pub enum Edit {
         /// The value.
         value: String,
     },
-    /// Lets an option have its default again.
+    /// Resets an option to its default.
     Unset {
         /// The section, without brackets.
         section: String,
         /// The option in it.
         key: String,
     },
-    /// Adds an element to an option that is an array. One that is not set begins with its default.
+    /// Adds an element to an option that is an array. If the option is not set, the array starts as
+    /// its default.
     Add {
         /// The section, without brackets.
         section: String,
@@ -72,7 +74,8 @@ pub enum Edit {
         key: String,
         /// The element.
         item: String,
-        /// In front of which element, counted from 0; without it, or beyond the last, at the end.
+        /// The element to insert it before, counted from 0. `None`, or a number beyond the last,
+        /// means the end.
         before: Option<usize>,
     },
     /// Removes an element from an option that is an array.
@@ -88,35 +91,35 @@ pub enum Edit {
     AddRule {
         /// The section whose options it sets.
         section: String,
-        /// What it says.
+        /// The new rule.
         rule: Rule,
-        /// In front of which rule of the section, counted from 0; without it, or beyond the last, at
-        /// the end.
+        /// The rule of the section to insert it before, counted from 0. `None`, or a number beyond
+        /// the last, means the end.
         before: Option<usize>,
     },
     /// Removes a rule.
     RemoveRule {
         /// The section.
         section: String,
-        /// Which of its rules, counted from 0.
+        /// The number of the rule in its section, counted from 0.
         index: usize,
-        /// The URL-SPECIFICATIONs that the rule is known to have.
+        /// The URL-SPECIFICATIONs that the rule is expected to have.
         urls: Vec<String>,
     },
-    /// Puts a rule in the place of another. What is the same in both stays as it is written.
+    /// Replaces a rule. Parts that are equal in both keep their notation.
     ReplaceRule {
         /// The section.
         section: String,
-        /// Which of its rules, counted from 0.
+        /// The number of the rule in its section, counted from 0.
         index: usize,
-        /// The URL-SPECIFICATIONs that the rule is known to have.
+        /// The URL-SPECIFICATIONs that the rule is expected to have.
         urls: Vec<String>,
-        /// What it shall say.
+        /// The new rule.
         rule: Rule,
     },
 }
 
-/// What a rule says: for these URLs, these values.
+/// The content of a rule: URLs, and the values of options for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
     /// URL-SPECIFICATIONs, in order.
@@ -130,27 +133,26 @@ pub struct Rule {
 pub struct EditResult {
     /// The whole text.
     pub text: String,
-    /// The line of the change, counted from 1: where the value is now, or was.
+    /// The line of the change, counted from 1: the present or former line of the value.
     pub line: usize,
-    /// The value before, as it was written; `None` for one that was not set. Of a password nothing
-    /// is told.
+    /// The former value as written; `None` if it was not set. A secret is never included.
     pub was: Option<String>,
-    /// The value now, as it is written; `None` for one that is not set.
+    /// The new value as written; `None` if it is not set.
     pub now: Option<String>,
 }
 
-/// Why a text was not edited.
+/// The reason why a text was not edited.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// It is not TOML.
+    /// The text is not TOML.
     #[error("the configuration is not TOML: {0}")]
     NotToml(String),
-    /// There is no such section.
+    /// The section does not exist.
     #[error("there is no section [{found}]{}", or_rather(*.nearest))]
     UnknownSection {
-        /// The name given.
+        /// The given name.
         found: String,
-        /// What may be meant.
+        /// The nearest known name.
         nearest: Option<&'static str>,
     },
     /// The section has no such option.
@@ -158,15 +160,15 @@ pub enum EditError {
     UnknownOption {
         /// The section.
         section: String,
-        /// The name given.
+        /// The given name.
         found: String,
-        /// What may be meant.
+        /// The nearest known name.
         nearest: Option<&'static str>,
     },
-    /// A name that could not be written as one.
+    /// A name that cannot be written without quotes.
     #[error("expected a name of letters, digits, \"-\" and \"_\", not {0:?}")]
     BadName(String),
-    /// Only an array has elements.
+    /// The option is not an array, so it has no elements.
     #[error("{0:?} is not an array: set it as a whole")]
     NotAnArray(String),
     /// The array has no such element.
@@ -174,36 +176,36 @@ pub enum EditError {
     NoItem {
         /// The option.
         option: String,
-        /// The element asked for.
+        /// The requested element.
         item: String,
         /// The array.
         found: String,
     },
-    /// The section has no rule of that number.
+    /// The section has no rule with this number.
     #[error("[{section}] has {count} rules, and none of the number {index} (the first is 0)")]
     NoRule {
         /// The section.
         section: String,
-        /// The number given.
+        /// The given number.
         index: usize,
-        /// How many there are.
+        /// The number of rules in the section.
         count: usize,
     },
-    /// The rule of that number is for other URLs than those given.
+    /// The rule with this number is for other URLs than expected.
     #[error(
         "rule {index} of [{section}] is for {found:?}, not for {expected:?}: the file has changed"
     )]
     OtherRule {
         /// The section.
         section: String,
-        /// The number given.
+        /// The given number.
         index: usize,
         /// The URLs that were expected.
         expected: Vec<String>,
-        /// The URLs it has.
+        /// The URLs of the rule.
         found: Vec<String>,
     },
-    /// The text is written in a way that is not edited.
+    /// The text has a notation that edits do not support.
     #[error("{0} is written in a way that only a person can edit: change it in the file")]
     ByHand(String),
 }
@@ -216,7 +218,7 @@ fn or_rather(nearest: Option<&'static str>) -> String {
 ///
 /// # Errors
 ///
-/// [`EditError`], and nothing has changed.
+/// [`EditError`] if the edit does not fit the text.
 pub fn apply(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
     secret::hide(edit, carry_out(text, edit))
 }
@@ -229,7 +231,7 @@ fn carry_out(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
         }
         Edit::Unset { section, key } => {
             let unset = entry::unset(text, &Target::Section(section), key)?;
-            // What is not in the text and is nothing that could be may be a slip.
+            // A name that is neither set nor known may be a typing error.
             if unset.was.is_none() {
                 known(section, key)?;
             }
@@ -251,7 +253,7 @@ fn carry_out(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
     }
 }
 
-/// The default of an option that there is.
+/// The default of a known option.
 fn known(section: &str, key: &str) -> Result<&'static str, EditError> {
     let options = known_section(section)?;
     let known = options.iter().find(|option| option.key == key);
@@ -270,7 +272,7 @@ fn known_section(section: &str) -> Result<&'static [crate::schema::OptionInfo], 
     })
 }
 
-/// A name that can be written without quotes.
+/// Checks that a name can be written without quotes.
 fn bare(name: &str) -> Result<(), EditError> {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if !name.is_empty() && name.bytes().all(is_bare) {
@@ -279,7 +281,7 @@ fn bare(name: &str) -> Result<(), EditError> {
     Err(EditError::BadName(name.to_owned()))
 }
 
-/// What is done to a text: this stretch becomes that.
+/// A replacement of one range of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Splice {
     at: Range<usize>,

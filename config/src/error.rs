@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and where.
+//! The faults of a configuration, with their locations.
 
 use crate::{
     disk::FileError,
@@ -6,26 +6,27 @@ use crate::{
 };
 use std::{error, fmt, net::SocketAddr, path::Path, sync::Arc};
 
-/// Faults told of one configuration. More would only scroll the first ones away.
+/// The largest number of reported faults. More would only scroll the first ones away.
 const MAX_FAULTS: usize = 100;
 
-/// Everything that is wrong with a configuration, at least one fault. The one in use stays in force.
+/// All faults of a configuration, at least one. The previous configuration stays in force.
 ///
-/// Shown one fault to a line, in the order of the file.
+/// Displayed with one fault on each line, in the order of the file.
 #[derive(Debug)]
 pub struct Faults {
     faults: Vec<Fault>,
-    /// Found beyond [`MAX_FAULTS`].
+    /// The number of faults beyond [`MAX_FAULTS`].
     left_out: usize,
 }
 
-/// One thing that is wrong, with its place.
+/// One fault with its location.
 ///
-/// Shown as `wwwoffle.conf:12: "connect-timeout" takes a time, such as "30s" or "2m", not "80a"`.
+/// Displayed as `wwwoffle.conf:12: "connect-timeout" takes a time, such as "30s" or "2m", not
+/// "80a"`.
 #[derive(Debug)]
 pub struct Fault {
     file: Arc<Path>,
-    /// Counted from 1; `None` when there is no text to point at.
+    /// Counted from 1; `None` if no line of a text is at fault.
     line: Option<usize>,
     kind: Kind,
 }
@@ -37,7 +38,7 @@ pub(crate) enum Kind {
         message: String,
         found: String,
     },
-    /// A configuration of 2.9 where one of ours is expected.
+    /// A configuration of 2.9 instead of the present format.
     Former {
         file: Arc<Path>,
     },
@@ -109,17 +110,17 @@ pub(crate) enum Kind {
     Open(OpenListener),
 }
 
-/// A listener that other machines can reach, and a setting that is missing for it.
+/// A listener that other machines can reach, without a setting that this requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenListener {
-    /// Neither machines nor users are named.
+    /// No clients and no users are named.
     #[error(
         "other machines can reach {0}, but no setting says which of them may use the proxy: name \
          them in \"hosts\" of [allowed-connect-hosts], or users in \"users\" of \
          [allowed-connect-users] (`wwwoffle passwd USER` makes an entry); or listen on 127.0.0.1"
     )]
     NoClients(SocketAddr),
-    /// There is no control password, and nothing says that none is wanted.
+    /// There is no control password, and no setting allows that.
     #[error(
         "other machines can reach {0}, but there is no control password: make one with `wwwoffle \
          passwd` and put its line under [startup]; or set \"share-without-password\" there if \
@@ -129,7 +130,7 @@ pub enum OpenListener {
 }
 
 impl Faults {
-    /// The faults, in the order of the file, at most a hundred.
+    /// The faults in the order of the file, at most a hundred.
     #[must_use]
     pub fn as_slice(&self) -> &[Fault] {
         &self.faults
@@ -155,7 +156,7 @@ impl fmt::Display for Faults {
     }
 }
 
-// Without a source: of several faults there is no one cause, and each says its own when shown.
+// No source: several faults have no common cause, and each one displays its own.
 impl error::Error for Faults {}
 
 impl Fault {
@@ -163,19 +164,19 @@ impl Fault {
         Self { file: Arc::clone(file), line, kind }
     }
 
-    /// The file it is in: the configuration, or a list that it names.
+    /// The file of the fault: the configuration, or a list that it names.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// The line, counted from 1; `None` when the file could not be read at all.
+    /// The line, counted from 1; `None` if the file could not be read at all.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.line
     }
 
-    /// Whether the file itself could not be read, rather than understood.
+    /// Whether the file could not be read, as opposed to parsed.
     #[must_use]
     pub fn is_unreadable(&self) -> bool {
         matches!(self.kind, Kind::File(_))
@@ -183,7 +184,7 @@ impl Fault {
 }
 
 impl Fault {
-    /// What is wrong, without the place.
+    /// The message without the location.
     pub(crate) fn message(&self) -> String {
         self.kind.to_string()
     }
@@ -279,7 +280,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Faults as they are found.
+/// Collects faults while a configuration is read.
 #[derive(Debug, Default)]
 pub(crate) struct FaultCollector {
     faults: Vec<Fault>,
@@ -295,7 +296,7 @@ impl FaultCollector {
         }
     }
 
-    /// `value`, if nothing was wrong with the text it came from. Else the faults of `main` in order
+    /// Returns `value` if there was no fault. Otherwise returns the faults of `main` in the order
     /// of their lines, then those of the lists it names.
     pub(crate) fn or<T>(mut self, main: &Path, value: T) -> Result<T, Faults> {
         if self.faults.is_empty() {

@@ -1,10 +1,11 @@
-//! The configuration's file as it is changed. The versions of it before are in `versions`.
+//! Changes to the configuration file. Its earlier versions are in `versions`.
 //!
-//! # What always holds
+//! # Invariants
 //!
-//! 1. The file is a whole text without a fault, the old or the new one, whatever happens when.
-//! 2. One writer at a time reads, changes and replaces it, so that no edit of another is lost.
-//! 3. What a change replaces is a version first, on the disk.
+//! 1. At every moment, even after a crash, the file is a complete text without faults: the old or
+//!    the new one.
+//! 2. One writer at a time reads, changes and replaces it, so that no other edit is lost.
+//! 3. The replaced text is first stored as a version on the disk.
 
 mod load;
 mod reach;
@@ -37,17 +38,17 @@ use std::{
 };
 use versions::NEW;
 
-/// What tells one text of a configuration from every other: its SHA-256. Shown in hex.
+/// The identity of a configuration text: its SHA-256. Displayed in hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp([u8; 32]);
 
-/// What is no [`Stamp`].
+/// A text that is not a [`Stamp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a stamp of 64 hex digits")]
 pub struct ParseStampError;
 
 impl Stamp {
-    /// That of `text`. A file that is not there counts as an empty one.
+    /// The stamp of `text`. A missing file counts as an empty text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes()).into())
@@ -76,53 +77,53 @@ impl FromStr for Stamp {
     }
 }
 
-/// The file of a configuration, which may not be there yet.
+/// The configuration file, which may not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFile {
     path: PathBuf,
-    /// Whether its absence is no fault, and the first edit makes it.
+    /// Whether the file may be missing; the first edit then creates it.
     may_be_made: bool,
-    /// Which options changes may touch.
+    /// The options that changes may touch.
     reach: Reach,
-    /// What protected options are compared with where the file is faulty.
+    /// The configuration whose protected options are compared if the file is faulty.
     in_force: Option<Arc<Config>>,
 }
 
-/// A configuration as its file has it.
+/// The text of the configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigText {
     /// The whole text; empty without a file.
     pub text: String,
-    /// What tells it from others.
+    /// The identity of the text.
     pub stamp: Stamp,
-    /// Whether there is a file.
+    /// Whether the file exists.
     pub exists: bool,
 }
 
-/// A change that was made.
+/// A completed change.
 #[derive(Debug)]
 pub struct AppliedChange {
-    /// The text as it is now.
+    /// The new text.
     pub text: ConfigText,
-    /// What the text says.
+    /// The parsed new text.
     pub config: Config,
-    /// What was done, if it was an edit.
+    /// The result of the edit, if the change was one.
     pub edited: Option<EditResult>,
-    /// The options that mean something else now.
+    /// The options with a new meaning.
     pub options: Vec<OptionChange>,
-    /// Whether there was anything to change.
+    /// Whether the text really changed.
     pub is_new: bool,
 }
 
-/// Why the file is as it was.
+/// The reason why the file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
-    /// It is not what the change was meant for: someone else has changed it meanwhile.
+    /// The file is not the expected text, because another program has changed it.
     #[error("the configuration has changed meanwhile: look at it as it is now, and try again")]
     Conflict {
-        /// The text as it is.
+        /// The present text.
         current: String,
-        /// The text that was to take its place; `None` when none can be made of it any more.
+        /// The intended new text; `None` if it can no longer be made.
         wanted: Option<String>,
     },
     /// The edit does not fit the text.
@@ -137,10 +138,10 @@ pub enum ChangeError {
          machine with `wwwoffle config`"
     )]
     Beyond(String),
-    /// There is no such version.
+    /// The version does not exist.
     #[error("there is no {}", version(*.0))]
     NoVersion(Option<u64>),
-    /// Another writer does not come to an end.
+    /// Another writer does not finish.
     #[error("{} is being changed by another program: try again", .0.display())]
     Locked(PathBuf),
     /// The file cannot be read.
@@ -148,17 +149,17 @@ pub enum ChangeError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// The disk refused.
+    /// The file system reported an error.
     #[error("{} cannot be {what}", .path.display())]
     Disk {
-        /// What was to be done.
+        /// The failed operation, as a participle.
         what: &'static str,
-        /// With which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -167,14 +168,14 @@ fn version(number: Option<u64>) -> String {
     number.map_or_else(|| "version before this one".into(), |number| format!("version {number}"))
 }
 
-/// Turns what the system said into a [`ChangeError`].
+/// Turns an I/O error into a [`ChangeError`].
 fn disk(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ChangeError {
     let path = path.to_owned();
     move |source| ChangeError::Disk { what, path, source }
 }
 
 impl ConfigFile {
-    /// The file that `lookup` finds, or the one that is made by the first edit if there is none.
+    /// The file that `lookup` finds. If it finds no file, the first edit creates one.
     #[must_use]
     pub fn of(lookup: &Lookup) -> Self {
         match lookup {
@@ -194,20 +195,20 @@ impl ConfigFile {
         }
     }
 
-    /// The same file, for changes that touch only the options of `reach`. Where the file is faulty,
-    /// they are compared with `in_force`.
+    /// Limits changes to the options of `reach`. If the file is faulty, they are compared with
+    /// `in_force`.
     #[must_use]
     pub fn within(self, reach: Reach, in_force: Arc<Config>) -> Self {
         Self { reach, in_force: Some(in_force), ..self }
     }
 
-    /// Where it is, or will be.
+    /// The path of the file, which may not exist yet.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The text as it is now.
+    /// Reads the present text.
     ///
     /// # Errors
     ///
@@ -229,11 +230,11 @@ impl ConfigFile {
         ChangeError::Unreadable { file: self.path.clone(), error: error.to_string() }
     }
 
-    /// Edits the file. With `expected` only if it is still that text.
+    /// Edits the file. If `expected` is given, only a file with that text is edited.
     ///
     /// # Errors
     ///
-    /// [`ChangeError`], and the file is as it was.
+    /// [`ChangeError`]; the file is then unchanged.
     pub fn edit(
         &self,
         edit: &Edit,
@@ -246,11 +247,11 @@ impl ConfigFile {
         })
     }
 
-    /// Puts a whole text in the place of the one that `expected` tells.
+    /// Replaces the whole text, if it is still the one that `expected` identifies.
     ///
     /// # Errors
     ///
-    /// [`ChangeError`], and the file is as it was.
+    /// [`ChangeError`]; the file is then unchanged.
     pub fn replace(
         &self,
         expected: Stamp,
@@ -260,12 +261,12 @@ impl ConfigFile {
         self.change(Some(expected), now, |_| Ok((text.to_owned(), None)))
     }
 
-    /// Puts back a version: this one, or the last that differs. What is replaced becomes a version
-    /// itself, so undoing twice is to have done nothing.
+    /// Restores a version: the given one, or the latest that differs. The replaced text becomes a
+    /// version too, so undoing twice changes nothing.
     ///
     /// # Errors
     ///
-    /// [`ChangeError`], and the file is as it was.
+    /// [`ChangeError`]; the file is then unchanged.
     pub fn undo(
         &self,
         number: Option<u64>,
@@ -287,11 +288,11 @@ impl ConfigFile {
         })
     }
 
-    /// The versions before the one in force, the oldest first, at most [`VERSIONS`](VERSIONS).
+    /// The earlier versions, oldest first, at most [`VERSIONS`](VERSIONS).
     ///
     /// # Errors
     ///
-    /// When the disk fails. Without any version there is none, which is no error.
+    /// If the disk fails. The list may be empty, which is not an error.
     pub fn versions(&self) -> Result<Vec<Version>, ChangeError> {
         match fs::canonicalize(&self.path) {
             Ok(real) => versions::list(&versions::directory(&real)),
@@ -300,8 +301,8 @@ impl ConfigFile {
         }
     }
 
-    /// Reads, lets `make` say what shall be instead, and puts that in its place, all while no one
-    /// else does.
+    /// Reads the text, passes it to `make`, and replaces it by the result, while other writers are
+    /// locked out.
     fn change(
         &self,
         expected: Option<Stamp>,
@@ -344,7 +345,7 @@ impl ConfigFile {
             versions::keep(&directory, &old.text, now)?;
         }
         let written = write(&real, &directory, &new.text, old.exists)?;
-        // An editor takes no lock. It may have saved while the disk was busy with our text.
+        // An editor takes no lock. It may have saved the file while our text was being written.
         let still = self.read()?;
         if still.stamp != old.stamp {
             return Err(ChangeError::Conflict { current: still.text, wanted: Some(new.text) });
@@ -354,7 +355,7 @@ impl ConfigFile {
         Ok(AppliedChange { text: new, config, edited, options, is_new: true })
     }
 
-    /// The file itself, where the path is a link. Its directory is made if need be.
+    /// The file itself, even if the path is a link. Its directory is created if needed.
     fn real(&self) -> Result<PathBuf, ChangeError> {
         match fs::canonicalize(&self.path) {
             Ok(real) => return Ok(real),
@@ -366,7 +367,7 @@ impl ConfigFile {
             }
             Err(_) => {}
         }
-        // A link that leads nowhere is not to be taken for a file of its own.
+        // A dangling link must not be replaced by a file.
         if let Ok(target) = fs::read_link(&self.path) {
             let error = io::Error::new(
                 io::ErrorKind::NotFound,
@@ -384,7 +385,7 @@ impl ConfigFile {
     }
 }
 
-/// Writes the new text aside, for the same people as the old one.
+/// Writes the new text to a temporary file, with the owner and permissions of the old one.
 fn write(real: &Path, directory: &Path, text: &str, exists: bool) -> Result<PathBuf, ChangeError> {
     let path = directory.join(NEW);
     let file = versions::create(&path, text).map_err(disk("written", &path))?;

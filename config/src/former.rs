@@ -1,37 +1,37 @@
-//! The options of WWWOFFLE 2.9, and what has become of each.
+//! The options of WWWOFFLE 2.9 and their successors.
 
 /// An option of WWWOFFLE 2.9.
 #[derive(Clone, Copy, Debug)]
 pub struct FormerOption {
-    /// Its section there.
+    /// Its section in 2.9.
     pub section: &'static str,
-    /// Its name there; "" for the entries of a section that is a list.
+    /// Its name in 2.9; "" for the entries of a section that is a list.
     pub key: &'static str,
-    /// What it is now.
+    /// Its successor.
     pub now: Successor,
 }
 
-/// What has become of an option.
+/// The successor of an option of 2.9.
 #[derive(Clone, Copy, Debug)]
 pub enum Successor {
-    /// It is this option.
+    /// The option still exists.
     Same {
         /// The section.
         section: &'static str,
         /// The option.
         key: &'static str,
     },
-    /// There is no such option.
+    /// The option no longer exists.
     Gone {
-        /// Why.
+        /// The reason.
         reason: &'static str,
-        /// Section and option that do what it did, if any do.
+        /// Section and option with the same purpose, if there are any.
         instead: Option<(&'static str, &'static str)>,
     },
 }
 
 impl FormerOption {
-    /// The option of 2.9 with this section and name.
+    /// Finds the option of 2.9 with this section and name.
     #[must_use]
     pub fn find(section: &str, key: &str) -> Option<&'static Self> {
         FORMER.iter().find(|former| {
@@ -46,8 +46,8 @@ pub(crate) fn sections() -> impl Iterator<Item = &'static str> {
     FORMER.iter().map(|former| former.section).filter(move |name| last.replace(*name) != Some(name))
 }
 
-/// Whether `text` begins as a configuration of 2.9 does: the name of a section, and below it its
-/// bracket.
+/// Whether `text` begins like a configuration of 2.9: the name of a section, followed by its
+/// bracket on the next line.
 pub(crate) fn is_former(text: &str) -> bool {
     let lines = text.lines().map(str::trim);
     let mut written = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

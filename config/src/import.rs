@@ -1,8 +1,8 @@
-//! A configuration of WWWOFFLE 2.9, written anew in our form.
+//! Conversion of a configuration of WWWOFFLE 2.9.
 //!
-//! Comments come along, and what has no counterpart is listed with its reason and kept as a comment.
-//! Each line that is written is first read by the reader of configurations, alone: so a file of any
-//! content gives a text without fault.
+//! Comments are preserved. Lines without a counterpart are listed with the reason and become
+//! comments. Each converted line is first parsed alone as a configuration, so any file gives a text
+//! without faults.
 
 mod grammar;
 mod sheet;
@@ -26,7 +26,7 @@ use std::{
 use table::{Counterpart, ListenKey, home, target};
 use values::{HTTPS_IS_STORED, is_none, truth};
 
-/// A configuration of 2.9 in our form.
+/// A converted configuration of 2.9.
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -64,17 +64,17 @@ impl fmt::Display for SkippedLine {
 }
 
 impl ImportedConfig {
-    /// Reads the configuration of 2.9 in `file`, and the files of sections that it names; these are
-    /// beside it.
+    /// Converts the configuration of 2.9 in `file`, and the files of sections that it names, which
+    /// are in the same directory.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read. A file of a section that cannot be read is left out.
+    /// If the file cannot be read. An unreadable file of a section is left out.
     pub fn load(file: &Path) -> Result<Self, Faults> {
         let text = read_classic(file)
             .map_err(|error| Faults::from(Fault::new(&file.into(), None, Kind::File(error))))?;
         Ok(Self::of(&text, file, |name| {
-            // "[file]" names one in the same directory; a path elsewhere is not what 2.9 reads.
+            // "[file]" names a file in the same directory; 2.9 does not read other directories.
             let name = Path::new(name).file_name().ok_or("it has no name")?;
             let path = file.with_file_name(name);
             let text = read_classic_list(&path).map_err(|error| error.to_string())?;
@@ -82,7 +82,7 @@ impl ImportedConfig {
         }))
     }
 
-    /// Writes `text` anew; `section_file` gives the files of sections by their names.
+    /// Converts `text`; `section_file` returns the files of sections by name.
     fn of(
         text: &str,
         file: &Path,
@@ -105,37 +105,38 @@ impl ImportedConfig {
         import.finish(file)
     }
 
-    /// The configuration in our form.
+    /// The converted text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Writes it to `file`, which must not be there yet. It is for its owner alone, as it may have
-    /// the password of another proxy in it.
+    /// Writes the text to `file`, which must not exist. Only its owner can read it, because it may
+    /// contain the password of another proxy.
     ///
     /// # Errors
     ///
-    /// When it is there, or cannot be written.
+    /// If the file exists or cannot be written.
     pub fn save(&self, file: &Path) -> Result<(), Faults> {
         write_new(file, &self.text)
             .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)).into())
     }
 
-    /// What is not in it, in the order of the file.
+    /// The lines that were left out, in the order of the file.
     #[must_use]
     pub fn left_out(&self) -> &[SkippedLine] {
         &self.left_out
     }
 }
 
-/// The work while it is going on.
+/// The state of a conversion.
 struct Importer {
     sheet: Sheet,
     left_out: Vec<SkippedLine>,
-    /// Comments and empty lines that belong to what comes next.
+    /// Comments and empty lines that belong to the next line.
     above: Vec<String>,
-    /// Options that have been set for any URL: nothing after that is reached, as the first decides.
+    /// Options that are already set for every URL. Later lines have no effect, because the first
+    /// match decides.
     settled: HashSet<(&'static str, String)>,
     listen: Vec<ListenLine>,
 }
@@ -180,21 +181,22 @@ impl Importer {
         self.end(home(name));
     }
 
-    /// Ends a section: what stood below its last line stays below.
+    /// Ends a section. Comments below its last line stay below.
     fn end(&mut self, section: &str) {
         let left = std::mem::take(&mut self.above);
         self.sheet.comment(section, left.into_iter().skip_while(String::is_empty).collect());
     }
 
-    /// Puts what is set into our form, or says what is left out and why.
+    /// Converts a setting. An error is the text that is left out, and the reason.
     fn item(&mut self, section: &'static str, item: &OldItem) -> Result<(), (String, String)> {
         let (section, put) = self.instead(placed(section, item)?);
-        // A line that is refused decides nothing, and those after it are reached.
+        // A refused line decides nothing, so later lines stay effective.
         if let Some(because) = fault(section, &put).or_else(|| self.is_dead(section, &put)) {
             return Err((item.text.clone(), because));
         }
         let above = std::mem::take(&mut self.above);
-        // What 2.9 excepts from its tunnels it excepts wherever it stands; here the first decides.
+        // An exception from tunnels applies in 2.9 at any place. Here the first match decides, so
+        // it goes first.
         match &put {
             SheetLine::Member { key: "tunnel", value } if value.contains('!') => {
                 self.sheet.put_first(section, above, put);
@@ -204,7 +206,7 @@ impl Importer {
         Ok(())
     }
 
-    /// What 2.9 may not tunnel it refuses, unless it answers for it.
+    /// 2.9 refuses HTTPS that it may not tunnel, unless it intercepts it.
     fn instead(&self, placed: (&'static str, SheetLine)) -> (&'static str, SheetLine) {
         match placed {
             ("https", SheetLine::Member { key: "tunnel", value })
@@ -216,7 +218,8 @@ impl Importer {
         }
     }
 
-    /// Why a line would never be reached, if so; otherwise notes what it settles.
+    /// Returns the reason why a line would have no effect, if there is one. Otherwise records the
+    /// option that it sets for every URL.
     fn is_dead(&mut self, section: &'static str, put: &SheetLine) -> Option<String> {
         let (key, settles) = match put {
             SheetLine::Member { .. } => return None,
@@ -233,7 +236,7 @@ impl Importer {
         dead.then(|| "a line above it is for any URL, and the first decides".to_owned())
     }
 
-    /// Leaves a line out: it stays as a comment where it was, unless it holds a secret.
+    /// Leaves a line out. It stays as a comment in its place, unless it contains a secret.
     fn left(&mut self, file: &Path, line: usize, text: String, because: String) {
         self.above.push(format!("# 2.9: {text}"));
         self.above.push(format!("# left out: {because}"));
@@ -252,7 +255,7 @@ impl Importer {
         ImportedConfig { text: self.sheet.into_text(&heading, &ending), left_out: self.left_out }
     }
 
-    /// Puts the addresses together. Other machines are let in only when it says which.
+    /// Combines the listening addresses. Other machines are allowed only if the file names them.
     fn listening(&mut self) {
         let told = std::mem::take(&mut self.listen);
         let Some(last) = told.last() else { return };
@@ -295,7 +298,7 @@ impl Importer {
         let put = SheetLine::Option { key: "listen", value: format!("[{}]", addresses.join(", ")) };
         self.sheet.put("startup", above, put);
         if is_shared {
-            // A password of 2.9 cannot be taken over, and its proxy was shared all the same.
+            // A password of 2.9 cannot be converted, but its proxy was shared nevertheless.
             let why = "Add a control password (`wwwoffle passwd`), and remove the next line.";
             let put = SheetLine::Option { key: "share-without-password", value: "true".to_owned() };
             self.sheet.put("startup", vec![format!("# {why}")], put);
@@ -303,10 +306,10 @@ impl Importer {
     }
 }
 
-/// The port of 2.9, and ours.
+/// The default port of 2.9 and of this version.
 const DEFAULT_PORT: u16 = 8080;
 
-/// A part of where 2.9 listens, and where that was written.
+/// A part of the listening addresses, and its place.
 struct ListenLine {
     part: ListenKey,
     file: PathBuf,
@@ -327,7 +330,7 @@ fn listens(section: &str, item: &OldItem) -> Option<ListenKey> {
     }
 }
 
-/// Where a line belongs in our form, or the text of what is left out and why.
+/// The converted form of a line, or the text that is left out and the reason.
 fn placed(
     section: &'static str,
     item: &OldItem,
@@ -336,7 +339,7 @@ fn placed(
     let given = item.value.as_deref();
     match target(section, &item.key) {
         None => free(section, item).ok_or_else(|| refuse("2.9 has no such option")),
-        // Taken by whoever puts the addresses together.
+        // `listening` combines the addresses later.
         Some(Counterpart::Listen(_)) => Err(refuse("it is no line of its own")),
         Some(Counterpart::Gone(because)) => Err(refuse(&as_reason(because))),
         Some(Counterpart::Secret(because)) => {
@@ -349,7 +352,7 @@ fn placed(
             Ok((ours, ruled(item, key, value)))
         }
         Some(Counterpart::Member(ours, key)) => {
-            // These are named one by one, and not as in a list: `file-ext = .gz`.
+            // 2.9 names these one by one instead of in a list: `file-ext = .gz`.
             let member = given.filter(|_| section == "DontCompress");
             Ok((ours, SheetLine::Member { key, value: quoted(member.unwrap_or(&item.text)) }))
         }
@@ -372,7 +375,7 @@ fn ruled(item: &OldItem, key: &'static str, value: String) -> SheetLine {
     }
 }
 
-/// The sections in which names are free: fields of a head, ends of names, URLs.
+/// Converts lines of the sections with free names: header fields, file extensions, URLs.
 fn free(section: &'static str, item: &OldItem) -> Option<(&'static str, SheetLine)> {
     let value = item.value.as_deref()?;
     match section {
@@ -403,17 +406,17 @@ fn free(section: &'static str, item: &OldItem) -> Option<(&'static str, SheetLin
     }
 }
 
-/// The beginning that a pattern of 2.9 stands for: there `/*` means any path.
+/// The URL prefix that a pattern of 2.9 stands for. There `/*` means any path.
 fn beginning(spec: &str) -> &str {
     spec.strip_suffix('*').filter(|rest| rest.ends_with('/')).unwrap_or(spec)
 }
 
-/// What our own reader says of a line alone, if it refuses it.
+/// The fault that the parser finds in a line alone, if any.
 fn fault(section: &'static str, put: &SheetLine) -> Option<String> {
     if let SheetLine::Member { key: "urls", value } = put
         && matches!(section, "dont-get" | "dont-cache")
     {
-        // These lists can be long, and the whole reader takes its time.
+        // These lists can be long, and the full parser is slow.
         let spec: toml_edit::Value = value.parse().ok()?;
         return UrlSpec::parse(spec.as_str()?).err().map(|error| error.to_string());
     }
@@ -423,7 +426,7 @@ fn fault(section: &'static str, put: &SheetLine) -> Option<String> {
     faults.as_slice().first().map(Fault::message)
 }
 
-/// A sentence as it follows a colon.
+/// A sentence in the form that follows a colon.
 fn as_reason(sentence: &str) -> String {
     let sentence = sentence.trim_end_matches('.');
     let mut letters = sentence.chars();

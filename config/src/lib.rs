@@ -1,15 +1,15 @@
-//! The configuration of wwwoffle: what may be set, what is set, and which URLs a pattern means.
+//! The configuration of wwwoffle: its options, their values, and patterns for URLs.
 //!
 //! This crate handles text and files, not HTTP. It turns `wwwoffle.conf` into a [`Config`] of typed
-//! values, or into [`Faults`]: every fault of the file, each with its line. The caller decides what
-//! to do with a value, and when.
+//! values, or into [`Faults`]: every fault of the file, each with its line. The caller decides how
+//! and when to use a value.
 //!
 //! # One declaration per option
 //!
 //! [`schema`] declares each option once: key, type, default, whether a restart is needed, and one
 //! sentence. The fields of [`Config`], the reader, `docs/options.md` and `wwwoffle.conf.example`
-//! ([`describe`]) follow from it, so they cannot contradict each other. A test compares the two
-//! files with it.
+//! ([`describe`]) follow from it, so they cannot contradict each other. A test compares both files
+//! with the schema.
 //!
 //! # Layers
 //!
@@ -21,22 +21,22 @@
 //! | `describe` | writes the reference of all options, the example file and the JSON schema |
 //! | `import` | converts a configuration of WWWOFFLE 2.9 |
 //! | `file` | loads, replaces and undoes the configuration file; keeps its earlier versions |
-//! | `edit` | edits a text and leaves every other byte alone; compares two texts |
-//! | `config` | reads a whole [`Config`], explains it, and says whom it serves |
+//! | `edit` | edits a text and leaves every other byte unchanged; compares two texts |
+//! | `config` | parses a whole [`Config`], explains it, and decides which clients it serves |
 //! | `schema` | declares every option, by section |
 //! | `values` | the types of values |
 //! | `blocklist` | the value of `[dont-get]`: URL patterns and lists of browser rules |
-//! | `source` | takes values, rules and lists from the texts of a configuration |
-//! | `error` | faults and where they are |
+//! | `source` | reads values, rules and lists from the texts of a configuration |
+//! | `error` | faults and their locations |
 //! | `pattern` | patterns for URLs and hosts, and indexed lists of them |
 //! | `disk` | finds and reads files within bounds |
 //! | `former` | the options of WWWOFFLE 2.9 and their successors |
 //!
 //! # Invariants
 //!
-//! 1. A [`Config`] is complete: every option has a value of its type, given or default.
-//! 2. A file with any fault gives no [`Config`], and all its faults are reported.
-//! 3. Nothing here reads the environment or the clock. Only `disk` and `file` touch files.
+//! 1. A [`Config`] is complete: every option has a value of its type, set or default.
+//! 2. A file with a fault gives no [`Config`], and all its faults are reported.
+//! 3. This crate reads neither the environment nor the clock. Only `disk` and `file` touch files.
 //!
 //! # Examples
 //!

@@ -1,4 +1,4 @@
-//! Patterns for URLs and hosts, and lists of them that find the one that decides.
+//! Patterns for URLs and hosts, and indexed lists of them.
 
 pub(crate) mod host;
 mod index;

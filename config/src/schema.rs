@@ -1,8 +1,9 @@
 //! Every option, declared once.
 //!
-//! To add one, add its lines to its section in a module below, and run `UPDATE=1 cargo test -p
-//! wwwoffle-config` to write `docs/options.md` and `wwwoffle.conf.example` anew. A type that rules may
-//! set is a [`UrlRules`](crate::UrlRules). A new type of value is an implementation of `Value`.
+//! To add an option, add its lines to its section in a module below. Then run `UPDATE=1 cargo test
+//! -p wwwoffle-config` to regenerate `docs/options.md` and `wwwoffle.conf.example`. A type that
+//! rules may set is a [`UrlRules`](crate::UrlRules). A new type of value is an implementation of
+//! `Value`.
 
 pub use crate::source::declaration::{Effect, OptionInfo, Protection, Section};
 
@@ -12,19 +13,20 @@ use crate::{
     values::shipped::{NOISE, TUNNELS},
 };
 
-/// What every section has.
+/// The common interface of all sections.
 pub(crate) trait SectionOptions: Sized {
     /// Its name and options.
     const SECTION: Section;
-    /// Takes each option from the text, or its default. What is wrong is told to `source`.
+    /// Reads each option from the text, or its default. Faults are recorded in `source`.
     fn take(source: &mut Source<'_>) -> Self;
-    /// Adds what each option is for a URL.
+    /// Adds the value of each option for a URL.
     fn explain(&self, url: &UrlParts<'_>, origins: &Origins, told: &mut Vec<OptionExplanation>);
     /// Adds the options whose values or rules differ from those of `other`.
     fn differences(&self, other: &Self, found: &mut Vec<(&'static str, &'static OptionInfo)>);
 }
 
-/// From one table: the type of a section, what is known of its options, and the taking of each.
+/// Generates the type of a section, the declarations of its options, and their parser from one
+/// table.
 macro_rules! section {
     (
         $(#[doc = $section_doc:literal])+
@@ -116,17 +118,18 @@ pub use lists::{Alias, CensorHeader, DontCache, DontCompress, DontGet, Proxy};
 pub use requests::{OfflineOptions, OnlineOptions};
 pub use secure::{Https, Tunnel};
 
-/// From the list of sections: [`Config`] and [`SECTIONS`].
+/// Generates [`Config`] and [`SECTIONS`] from the list of sections.
 macro_rules! config {
     ($( $(#[doc = $doc:literal])+ $field:ident: $Section:ident, )+) => {
-        /// The whole configuration: what the file gives, and the defaults for the rest.
+        /// The whole configuration: the settings of the file, and defaults for the rest.
         #[derive(Clone, Debug)]
         pub struct Config {
             $( $(#[doc = $doc])+ pub $field: $Section, )+
             pub(crate) origins: Origins,
-            /// Follows from the offline options; made once, because every miss asks it.
+            /// Derived from the offline options, and computed once because every cache miss uses
+            /// it.
             noise: UrlSpecSet,
-            /// Follows from the options of HTTPS; every CONNECT asks it.
+            /// Derived from the options of HTTPS, because every CONNECT uses it.
             tunnels: UrlSpecSet,
         }
 
@@ -134,7 +137,7 @@ macro_rules! config {
         pub const SECTIONS: &[Section] = &[$( <$Section as SectionOptions>::SECTION, )+];
 
         impl Config {
-            /// Takes each option from the text, or its default. What is wrong is told to `source`.
+            /// Reads each option from the text, or its default. Faults are recorded in `source`.
             pub(crate) fn take(source: &mut Source<'_>) -> Self {
                 let mut config = Self {
                     $( $field: $Section::take(source), )+
@@ -161,7 +164,7 @@ macro_rules! config {
             }
         }
 
-        /// As the values are, wherever they were written.
+        /// Compares values, wherever they were written.
         impl PartialEq for Config {
             fn eq(&self, other: &Self) -> bool {
                 $( self.$field == other.$field )&&+
@@ -224,9 +227,9 @@ config! {
 impl Eq for Config {}
 
 impl Config {
-    /// URLs that browsers and systems request on their own: `noise` of `[offline-options]`, then the
-    /// shipped list. They follow the options as they were read: changing a field later does not
-    /// change them.
+    /// URLs that browsers and systems request on their own: `noise` of `[offline-options]`, then
+    /// the shipped list. They are computed when the options are read; changing a field later does
+    /// not change them.
     ///
     /// ```
     /// use wwwoffle_config::Config;
@@ -245,8 +248,8 @@ impl Config {
         &self.noise
     }
 
-    /// HTTPS that passes through a tunnel: `tunnel` of `[https]`, then the shipped list. It is
-    /// compared with the URL of a host's first page, as no more is known of the requests to come.
+    /// HTTPS that passes through a tunnel: `tunnel` of `[https]`, then the shipped list. Compare it
+    /// with the URL of a host's first page, because the later requests are still unknown.
     ///
     /// ```
     /// use wwwoffle_config::Config;

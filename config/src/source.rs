@@ -1,4 +1,4 @@
-//! Where values are taken from: the texts of a configuration, and the rules in them.
+//! The source of values: the texts of a configuration and the rules in them.
 
 pub(crate) mod declaration;
 pub(crate) mod explain;
@@ -21,25 +21,25 @@ use text::Text;
 use toml_edit::{TableLike, Value as Toml};
 use value::Value;
 
-/// Characters of a refused value that its fault quotes.
+/// The quoted part of a refused value, in characters.
 const MAX_QUOTED: usize = 80;
 
-/// A value as a text gives it for an option, or one element of it.
+/// The unparsed value of an option, or one element of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawValue<'a> {
     pub(crate) option: &'static str,
     pub(crate) value: &'a Toml,
 }
 
-/// The texts that values are taken from, and what was found wrong with them.
+/// The texts that values are read from, and the faults found in them.
 pub(crate) struct Source<'a> {
-    /// Named where there is no text.
+    /// The file name for faults if there is no text.
     nowhere: Arc<Path>,
-    /// Without any, every option is left at its default.
+    /// If there is no text, every option has its default.
     texts: &'a [Text],
     /// The text whose values are being read.
     at: usize,
-    /// Those of the section whose options are being taken.
+    /// The rules of the current section.
     rules: SectionRules<'a>,
     pub(crate) origins: Origins,
     pub(crate) collected: FaultCollector,
@@ -57,7 +57,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A source that gives nothing.
+    /// A source without texts.
     pub(crate) fn empty() -> Self {
         Self::new(&[], FaultCollector::default())
     }
@@ -67,7 +67,7 @@ impl<'a> Source<'a> {
         self.texts
     }
 
-    /// Names the text that faults and places refer to from here on, by its number.
+    /// Selects the text, by its number, to which later faults and locations refer.
     pub(crate) fn select(&mut self, at: usize) {
         self.at = at;
     }
@@ -81,7 +81,8 @@ impl<'a> Source<'a> {
         self.text().map_or(&self.nowhere, |text| &text.file)
     }
 
-    /// Each table with options of a section, with the number of its text. The section's own is first.
+    /// Each table with options of a section, with the number of its text. The section's own table
+    /// is first.
     pub(crate) fn tables(
         &self,
         section: &'static str,
@@ -90,7 +91,7 @@ impl<'a> Source<'a> {
         texts.filter_map(move |(at, text)| Some((at, text.table(section)?)))
     }
 
-    /// Reads the rules of a section, for the options that are taken of it next.
+    /// Reads the rules of a section, which becomes the current section.
     pub(crate) fn begin(&mut self, section: &Section) {
         self.rules = SectionRules::default();
         if !section.options.iter().any(|option| option.rules) {
@@ -107,13 +108,13 @@ impl<'a> Source<'a> {
         self.rules = rules;
     }
 
-    /// The rules of the section that was begun.
+    /// The rules of the current section.
     pub(crate) fn rules(&self) -> &SectionRules<'a> {
         &self.rules
     }
 
-    /// The value of an option, or its default: when it is not given, and also when it is faulty, so
-    /// that reading goes on to the next fault.
+    /// The value of an option. Returns the default if the option is not set, and also if it is
+    /// faulty, so that the next faults are found too.
     pub(crate) fn option<T: Value>(
         &mut self,
         section: &'static str,
@@ -131,7 +132,7 @@ impl<'a> Source<'a> {
         read.unwrap_or_else(|| default_of(option, default))
     }
 
-    /// What a rule sets an option to.
+    /// The value that a rule gives to an option.
     pub(crate) fn in_rule<T: Value>(
         &mut self,
         rule: RuleText<'a>,
@@ -153,12 +154,12 @@ impl<'a> Source<'a> {
         Some((read, Origin { location: self.location(value), shown: shown.into() }))
     }
 
-    /// Where a value is written.
+    /// The location of a value.
     pub(crate) fn location(&self, value: &Toml) -> Location {
         Location { file: Arc::clone(self.file()), line: self.line(value) }
     }
 
-    /// Records that `given` is not what was expected, and says nothing for its value.
+    /// Records that `given` is not the expected value, and returns `None`.
     pub(crate) fn refuse<T>(
         &mut self,
         given: &RawValue<'_>,
@@ -172,7 +173,7 @@ impl<'a> Source<'a> {
         None
     }
 
-    /// The same for a value that is shown to nobody.
+    /// Like [`refuse`](Self::refuse), for a value that is never displayed.
     pub(crate) fn refuse_secret<T>(
         &mut self,
         given: &RawValue<'_>,
@@ -185,12 +186,12 @@ impl<'a> Source<'a> {
         None
     }
 
-    /// Records a fault in a list, which is no text of the configuration.
+    /// Records a fault in a list, which is not a text of the configuration.
     pub(crate) fn refuse_line(&mut self, file: &Arc<Path>, line: usize, kind: Kind) {
         self.collected.add(Fault::new(file, Some(line), kind));
     }
 
-    /// The line of a value, counted from 1; 0 for one that is in no text.
+    /// The line of a value, counted from 1; 0 if it is in no text.
     pub(crate) fn line(&self, value: &Toml) -> usize {
         let line = |text: &Text| value.span().map(|span| text.line(span.start));
         self.text().and_then(line).unwrap_or(0)
@@ -208,7 +209,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Somewhere in a table that has little in it.
+/// The location of a table's first entry, for a fault of the whole table.
 pub(crate) fn first_span(table: &dyn TableLike) -> Option<Range<usize>> {
     let (name, item) = table.iter().next()?;
     table.key(name).and_then(toml_edit::Key::span).or_else(|| item.span())
@@ -231,14 +232,15 @@ pub(crate) fn rules_of(table: &dyn TableLike) -> Vec<&dyn TableLike> {
     }
 }
 
-/// A value as a fault shows it: on one line, and not too much of it.
+/// A value as a fault quotes it: on one line, and shortened.
 pub(crate) fn quoted(text: &Text, value: &Toml) -> String {
     if let Some(text) = value.as_str() {
         return format!("{:?}", shortened(text));
     }
     let raw = value.span().map(|span| text.at(span)).unwrap_or_default();
     let line = raw.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Quotes are part of it; what could end the line of a log or turn its direction is escaped.
+    // The notation includes its quotes. Characters that could break a line of the log or reverse
+    // its direction are escaped.
     let escaped = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
         _ => c.escape_debug().to_string(),
@@ -246,7 +248,7 @@ pub(crate) fn quoted(text: &Text, value: &Toml) -> String {
     shortened(&line).chars().map(escaped).collect()
 }
 
-/// The beginning of `text`, as much of it as a fault quotes.
+/// The beginning of `text`, as long as a fault may quote.
 pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(MAX_QUOTED).and_then(|(end, _)| text.get(..end)) {
         Some(start) => Cow::Owned(format!("{start}…")),

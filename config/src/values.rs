@@ -1,4 +1,4 @@
-//! The types of values: how each is written, and what it becomes.
+//! The types of values: their syntax and their meaning.
 
 pub(crate) mod aliases;
 pub(crate) mod amounts;

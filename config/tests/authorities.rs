@@ -1,4 +1,4 @@
-//! Certificates of authorities in files that the configuration names.
+//! Authority certificates in files that the configuration names.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ fn authority() -> (String, String) {
     (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
 }
 
-/// Reads a configuration that names files of its own directory.
+/// Parses a configuration that names files in its own directory.
 fn read(files: &[(&str, &str)], value: &str) -> Result<Config, String> {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {

@@ -1,4 +1,4 @@
-//! Configurations of 2.9, and what they become. `UPDATE=1` writes what is expected anew.
+//! Configurations of 2.9 and their converted form. `UPDATE=1` rewrites the expected files.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -17,7 +17,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/classic").join(name)
 }
 
-/// The text, and below it what was left out.
+/// The converted text, followed by the lines that were left out.
 fn imported(name: &str) -> String {
     let imported = ImportedConfig::load(&data(name)).unwrap();
     if let Err(faults) = Config::parse(imported.text(), Path::new("wwwoffle.conf")) {
@@ -64,7 +64,7 @@ fn no_secret_comes_along() {
     }
 }
 
-/// Lines as files of 2.9 have them, and as they do not.
+/// Valid and invalid lines of files of 2.9.
 fn line() -> impl Strategy<Value = String> {
     let section = proptest::sample::select(vec![
         "StartUp",
@@ -109,7 +109,7 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    // Each line of each case is read by the whole reader.
+    // The full parser reads each line of each case.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

@@ -1,4 +1,4 @@
-//! Lists of rules for browsers in `[dont-get]`.
+//! Browser rule lists in `[dont-get]`.
 #![cfg(feature = "easylist")]
 #![expect(clippy::disallowed_methods, reason = "the tests write the lists that are read")]
 
@@ -23,7 +23,7 @@ example.test##.ad
 ||odd.test^$no-such-option
 ";
 
-/// A directory with a configuration of these entries, and lists.
+/// A directory with lists, and a configuration with these entries.
 fn written(urls: &str, lists: &[(&str, &str)]) -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     let config = format!("[dont-get]\nurls = [{urls}]\n");
@@ -42,7 +42,7 @@ fn url(text: &str) -> CanonicalUrl {
     CanonicalUrl::parse(text, &LocalHost::default()).expect("a URL")
 }
 
-/// What decides, as `file:line rule`.
+/// The deciding entry, as `file:line rule`.
 fn decided(config: &Config, asked: &BlockQuery<'_>) -> Option<String> {
     config.dont_get.urls.decide(asked).map(|by| {
         let name =
@@ -133,7 +133,7 @@ fn the_first_entry_that_matches_decides() {
             "http://shop.test/",
             "hosts:1 *://shop.test/*",
         ),
-        // An exception decides where it takes a rule of its own list back.
+        // An exception decides only if it cancels a rule of its own list.
         (
             format!("{easy}, {{ hosts = \"hosts\" }}"),
             "http://ads.test/about",
@@ -144,7 +144,7 @@ fn the_first_entry_that_matches_decides() {
             "http://ads.test/ok",
             "hosts:1 *://ads.test/*",
         ),
-        // Lists that follow one another are one, also with exceptions.
+        // Consecutive lists count as one, also for exceptions.
         (format!("{easy}, {more}"), "http://ads.test/ok", "more.txt:1 @@||ads.test/ok^ excepts"),
         (format!("{easy}, {more}"), "http://more.test/", "more.txt:2 ||more.test^"),
         (
@@ -245,7 +245,7 @@ fn many_ask_at_once() {
     });
 }
 
-/// Pieces that rules are made of, and what does not belong in any.
+/// Pieces of rules, and pieces that belong in no rule.
 fn pieces() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "||",
@@ -307,7 +307,7 @@ fn pieces() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// No list makes the engine panic, in reading or in deciding.
+    /// No list makes the engine panic, neither in parsing nor in deciding.
     #[test]
     fn any_text_is_read_or_refused(
         lines in prop::collection::vec(pieces(), 0..12),
@@ -325,12 +325,12 @@ proptest! {
         for purpose in [Purpose::Page, Purpose::Script, Purpose::Other] {
             let asked = BlockQuery { page: Some(&page), purpose, ..BlockQuery::of(&parts) };
             if let Some(by) = config.dont_get.urls.decide(&asked) {
-                // What decides is a line of the list.
+                // The deciding entry is a line of the list.
                 let line = text.lines().nth(by.location().line() - 1).unwrap();
                 prop_assert_eq!(line.trim(), by.to_string());
             }
         }
-        // A panic would have ended its part in deciding.
+        // After a panic the engine would no longer decide.
         let last = url("http://b.test/");
         let decided = config.dont_get.urls.decide(&BlockQuery::of(&UrlParts::of(&last)));
         prop_assert!(decided.is_some(), "{}", text);

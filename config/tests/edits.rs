@@ -1,4 +1,4 @@
-//! Edits of a text: what is given, the edit, what it produces. The cases are in `edits.txt`.
+//! Edits of a text: each case of `edits.txt` has a text, an edit and the result.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -17,7 +17,7 @@ struct Case {
     line: Option<usize>,
 }
 
-/// A text as the rows of a case have it. Blank rows at its end part it from what follows.
+/// The text in the rows of a case. Blank rows at its end separate it from the next part.
 fn text(rows: &[&str]) -> String {
     let rows = rows.iter().map(|row| row.strip_prefix("    ").unwrap_or(row).to_owned() + "\n");
     let text: String = rows.collect();
@@ -100,7 +100,7 @@ fn each_edit_produces_its_text() {
     let cases = cases();
     assert!(cases.len() > 50, "{}", cases.len());
     for case in &cases {
-        // An empty text has no ends of lines to go by.
+        // An empty text has no line ending to follow.
         let has_lines = case.given.contains('\n');
         let ways = [("", "\n"), ("\u{feff}", "\n"), ("", "\r\n"), ("\u{feff}", "\r\n")];
         for (mark, end) in ways.iter().filter(|(_, end)| *end == "\n" || has_lines) {

@@ -1,4 +1,4 @@
-//! What holds for every edit of every text: nothing else changes, and what is done can be undone.
+//! Properties of every edit of every text: nothing else changes, and every edit can be undone.
 #![expect(clippy::indexing_slicing, reason = "a section that is not there fails the test")]
 
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ const RULES: &[&str] = &[
 ];
 
 prop_compose! {
-    /// A text of sections in some order, with some kind of line ends.
+    /// A text of sections in some order, with one kind of line ending.
     fn text()(
         lines in proptest::sample::subsequence(LINES, 0..LINES.len()).prop_shuffle(),
         ports in proptest::sample::select(PORTS),
@@ -90,7 +90,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// How much of two texts is the same at the beginning, and how much of the rest at the end.
+/// The length of the common beginning of two texts, and of the common end of the rest.
 fn same(a: &str, b: &str) -> (usize, usize) {
     let start = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let most = a.len().min(b.len()) - start;
@@ -98,7 +98,7 @@ fn same(a: &str, b: &str) -> (usize, usize) {
     (start, pairs.take_while(|(a, b)| a == b).count())
 }
 
-/// The comments of a text, in order, and what is commented out too.
+/// The comments of a text in order, commented-out lines included.
 fn comments(text: &str) -> Vec<String> {
     let lines = text.lines().filter_map(|line| line.split_once('#'));
     lines.map(|(_, comment)| comment.trim_end().to_owned()).collect()
@@ -113,7 +113,7 @@ proptest! {
         prop_assert_eq!(comments(&edited.text), comments(&text), "{}", edited.text);
         let (start, end) = same(&text, &edited.text);
         let gone = text.len() - start - end;
-        // What goes is about one option: nothing in these texts is longer than that.
+        // The removed text concerns one option, and no option in these texts is longer.
         prop_assert!(gone <= 100, "{gone} bytes of\n{text}\nfor\n{}", edited.text);
         prop_assert_eq!(text.contains("\r\n"), edited.text.contains("\r\n"));
         if text.contains("\r\n") {
@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn what_was_not_set_is_as_before_after_set_and_unset(text in text()) {
         let (section, key) = ("options".to_owned(), "head-timeout".to_owned());
-        // A section that was empty, without a comment, goes with its last option.
+        // A section that was empty, without a comment, is removed with its last option.
         let Some((_, below)) = text.split_once("[options]") else { return Ok(()) };
         if below.trim_start().is_empty() || below.trim_start().starts_with('[') {
             return Ok(());

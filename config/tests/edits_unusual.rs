@@ -1,5 +1,5 @@
-//! Edits of texts that nobody would write but somebody has: whatever can be edited says then what was
-//! meant, and nothing else says anything else; what cannot is refused.
+//! Edits of unusual but valid texts: a possible edit has the intended effect and no other; an
+//! impossible edit is refused.
 
 #![expect(clippy::unwrap_used, reason = "the texts are TOML")]
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item, Value};
 use wwwoffle_config::edit::{Edit, EditError, Rule, apply};
 
-/// Ways to write a configuration. Each has comments in the places where they are easily lost.
+/// Notations of a configuration, with comments in places where they are easily lost.
 const TEXTS: &[&str] = &[
     "",
     "\u{feff}",
@@ -23,7 +23,7 @@ const TEXTS: &[&str] = &[
     "[\"options\"]\n\"log-level\" = 'warn' # a\n'dns-timeout'='1m'\n[ 'tunnel' ] # b\nports = [ 443 ]\n",
     "[options]\nlog-level = \"\"\"warn\"\"\" # a\n[tunnel]\nports = ['''1-2''', \"\"\"22\"\"\"] # b, c\n",
     "[options]\nlog-level = \"\"\"\\\n  warn\\\n  \"\"\" # a\ndns-timeout = '1m'\n",
-    // Headers and comments that are none.
+    // Texts that look like headers and comments, but are not.
     "[startup]\nspool-dir = \"\"\"\n[options]\nlog-level = 'debug'\n# no\n[tunnel]\"\"\"\n[options]\n",
     "[startup]\nspool-dir = '''\n# no'''\n[options]\nlog-level = 'warn'",
     "[startup]\nspool-dir = '''\n# no'''\n\n# a\n[[https.for]]\nurl = ['''\n# no''']\n[options]\n",
@@ -108,7 +108,7 @@ fn edits() -> Vec<Edit> {
     edits
 }
 
-/// What a text says: the path of each value, and it, however it is written.
+/// The meaning of a text: each value with its path, independent of the notation.
 fn says(text: &str) -> BTreeMap<String, String> {
     fn plain(value: &Value) -> String {
         match value {
@@ -152,7 +152,7 @@ fn says(text: &str) -> BTreeMap<String, String> {
     told
 }
 
-/// The comments of a text, found by reading it from its first byte on.
+/// The comments of a text, found by scanning it from its first byte.
 fn comments(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -186,7 +186,7 @@ fn comments(text: &str) -> Vec<String> {
     found
 }
 
-/// The path of what an edit is about.
+/// The path of the edited value.
 fn about(edit: &Edit) -> String {
     match edit {
         Edit::Set { section, key, .. }
@@ -259,7 +259,7 @@ fn whatever_can_be_edited_says_what_was_meant_and_nothing_else_changes() {
     assert!(done > 2 * refused, "{done} done, {refused} refused");
 }
 
-/// Whether the option of an edit says afterwards what it should.
+/// Whether the edited option has the intended value afterwards.
 fn meant(
     edit: &Edit,
     before: &BTreeMap<String, String>,

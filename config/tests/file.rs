@@ -1,4 +1,4 @@
-//! The file of a configuration: edited, replaced, undone, and what is refused.
+//! Edits, replacements and undoing of the configuration file, and refused changes.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ fn set(key: &str, value: &str) -> Edit {
     Edit::Set { section: "options".into(), key: key.into(), value: value.into() }
 }
 
-/// A directory with this configuration in it.
+/// A directory with a configuration of this text.
 fn file(text: &str) -> (TempDir, PathBuf, ConfigFile) {
     let root = TempDir::new().unwrap();
     let path = root.path().join("w.conf");
@@ -151,7 +151,7 @@ fn a_directory_of_versions_that_somebody_laid_out_is_not_used() {
 #[test]
 fn what_the_administrator_edits_stays_its_owners() {
     let (root, path, file) = file("[options]\n");
-    // Only the administrator can give a directory to somebody else.
+    // Only the administrator can change the owner of a directory.
     if [root.path(), &path].iter().any(|path| chown(path, Some(4_242), Some(4_243)).is_err()) {
         return;
     }
@@ -178,7 +178,7 @@ fn the_first_edit_makes_the_file_of_this_user() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "[options]\ndns-timeout = \"5s\"\n");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(file.versions().unwrap().is_empty());
-    // One that is there comes before one that could be made.
+    // An existing file takes precedence over one that could be created.
     fs::remove_file(&path).unwrap();
     fs::write(root.path().join("etc.conf"), "").unwrap();
     assert_eq!(ConfigFile::of(&lookup).path(), root.path().join("etc.conf"));

@@ -1,9 +1,9 @@
-//! The documents that follow from the schema are what the schema says.
+//! The documents generated from the schema are up to date.
 
 use std::path::{Path, PathBuf};
 use wwwoffle_config::{Config, FORMER, FormerOption, Successor, describe, schema::SECTIONS};
 
-/// With `UPDATE` set the document is written; otherwise it has to be there already, word for word.
+/// Writes the document if `UPDATE` is set. Otherwise compares it, word for word.
 #[expect(clippy::disallowed_methods, reason = "these documents are not of the program's own files")]
 fn is_as_written(name: &str, want: &str) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);

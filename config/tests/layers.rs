@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-/// A module and the modules that its files import, each with the file.
+/// Each module with the modules that its files import, and the importing files.
 type Imports = Vec<(String, Vec<(String, String)>)>;
 
 #[test]
@@ -51,7 +51,7 @@ mod tests { use crate::tested; }
     assert_eq!(found, ["h"]);
 }
 
-/// The modules of the table, the highest first.
+/// The modules of the table, highest first.
 fn table(text: &str) -> Vec<String> {
     let rows = text.lines().filter_map(|line| line.strip_prefix("//! | `"));
     rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect()
@@ -92,7 +92,7 @@ fn list(source: &Path, directory: &Path, into: &mut Vec<String>) {
     }
 }
 
-/// Gives `found` the first part of each path that begins at the root of the crate, outside of
+/// Calls `found` with the first part of each path that begins at the root of the crate, outside
 /// comments and unit tests. `depth` is 1 for a file directly in `src/`.
 fn collect(text: &str, depth: usize, found: &mut impl FnMut(&str)) {
     let end = text.find("mod tests {").unwrap_or(text.len());
@@ -105,7 +105,7 @@ fn collect(text: &str, depth: usize, found: &mut impl FnMut(&str)) {
     let code = code.join("\n");
     let root = "super::".repeat(depth);
     for (at, start) in code.match_indices("crate::").chain(code.match_indices(root.as_str())) {
-        // A path that goes on from elsewhere, such as `wwwoffle_crate::`.
+        // The match is the end of a longer path, such as `wwwoffle_crate::`.
         let before = code.get(..at).and_then(|before| before.chars().next_back());
         if before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | ':')) {
             continue;

@@ -1,5 +1,5 @@
-//! The book leads where it says: every relative link in it, and in the documents beside it, has its
-//! file and its heading, and every chapter is in the table of contents.
+//! The links of the book are valid: every relative link in it, and in the documents beside it, has
+//! its file and its heading, and every chapter is in the table of contents.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +9,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The documents of a directory, and of those below it.
+/// The documents of a directory and its subdirectories.
 #[expect(clippy::disallowed_methods, reason = "the documents are not of the program's own files")]
 fn documents(directory: &Path, below: bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -24,7 +24,7 @@ fn documents(directory: &Path, below: bool) -> Vec<PathBuf> {
     found
 }
 
-/// The lines that are prose: what stands between fences is an example.
+/// The lines of prose; text between fences is an example.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
@@ -34,7 +34,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A line without its code, in which brackets mean nothing.
+/// A line without its code, where brackets have no meaning.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
@@ -47,7 +47,7 @@ fn targets(line: &str) -> Vec<String> {
     inline.chain(defined.map(|(_, target)| target)).map(|target| target.trim().into()).collect()
 }
 
-/// The anchor of a heading, as mdBook and code forges make it.
+/// The anchor of a heading, as mdBook and code forges generate it.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().chars().filter_map(|char| match char {
         char if char.is_whitespace() => Some('-'),
@@ -57,7 +57,7 @@ fn anchor(heading: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// The anchors of a document, each with the levels of the headings that have it.
+/// The anchors of a document, each with the levels of its headings.
 fn anchors(text: &str) -> BTreeMap<String, Vec<usize>> {
     let mut all = BTreeMap::<_, Vec<_>>::new();
     for (_, line) in prose(text) {
@@ -69,7 +69,7 @@ fn anchors(text: &str) -> BTreeMap<String, Vec<usize>> {
     all
 }
 
-/// What is wrong with a link of `document`, if anything is.
+/// The fault of a link in `document`, if there is one.
 fn fault(document: &Path, target: &str) -> Option<String> {
     let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
     let file = match path {
@@ -84,7 +84,8 @@ fn fault(document: &Path, target: &str) -> Option<String> {
     }
     match anchors(&read(&file)).get(anchor).map(Vec::as_slice) {
         None => Some("there is no such heading".into()),
-        // The first of that name has the anchor as it is: a section, and what has its name below it.
+        // The first heading of that name has the plain anchor: a section whose subsections repeat
+        // its name.
         Some([_]) => None,
         Some([2, others @ ..]) if others.iter().all(|level| *level > 2) => None,
         Some(_) => Some("several headings are called so: link to their section".into()),

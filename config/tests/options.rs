@@ -1,10 +1,10 @@
-//! Every option by table: what is given, and what it becomes.
+//! Every option by table: its text and the parsed value.
 
 use std::{collections::BTreeSet, path::Path};
 use wwwoffle_config::{Config, schema::SECTIONS};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// The rows of `options.txt`: section, option, value and what it becomes.
+/// The rows of `options.txt`: section, option, text and parsed value.
 fn rows() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
     let row = |line: &'static str| {
         let (given, becomes) = line.split_once(" ->")?;
@@ -23,7 +23,7 @@ fn parse(text: &str) -> Config {
     Config::parse(text, Path::new("test.conf")).unwrap_or_else(|faults| panic!("{text}: {faults}"))
 }
 
-/// What `config` has of a section that the default has not, on one line.
+/// The part of a section in which `config` differs from the default, on one line.
 fn difference(config: &Config, default: &str, section: &str) -> String {
     let field = |all: &str| {
         let begin = format!("\n    {}: ", section_field(section));
@@ -36,13 +36,13 @@ fn difference(config: &Config, default: &str, section: &str) -> String {
     let default: BTreeSet<String> = options(&default).into_iter().collect();
     let new = options(&new).into_iter().filter(|option| !default.contains(option));
     let text = new.collect::<Vec<_>>().join(" ");
-    // Without the spaces and commas that come from the lines.
+    // Removes the spaces and commas that result from joining lines.
     let pairs = [("( ", "("), (", )", ")"), ("[ ", "["), (", ]", "]"), (", }", " }")];
     let text = pairs.iter().fold(text, |text, (from, to)| text.replace(from, to));
     text.trim_end_matches(',').to_owned()
 }
 
-/// What a section has for each of its options, each on one line.
+/// The options of a section with their values, each on one line.
 fn options(section: &str) -> Vec<String> {
     let mut options: Vec<String> = Vec::new();
     for line in section.lines().skip(1) {
@@ -56,7 +56,7 @@ fn options(section: &str) -> Vec<String> {
     options
 }
 
-/// The name of the field of a section.
+/// The name of a section's field in `Config`.
 fn section_field(section: &str) -> String {
     section.replace('-', "_").replace("allowed_connect", "allowed")
 }

@@ -1,4 +1,4 @@
-//! From text and files to a configuration, or to all its faults.
+//! Parsing of texts and files to a configuration, or to all its faults.
 #![expect(clippy::disallowed_methods, reason = "the tests write the files that are read")]
 
 use std::{fs, path::Path, time::Duration};
@@ -11,7 +11,7 @@ fn parse(text: &str) -> Result<Config, String> {
     Config::parse(text, Path::new("test.conf")).map_err(|faults| faults.to_string())
 }
 
-/// The cases of `faults.txt`: number of the first line, text, and what is told of it.
+/// The cases of `faults.txt`: number of the first line, text, and expected faults.
 fn cases() -> Vec<(usize, String, Vec<String>)> {
     let mut cases = Vec::new();
     let (mut begun, mut text, mut told) = (0, String::new(), Vec::new());

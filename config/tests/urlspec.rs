@@ -9,7 +9,7 @@ fn url(text: &str) -> CanonicalUrl {
     CanonicalUrl::parse(text, &LocalHost::default()).expect(text)
 }
 
-/// A list, as a configuration gives it.
+/// A list of specifications, parsed from a configuration.
 fn set(specs: &[String]) -> UrlSpecSet {
     let text = format!("[offline-options]\nshipped-noise = false\nnoise = {specs:?}");
     Config::parse(&text, Path::new("test.conf")).expect("a list").offline_options.noise
@@ -91,7 +91,7 @@ fn the_first_that_matches_decides() {
     }
 }
 
-/// Tries every way a star can be read.
+/// Tries every way to match a star.
 fn wild(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern.split_first(), text.split_first()) {
         (None, None) => true,
@@ -102,7 +102,7 @@ fn wild(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Reads the pattern's text anew for each URL, part by part, straight from the rules.
+/// Parses the pattern again for each URL, part by part, directly by the rules.
 fn naive(spec: &str, url: &CanonicalUrl) -> bool {
     let spec = spec.trim_start_matches('!');
     let ignore_case = spec.starts_with('~');
@@ -134,7 +134,7 @@ const SPEC: &str =
     r"!?~?(\*|http)://[ab*]{1,3}(\.[ab*]{1,2})?(:(81|80)?)?((/[abA*]{0,2}){1,3})?(\?[ab=*]{0,3})?";
 const URL: &str = r"https?://[ab]{1,3}(\.[ab]{1,2})?(:81)?(/[abA]{0,2}){1,3}(\?[ab=]{0,3})?";
 
-/// Long enough for the index to tell them apart by what they require, and few enough to match.
+/// Long enough for the index to use different keys, and small enough to match sometimes.
 const LONGER_SPEC: &str =
     r"!?~?\*://(\*|a\.test|\*\.test|\*test|a\*|a\*test)(/[abA*]{0,6}){0,2}(\?[ab*]{0,6})?";
 const LONGER_URL: &str = r"http://(a|b|ab)\.test(/[abA]{0,9}){1,2}(\?[ab]{0,9})?";

@@ -1,11 +1,12 @@
-//! Lists of rules of the form of EasyList, which blockers in browsers read.
+//! Lists of rules in the format of EasyList, which blockers in browsers read.
 //!
-//! The rules are matched by the crate `adblock`. It was made for lists that the vendor of a browser hands
-//! out, so what reaches it is bounded here: [`rule`] looks at each line first and leaves out what the crate
-//! would misread, and a panic in it ends its part in deciding, never ours.
+//! The crate `adblock` matches the rules. It was made for lists from the vendor of a browser, so
+//! its input is bounded here. [`rule`] checks each line first and leaves out those that the crate
+//! would misread. A panic in the crate disables these lists, not the proxy.
 //!
-//! The engine has a lock inside, for expressions that are made when first used. It is held while a
-//! request is compared, a few microseconds; `docs/performance.md` has what that costs many at once.
+//! The engine has a lock inside, for regular expressions that are compiled on first use. The lock
+//! is held while a request is compared, for a few microseconds; `docs/performance.md` gives the
+//! cost for many requests at once.
 
 mod rule;
 
@@ -32,29 +33,31 @@ use std::{
     },
 };
 
-/// Rules in lists that follow one another, all told. Ten times EasyList.
+/// The largest number of rules in consecutive lists together. Ten times EasyList.
 const MAX_RULES: usize = 700_000;
 
-/// Bytes of rules in them, all told. The crate keeps each line, and addresses what it keeps by 32 bits.
+/// The largest size of the rules in consecutive lists together, in bytes. The crate stores each
+/// line and addresses it by 32 bits.
 const MAX_TEXT: usize = 64 << 20;
 
-/// Rules of one list that may have to be tried on each URL: those for all hosts. EasyList has some ten
-/// thousand.
+/// The largest number of rules of one list that may be tried on each URL: those for all hosts.
+/// EasyList has some ten thousand.
 const MAX_GENERAL: usize = 50_000;
 
-/// The same that are compared as regular expressions; each is made when it is first tried.
+/// The largest number of those rules that are regular expressions. Each is compiled when it is
+/// first tried.
 const MAX_EXPRESSIONS: usize = 5_000;
 
-/// A list as its file has it.
+/// A list as read from its file.
 pub(crate) struct EasyList {
     file: Arc<Path>,
-    /// The lines that have rules, and empty ones in place of the others, so that numbers stay.
+    /// The lines with rules. The others are empty lines, so that line numbers stay.
     text: String,
     rules: usize,
     note: Option<ListNote>,
 }
 
-/// The lines of a list, by what they are.
+/// The lines of a list, counted by their class.
 #[derive(Default)]
 struct CheckedRules<'a> {
     text: String,
@@ -63,14 +66,14 @@ struct CheckedRules<'a> {
     expressions: usize,
     passed: usize,
     unread: usize,
-    /// The first that could not be read, with its number.
+    /// The first unreadable line, with its number.
     first: Option<(usize, &'a str)>,
 }
 
 impl<'a> CheckedRules<'a> {
     fn of(text: &'a str) -> Self {
         let mut counted = Self::default();
-        // Editors of some systems begin a file with a mark that is no text.
+        // Some editors begin a file with a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (number, line) in (1..).zip(text.lines()) {
             counted.add(number, line.trim());
@@ -106,7 +109,7 @@ impl<'a> CheckedRules<'a> {
 }
 
 impl EasyList {
-    /// Reads a list, or says in which line it is none.
+    /// Parses a list. An error contains the number of the faulty line.
     pub(crate) fn read(text: &str, file: &Arc<Path>) -> Result<Self, (usize, Kind)> {
         let Ok(counted) = catch_unwind(|| CheckedRules::of(text)) else {
             return Err((1, Kind::BadEasyList));
@@ -127,24 +130,24 @@ impl EasyList {
     }
 }
 
-/// Lists of rules that follow one another, read as one.
+/// Consecutive lists of rules, compiled into one engine.
 #[derive(Clone)]
 pub(crate) struct EasyLists(Arc<RuleEngine>);
 
 struct RuleEngine {
     engine: Engine,
-    /// By the numbers that the engine gives them.
+    /// Indexed by the numbers that the engine assigns.
     files: Vec<Arc<Path>>,
     rules: usize,
     notes: Vec<ListNote>,
-    /// Of all rules: two of the same are the same lists.
+    /// The digest of all rules. Equal digests mean equal lists.
     digest: [u8; 32],
-    /// Set by a panic in the engine, whose lock would refuse everyone from then on.
+    /// Set after a panic in the engine, whose poisoned lock would refuse every later call.
     broken: AtomicBool,
 }
 
 impl EasyLists {
-    /// Makes one of lists in a row, or says why not.
+    /// Compiles consecutive lists, or returns the reason for the failure.
     pub(crate) fn of(lists: Vec<EasyList>) -> Result<Self, String> {
         let rules = lists.iter().map(|list| list.rules).sum();
         let bytes: usize = lists.iter().map(|list| list.text.len()).sum();
@@ -155,7 +158,7 @@ impl EasyLists {
             ));
         }
         let (mut digest, mut files, mut notes) = (Sha256::new(), Vec::new(), Vec::new());
-        // With what tells rule and line later.
+        // With debug information, which later names the rule and its line.
         let mut set = FilterSet::new(true);
         for EasyList { file, text, note, .. } in lists {
             digest.update(&text);
@@ -163,7 +166,7 @@ impl EasyLists {
             notes.extend(note);
             set.add_filter_list(text, rule::options());
         }
-        // Without joining rules to one: of such it could not be told which decided.
+        // Without joining rules: of a joined rule, the deciding line would be unknown.
         let make = || Engine::new_with_filter_set_no_optimize(set);
         let Ok(engine) = catch_unwind(AssertUnwindSafe(make)) else {
             return Err("its rules cannot be taken together".to_owned());
@@ -172,7 +175,7 @@ impl EasyLists {
         Ok(Self(Arc::new(RuleEngine { engine, files, rules, notes, digest, broken })))
     }
 
-    /// The rule that decides about a request.
+    /// Returns the rule that decides about a request.
     pub(crate) fn decide(&self, asked: &BlockQuery<'_>) -> Option<ListRule> {
         let inner = &*self.0;
         if inner.broken.load(Ordering::Relaxed) {
@@ -199,7 +202,6 @@ impl EasyLists {
         inner.rule(decided?, blocks)
     }
 
-    /// What there is to say of the lists.
     pub(crate) fn notes(&self) -> &[ListNote] {
         &self.0.notes
     }
@@ -223,7 +225,7 @@ impl PartialEq for EasyLists {
 
 impl Eq for EasyLists {}
 
-/// The files, and how much is in them.
+/// Shows the files and the number of their rules.
 impl fmt::Debug for EasyLists {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RuleEngine { files, rules, .. } = &*self.0;
@@ -231,7 +233,7 @@ impl fmt::Debug for EasyLists {
     }
 }
 
-/// The URL as rules know it, without user and password.
+/// The URL as rules expect it, without user and password.
 fn written(url: &UrlParts<'_>) -> String {
     let mut text = format!("{}://{}", url.protocol, url.host);
     let port = url.explicit_port.map(|port| format!(":{port}"));
@@ -244,7 +246,7 @@ fn written(url: &UrlParts<'_>) -> String {
     text
 }
 
-/// What the crate calls it.
+/// The crate's name for a purpose.
 fn name_of(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Page => "document",

@@ -1,42 +1,43 @@
-//! What lists of rules for browsers want to know of a request besides its URL.
+//! The properties of a request that browser rules compare, in addition to its URL.
 
 use crate::pattern::parts::UrlParts;
 use std::net::Ipv4Addr;
 use wwwoffle_url::CanonicalUrl;
 
-/// Names under which countries sell names, so that what is registered has one part more: `co.uk`.
+/// Second-level names under which countries register names. Below them the registered name has one
+/// more label: `co.uk`.
 const SHARED: &[&str] =
     &["ac", "co", "com", "edu", "go", "gob", "gouv", "gov", "mil", "ne", "net", "nom", "or", "org"];
 
-/// A request as a [`BlockList`](crate::BlockList) sees it.
+/// A request as input to a [`BlockList`](crate::BlockList).
 #[derive(Clone, Copy, Debug)]
 pub struct BlockQuery<'a> {
-    /// What is asked for.
+    /// The requested URL.
     pub url: &'a UrlParts<'a>,
-    /// The page that it is asked for by: `Referer`. It is compared by its host.
+    /// The page that causes the request: `Referer`. Rules compare its host.
     pub page: Option<&'a CanonicalUrl>,
-    /// What that page is to the URL, where the browser says so: `Sec-Fetch-Site`.
+    /// The relation of that page to the URL, if the browser sends it: `Sec-Fetch-Site`.
     pub site: Option<PageRelation>,
-    /// What it is asked for.
+    /// The intended use of the response.
     pub purpose: Purpose,
 }
 
 impl<'a> BlockQuery<'a> {
-    /// A request of which nothing is known but its URL.
+    /// A request of which only the URL is known.
     #[must_use]
     pub fn of(url: &'a UrlParts<'a>) -> Self {
         Self { url, page: None, site: None, purpose: Purpose::default() }
     }
 
-    /// The host of the page, as far as that is known.
+    /// The host of the page, if it is known.
     #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only EasyList asks"))]
     pub(crate) fn page_host(&self) -> Option<&'a str> {
         let own = || (self.site == Some(PageRelation::Same)).then_some(self.url.host);
         self.page.map(CanonicalUrl::host).or_else(own)
     }
 
-    /// Whether the page is of another site. One that is not known is not: rules for other sites alone
-    /// would else stop what a person has typed.
+    /// Whether the page is of another site. An unknown page is not: otherwise rules for other sites
+    /// would block a URL that a person typed.
     #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only EasyList asks"))]
     pub(crate) fn is_third_party(&self) -> bool {
         match self.site {
@@ -46,19 +47,19 @@ impl<'a> BlockQuery<'a> {
     }
 }
 
-/// What the page that asks for a URL is to it.
+/// The relation of the requesting page to a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageRelation {
-    /// Of the same origin, or it is the page itself that a person asks for.
+    /// Same origin, or a page that a person requests directly.
     Same,
-    /// Of the same site, under another name of it.
+    /// Same site, under another host name.
     Near,
-    /// Of another site.
+    /// Another site.
     Cross,
 }
 
 impl PageRelation {
-    /// Reads `Sec-Fetch-Site` (Fetch Metadata §2.4). What it does not know it says nothing of.
+    /// Parses `Sec-Fetch-Site` (Fetch Metadata §2.4). `None` for an unknown value.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         match value.trim() {
@@ -70,36 +71,36 @@ impl PageRelation {
     }
 }
 
-/// What a URL is asked for.
+/// The intended use of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be shown as a page.
+    /// A page in a window or tab.
     Page,
-    /// As a frame in a page.
+    /// A frame in a page.
     Frame,
-    /// As a style sheet.
+    /// A style sheet.
     Style,
-    /// As a script or a worker.
+    /// A script or a worker.
     Script,
-    /// As an image.
+    /// An image.
     Image,
-    /// As a font.
+    /// A font.
     Font,
-    /// As sound, video or its subtitles.
+    /// Audio, video or its subtitles.
     Media,
-    /// For a plug-in.
+    /// Data for a plug-in.
     Object,
-    /// By a script.
+    /// Data requested by a script.
     Data,
-    /// As a WebSocket.
+    /// A WebSocket.
     WebSocket,
-    /// As something else, or nobody said as what.
+    /// Any other use, or an unknown one.
     #[default]
     Other,
 }
 
 impl Purpose {
-    /// Reads `Sec-Fetch-Dest` (Fetch Metadata §2.1).
+    /// Parses `Sec-Fetch-Dest` (Fetch Metadata §2.1).
     ///
     /// ```
     /// use wwwoffle_config::Purpose;
@@ -126,8 +127,8 @@ impl Purpose {
     }
 }
 
-/// The part of a host's name that was registered, as nearly as can be told without a list of the names
-/// under which others are sold. An address is itself.
+/// The registered part of a host name, estimated without a list of public suffixes. An address is
+/// returned unchanged.
 fn site_of(host: &str) -> &str {
     if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
         return host;

@@ -1,11 +1,11 @@
-//! Which listeners are safe, and which clients are served.
+//! Safe listeners, and the clients that are served.
 
 use crate::{error::OpenListener, schema::Config, values::clients::ResolvedNames};
 use std::net::{IpAddr, SocketAddr};
 
 impl Config {
-    /// Checks that it is safe to listen on these addresses: only this machine reaches them, or the
-    /// configuration says who may use the proxy and who may control it.
+    /// Checks that it is safe to listen on these addresses: either only this machine reaches them,
+    /// or the configuration names who may use and who may control the proxy.
     ///
     /// ```
     /// let config = wwwoffle_config::Config::default();
@@ -16,7 +16,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// [`OpenListener`] names the first address that is not safe, and the remedy.
+    /// [`OpenListener`] names the first unsafe address and the remedy.
     pub fn may_listen(&self, addresses: &[SocketAddr]) -> Result<(), OpenListener> {
         let is_open = |address: &&SocketAddr| !address.ip().to_canonical().is_loopback();
         let Some(&open) = addresses.iter().find(is_open) else { return Ok(()) };
@@ -29,10 +29,10 @@ impl Config {
         Ok(())
     }
 
-    /// Whether a client may use the proxy, by its address alone; `ours` is the address at which it
-    /// reached us, `names` what names are known to mean.
+    /// Whether a client may use the proxy, by its address alone. `ours` is the address at which it
+    /// reached us; `names` are the known addresses of names.
     ///
-    /// This machine always may, as in 2.9: from 127.0.0.1 and `::1`, or from the very address that
+    /// This machine always may, as in 2.9: from 127.0.0.1 and `::1`, or from the same address that
     /// it connects to.
     #[must_use]
     pub fn serves(&self, client: IpAddr, ours: IpAddr, names: &ResolvedNames) -> bool {
@@ -42,7 +42,7 @@ impl Config {
         if is_us || !hosts.is_empty() {
             return is_us || hosts.allows(client, names);
         }
-        // The file may have changed since the listening was found safe.
+        // The configuration may have changed since the listeners were checked.
         client.is_loopback() || !self.allowed_users.users.is_empty()
     }
 }

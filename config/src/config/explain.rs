@@ -1,4 +1,4 @@
-//! Which value every option has for a URL, and where that was written.
+//! The value of every option for a URL, and its location in the files.
 
 use crate::{
     disk::location::Location,
@@ -31,8 +31,8 @@ impl Config {
         told
     }
 
-    /// The options that are set somewhere and have no effect yet: section, option, and where one of
-    /// its values is set.
+    /// The options that are set and have no effect yet: section, option, and the location of one of
+    /// its values.
     #[must_use]
     pub fn without_effect(&self) -> Vec<(&'static str, &'static str, Location)> {
         let later = SECTIONS.iter().flat_map(|section| {
@@ -47,8 +47,8 @@ impl Config {
         set.collect()
     }
 
-    /// The value of an option as it is set, outside of rules, shortened to a line, and where that is;
-    /// `None` when it has its default, or is no option.
+    /// The value of an option outside of rules, shortened to a line, and its location. `None` if
+    /// the option has its default or does not exist.
     #[must_use]
     pub fn setting_of(&self, section: &str, key: &str) -> Option<(&str, &Location)> {
         let known = SECTIONS.iter().find(|known| known.name == section)?;
@@ -57,7 +57,8 @@ impl Config {
         Some((&*origin.shown, &origin.location))
     }
 
-    /// Where an option is set, outside of rules; `None` when it has its default, or is no option.
+    /// The location where an option is set outside of rules. `None` if it has its default or does
+    /// not exist.
     #[must_use]
     pub fn origin_of(&self, section: &str, key: &str) -> Option<&Location> {
         let option = SECTIONS.iter().find(|known| known.name == section)?;

@@ -1,14 +1,16 @@
-//! The known name that a mistyped one most resembles.
+//! The known name that is most similar to a mistyped one.
 
-/// Edits by which a mistyped name may differ from the one suggested for it.
+/// The largest number of edits between a mistyped name and its suggestion.
 const MAX_EDITS: usize = 3;
 
-/// Longest name compared; no known name is near it, and a comparison costs the product of lengths.
+/// The longest name that is compared, in bytes. All known names are much shorter, and a comparison
+/// costs the product of the lengths.
 const MAX_NAME: usize = 64;
 
-/// The nearest of `known` to `typed`, unless all are too far for a guess to be of help.
+/// Returns the member of `known` nearest to `typed`, unless all are too different to be a useful
+/// guess.
 ///
-/// Case and `_` for `-` cost nothing. Otherwise at most a third of the letters may differ.
+/// Case, and `_` for `-`, cost nothing. Apart from that, at most a third of the letters may differ.
 pub(crate) fn nearest(
     typed: &str,
     known: impl Iterator<Item = &'static str>,
@@ -24,7 +26,8 @@ pub(crate) fn nearest(
         .map(|(_, name)| name)
 }
 
-/// Bytes to insert, remove or replace to make `b` of `a` (Levenshtein), a row of the table at a time.
+/// The number of bytes to insert, remove or replace to turn `a` into `b` (Levenshtein), one row of
+/// the table at a time.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, of_a) in (1..).zip(a) {

@@ -1,4 +1,4 @@
-//! What a configuration says that the schema does not know, and listeners that are not safe.
+//! Settings that the schema does not know, and listeners that are not safe.
 
 use super::nearest::nearest;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 use toml_edit::TableLike;
 
-/// Records that `config` listens for other machines without the settings that needs.
+/// Records a fault if `config` listens for other machines without the required settings.
 pub(super) fn refuse_open(source: &mut Source<'_>, config: &Config) {
     let Err(open_listener) = config.may_listen(config.startup.listen.as_slice()) else {
         return;
@@ -85,7 +85,7 @@ fn refuse_unknown_options(
     }
 }
 
-/// Records what a rule sets and may not.
+/// Records the settings that a rule must not contain.
 fn refuse_in_rule(source: &mut Source<'_>, section: &'static Section, rule: &dyn TableLike) {
     let mut sets = 0;
     for (name, item) in rule.iter().filter(|(name, _)| *name != URL) {
@@ -142,7 +142,7 @@ fn unknown_in_rule(section: &Section, name: &str) -> Kind {
     }
 }
 
-/// The section that an option of this name belongs in, if it is one alone.
+/// The section with an option of this name, if there is exactly one.
 fn home_of(option: &str) -> Option<&'static str> {
     let has = |section: &&Section| section.options.iter().any(|known| known.key == option);
     let mut homes = SECTIONS.iter().filter(has).map(|section| section.name);

@@ -1,13 +1,13 @@
-//! The schema of the configuration in the words of JSON Schema (draft 2020-12), for programs.
+//! The schema of the configuration as JSON Schema (draft 2020-12), for programs.
 
 use crate::schema::{Effect, OptionInfo, SECTIONS, Section};
 
-/// What a JSON schema says of `include`, and of the URLs of a rule.
+/// The JSON schema of `include`, and of the URLs of a rule.
 const ONE_OR_MORE: &str = r#"{"type": ["string", "array"], "items": {"type": "string"}}"#;
 const URL: &str = r#"{"type": ["string", "array"], "items": {"type": ["string", "object"]}}"#;
 
-/// The configuration as a JSON schema. A file that it finds fault with is faulty, and of one that it
-/// does not the reader checks more.
+/// The configuration as a JSON schema. A file that violates it is faulty. The parser checks more
+/// than the schema, so a file that follows it may be faulty too.
 #[must_use]
 pub fn json_schema() -> String {
     let sections = joined(SECTIONS.iter().map(section));
@@ -39,7 +39,7 @@ fn section(section: &Section) -> String {
     )
 }
 
-/// An option; its default is that of the section, and not of a rule.
+/// The schema of an option. The default applies to the section, not to a rule.
 fn option(option: &OptionInfo, with_default: bool) -> String {
     let json = (option.json)();
     let kind = json.strip_prefix('{').and_then(|json| json.strip_suffix('}')).unwrap_or_default();

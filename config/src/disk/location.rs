@@ -1,8 +1,8 @@
-//! Where something of the configuration was written.
+//! The location of a part of the configuration.
 
 use std::{fmt, path::Path, sync::Arc};
 
-/// Where something was written.
+/// A file and a line of the configuration.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Location {
     pub(crate) file: Arc<Path>,
@@ -10,13 +10,13 @@ pub struct Location {
 }
 
 impl Location {
-    /// The configuration, or a list that it names.
+    /// The configuration file, or a list that it names.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// The line in it, counted from 1.
+    /// The line in the file, counted from 1.
     #[must_use]
     pub fn line(&self) -> usize {
         self.line

@@ -1,48 +1,48 @@
-//! Where the configuration and the spool are, by what the environment says.
+//! The locations of the configuration and the spool, derived from the environment.
 //!
-//! The environment comes as a value: the program reads it once, and tests make their own.
+//! The environment is passed as a value: the program reads it once, and tests construct their own.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The directory of ours in each of the places that are shared with other programs.
+/// The name of our directory in each shared base directory.
 const OUR_DIRECTORY: &str = "wwwoffle";
 
-/// The file of the configuration in it.
+/// The name of the configuration file in our directory.
 const FILE_NAME: &str = "wwwoffle.conf";
 
-/// Where a configuration for the whole machine lies.
+/// The configuration file of the whole machine.
 pub(crate) const SYSTEM_FILE: &str = "/etc/wwwoffle/wwwoffle.conf";
 
-/// Environment variables, as they are set. An empty one counts as unset, and so does a relative
-/// path in one of the XDG variables (XDG Base Directory Specification, section Basics).
+/// Environment variables, unchanged. An empty variable counts as unset, and so does a relative path
+/// in an XDG variable (XDG Base Directory Specification, section Basics).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// `WWWOFFLE_CONFIG`: the configuration.
+    /// `WWWOFFLE_CONFIG`: the configuration file.
     pub wwwoffle_config: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`: configurations of this user; `.config` in the home directory if unset.
     pub xdg_config_home: Option<PathBuf>,
     /// `XDG_DATA_HOME`: data of this user; `.local/share` in the home directory if unset.
     pub xdg_data_home: Option<PathBuf>,
-    /// `XDG_STATE_HOME`: what programs remember for this user; `.local/state` in the home directory
-    /// if unset.
+    /// `XDG_STATE_HOME`: state of programs for this user; `.local/state` in the home directory if
+    /// unset.
     pub xdg_state_home: Option<PathBuf>,
     /// `HOME`: the home directory.
     pub home: Option<PathBuf>,
-    /// `PATH`: where programs are looked for.
+    /// `PATH`: the directories of programs.
     pub path: Option<OsString>,
-    /// `DISPLAY` (X11): where windows are shown.
+    /// `DISPLAY` (X11): the screen for windows.
     pub display: Option<OsString>,
-    /// `WAYLAND_DISPLAY`: the same on a Wayland desktop.
+    /// `WAYLAND_DISPLAY`: the screen on a Wayland desktop.
     pub wayland_display: Option<OsString>,
 }
 
-/// Which file is the configuration.
+/// The search for the configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// This one, which someone named: it has to be there.
+    /// This file, which was named explicitly and must exist.
     Named(PathBuf),
-    /// The first of these that is there; without any, the defaults hold.
+    /// The first of these that exists. If none exists, all options have their defaults.
     FirstOf(Vec<PathBuf>),
 }
 
@@ -55,8 +55,8 @@ pub enum Lookup {
 pub struct NoDirectory;
 
 impl Lookup {
-    /// Where to look for the configuration: `--config`, then `$WWWOFFLE_CONFIG`, then the file of
-    /// this user, then that of the machine.
+    /// The search order: `--config`, then `$WWWOFFLE_CONFIG`, then the file of this user, then that
+    /// of the machine.
     ///
     /// ```
     /// use std::path::{Path, PathBuf};
@@ -88,21 +88,22 @@ impl Lookup {
 }
 
 impl Environment {
-    /// Where the spool is unless the configuration says otherwise.
+    /// The default directory of the spool.
     pub(crate) fn default_spool(&self) -> Result<PathBuf, NoDirectory> {
         base(self.xdg_data_home.as_ref(), self, ".local/share")
             .map(|base| base.join(OUR_DIRECTORY))
             .ok_or(NoDirectory)
     }
 
-    /// Where we remember what is neither configuration nor data, such as the profile of a browser.
+    /// The directory for state that is neither configuration nor data, such as the profile of a
+    /// browser.
     #[must_use]
     pub fn state_directory(&self) -> Option<PathBuf> {
         base(self.xdg_state_home.as_ref(), self, ".local/state")
             .map(|base| base.join(OUR_DIRECTORY))
     }
 
-    /// The data of this user.
+    /// The directory for data of this user.
     #[must_use]
     pub fn data_home(&self) -> Option<PathBuf> {
         base(self.xdg_data_home.as_ref(), self, ".local/share")

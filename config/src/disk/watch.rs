@@ -1,4 +1,4 @@
-//! Which files a configuration came from, and whether they are still as they were.
+//! The files that a configuration was read from, and whether they have changed since.
 
 use std::{
     cell::RefCell,
@@ -8,19 +8,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What tells from outside that a file is another one or was written to.
+/// The metadata by which a replaced or changed file is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileState {
     device: u64,
     inode: u64,
     length: u64,
-    /// Seconds and nanoseconds of the last write, and of the last change of name or rights.
+    /// Seconds and nanoseconds of the last write, and of the last change of name or permissions.
     written: (i64, i64),
     changed: (i64, i64),
 }
 
 impl FileState {
-    /// `None` for a file that is not there.
+    /// Reads the metadata. `None` for a missing file.
     fn of(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
         Some(Self {
@@ -33,19 +33,19 @@ impl FileState {
     }
 }
 
-/// The files that were looked for when a configuration was read, there or not, as they were just
-/// before: the places it may be in, and every list it names.
+/// The state of all files involved in reading a configuration, just before they were read,
+/// including missing ones: its possible locations and every list it names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watch(BTreeMap<PathBuf, Option<FileState>>);
 
 impl Watch {
-    /// The same files as they are now.
+    /// The present state of the same files.
     #[must_use]
     pub fn again(&self) -> Self {
         Self(self.0.keys().map(|path| (path.clone(), FileState::of(path))).collect())
     }
 
-    /// The files.
+    /// The paths of the files.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.0.keys().map(PathBuf::as_path)
     }
@@ -56,11 +56,11 @@ impl Watch {
 }
 
 thread_local! {
-    /// What is read on this thread, while someone wants to know.
+    /// The files read on this thread inside [`watching`].
     static READING: RefCell<Option<Watch>> = const { RefCell::new(None) };
 }
 
-/// Tells whoever wants to know that `file` is about to be read.
+/// Records that `file` is about to be read.
 pub(crate) fn note(file: &Path) {
     READING.with_borrow_mut(|watch| {
         if let Some(watch) = watch {
@@ -69,7 +69,7 @@ pub(crate) fn note(file: &Path) {
     });
 }
 
-/// Lets `read` read, and says which files that were, besides `places`.
+/// Runs `read`, and returns its result with the state of all files it reads and of `places`.
 pub(crate) fn watching<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, Watch) {
     let mut watch = Watch::default();
     for location in places {

@@ -1,4 +1,4 @@
-//! Elements of an option that is an array: added and removed.
+//! Adds and removes elements of an option that is an array.
 
 use super::entry::{self, Target};
 use super::layout::{
@@ -8,18 +8,18 @@ use super::{EditError, EditResult, Splice};
 use std::ops::Range;
 use toml_edit::{Array, Value as Toml};
 
-/// White space in front of an element on a line of its own, where no other shows it.
+/// The default indentation of an element on its own line.
 const INDENT: &str = "  ";
 
-/// An array of a text.
+/// The elements of an array in a text.
 struct Elements<'a> {
     layout: &'a Layout<'a>,
     spans: Vec<Range<usize>>,
-    /// The whole of it, with its brackets.
+    /// The whole array, with its brackets.
     all: Range<usize>,
 }
 
-/// Adds `item`, which is TOML, unless it is there already.
+/// Adds `item`, which is TOML, unless it is already present.
 pub(super) fn add(
     text: &str,
     section: &str,
@@ -75,7 +75,7 @@ pub(super) fn remove(
     done(text, &splice, section, key, was)
 }
 
-/// Sets an option to what `edit` makes of its default.
+/// Sets an option to the result of `edit` on its default.
 fn from_default(
     text: &str,
     section: &str,
@@ -91,7 +91,7 @@ fn from_default(
     }
 }
 
-/// The new text, if it can be read.
+/// Returns the new text after checking that it parses.
 fn done(
     text: &str,
     splice: &Splice,
@@ -109,13 +109,13 @@ fn done(
     Ok(EditResult { line: line_number(&new, after), text: new, was: Some(was), now })
 }
 
-/// Which element `item` is.
+/// The position of `item` in the array.
 fn position(array: &Array, item: &str) -> Option<usize> {
     let wanted: Toml = item.parse().ok()?;
     array.iter().position(|element| same(element, &wanted))
 }
 
-/// Whether two values mean the same: a number also as the text of it.
+/// Whether two values mean the same. A number equals its text.
 fn same(a: &Toml, b: &Toml) -> bool {
     let plain = |value: &Toml| match value.as_str() {
         Some(text) => text.to_owned(),
@@ -139,12 +139,12 @@ impl<'a> Elements<'a> {
         self.layout.text.get(range).unwrap_or_default()
     }
 
-    /// Where the closing bracket is.
+    /// The offset of the closing bracket.
     fn close(&self) -> usize {
         self.all.end.saturating_sub(1)
     }
 
-    /// Whether only white space is before `at` on its line, which is inside the array.
+    /// Whether only white space precedes `at` on its line, and the line begins inside the array.
     fn begins_line(&self, at: usize) -> bool {
         let start = line_start(self.layout.text, at);
         start > self.all.start && is_blank(self.text(start..at))
@@ -210,7 +210,7 @@ impl<'a> Elements<'a> {
         let spaces = after.len() - after.trim_start_matches([' ', '\t']).len();
         let at = match (before, comma) {
             (Some(before), None) => before.end..element.end,
-            // The space in front of the last goes with it, so that no gap stays.
+            // The space before the last element is removed with it, so that no gap remains.
             (Some(before), Some(_)) if number + 1 == self.spans.len() => {
                 let from = super::layout::comma(text, before.end, element.start);
                 from.map_or(element.start, |from| from + 1)..end
@@ -221,7 +221,7 @@ impl<'a> Elements<'a> {
         self.with_comments(at)
     }
 
-    /// Takes a part of a line away, and lets comments in it stay.
+    /// Removes part of a line and preserves the comments in it.
     fn with_comments(&self, at: Range<usize>) -> Splice {
         let newline = self.layout.newline();
         let with = comment_lines(self.text(at.clone()), " ", newline);

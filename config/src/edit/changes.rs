@@ -1,4 +1,4 @@
-//! What a new text of a configuration changes.
+//! The options that a new text of a configuration changes.
 
 use crate::schema::{Effect, OptionInfo, SECTIONS, Section};
 use toml_edit::{Document, Item, TableLike, Value as Toml};
@@ -6,20 +6,20 @@ use toml_edit::{Document, Item, TableLike, Value as Toml};
 /// The key of a section's rules.
 const RULES: &str = "for";
 
-/// An option that has another value than before, or other rules.
+/// An option with a new value or new rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionChange {
     /// Its section.
     pub section: &'static str,
-    /// Its name; `for` stands for the rules of the section.
+    /// The option; `for` stands for the rules of the section.
     pub key: &'static str,
-    /// When the new value comes into force.
+    /// The time at which the new value comes into force.
     pub effect: Effect,
 }
 
-/// The options that `old` and `new` give different values, both being texts without a fault. How a
-/// value is written, and whether a default is written at all, makes no difference. What a list in a
-/// file of its own says is not looked at.
+/// The options to which `old` and `new` give different values. Both texts must be free of faults.
+/// The spelling of a value, and whether a default is written at all, makes no difference. The
+/// content of lists in other files is ignored.
 #[must_use]
 pub fn changes(old: &str, new: &str) -> Vec<OptionChange> {
     let (Ok(old), Ok(new)) = (Document::parse(old), Document::parse(new)) else {
@@ -47,7 +47,7 @@ fn rules_of(section: &'static Section) -> OptionChange {
     OptionChange { section: section.name, key: RULES, effect: Effect::Live }
 }
 
-/// What an item says, however it is written.
+/// The meaning of an item, independent of its spelling.
 fn meaning(item: Option<&Item>, default: &str) -> String {
     let mut told = String::new();
     match item {

@@ -1,4 +1,4 @@
-//! Options of a section, or of one of its rules: set and unset.
+//! Sets and unsets options of a section, or of one of its rules.
 
 use super::layout::{
     self, Layout, comment_lines, indent, is_blank, line_end, line_number, line_start,
@@ -7,32 +7,32 @@ use super::{EditError, EditResult, Splice, bare, known_section};
 use std::ops::Range;
 use toml_edit::{Array, Item, Table, TableLike};
 
-/// Whose options they are.
+/// The section or rule that contains an option.
 pub(super) enum Target<'a> {
-    /// Those of a section.
+    /// A section.
     Section(&'a str),
-    /// Those of a rule of the section, counted from 0.
+    /// A rule of the section, counted from 0.
     Rule(&'a str, usize),
 }
 
-/// An option as it stands in the text.
+/// An option and its place in the text.
 pub(super) struct OptionEntry<'a> {
     pub(super) item: &'a Item,
-    /// The value.
+    /// The range of the value.
     pub(super) value: Range<usize>,
-    /// The name in front of it, without a section's that may be before that.
+    /// The range of its name, without the section's name that may precede it.
     key: Range<usize>,
 }
 
-/// How a section is written.
+/// The notation of a section.
 enum SectionForm<'a> {
-    /// Below a header, which ends there.
+    /// Below a header, which ends at this offset.
     Headed(&'a Table, usize),
     /// As `section.key = value`.
     Dotted(&'a Table),
     /// As `section = { … }`.
     Inline(&'a dyn TableLike, Range<usize>),
-    /// Nowhere.
+    /// The section does not exist in the text.
     Missing,
 }
 
@@ -66,7 +66,7 @@ impl<'a> SectionForm<'a> {
         }
     }
 
-    /// Makes a change of an option such that the comments in what goes stay, on lines above it.
+    /// Extends a change of an option so that comments in the removed text move to lines above it.
     fn replaced(
         &self,
         text: &str,
@@ -74,7 +74,7 @@ impl<'a> SectionForm<'a> {
         splice: &Splice,
         newline: &str,
     ) -> Splice {
-        // Before the option there may be others on the line, and one that began on a line above.
+        // Other options may precede this one on its line, even one that began on a line above.
         let first = match self {
             Self::Inline(_, span) => span.start,
             _ => entry.key.start,
@@ -107,7 +107,7 @@ fn by_hand(name: &str) -> EditError {
     EditError::ByHand(format!("{name:?}"))
 }
 
-/// An option that is an array, if it is set.
+/// Returns an option that is an array, if it is set.
 pub(super) fn array<'a>(
     layout: &'a Layout<'_>,
     section: &str,
@@ -119,7 +119,7 @@ pub(super) fn array<'a>(
     Ok(Some((array, entry.value)))
 }
 
-/// Gives an option the value `value`, which is TOML.
+/// Sets an option to `value`, which is TOML.
 pub(super) fn set(
     text: &str,
     target: &Target<'_>,
@@ -141,7 +141,7 @@ pub(super) fn set(
     finished(&splice.apply(text), was, target, key, value)
 }
 
-/// An option that is not set gets a line: where it stands commented out, or at the end.
+/// Inserts a line for an option that is not set: after its commented-out form, or at the end.
 fn inserted(
     layout: &Layout<'_>,
     home: &SectionForm<'_>,
@@ -177,7 +177,7 @@ fn inserted(
     })
 }
 
-/// Lines at the end of the text, with a blank line before them.
+/// Appends lines to the text, with a blank line before them.
 pub(super) fn appended(layout: &Layout<'_>, lines: &str) -> Splice {
     let (text, newline) = (layout.text, layout.newline());
     let last = text.get(line_start(text, text.len().saturating_sub(1))..).unwrap_or_default();
@@ -191,24 +191,24 @@ pub(super) fn appended(layout: &Layout<'_>, lines: &str) -> Splice {
     Splice::insert(text.len(), gap + lines)
 }
 
-/// Whether a place is in the middle of a value.
+/// Whether an offset is in the middle of a value.
 fn is_inside(table: &dyn TableLike, at: usize) -> bool {
     let spans = table.iter().filter_map(|(_, item)| item.as_value()?.span());
     spans.into_iter().any(|span| span.start < at && at < span.end)
 }
 
-/// The white space before the first option.
+/// The indentation of the first option.
 fn first_indent<'a>(text: &'a str, table: &dyn TableLike) -> Option<&'a str> {
     let (first, _) = table.iter().find(|(_, item)| item.is_value())?;
     Some(indent(text, table.key(first)?.span()?.start))
 }
 
-/// Where the last value ends.
+/// The end of the last value.
 fn last_value(table: &dyn TableLike) -> Option<usize> {
     table.iter().filter_map(|(_, item)| Some(item.span()?.end)).max()
 }
 
-/// Takes an option away, and lets its comments stay.
+/// Removes an option and preserves its comments.
 pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
     let home = SectionForm::of(&layout, target)?;
@@ -239,7 +239,7 @@ pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<EditRe
     Ok(edited)
 }
 
-/// The text without the header of a section, if nothing is left of the section, not even a comment.
+/// The text without the header of a section, if the section is empty and has no comment.
 fn without_empty(text: &str, section: &str) -> Option<String> {
     let layout = Layout::of(text).ok()?;
     let table = layout.root().get(section)?.as_table()?;
@@ -255,7 +255,7 @@ fn without_empty(text: &str, section: &str) -> Option<String> {
         .find(|c: char| !c.is_whitespace())
         .map_or("", |at| below.get(line_start(below, at)..).unwrap_or_default());
     let is_alone = next.trim_start().starts_with('[') || next.is_empty();
-    // A comment above it may be about it.
+    // A comment above the header may be about the section.
     let is_commented = rest.contains('#')
         || above
             .lines()
@@ -269,7 +269,7 @@ fn without_empty(text: &str, section: &str) -> Option<String> {
     Some([above.get(..kept.len() + end)?, next].concat())
 }
 
-/// `key = value` of an inline table, and the comma that parted it from another.
+/// Removes `key = value` from an inline table, with the comma that separates it.
 fn out_of_inline(
     text: &str,
     table: &dyn TableLike,
@@ -291,7 +291,7 @@ fn out_of_inline(
     Splice { at, with: String::new() }
 }
 
-/// The new text, if it says then what it should.
+/// Returns the new text after checking that it has the intended meaning.
 fn finished(
     new: &str,
     was: Option<String>,

@@ -1,4 +1,4 @@
-//! A value as a person types it becomes one as the file writes it.
+//! Conversion of a typed value to its notation in the file.
 
 use super::quoted;
 use crate::schema::Config;
@@ -21,8 +21,8 @@ pub(super) fn of_rule(section: &str, key: &str, typed: &str) -> String {
     read(typed, |value| format!("[[{section}.for]]\n{url}\n{key} = {value}\n"))
 }
 
-/// `typed` as it is if it is TOML, else as a text. A word that is both, `443` for example, is what
-/// its option takes.
+/// Returns `typed` unchanged if it is TOML, otherwise as a quoted text. For a word that can be
+/// either, for example `443`, the type of the option decides.
 fn read(typed: &str, whole: impl Fn(&str) -> String) -> String {
     let typed = typed.trim();
     let Ok(value) = typed.parse::<Toml>() else {

@@ -1,17 +1,17 @@
-//! Where things stand in a text: lines, headers, comments.
+//! The layout of a text: lines, headers, comments.
 
 use super::EditError;
 use std::ops::Range;
 use toml_edit::{Document, Item, Table};
 
-/// Lines of a value that is commented out, at most.
+/// The largest number of lines in a commented-out value.
 const MAX_COMMENTED: usize = 200;
 
-/// A text and what it is as TOML.
+/// A text and its TOML document.
 pub(super) struct Layout<'a> {
     pub(super) text: &'a str,
     document: Document<&'a str>,
-    /// Where the headers begin, `[…]` and `[[…]]`, in order.
+    /// The offsets of the headers, `[…]` and `[[…]]`, in order.
     headers: Vec<usize>,
 }
 
@@ -32,8 +32,8 @@ impl<'a> Layout<'a> {
         self.document.as_table()
     }
 
-    /// The end of what belongs to the header that ends at `from`: the beginning of a line, before
-    /// blank lines and before the comment of what follows.
+    /// The end of the lines below the header that ends at `from`. It is at the beginning of a line,
+    /// before blank lines and before the comment of the next header.
     pub(super) fn end_of(&self, from: usize) -> usize {
         let next = self.headers.iter().find(|header| **header >= from);
         let body = line_end(self.text, from);
@@ -48,7 +48,7 @@ impl<'a> Layout<'a> {
         end.max(body)
     }
 
-    /// Where the comment directly above a header begins, or the header's own line.
+    /// The start of the comment directly above a header, or the start of the header's own line.
     pub(super) fn above(&self, header: usize) -> usize {
         let mut start = line_start(self.text, header);
         while start > 0 {
@@ -62,7 +62,7 @@ impl<'a> Layout<'a> {
         start
     }
 
-    /// Where the line after `key` commented out begins, if there is one in `within`.
+    /// The start of the line after a commented-out `key`, if there is one in `within`.
     pub(super) fn after_commented(&self, key: &str, within: Range<usize>) -> Option<usize> {
         let mut at = within.start;
         while at < within.end {
@@ -75,7 +75,7 @@ impl<'a> Layout<'a> {
         None
     }
 
-    /// The end of a value of `key` that is commented out from the line at `start` on.
+    /// The end of a commented-out value of `key` that begins with the line at `start`.
     fn commented(&self, key: &str, start: usize, limit: usize) -> Option<usize> {
         let mut value = String::new();
         let mut at = start;
@@ -101,15 +101,15 @@ impl<'a> Layout<'a> {
         None
     }
 
-    /// The ends of this text's lines.
+    /// The line ending of this text.
     pub(super) fn newline(&self) -> &'static str {
         let first = self.text.find('\n');
         let is_cr = first.and_then(|at| self.text.get(..at)).is_some_and(|t| t.ends_with('\r'));
         if is_cr { "\r\n" } else { "\n" }
     }
 
-    /// Puts `lines`, each with its end, at the beginning of a line. A last line without an end
-    /// stays the last of its kind.
+    /// Inserts `lines`, each with its line ending, at the beginning of a line. If the last line of
+    /// the text has no line ending, the new last line has none either.
     pub(super) fn lines_at(&self, at: usize, lines: &str) -> super::Splice {
         let before = self.text.get(..at).unwrap_or_default();
         if is_without_text(before) || before.ends_with('\n') {
@@ -120,7 +120,7 @@ impl<'a> Layout<'a> {
         super::Splice::insert(at, format!("{newline}{lines}"))
     }
 
-    /// Takes whole lines away, all but the comments in `commented`, a part of them.
+    /// Removes whole lines, but preserves the comments in `commented`, a range of them.
     pub(super) fn without_lines(
         &self,
         lines: Range<usize>,
@@ -135,7 +135,7 @@ impl<'a> Layout<'a> {
             return super::Splice { at: lines, with: kept };
         }
         let kept = kept.strip_suffix(newline).unwrap_or(&kept).to_owned();
-        // The last line has no end, and the one before it shall have none then.
+        // If the removed last line has no line ending, the line before it must lose its own.
         let before = self.text.get(..lines.start).unwrap_or_default();
         let end = if !kept.is_empty() {
             0
@@ -163,7 +163,7 @@ fn collect_headers(text: &str, table: &Table, into: &mut Vec<usize>) {
     }
 }
 
-/// Whether there is nothing, or the mark that editors of some systems begin a file with.
+/// Whether the text is empty or only a byte order mark.
 pub(super) fn is_without_text(text: &str) -> bool {
     text.is_empty() || text == "\u{feff}"
 }
@@ -172,32 +172,32 @@ pub(super) fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// The line of a byte, counted from 1.
+/// The number of the line that contains a byte, counted from 1.
 pub(super) fn line_number(text: &str, at: usize) -> usize {
     1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }
 
-/// Where the line of a byte begins. The mark at the beginning of a text belongs to no line.
+/// The start of the line that contains a byte. A byte order mark belongs to no line.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
     let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     before.rfind('\n').map_or(mark.min(at), |end| end + 1)
 }
 
-/// Where the line after that of a byte begins.
+/// The start of the next line.
 pub(super) fn line_end(text: &str, at: usize) -> usize {
     let after = text.get(at..).unwrap_or_default();
     after.find('\n').map_or(text.len(), |end| at + end + 1)
 }
 
-/// The white space that the line of a byte begins with.
+/// The indentation of the line that contains a byte.
 pub(super) fn indent(text: &str, at: usize) -> &str {
     let line = text.get(line_start(text, at)..).unwrap_or_default();
     let length = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     line.get(..length).unwrap_or_default()
 }
 
-/// The comments in a piece of TOML that is not inside a string.
+/// The comments in a piece of TOML that does not begin inside a string.
 pub(super) fn comments(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -214,14 +214,14 @@ pub(super) fn comments(text: &str) -> Vec<&str> {
     found
 }
 
-/// The comments in a piece of TOML, each on a line of its own.
+/// The comments in a piece of TOML, each on its own line.
 pub(super) fn comment_lines(text: &str, indent: &str, newline: &str) -> String {
     let lines: Vec<_> =
         comments(text).into_iter().flat_map(|comment| [indent, comment, newline]).collect();
     lines.concat()
 }
 
-/// What follows the string that `text` begins with (TOML, section String).
+/// The rest of `text` after the string at its beginning (TOML, section String).
 fn after_string(text: &str) -> &str {
     let quote = [r#"""""#, "'''", "\"", "'"].into_iter().find(|quote| text.starts_with(quote));
     let Some(quote) = quote else { return "" };
@@ -229,7 +229,8 @@ fn after_string(text: &str) -> &str {
     let mut rest = text.get(quote.len()..).unwrap_or_default();
     loop {
         if let Some(after) = rest.strip_prefix(quote) {
-            // Up to two quotes more belong to a string of several lines; nothing else follows so.
+            // A multi-line string may end with up to two more quotes. No other quotes can follow
+            // it.
             return if quote.len() == 3 { after.trim_start_matches(['"', '\'']) } else { after };
         }
         let mut characters = rest.chars();
@@ -241,7 +242,7 @@ fn after_string(text: &str) -> &str {
     }
 }
 
-/// Where the next comma is that is in no comment, before `limit`.
+/// The offset of the next comma outside comments, before `limit`.
 pub(super) fn comma(text: &str, from: usize, limit: usize) -> Option<usize> {
     let mut in_comment = false;
     let piece = text.get(from..limit)?;

@@ -1,4 +1,4 @@
-//! What a text sets, and where.
+//! The settings of a text, with their lines.
 
 use super::layout::{Layout, line_number};
 use super::rule::rules_of;
@@ -6,10 +6,10 @@ use super::{EditError, Rule, secret};
 use crate::schema::{OptionInfo, SECTIONS};
 use toml_edit::Item;
 
-/// Every option, and every rule that is set.
+/// Every option of the schema, and every rule of the text.
 #[derive(Clone, Debug)]
 pub struct Overview {
-    /// In the order of the documents.
+    /// In the order of the documentation.
     pub options: Vec<OptionState>,
     /// By section, in the order of the text.
     pub rules: Vec<RuleState>,
@@ -20,28 +20,28 @@ pub struct Overview {
 pub struct OptionState {
     /// Its section.
     pub section: &'static str,
-    /// What is known of it.
+    /// Its declaration.
     pub option: &'static OptionInfo,
-    /// As the text has it, if that sets it; of a secret only that it is set.
+    /// The value as written, if the text sets it. A secret is replaced by a placeholder.
     pub value: Option<String>,
-    /// Where, counted from 1.
+    /// The line of the value, counted from 1.
     pub line: Option<usize>,
 }
 
-/// A rule, and where it is.
+/// A rule and its place.
 #[derive(Clone, Debug)]
 pub struct RuleState {
     /// Its section.
     pub section: &'static str,
-    /// Its number, counted from 0.
+    /// Its number in the section, counted from 0.
     pub index: usize,
     /// The line of its header.
     pub line: usize,
-    /// What it says.
+    /// Its content.
     pub rule: Rule,
 }
 
-/// Tells what a text sets, also when some of it is faulty.
+/// Lists the settings of a text, even if some are faulty.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Rules, `[[section.for]]`: added, removed, replaced.
+//! Adds, removes and replaces rules, `[[section.for]]`.
 
 use super::entry::{self, Target};
 use super::given::of_rule;
@@ -51,7 +51,7 @@ pub(super) fn remove(
     let (start, end) = found(&layout, section, index, urls)?;
     let lines = line_start(text, start)..layout.end_of(end);
     let was = text.get(lines.clone()).unwrap_or_default().to_owned();
-    // The blank line that parts a rule from what is before goes with it, unless comments stay there.
+    // The blank line above the rule is removed with it, unless comments of the rule stay there.
     let before = line_start(text, lines.start.saturating_sub(1));
     let gap = text.get(before..lines.start).unwrap_or_default();
     let is_parted = gap.ends_with('\n') && gap.trim().is_empty() && comments(&was).is_empty();
@@ -84,7 +84,7 @@ pub(super) fn replace(
         }
     }
     for (key, value) in &rule.options {
-        // What was shown of a secret is no new value.
+        // The placeholder of a secret is not a new value.
         if secret::is_shown_of(key, value) {
             continue;
         }
@@ -98,7 +98,7 @@ pub(super) fn replace(
     Ok(EditResult { text, line, was, now })
 }
 
-/// A rule as it is written.
+/// Writes a rule.
 fn block(section: &str, rule: &Rule, newline: &str) -> Result<String, EditError> {
     let mut block = format!("[[{section}.for]]{newline}{URL} = {}{newline}", array(&rule.urls));
     for (key, value) in &rule.options {
@@ -125,7 +125,7 @@ fn rules<'a>(layout: &'a Layout<'_>, section: &str) -> Result<Vec<&'a Table>, Ed
     }
 }
 
-/// What the rules of a section say, each with where its header begins.
+/// The rules of a section, each with the offset of its header.
 pub(super) fn rules_of(
     layout: &Layout<'_>,
     section: &str,
@@ -140,13 +140,13 @@ pub(super) fn rules_of(
     Ok(read.collect())
 }
 
-/// Where the header of each rule begins and ends.
+/// The start and end of each rule's header.
 fn headers(layout: &Layout<'_>, section: &str) -> Result<Vec<(usize, usize)>, EditError> {
     let rules = rules(layout, section)?;
     Ok(rules.iter().filter_map(|rule| rule.span()).map(|span| (span.start, span.end)).collect())
 }
 
-/// The rule of this number, if it is for these URLs.
+/// Finds the rule with this number, and checks that it is for these URLs.
 fn found(
     layout: &Layout<'_>,
     section: &str,
@@ -167,7 +167,7 @@ fn found(
     Err(EditError::OtherRule { section, index, expected, found })
 }
 
-/// The URL-SPECIFICATIONs of a rule; one alone need not be in an array.
+/// The URL-SPECIFICATIONs of a rule. A single one need not be in an array.
 fn rule_urls(rule: &Table) -> Vec<String> {
     match rule.get(URL).and_then(Item::as_value) {
         Some(value) => match value.as_array() {
@@ -182,7 +182,7 @@ fn plain(value: &toml_edit::Value) -> String {
     value.as_str().map_or_else(|| value.to_string().trim().to_owned(), str::to_owned)
 }
 
-/// The options that a rule sets.
+/// The names of the options that a rule sets.
 fn options(rule: Option<&&Table>) -> Vec<String> {
     let keys = rule.into_iter().flat_map(|rule| rule.iter());
     keys.map(|(key, _)| key.to_owned()).filter(|key| key != URL).collect()

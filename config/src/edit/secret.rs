@@ -1,24 +1,24 @@
-//! What is told of passwords: that they are set, and nothing else.
+//! Hiding of passwords: results show that a password is set, and nothing else.
 //!
-//! A hash is as good as a password to whoever has time, so it is no more shown than one.
+//! With enough time a hash reveals its password, so it is hidden like one.
 
 use super::{Edit, EditError, EditResult, Rule};
 use crate::schema::SECTIONS;
 use std::ops::Range;
 use toml_edit::{Document, Item, TableLike, Value as Toml};
 
-/// What is shown in place of a secret.
+/// The placeholder of a secret.
 const HIDDEN: &str = "\"(hidden)\"";
 
-/// How every hash of a password begins, wherever it stands.
+/// The beginning of every password hash.
 const HASH: &str = "$argon2";
 
-/// A value of an option as it is shown.
+/// Replaces the value of an option if it is a secret.
 pub(super) fn shown(key: &str, value: String) -> String {
     if is_secret(key) { HIDDEN.to_owned() } else { value }
 }
 
-/// A rule as it is shown.
+/// Replaces the secrets in a rule.
 pub(super) fn shown_rule(rule: Rule) -> Rule {
     let options = rule.options.into_iter();
     let options = options.map(|(key, value)| {
@@ -28,12 +28,12 @@ pub(super) fn shown_rule(rule: Rule) -> Rule {
     Rule { options: options.collect(), urls: rule.urls }
 }
 
-/// Whether a value is what [`shown`] gives for a secret.
+/// Whether a value is the placeholder that [`shown`] returns for a secret.
 pub(super) fn is_shown_of(key: &str, value: &str) -> bool {
     is_secret(key) && value.trim() == HIDDEN
 }
 
-/// What an edit has told, without secrets.
+/// Removes the secrets from the result of an edit.
 pub(super) fn hide(
     edit: &Edit,
     told: Result<EditResult, EditError>,
@@ -63,10 +63,9 @@ pub(super) fn hide(
     }
 }
 
-/// A text in which no secret can be read, to be shown. What is not TOML is not shown at all.
+/// A text without readable secrets, for display. A text that is not TOML becomes empty.
 ///
-/// What has the name of a secret is hidden wherever it stands, and the hash of a password in
-/// a comment, too.
+/// The values of secrets are hidden wherever they stand, and so is a password hash in a comment.
 #[must_use]
 pub fn without_secrets(text: &str) -> String {
     let Ok(document) = Document::parse(text) else { return String::new() };
@@ -80,7 +79,7 @@ pub fn without_secrets(text: &str) -> String {
     without_hashes(&shown)
 }
 
-/// Where the values of secrets stand, and all values if `all` are.
+/// Collects the ranges of secret values, or of all values if `all` is set.
 fn collect(table: &dyn TableLike, all: bool, spans: &mut Vec<Range<usize>>) {
     for (key, item) in table.iter() {
         collect_item(item, all || is_secret(key), spans);
@@ -118,7 +117,7 @@ fn without_hashes(text: &str) -> String {
     shown
 }
 
-/// Whether an option of this name is a secret, in whatever section.
+/// Whether an option of this name is a secret in any section.
 fn is_secret(key: &str) -> bool {
     let options = SECTIONS.iter().flat_map(|section| section.options);
     options.filter(|option| option.is_secret).any(|option| option.key == key)
@@ -129,7 +128,7 @@ mod tests {
     use super::super::{Edit, EditError, Rule, apply, overview};
     use super::without_secrets;
 
-    /// Texts that hold `hunter2` where a secret may stand, or a hash where none should.
+    /// Texts with `hunter2` where a secret may stand, or a hash where none is expected.
     const TEXTS: &[&str] = &[
         "[startup]\npassword = \"hunter2\"\n",
         "startup.password = 'hunter2'\n",
@@ -195,7 +194,7 @@ mod tests {
         let told = apply(text, &none).unwrap_err();
         assert!(matches!(&told, EditError::NoItem { .. }));
         assert!(!told.to_string().contains("hunter"), "{told}");
-        // What a page shows of a secret and sends back leaves it as it is.
+        // A page sends back the placeholder of a secret, which leaves the secret unchanged.
         let kept = apply(text, &replace).unwrap().text;
         assert_eq!(kept, text.replace("url = \"u\"", "url = [\"v\"]"));
     }

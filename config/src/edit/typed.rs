@@ -1,8 +1,8 @@
-//! Values of a file in the form in which a person types them, and back.
+//! Conversion between values in a file and values as a person types them.
 
 use toml_edit::{DocumentMut, Value as Toml};
 
-/// The elements of an array, each as a file writes it; `None` when it is no array.
+/// The elements of an array, each in the notation of the file; `None` if the value is not an array.
 ///
 /// ```
 /// use wwwoffle_config::edit::{elements, unquoted};
@@ -19,20 +19,20 @@ pub fn elements(value: &str) -> Option<Vec<String>> {
     Some(value.as_array()?.iter().map(plain).collect())
 }
 
-/// The text that a value is; `None` when it is another value than a text.
+/// The content of a quoted text; `None` if the value is not a text.
 #[must_use]
 pub fn unquoted(value: &str) -> Option<String> {
     parsed(value)?.as_str().map(str::to_owned)
 }
 
-/// One value, with or without a comment behind it.
+/// Parses one value. A comment may follow it.
 fn parsed(value: &str) -> Option<Toml> {
     let mut line: DocumentMut = format!("value = {}\n", value.trim()).parse().ok()?;
     let value = line.remove("value")?.into_value().ok()?;
     line.is_empty().then_some(value)
 }
 
-/// A text as a file writes it.
+/// Quotes a text for the file.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     Toml::from(text).to_string()

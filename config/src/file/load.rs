@@ -1,4 +1,4 @@
-//! Reads the configuration that is in force.
+//! Loads the configuration in force.
 
 use super::{ConfigFile, ConfigText};
 use crate::{
@@ -14,24 +14,24 @@ use crate::{
 use std::path::{Path, PathBuf};
 
 impl Config {
-    /// Reads the configuration in `file`.
+    /// Loads the configuration in `file`.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it: see [`Config::parse`]. A file that is missing, too large, not a
-    /// regular file or not UTF-8 has that one fault.
+    /// All of its faults: see [`Config::parse`]. A file that is missing, too large, not a regular
+    /// file or not UTF-8 has that one fault.
     pub fn load(file: &Path) -> Result<Self, Faults> {
         let text = read(file, MAX_CONFIG)
             .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)))?;
         Self::parse(&text, file)
     }
 
-    /// Reads the configuration that `lookup` finds, and says where that was.
+    /// Loads the configuration that `lookup` finds, and returns its path.
     ///
     /// # Errors
     ///
-    /// As [`Config::load`]. A file that nobody named and that is not there is no fault; one that is
-    /// there and cannot be read is, since it was written to be used.
+    /// As [`Config::load`]. A missing file is an error only if it was named explicitly. An existing
+    /// file that cannot be read is always an error, because it was written to be used.
     pub fn find(lookup: &Lookup) -> Result<(Self, Option<PathBuf>), Faults> {
         let candidates = match lookup {
             Lookup::Named(file) => return Ok((Self::load(file)?, Some(file.clone()))),
@@ -50,19 +50,19 @@ impl Config {
     }
 }
 
-/// A configuration as it was read.
+/// A loaded configuration.
 #[derive(Debug)]
 pub struct LoadedConfig {
-    /// Its file, which need not be there.
+    /// Its file, which may not exist.
     pub file: ConfigFile,
-    /// The text.
+    /// Its text.
     pub text: ConfigText,
-    /// What it says.
+    /// The parsed text.
     pub config: Config,
 }
 
-/// Reads the configuration that `lookup` finds, and says which files have a say in it, also when
-/// they are faulty.
+/// Loads the configuration that `lookup` finds. It also returns all files that influence it, even
+/// if they are faulty.
 ///
 /// # Errors
 ///

@@ -1,21 +1,21 @@
-//! Which options a change of the configuration may touch.
+//! Protection of options against a change of the configuration.
 
 use crate::disk::watch::Watch;
 use crate::schema::Config;
 
-/// Which options a change of the configuration may touch.
+/// The options that a change of the configuration may touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// Every option. For the Unix socket, the control password and the command line.
+    /// Every option: for the Unix socket, the control password and the command line.
     #[default]
     Whole,
-    /// Only [ordinary](crate::schema::Protection::Ordinary) options. No file may be named that was
-    /// not named before, because the messages about faults would quote its lines.
+    /// Only [ordinary](crate::schema::Protection::Ordinary) options. The change must not name a new
+    /// file either, because messages about faults would quote its lines.
     Guarded,
 }
 
-/// The part of a change that needs [`Reach::Whole`], if any. `known` are the files that were read for
-/// `was`, and `read` those for `now`. A configuration with faults is `None`.
+/// Returns the part of a change that needs [`Reach::Whole`], if any. `known` are the files read for
+/// `was`, and `read` those for `now`. A faulty configuration is `None`.
 pub(super) fn beyond_guard(
     (was, known): (Option<&Config>, &Watch),
     (now, read): (Option<&Config>, &Watch),
@@ -26,7 +26,7 @@ pub(super) fn beyond_guard(
     // A faulty new text is refused later, with its faults.
     let now = now?;
     let Some(was) = was else {
-        // What it protected cannot be compared.
+        // The protected options of the faulty text cannot be compared.
         return Some("a faulty configuration".to_owned());
     };
     let mut differences = now.differences(was).into_iter();

@@ -1,16 +1,16 @@
-//! The versions of the configuration before the one in force.
+//! Earlier versions of the configuration.
 //!
 //! ```text
-//! wwwoffle.conf                                      the file, or what it is a link to
-//! wwwoffle.conf.versions/                            locked by whoever changes the file
-//!     000007-20261120T140512Z.conf                   what it was, and when that ended
+//! wwwoffle.conf                                      the file, or the target of the link
+//! wwwoffle.conf.versions/                            locked while the file is changed
+//!     000007-20261120T140512Z.conf                   an earlier text, and the time it was replaced
 //!     new                                            the text being written
 //! ```
 //!
-//! The directory lies beside the file: whoever may put a new file in the place of the old one may
-//! write there too, also where nothing but `/etc` is writable. It is for its owner alone, since a
-//! configuration can hold passwords; and when the administrator changes the file of a service's user,
-//! that user goes on owning all of it.
+//! The directory is beside the file: every account that may replace the file may also write there,
+//! even where only `/etc` is writable. Only its owner can access it, because a configuration can
+//! contain passwords. If the administrator changes the file of a service's user, that user still
+//! owns all of it.
 #![expect(clippy::disallowed_methods, reason = "this is the part that keeps the versions")]
 
 use super::{ChangeError, disk};
@@ -25,33 +25,33 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// The administrator, who alone may give a file to somebody else.
+/// The administrator, the only user that may change the owner of a file.
 const ROOT: u32 = 0;
 
-/// How many versions before the one in force are kept.
+/// The number of earlier versions that are stored.
 pub const VERSIONS: usize = 10;
 
-/// How long another writer is waited for. Each has it for the time of a few syncs.
+/// The longest wait for another writer. A writer needs the lock for a few syncs.
 const LOCK_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often it is looked whether the other writer is done.
+/// The interval between two attempts to get the lock.
 const LOCK_POLL: Duration = Duration::from_millis(5);
 
-/// What is put behind the name of the file for the directory of its versions.
+/// The suffix that turns the name of the file into the directory of its versions.
 const DIRECTORY: &str = ".versions";
 
-/// The text being written, in that directory.
+/// The name of the text being written, in that directory.
 pub(super) const NEW: &str = "new";
 
-/// How a version's date is written in its name.
+/// The format of the date in the name of a version.
 const DATE: &str = "%Y%m%dT%H%M%SZ";
 
-/// A text of before.
+/// An earlier text of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The name of it; later ones have higher numbers.
+    /// Its number, which names it; later versions have higher numbers.
     pub number: u64,
-    /// When another text took its place, to the second.
+    /// The time at which it was replaced, to the second.
     pub until: SystemTime,
     file: PathBuf,
 }
@@ -61,7 +61,7 @@ impl Version {
     ///
     /// # Errors
     ///
-    /// When it cannot be read; it may be too old to be kept by now.
+    /// If it cannot be read, perhaps because it was removed as too old.
     pub fn text(&self) -> Result<String, ChangeError> {
         read(&self.file, MAX_CONFIG).map_err(|error| ChangeError::Unreadable {
             file: self.file.clone(),
@@ -69,7 +69,7 @@ impl Version {
         })
     }
 
-    /// What a file of the directory is, if it is a version.
+    /// Parses the name of a file in the directory. `None` if it is not a version.
     fn of(file: PathBuf) -> Option<Self> {
         let (number, date) = file.file_name()?.to_str()?.strip_suffix(".conf")?.split_once('-')?;
         let until = DateTime::strptime(DATE, date).ok()?.to_zoned(TimeZone::UTC).ok()?;
@@ -77,15 +77,15 @@ impl Version {
     }
 }
 
-/// Where the versions of the file at `real` are.
+/// The directory with the versions of the file at `real`.
 pub(super) fn directory(real: &Path) -> PathBuf {
     let mut path = real.as_os_str().to_owned();
     path.push(DIRECTORY);
     path.into()
 }
 
-/// Waits until nobody else changes the file, and keeps others from it until it is dropped. The
-/// system lets go of it when the process ends, however that happens.
+/// Waits for other writers, and excludes them until the result is dropped. The system releases the
+/// lock when the process ends in any way.
 pub(super) fn lock(real: &Path, directory: &Path) -> Result<fs::File, ChangeError> {
     let is_new = match fs::DirBuilder::new().mode(0o700).create(directory) {
         Ok(()) => true,
@@ -107,9 +107,9 @@ pub(super) fn lock(real: &Path, directory: &Path) -> Result<fs::File, ChangeErro
     }
 }
 
-/// Sees to it that the directory is that of whoever may put a file in the place of the
-/// configuration. Where someone else could lay out a directory or a link beside the file, they could
-/// have our texts written elsewhere, or theirs taken for ours.
+/// Ensures that the owner of the directory is an account that may replace the configuration. Another
+/// account that can create a directory or a link beside the file could redirect our texts, or pass
+/// its own texts off as ours.
 fn owned(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) -> io::Result<()> {
     let (seen, about) = (fs::symlink_metadata(directory)?, opened.metadata()?);
     if !seen.is_dir() || (seen.dev(), seen.ino()) != (about.dev(), about.ino()) {
@@ -117,7 +117,7 @@ fn owned(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) -> io::
     }
     let above = fs::metadata(real.parent().unwrap_or(Path::new("/")))?;
     if is_new {
-        // The administrator makes it for whoever the file is edited by as a rule.
+        // The administrator creates it for the usual editor of the file.
         if about.uid() == ROOT && about.uid() != above.uid() {
             fchown(opened, Some(above.uid()), Some(above.gid()))?;
         }
@@ -135,7 +135,7 @@ fn owned(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) -> io::
     Ok(())
 }
 
-/// The versions in the directory, the oldest first.
+/// The versions in the directory, oldest first.
 pub(super) fn list(directory: &Path) -> Result<Vec<Version>, ChangeError> {
     let list = match fs::read_dir(directory) {
         Ok(list) => list,
@@ -151,7 +151,7 @@ pub(super) fn list(directory: &Path) -> Result<Vec<Version>, ChangeError> {
     Ok(found)
 }
 
-/// Keeps a text as the last version, and forgets the oldest.
+/// Stores a text as the latest version, and removes the oldest.
 pub(super) fn keep(directory: &Path, text: &str, now: SystemTime) -> Result<(), ChangeError> {
     let kept = list(directory)?;
     let number = kept.last().map_or(1, |last| last.number.saturating_add(1));
@@ -166,8 +166,8 @@ pub(super) fn keep(directory: &Path, text: &str, now: SystemTime) -> Result<(), 
     Ok(())
 }
 
-/// A file of the directory's owner alone, with `text` in it. One that a writer before left behind is
-/// removed.
+/// Creates a file with `text`, accessible only to its owner. A file left behind by an earlier
+/// writer is removed.
 pub(super) fn create(path: &Path, text: &str) -> io::Result<fs::File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -182,7 +182,7 @@ pub(super) fn create(path: &Path, text: &str) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// Gives a file its name for good: also after a power cut.
+/// Renames a file durably, so that the new name survives a power cut.
 pub(super) fn rename(from: &Path, to: &Path) -> Result<(), ChangeError> {
     fs::rename(from, to).map_err(disk("replaced", to))?;
     let directory = to.parent().unwrap_or(Path::new("/"));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! # a comment
-//! StartUp                      the name of a section; a beginning of it will do
+//! StartUp                      the name of a section, which may be abbreviated
 //! {
 //!  http-port = 8080            KEY = VALUE
 //!  <*://*/*.gif> images = no   the same, for some URLs
@@ -10,35 +10,35 @@
 //! }
 //! DontGet
 //! [
-//! adverts.conf                 the lines of this section, in a file beside this one
+//! adverts.conf                 the lines of this section are in this file, in the same directory
 //! ]
 //! ```
 
 use crate::former::sections;
 
-/// What a line of the main file, or of a file of a section, says.
+/// A line of the main file, or of the file of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OldLine {
-    /// Nothing.
+    /// An empty line.
     Blank,
-    /// From its `#` on, as it was written.
+    /// A comment from its `#` on, as written.
     Comment(String),
-    /// Something that is set.
+    /// A setting.
     OldItem(OldItem),
-    /// What no rule of the grammar explains, with the reason.
+    /// A line outside the grammar, with the reason.
     Wrong { text: String, because: &'static str },
 }
 
-/// Something that is set in a section.
+/// A setting in a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OldItem {
-    /// Between `<` and `>`: the URLs it is for; any, if absent.
+    /// The URLs it applies to, between `<` and `>`; all URLs if absent.
     pub(super) spec: Option<String>,
-    /// Before the `=`; or all of it, if it is a member of a list.
+    /// The text before the `=`, or all of it for a member of a list.
     pub(super) key: String,
-    /// After the `=`, if there is one.
+    /// The text after the `=`, if there is one.
     pub(super) value: Option<String>,
-    /// As it was written, without the space around it.
+    /// The whole text, without the space around it.
     pub(super) text: String,
 }
 
@@ -52,11 +52,11 @@ pub(super) enum OldPart {
     Outside(NumberedLine),
     /// A section with its lines between braces.
     Section { name: &'static str, line: usize, lines: Vec<NumberedLine> },
-    /// A section whose lines are in the file named between brackets.
+    /// A section whose lines are in another file, named between brackets.
     Elsewhere { name: &'static str, line: usize, file: String },
 }
 
-/// Reads a main file.
+/// Parses a main file.
 pub(super) fn parts(text: &str) -> Vec<OldPart> {
     let mut lines = (1..).zip(text.lines());
     let mut parts = Vec::new();
@@ -72,7 +72,7 @@ pub(super) fn parts(text: &str) -> Vec<OldPart> {
     parts
 }
 
-/// Reads the lines of one section from a file of its own.
+/// Parses the lines of one section from its own file.
 pub(super) fn lines(text: &str) -> Vec<NumberedLine> {
     (1..).zip(text.lines().map(|line| read(line, item))).collect()
 }
@@ -81,7 +81,7 @@ fn wrong(line: usize, text: &str, because: &'static str) -> OldPart {
     OldPart::Outside((line, OldLine::Wrong { text: text.trim().to_owned(), because }))
 }
 
-/// The section that `name` is, or else the first that begins with it.
+/// The section named `name`, or else the first whose name begins with it.
 fn section(name: &str) -> Option<&'static str> {
     let begins = |section: &&str| {
         section.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
@@ -90,7 +90,7 @@ fn section(name: &str) -> Option<&'static str> {
     exact.or_else(|| sections().find(begins))
 }
 
-/// Reads what follows the name of a section.
+/// Parses the body of a section, after its name.
 fn body<'a>(
     name: &'static str,
     line: usize,
@@ -160,8 +160,8 @@ fn item(text: &str) -> OldLine {
     OldLine::OldItem(OldItem { spec, key: key.to_owned(), value, text: text.to_owned() })
 }
 
-/// Divides at the first `=` that has space before it, since a URL may have one inside; without such
-/// a one, at the first that is not part of a URL's arguments.
+/// Splits at the first `=` with a space before it, because a URL may contain another `=`. Without
+/// such a `=`, splits at the first that is not part of a URL's arguments.
 fn equals(text: &str) -> Option<(&str, &str)> {
     if let Some(at) = text.find(" =").or_else(|| text.find("\t=")) {
         let (key, rest) = text.split_at(at);

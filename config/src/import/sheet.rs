@@ -1,9 +1,9 @@
-//! The new text while it is being put together: sections with their lines, each under its comments.
+//! The new text under construction: sections with their lines, each below its comments.
 
 use crate::schema::SECTIONS;
 use std::fmt::Write;
 
-/// What becomes of a line.
+/// The converted form of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SheetLine {
     /// `key = value`.
@@ -12,14 +12,14 @@ pub(super) enum SheetLine {
     Member { key: &'static str, value: String },
     /// A member `name = value` of the inline table `key`.
     Field { key: &'static str, name: String, value: String },
-    /// A rule of its own for the URLs of `spec`.
+    /// A separate rule for the URLs of `spec`.
     Rule { spec: String, key: &'static str, value: String },
 }
 
 /// The sections of the new text.
 #[derive(Debug)]
 pub(super) struct Sheet {
-    /// Of each section of ours, in their order.
+    /// One for each section of the schema, in its order.
     drafts: Vec<SectionDraft>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Sheet {
 struct SectionDraft {
     name: &'static str,
     entries: Vec<SheetEntry>,
-    /// What stands below the last line.
+    /// The comments below the last line.
     below: Vec<String>,
 }
 
@@ -43,34 +43,34 @@ impl Sheet {
         Self { drafts: SECTIONS.iter().map(|section| draft(section.name)).collect() }
     }
 
-    /// Puts a line into `section`, under the comments that stood above it.
+    /// Adds a line to `section`, below the comments that belong to it.
     pub(super) fn put(&mut self, section: &str, above: Vec<String>, put: SheetLine) {
         if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
             draft.entries.push(SheetEntry { above, put });
         }
     }
 
-    /// The same, before all that is in `section` already.
+    /// Adds a line before all others of `section`.
     pub(super) fn put_first(&mut self, section: &str, above: Vec<String>, put: SheetLine) {
         if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
             draft.entries.insert(0, SheetEntry { above, put });
         }
     }
 
-    /// Puts comments at the end of `section`.
+    /// Adds comments at the end of `section`.
     pub(super) fn comment(&mut self, section: &str, comments: Vec<String>) {
         if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
             draft.below.extend(comments);
         }
     }
 
-    /// Whether it says which other machines may use the proxy.
+    /// Whether the text allows other machines to use the proxy.
     pub(super) fn lets_others_in(&self) -> bool {
         let draft = self.drafts.iter().find(|draft| draft.name == "allowed-connect-hosts");
         draft.is_some_and(|draft| !draft.entries.is_empty())
     }
 
-    /// Whether it says that HTTPS is answered and kept.
+    /// Whether the text turns the storing of HTTPS on.
     pub(super) fn intercepts(&self) -> bool {
         let draft = self.drafts.iter().find(|draft| draft.name == "https");
         draft.is_some_and(|draft| {
@@ -80,7 +80,7 @@ impl Sheet {
         })
     }
 
-    /// The text, with `heading` above it and `ending` below.
+    /// The whole text, with `heading` above it and `ending` below.
     pub(super) fn into_text(mut self, heading: &[String], ending: &[String]) -> String {
         let mut text = String::new();
         self.drafts.iter_mut().for_each(SectionDraft::close_up);
@@ -97,7 +97,7 @@ impl Sheet {
 }
 
 impl SectionDraft {
-    /// Takes out the empty lines above what comes first, in the section and in each of its arrays.
+    /// Removes the empty lines above the first line of the section and of each of its arrays.
     fn close_up(&mut self) {
         let mut begun = Vec::new();
         for (number, entry) in self.entries.iter_mut().enumerate() {
@@ -105,7 +105,7 @@ impl SectionDraft {
                 SheetLine::Member { key, .. } => Some(*key),
                 SheetLine::Option { .. } | SheetLine::Field { .. } | SheetLine::Rule { .. } => None,
             };
-            // A rule has an empty line above it in any case.
+            // A rule always has an empty line above it.
             let is_rule = matches!(entry.put, SheetLine::Rule { .. });
             if number == 0 || is_rule || (group.is_some() && !begun.contains(&group)) {
                 let empty = entry.above.iter().take_while(|line| line.is_empty()).count();
@@ -164,7 +164,7 @@ impl SectionDraft {
         }
     }
 
-    /// A table that is written inline is on one line: all its comments come first.
+    /// An inline table is on one line, so all its comments precede it.
     fn write_tables(&self, text: &mut String) {
         let keys = self.keys(|put| match put {
             SheetLine::Field { key, .. } => Some(key),
@@ -184,7 +184,7 @@ impl SectionDraft {
         }
     }
 
-    /// Each key that `of` finds, once, in order.
+    /// Each key that `of` returns, once, in order.
     fn keys(&self, of: impl Fn(&SheetLine) -> Option<&&'static str>) -> Vec<&'static str> {
         let mut keys = Vec::new();
         for key in self.entries.iter().filter_map(|entry| of(&entry.put)) {
@@ -196,7 +196,7 @@ impl SectionDraft {
     }
 }
 
-/// Writes comments and empty lines. TOML has no control characters in comments.
+/// Writes comments and empty lines. TOML allows no control characters in comments.
 fn lines(text: &mut String, lines: &[String]) {
     for one in lines {
         line(text, &one.replace(|c: char| c.is_control() && c != '\t', " "));
@@ -208,7 +208,7 @@ fn line(text: &mut String, line: &str) {
     let _written = writeln!(text, "{line}");
 }
 
-/// `text` as a string of TOML.
+/// `text` as a TOML string.
 pub(super) fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! What each option of 2.9 is here, and how its value is written.
+//! The counterpart of each option of 2.9, and the conversion of its value.
 
 use super::values::{
     Converter, account, age, ask_again, count, intercept, kilobytes, level, megabytes, percent,
@@ -6,24 +6,24 @@ use super::values::{
 };
 use crate::former::{FormerOption, Successor};
 
-/// What an option of 2.9 is here.
+/// The counterpart of an option of 2.9.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Counterpart {
-    /// This option, its value written anew.
+    /// This option, with a converted value.
     Option(&'static str, &'static str, Converter),
     /// A member of this array.
     Member(&'static str, &'static str),
-    /// An address where it listens, or the port.
+    /// A listening address or a port.
     Listen(ListenKey),
-    /// A host and port whose HTTPS passes unread, or with `negated` does not.
+    /// A host and port whose HTTPS is tunnelled, or with `negated` is not.
     Tunnel { negated: bool },
-    /// Nothing, for this reason.
+    /// No counterpart, for this reason.
     Gone(&'static str),
-    /// Nothing, for this reason; and what it holds is a secret, which is not repeated.
+    /// No counterpart, for this reason. The value is a secret and must not be repeated.
     Secret(&'static str),
 }
 
-/// A part of where 2.9 listens.
+/// A part of the listening addresses of 2.9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListenKey {
     V4,
@@ -31,7 +31,7 @@ pub(super) enum ListenKey {
     Port,
 }
 
-/// The section of ours that a section of 2.9 is for the most part.
+/// The section that holds most options of a section of 2.9.
 pub(super) fn home(section: &str) -> &'static str {
     match section {
         "Options" => "options",
@@ -50,7 +50,7 @@ pub(super) fn home(section: &str) -> &'static str {
         "DontCompress" => "dont-compress",
         "CensorHeader" => "censor-header",
         "MIMETypes" => "mime-types",
-        // FTP went by proxies too, and is a section no more.
+        // 2.9 also sent FTP through proxies; that section no longer exists.
         "Proxy" | "FTPOptions" => "proxy",
         "Alias" => "alias",
         "Purge" => "purge",
@@ -58,7 +58,8 @@ pub(super) fn home(section: &str) -> &'static str {
     }
 }
 
-/// What `key` in `section` is here. `None` if 2.9 has no such option, and the section is no list.
+/// The counterpart of `key` in `section`. `None` if 2.9 has no such option and the section is not a
+/// list.
 pub(super) fn target(section: &str, key: &str) -> Option<Counterpart> {
     if let Some(to) = otherwise(section, key) {
         return Some(to);
@@ -71,7 +72,7 @@ pub(super) fn target(section: &str, key: &str) -> Option<Counterpart> {
             Successor::Gone { reason, .. } => Counterpart::Gone(reason),
         });
     }
-    // What is no option in these is a member of the list.
+    // In these sections, any text that is not an option is a member of the list.
     match section {
         "LocalHost" | "LocalNet" | "AllowedConnectHosts" | "DontCache" | "DontGet" => {
             match FormerOption::find(section, "")?.now {
@@ -83,7 +84,7 @@ pub(super) fn target(section: &str, key: &str) -> Option<Counterpart> {
     }
 }
 
-/// What is not just the same option with its value written anew.
+/// The options whose counterpart is more than a converted value.
 fn otherwise(section: &str, key: &str) -> Option<Counterpart> {
     Some(match (section, key) {
         ("StartUp", "bind-ipv4") => Counterpart::Listen(ListenKey::V4),
@@ -114,7 +115,7 @@ fn otherwise(section: &str, key: &str) -> Option<Counterpart> {
     })
 }
 
-/// How the value of an option of ours is made of that of 2.9.
+/// The converter from the value of 2.9 to that of an option.
 fn convert(section: &str, key: &str) -> Converter {
     match (section, key) {
         ("startup", "run-uid" | "run-gid") => account,

@@ -1,11 +1,11 @@
-//! Values as 2.9 writes them, and as ours are written.
+//! Conversion of values of 2.9.
 
 use super::sheet::quoted;
 
-/// Reads a value of 2.9 and writes it as TOML, or says why there is no such value here.
+/// Converts a value of 2.9 to TOML, or returns the reason why it has no counterpart.
 pub(super) type Converter = fn(&str) -> Result<String, &'static str>;
 
-/// What 2.9 writes where there is nothing.
+/// Whether `text` is an empty value in 2.9.
 pub(super) fn is_none(text: &str) -> bool {
     text.is_empty() || text.eq_ignore_ascii_case("none")
 }
@@ -18,9 +18,9 @@ pub(super) fn truth(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Why the import does not turn the storing of HTTPS off.
+/// The reason why the import does not turn the storing of HTTPS off.
 ///
-/// 2.9 refuses HTTPS by default, so its file names these to make it work at all.
+/// 2.9 refuses HTTPS by default, so its file names these options to make HTTPS work at all.
 pub(super) const HTTPS_IS_STORED: &str = "HTTPS is stored by default; to let all of it pass \
                                           unread, set \"intercept = false\" in [https]";
 
@@ -32,7 +32,7 @@ pub(super) fn intercept(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A time: a number of seconds, or of what its letter says.
+/// A time: a number, in seconds or in the unit of its letter.
 pub(super) fn time(text: &str) -> Result<String, &'static str> {
     let (number, unit) = number(text)?;
     match (number, unit) {
@@ -45,7 +45,7 @@ pub(super) fn time(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The time after which a page is asked for again: negative is never. It counts in minutes here.
+/// The age at which a page is revalidated; a negative one means never. The number is in minutes.
 pub(super) fn ask_again(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=-1, _) => Ok(quoted("never")),
@@ -61,7 +61,7 @@ pub(super) fn ask_again(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The age of a page, in days or in what its letter says: negative is never.
+/// The age of a page, in days or in the unit of its letter; a negative one means never.
 pub(super) fn age(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=-1, _) => Ok(quoted("never")),
@@ -80,7 +80,7 @@ pub(super) fn kilobytes(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A limit in megabytes: negative, and for 2.9 zero too, is none.
+/// A limit in megabytes. Negative means no limit, and in 2.9 so does zero.
 pub(super) fn megabytes(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=0, "") => Ok(quoted("none")),
@@ -103,18 +103,18 @@ pub(super) fn count(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A text, as it is; `none` is the empty one.
+/// A text, unchanged; `none` is the empty text.
 #[expect(clippy::unnecessary_wraps, reason = "it is one of those that may refuse")]
 pub(super) fn text(text: &str) -> Result<String, &'static str> {
     Ok(quoted(if is_none(text) { "" } else { text }))
 }
 
-/// An account: the number -1 is none.
+/// An account; the number -1 means no account.
 pub(super) fn account(given: &str) -> Result<String, &'static str> {
     if given == "-1" { Ok(quoted("")) } else { text(given) }
 }
 
-/// Levels of the log. What 2.9 tells of each request is for `debug` here.
+/// Levels of the log. 2.9 logs each request at a level that is `debug` here.
 pub(super) fn level(text: &str) -> Result<String, &'static str> {
     match text.to_ascii_lowercase().as_str() {
         "debug" | "info" => Ok(quoted("debug")),
@@ -125,12 +125,12 @@ pub(super) fn level(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Where the log goes.
+/// The destination of the log.
 pub(super) fn syslog(text: &str) -> Result<String, &'static str> {
     truth(text).map(|yes| quoted(if yes == "true" { "syslog" } else { "stderr" }))
 }
 
-/// A whole number, and what follows it.
+/// Splits a whole number from the text after it.
 fn number(text: &str) -> Result<(i64, &str), &'static str> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let digits = digits.bytes().take_while(u8::is_ascii_digit).count();

@@ -6,8 +6,8 @@ use super::{
 };
 use std::{fmt, net::IpAddr, str::FromStr};
 
-/// A pattern for hosts: `www.example.org`, `*.example.org`, `192.168.1.1` or `192.168.0.0/16`, with a
-/// `!` before it if it negates.
+/// A pattern for hosts: `www.example.org`, `*.example.org`, `192.168.1.1` or `192.168.0.0/16`, with
+/// a `!` before it if it negates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSpec {
     negated: bool,
@@ -20,29 +20,29 @@ enum HostPattern {
     In(Network),
 }
 
-/// Addresses that begin with the same bits.
+/// Addresses that share a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Network {
     first: IpAddr,
     bits: u8,
 }
 
-/// Why a text is no pattern for hosts.
+/// The reason why a text is not a pattern for hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseHostSpecError {
     /// Neither a name nor an address.
     #[error("it is no host; a name may have \"*\" in it, and there is no port")]
     Host,
-    /// Something with a `/` that is no network.
+    /// A text with a `/` that is not a network.
     #[error("it is no network, such as \"192.168.0.0/16\" or \"fd00::/8\"")]
     Network,
-    /// An address and a length that leaves bits of it over.
+    /// A network whose address has bits set beyond its length.
     #[error("its address has bits beyond the length of the network")]
     HostBits,
 }
 
 impl HostSpec {
-    /// Whether `host`, as a canonical URL spells it, is as the pattern says, apart from its `!`.
+    /// Whether the pattern matches a canonical host, ignoring its `!`.
     #[must_use]
     pub fn matches(&self, host: &str) -> bool {
         match &self.hosts {
@@ -53,7 +53,7 @@ impl HostSpec {
         }
     }
 
-    /// Whether `address` is as the pattern says, apart from its `!`.
+    /// Whether the pattern matches `address`, ignoring its `!`.
     #[must_use]
     pub fn matches_address(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -66,7 +66,7 @@ impl HostSpec {
         }
     }
 
-    /// The one host that it matches, if it is a name or an address.
+    /// The only host that it matches, if it is a name or an address.
     pub(crate) fn exact(&self) -> Option<&str> {
         match &self.hosts {
             HostPattern::Like(pattern) => match pattern.shape() {
@@ -77,7 +77,7 @@ impl HostSpec {
         }
     }
 
-    /// Whether it begins with `!`: what it matches is not meant.
+    /// Whether it begins with `!`, which excludes the hosts that it matches.
     #[must_use]
     pub fn negated(&self) -> bool {
         self.negated
@@ -112,7 +112,7 @@ impl fmt::Display for HostSpec {
     }
 }
 
-/// Whether there is a colon outside of brackets.
+/// Whether there is a colon outside brackets.
 pub(crate) fn has_port(host: &str) -> bool {
     host.rsplit(']').next().is_some_and(|rest| rest.contains(':'))
 }
@@ -135,7 +135,7 @@ impl Network {
                 == bits_of(self.first).checked_shr(self.over()).unwrap_or(0)
     }
 
-    /// Bits of an address that are not the network's.
+    /// The number of bits after the network's prefix.
     fn over(&self) -> u32 {
         let all = if self.first.is_ipv4() { 32 } else { 128 };
         all - u32::from(self.bits)
@@ -154,7 +154,7 @@ fn bits_of(address: IpAddr) -> u128 {
     }
 }
 
-/// The address that a host of a URL is, if it is one.
+/// Parses the host of a URL as an address.
 fn address(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     bare.unwrap_or(host).parse().ok().map(|address: IpAddr| address.to_canonical())

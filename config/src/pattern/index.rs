@@ -1,13 +1,13 @@
-//! Which specifications of a list could match a URL, found without trying all.
+//! An index of the specifications in a list that could match a URL.
 //!
-//! Each specification is filed under one thing that a URL must have for it to match: the host, an end
-//! of the host, or a few bytes in a row of path or arguments. Of all that it requires, it is filed
-//! under what the fewest others are filed under so far, so that `/ads/` in fifty thousand of them does
-//! no harm as long as each requires something else too. A URL is then looked up by all that it has. One
-//! pass over its bytes does that, and nearly all of them end at a bit of a table that fits the cache.
+//! Each specification is filed under one property that it requires of a URL: the host, the end of
+//! the host, or a few consecutive bytes of path or arguments. Of all its properties, the one with
+//! the fewest specifications so far is used. So `/ads/` in fifty thousand specifications does no
+//! harm if each requires something else too. A URL is looked up by all of its properties. One pass
+//! over its bytes does that, and nearly all lookups end at a bit of a table that fits the cache.
 //!
-//! What is found only could match: two different things may share a key, and each specification found
-//! is compared as a whole in any case.
+//! A specification found this way only could match: two different properties may share a key, so
+//! each one is still compared as a whole.
 
 use crate::pattern::{parts::UrlParts, spec::UrlSpec};
 use std::{
@@ -16,39 +16,39 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-/// How many specifications may share a host before they are told apart by what else they require.
+/// The number of specifications that may share a host before another property is preferred.
 const MANY: usize = 8;
 
-/// How many bits of the table there are for each key.
+/// The number of bits in the table for each key.
 const BITS_PER_KEY: usize = 16;
 
 /// The smallest table, as a power of two bits.
 const MIN_BITS: u32 = 12;
 
-/// An odd number without pattern, by which keys are spread (the golden ratio, times 2^64).
+/// An odd number without pattern that spreads keys (the golden ratio, times 2^64).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What kind of thing a key is of. Runs of eight bytes fill a key, the shorter ones have a mark.
+/// The kind of property that a key stands for. Eight bytes fill a key; shorter runs have a mark.
 const HOST: u64 = 1;
 const HOST_END: u64 = 2;
 const THREE: u64 = 3 << 32;
 const FOUR: u64 = 4 << 32;
 const EIGHT: u64 = 0;
 
-/// Numbers of specifications by what they require.
+/// The numbers of specifications by the property they require.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    /// By key, each in ascending order.
+    /// By key, each list in ascending order.
     filed: HashMap<u64, Vec<IndexedSpec>, BuildHasherDefault<IdentityHasher>>,
-    /// Two bits of a word for each key that there is.
+    /// Two bits of one word for each existing key.
     bits: Vec<u64>,
-    /// Lengths of ends of hosts that do not begin with a dot: each has to be tried on a host.
+    /// The lengths of host ends that do not begin with a dot. Each must be tried on a host.
     lengths: BTreeSet<usize>,
-    /// Whether some are filed under bytes of path or arguments: eight, four or three in a row.
+    /// Whether any specification is filed under eight, four or three bytes of path or arguments.
     by_eight: bool,
     by_four: bool,
     by_three: bool,
-    /// Those that require nothing that has a key.
+    /// The specifications without a property that has a key.
     always: Vec<IndexedSpec>,
 }
 
@@ -56,18 +56,18 @@ pub(crate) struct Index {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndexedSpec {
     pub(crate) number: usize,
-    /// A bit for every four bytes in a row that it requires, many of them sharing one.
+    /// A bit for each run of four bytes that it requires. Many runs share a bit.
     runs: u128,
 }
 
-/// The runs of four bytes that a URL has, made when first asked for.
+/// The runs of four bytes in a URL, computed on first use.
 struct Runs<'u> {
     url: &'u UrlParts<'u>,
     made: OnceCell<u128>,
 }
 
 impl Runs<'_> {
-    /// Whether the URL may have all that a specification requires.
+    /// Whether the URL may contain all runs that a specification requires.
     fn have(&self, filed: &IndexedSpec) -> bool {
         let runs =
             self.made.get_or_init(|| runs(self.url.path) | self.url.arguments.map_or(0, runs));
@@ -75,14 +75,14 @@ impl Runs<'_> {
     }
 }
 
-/// A bit for every four bytes in a row of `text`, in upper or lower case.
+/// A bit for each run of four bytes in `text`, in upper or lower case.
 fn runs(text: &str) -> u128 {
     let runs = text.as_bytes().windows(4).map(|run| key_of(FOUR, run) >> 57);
     runs.fold(0, |bits, run| bits | 1 << run)
 }
 
 impl Index {
-    /// Files a specification; numbers come in ascending order.
+    /// Files a specification. Numbers must be added in ascending order.
     pub(crate) fn add(&mut self, number: usize, spec: &UrlSpec) {
         let runs = spec.required().fold(0, |bits, piece| bits | runs(piece));
         let filed = IndexedSpec { number, runs };
@@ -107,8 +107,8 @@ impl Index {
         }
     }
 
-    /// Gives `consider` all specifications that could match a URL, in several runs of ascending
-    /// numbers. It says whether to go on with the rest of a run.
+    /// Passes all specifications that could match a URL to `consider`, in several series of
+    /// ascending numbers. `consider` returns whether to continue with the rest of a series.
     pub(crate) fn candidates(&self, url: &UrlParts<'_>, mut consider: impl FnMut(usize) -> bool) {
         let runs = Runs { url, made: OnceCell::new() };
         let mut consider = |filed: &[IndexedSpec]| {
@@ -127,7 +127,8 @@ impl Index {
         }
     }
 
-    /// From the end of the host, so that the key of each end is there when its first byte is.
+    /// Goes backwards from the end of the host, so that the key of each end is complete at its
+    /// first byte.
     fn by_host(&self, host: &str, consider: &mut impl FnMut(&[IndexedSpec])) {
         let mut key = HOST_END;
         for (length, byte) in (1..).zip(host.bytes().rev()) {
@@ -164,7 +165,8 @@ impl Index {
         }
     }
 
-    /// The key of some bytes in a row that the fewest are filed under, and of those one of the most.
+    /// The key of consecutive bytes with the fewest specifications, and among those one of the
+    /// longest.
     fn rarest(&self, spec: &UrlSpec) -> Option<(u64, KeyKind)> {
         let keys = spec.required().map(str::as_bytes).flat_map(|piece| {
             let (length, kind) = match piece.len() {
@@ -175,7 +177,7 @@ impl Index {
             piece.windows(length).map(move |run| (key_of(kind, run), kind))
         });
         let rank = |kind| [EIGHT, FOUR, THREE].iter().position(|known| *known == kind);
-        // A wider run is worth more than a few others beside it.
+        // A longer run is preferred even if a few more specifications share it.
         let rarest = keys.min_by_key(|(key, kind)| {
             let count = self.count(*key);
             (count / MANY, rank(*kind), count)
@@ -187,9 +189,9 @@ impl Index {
         self.filed.get(&key).map_or(0, Vec::len)
     }
 
-    /// The word of the table and the two bits in it for a key.
+    /// The word of the table for a key, and the two bits in it.
     fn bits_of(&self, key: u64) -> (usize, u64) {
-        // The number of words is a power of two; the upper bits of a key are spread best.
+        // The number of words is a power of two, and the upper bits of a key are spread best.
         let words = u32::try_from(self.bits.len()).unwrap_or(u32::MAX).trailing_zeros();
         let word = key >> (64 - words);
         (usize::try_from(word).unwrap_or(0), 1 << (key & 63) | 1 << (key >> 6 & 63))
@@ -212,17 +214,17 @@ impl Index {
     }
 }
 
-/// What a key is of, and what has to be known to look it up.
+/// The kind of a key, with the data needed to look it up.
 #[derive(Clone, Copy)]
 enum KeyKind {
     Host,
-    /// The length of an end that does not begin with a dot.
+    /// The length of an end, if it does not begin with a dot.
     HostEnd(Option<usize>),
-    /// How many bytes, by the mark of their keys.
+    /// The number of bytes, as the mark in their keys.
     Bytes(u64),
 }
 
-/// The key of what a pattern requires of a host: all of it, or its end.
+/// The key of the host that a pattern requires: all of it, or its end.
 fn host_key(pattern: &str) -> Option<(u64, KeyKind)> {
     let end = pattern.rsplit('*').next().filter(|end| !end.is_empty())?;
     let key = end.bytes().rev().fold(HOST_END, with_byte);
@@ -237,7 +239,7 @@ fn with_byte(key: u64, byte: u8) -> u64 {
     (key ^ u64::from(byte)).wrapping_mul(SPREAD).rotate_left(29)
 }
 
-/// The key of a whole host, by that of all its bytes as an end.
+/// The key of a whole host, derived from its key as an end.
 fn whole(key: u64) -> u64 {
     key ^ HOST
 }
@@ -252,7 +254,7 @@ fn spread(key: u64) -> u64 {
     (key ^ key >> 32).wrapping_mul(SPREAD)
 }
 
-/// Keys are spread already.
+/// Returns the key unchanged, because keys are already spread.
 #[derive(Clone, Copy, Debug, Default)]
 struct IdentityHasher(u64);
 

@@ -1,9 +1,9 @@
-//! What of a URL a pattern is compared with.
+//! The parts of a URL that patterns compare.
 
 use std::sync::OnceLock;
 use wwwoffle_url::CanonicalUrl;
 
-/// A URL taken apart, once, for all the patterns it is compared with.
+/// A URL, split once for all patterns that are compared with it.
 ///
 /// ```
 /// use wwwoffle_config::{Config, UrlParts};
@@ -20,18 +20,18 @@ use wwwoffle_url::CanonicalUrl;
 pub struct UrlParts<'a> {
     pub(crate) protocol: &'a str,
     pub(crate) host: &'a str,
-    /// The port connected to, if that is known.
+    /// The port to connect to, if it is known.
     pub(crate) port: Option<u16>,
-    /// The port as the URL gives it, which is only so when it is not the protocol's own.
+    /// The port in the URL; `None` if it is the protocol's default.
     pub(crate) explicit_port: Option<u16>,
     pub(crate) path: &'a str,
     pub(crate) arguments: Option<&'a str>,
-    /// Path and arguments in lower case, made when first asked for.
+    /// Path and arguments in lower case, computed on first use.
     folded: OnceLock<(String, Option<String>)>,
 }
 
 impl<'a> UrlParts<'a> {
-    /// The parts of `url`.
+    /// Splits `url`.
     #[must_use]
     pub fn of(url: &'a CanonicalUrl) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Lists of URL-SPECIFICATIONs, in which the first that matches decides.
+//! Lists of URL-SPECIFICATIONs in which the first match decides.
 
 use super::{index::Index, parts::UrlParts, spec::UrlSpec};
 use crate::disk::location::Location;
@@ -19,18 +19,18 @@ impl ListedSpec {
         &self.spec
     }
 
-    /// Where it was written.
+    /// The file and line of the specification.
     #[must_use]
     pub fn location(&self) -> &Location {
         &self.location
     }
 }
 
-/// A list of specifications, in the order they were written.
+/// A list of specifications, in the order of the file.
 ///
-/// The first that matches a URL decides: the URL is meant, or with a `!` is not. One that none
-/// matches is not meant. What a match costs depends on how many specifications share what the URL has,
-/// not on how many there are.
+/// The first specification that matches a URL decides: without a `!` the URL is in the set, with a
+/// `!` it is not. A URL without a match is not in the set. The cost of a lookup depends on the
+/// number of specifications that share a property of the URL, not on the length of the list.
 #[derive(Clone, Default)]
 pub struct UrlSpecSet {
     listed: Vec<ListedSpec>,
@@ -38,31 +38,31 @@ pub struct UrlSpecSet {
 }
 
 impl UrlSpecSet {
-    /// The specification that decides about `url`, whether it negates or not.
+    /// Returns the specification that decides about `url`, with or without a `!`.
     #[must_use]
     pub fn decide(&self, url: &CanonicalUrl) -> Option<&ListedSpec> {
         self.decide_parts(&UrlParts::of(url))
     }
 
-    /// The specification by which `url` is meant, if it is.
+    /// Returns the specification that includes `url`, if one does.
     #[must_use]
     pub fn matches(&self, url: &CanonicalUrl) -> Option<&ListedSpec> {
         self.decide(url).filter(|listed| !listed.spec.negated())
     }
 
-    /// The same for a URL already taken apart.
+    /// Like [`matches`](Self::matches), for a URL that is already split.
     #[must_use]
     pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<&ListedSpec> {
         self.decide_parts(url).filter(|listed| !listed.spec.negated())
     }
 
-    /// Whether there is no specification in it.
+    /// Whether the list has no specifications.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.listed.is_empty()
     }
 
-    /// How many specifications there are.
+    /// The number of specifications.
     #[must_use]
     pub fn len(&self) -> usize {
         self.listed.len()
@@ -72,7 +72,7 @@ impl UrlSpecSet {
         self.listed.get(number)
     }
 
-    /// The numbers of the specifications that could match, in order.
+    /// The numbers of the specifications that could match, in ascending order.
     pub(crate) fn candidates(&self, url: &UrlParts<'_>) -> Vec<usize> {
         let mut all = Vec::new();
         self.index.candidates(url, |number| {
@@ -88,7 +88,7 @@ impl UrlSpecSet {
         self.listed.iter()
     }
 
-    /// Adds the specifications of `other` after those already there.
+    /// Appends the specifications of `other`.
     pub(crate) fn add_all(&mut self, other: &Self) {
         for listed in &other.listed {
             self.add(listed.spec.clone(), listed.location.clone());
@@ -100,7 +100,7 @@ impl UrlSpecSet {
         self.listed.push(ListedSpec { spec, location });
     }
 
-    /// The specification that decides about a URL already taken apart.
+    /// Like [`decide`](Self::decide), for a URL that is already split.
     #[must_use]
     pub fn decide_parts(&self, url: &UrlParts<'_>) -> Option<&ListedSpec> {
         let mut decided: Option<(usize, &ListedSpec)> = None;
@@ -121,7 +121,7 @@ impl UrlSpecSet {
     }
 }
 
-/// As they are written; the index follows from that.
+/// Compares the specifications as written. The index follows from them.
 impl PartialEq for UrlSpecSet {
     fn eq(&self, other: &Self) -> bool {
         self.listed == other.listed
@@ -130,7 +130,7 @@ impl PartialEq for UrlSpecSet {
 
 impl Eq for UrlSpecSet {}
 
-/// What was written, without the index.
+/// Shows the specifications without the index.
 impl fmt::Debug for UrlSpecSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.listed.iter().map(|listed| listed.spec.to_string())).finish()

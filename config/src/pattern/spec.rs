@@ -1,4 +1,4 @@
-//! The URL-SPECIFICATION: a pattern for URLs, as WWWOFFLE 2.9 has it.
+//! The URL-SPECIFICATION: a pattern for URLs, with the syntax of WWWOFFLE 2.9.
 
 use crate::pattern::{
     parts::UrlParts,
@@ -7,7 +7,7 @@ use crate::pattern::{
 use std::{fmt, str::FromStr};
 use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
 
-/// Longest URL-SPECIFICATION, in bytes.
+/// The longest URL-SPECIFICATION, in bytes.
 const MAX_LENGTH: usize = 64 << 10;
 
 /// A pattern for URLs.
@@ -18,19 +18,19 @@ const MAX_LENGTH: usize = 64 << 10;
 ///
 /// | part | matches |
 /// |---|---|
-/// | `!` | negates: in a list, what this pattern matches is not meant |
-/// | `~` | path and arguments match in upper and lower case alike |
-/// | `PROTOCOL` | this protocol, or with `*` any |
-/// | `HOST` | the host; a `*` in it stands for anything |
-/// | `PORT` | `:8080` this port, `:` alone the protocol's own, without a colon any |
-/// | `PATH` | the path; a `*` stands for anything, `/` included; without a path, or with `/*`, any path |
-/// | `ARGUMENTS` | `?` alone: no arguments; `?x=*`: arguments that match; without a `?` any or none |
+/// | `!` | negates: in a list, URLs that this pattern matches are excluded |
+/// | `~` | the case of path and arguments is ignored |
+/// | `PROTOCOL` | this protocol; `*` is any |
+/// | `HOST` | the host; a `*` in it stands for any text |
+/// | `PORT` | `:8080` is this port, `:` alone the protocol's default; without a colon, any port |
+/// | `PATH` | the path; a `*` stands for any text, `/` included; without a path, or with `/*`, any path |
+/// | `ARGUMENTS` | `?` alone: no arguments; `?x=*`: matching arguments; without a `?`, any or none |
 ///
-/// A path that begins with `/*/` matches also without what its star stands for: `/*/ads/*` matches
-/// `/ads/x` as it does `/a/ads/x`.
+/// A path that begins with `/*/` also matches without the text of its star: `/*/ads/*` matches both
+/// `/ads/x` and `/a/ads/x`.
 ///
-/// Unlike in 2.9, what follows the host may be left out altogether: `http://www.example.org:81` is
-/// every page there (2.9 takes that for one long host name, which never matches).
+/// Unlike in 2.9, everything after the host may be omitted: `http://www.example.org:81` is every
+/// page there (2.9 reads that as one long host name, which never matches).
 ///
 /// # Examples
 ///
@@ -50,11 +50,11 @@ const MAX_LENGTH: usize = 64 << 10;
 pub struct UrlSpec {
     negated: bool,
     ignore_case: bool,
-    /// `None` is any.
+    /// `None` matches any protocol.
     protocol: Option<Box<str>>,
     host: Wildcard,
     port: PortSpec,
-    /// `None` is any.
+    /// `None` matches any path.
     path: Option<Pattern>,
     arguments: ArgumentsSpec,
 }
@@ -77,48 +77,48 @@ enum ArgumentsSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Pattern {
     written: Wildcard,
-    /// The same in lower case, where case is ignored.
+    /// The same pattern in lower case, if case is ignored.
     folded: Option<Wildcard>,
 }
 
-/// Why a text is no URL-SPECIFICATION.
+/// The reason why a text is not a URL-SPECIFICATION.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseSpecError {
-    /// Nothing separates protocol and host.
+    /// There is no `://` between protocol and host.
     #[error("it has no \"://\"; for all of a host write \"*://HOST/*\"")]
     NoProtocol,
-    /// The protocol has bytes that none has.
+    /// The protocol contains a forbidden byte.
     #[error("its protocol is neither \"*\" nor a letter followed by letters, digits, \"+-.\"")]
     Protocol,
-    /// Nothing between `://` and the path.
+    /// The text between `://` and the path is empty.
     #[error("it has no host; any host is \"*\"")]
     NoHost,
-    /// The host has bytes that none has.
+    /// The host contains a forbidden byte.
     #[error("its host is not one; beyond ASCII it may have a \"*.\" in front and no other \"*\"")]
     Host,
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("its port is not a number from 1 to 65535")]
     Port,
     /// User and password cannot be matched.
     #[error("it has an \"@\" before the host, and no user can be matched")]
     User,
-    /// Spaces and control characters are in no URL.
+    /// URLs contain no spaces and control characters.
     #[error("it has a space or a control character; in a URL a space is \"%20\"")]
     Space,
-    /// A fragment never reaches a server.
+    /// A fragment is never sent to a server.
     #[error("it has a \"#\", and what follows that is not part of a request")]
     Fragment,
-    /// Longer than any URL one would write by hand.
+    /// Longer than any URL that a person would write.
     #[error("it is longer than {MAX_LENGTH} bytes")]
     Length,
 }
 
 impl UrlSpec {
-    /// Reads a URL-SPECIFICATION.
+    /// Parses a URL-SPECIFICATION.
     ///
     /// # Errors
     ///
-    /// [`ParseSpecError`], which says what is wrong with it.
+    /// [`ParseSpecError`], with the reason.
     pub fn parse(text: &str) -> Result<Self, ParseSpecError> {
         if text.len() > MAX_LENGTH {
             return Err(ParseSpecError::Length);
@@ -156,13 +156,13 @@ impl UrlSpec {
         })
     }
 
-    /// Whether `url` is as the pattern says, apart from its `!`.
+    /// Whether the pattern matches `url`, ignoring its `!`.
     #[must_use]
     pub fn matches(&self, url: &CanonicalUrl) -> bool {
         self.matches_parts(&UrlParts::of(url))
     }
 
-    /// Whether it begins with `!`: in a list, a URL that it matches is not meant.
+    /// Whether it begins with `!`, which excludes the URLs that it matches from a list.
     #[must_use]
     pub fn negated(&self) -> bool {
         self.negated
@@ -172,9 +172,9 @@ impl UrlSpec {
         self.host.as_str()
     }
 
-    /// Text that is in path or arguments of each URL that it matches, in upper or lower case.
+    /// Texts that every matching URL contains in path or arguments, in upper or lower case.
     pub(crate) fn required(&self) -> impl Iterator<Item = &str> {
-        // Without what the star of a beginning `/*/` stands for, all the pieces are required still.
+        // Even if the star of a leading `/*/` matches nothing, all pieces are still required.
         let path = self.path.iter();
         let arguments = match &self.arguments {
             ArgumentsSpec::Like(pattern) => Some(pattern),
@@ -183,7 +183,7 @@ impl UrlSpec {
         path.chain(arguments).flat_map(|pattern| pattern.written.as_str().split('*'))
     }
 
-    /// The same for a URL already taken apart.
+    /// Like [`matches`](Self::matches), for a URL that is already split.
     #[must_use]
     pub fn matches_parts(&self, url: &UrlParts<'_>) -> bool {
         self.protocol.as_deref().is_none_or(|protocol| protocol == url.protocol)
@@ -218,7 +218,7 @@ impl FromStr for UrlSpec {
     }
 }
 
-/// As it is written, which reads as the same pattern again.
+/// Writes the specification so that it parses to the same pattern.
 impl fmt::Display for UrlSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let negated = if self.negated { "!" } else { "" };
@@ -263,8 +263,8 @@ impl Pattern {
     }
 }
 
-/// Path and arguments as a canonical URL spells them, so that `/caf%c3%a9/*` and `/café/*` both match
-/// what a URL has. A star is kept by that.
+/// Converts path and arguments to the spelling of canonical URLs, so that `/caf%c3%a9/*` and
+/// `/café/*` match the same URLs. Stars stay.
 fn canonical(
     path: &str,
     arguments: Option<&str>,
@@ -298,7 +298,7 @@ fn split_port(authority: &str) -> Result<(&str, PortSpec), ParseSpecError> {
         return Err(ParseSpecError::User);
     }
     let (host, port) = match authority.rsplit_once(':') {
-        // A colon inside of brackets is part of an IPv6 address.
+        // A colon inside brackets is part of an IPv6 address.
         Some((host, port)) if !port.contains(']') => (host, port),
         _ => return Ok((authority, PortSpec::Any)),
     };

@@ -1,21 +1,21 @@
-//! Text in which `*` stands for anything, also for nothing.
+//! Patterns in which `*` stands for any text, including none.
 
 use std::fmt;
 
-/// A pattern of text and stars. Comparing bytes, so case matters.
+/// A pattern of text and stars. It compares bytes, so case matters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Wildcard(Box<str>);
 
-/// What a pattern asks of a text in its simplest terms, for an index.
+/// The simplest description of a pattern, for an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape<'a> {
-    /// Every text.
+    /// It matches every text.
     Anything,
-    /// This text alone.
+    /// It matches only this text.
     Exactly(&'a str),
-    /// Every text that ends so.
+    /// It matches every text with this end.
     EndsWith(&'a str),
-    /// None of these.
+    /// Any other pattern.
     Other,
 }
 
@@ -37,15 +37,15 @@ impl Wildcard {
         }
     }
 
-    /// Whether the whole of `text` is as the pattern says.
+    /// Whether the pattern matches the whole of `text`.
     pub(crate) fn matches(&self, text: &str) -> bool {
         matches(&self.0, text)
     }
 }
 
-/// Whether the whole of `text` is as `pattern` says.
+/// Whether `pattern` matches the whole of `text`.
 ///
-/// Taking the leftmost place for each piece is never wrong, because it leaves the most text for the
+/// The leftmost position of each piece is always right, because it leaves the most text for the
 /// pieces after it. So nothing is tried twice, and the time is linear in both lengths.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
@@ -78,7 +78,7 @@ mod tests {
     use super::{Shape, Wildcard};
     use proptest::prelude::*;
 
-    /// Tries every way. Right by its looks, and only bearable for short texts.
+    /// A reference implementation: it tries every way, so it is obviously correct but slow.
     fn naive(pattern: &[u8], text: &[u8]) -> bool {
         match (pattern.split_first(), text.split_first()) {
             (None, None) => true,

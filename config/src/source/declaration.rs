@@ -1,78 +1,78 @@
-//! How an option is declared, before any file is read.
+//! The declaration of an option.
 
 /// A group of options, `[name]` in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// As the file writes it, without the brackets.
+    /// Its name in the file, without the brackets.
     pub name: &'static str,
-    /// What its options are about.
+    /// The subject of its options.
     pub sentence: &'static str,
-    /// In the order of the documents.
+    /// In the order of the documentation.
     pub options: &'static [OptionInfo],
 }
 
-/// What is known of one option before any file is read.
+/// The declaration of one option.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionInfo {
-    /// As the file writes it.
+    /// Its name in the file.
     pub key: &'static str,
-    /// Its type, in the words of `docs/options.md`.
+    /// The name of its type in `docs/options.md`.
     pub kind: &'static str,
-    /// Whether its value is shown to nobody, as that of a password is.
+    /// Whether its value is never displayed, for example because it is a password.
     pub is_secret: bool,
-    /// How a value of that type is written.
+    /// The syntax of its type.
     pub meaning: &'static str,
-    /// What a JSON schema says of its type.
+    /// The JSON schema of its type.
     pub json: fn() -> String,
-    /// Its default, as the file would write it.
+    /// Its default in the notation of the file.
     pub default: &'static str,
     /// Whether rules may set it for some URLs.
     pub rules: bool,
-    /// When a new value comes into force.
+    /// The time at which a new value comes into force.
     pub effect: Effect,
-    /// Who may change it.
+    /// The group of options that limits who may change it.
     pub protection: Protection,
-    /// What it does.
+    /// Its effect, in one sentence.
     pub sentence: &'static str,
 }
 
-/// When a new value comes into force.
+/// The time at which a new value comes into force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// When the daemon starts.
+    /// At the next start of the daemon.
     Restart,
-    /// With the first request after the file is read again.
+    /// With the first request after the file is reloaded.
     Live,
-    /// In a later version: it is read and checked, and changes nothing yet.
+    /// In a later version. The value is parsed and checked, but has no effect yet.
     Later,
 }
 
-/// Who may change an option.
+/// The protection of an option against changes.
 ///
 /// All but [`Ordinary`](Self::Ordinary) options are protected: they can be changed only through the
 /// Unix socket of the daemon, with the control password, or in the file itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// Whoever may change the configuration at all.
+    /// Everyone with access to the configuration may change it.
     Ordinary,
     /// Names a program that the daemon runs.
     Program,
     /// Names a file or directory that the daemon reads or writes.
     Path,
-    /// Decides who may use or control the proxy, and what they reach through it.
+    /// Decides who may use or control the proxy, and the hosts and ports they can reach through it.
     Access,
     /// Decides what browsers receive in the name of other sites.
     Trust,
 }
 
 impl Protection {
-    /// Whether changing the option takes the Unix socket or the control password.
+    /// Whether a change of the option requires the Unix socket or the control password.
     #[must_use]
     pub fn is_protected(self) -> bool {
         self != Self::Ordinary
     }
 
-    /// The word for it in the schema.
+    /// Its name in the schema.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

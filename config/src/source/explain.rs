@@ -1,20 +1,20 @@
-//! Which value every option has for a URL, and where that was written.
+//! The value of an option for a URL, with its location.
 
 use super::{declaration::OptionInfo, origin::Origins};
 use crate::{disk::location::Location, pattern::set::ListedSpec};
 
-/// What one option is for a URL.
+/// The value of one option for a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionExplanation {
     /// The section of the option.
     pub section: &'static str,
     /// The option.
     pub key: &'static str,
-    /// Its value, as a file writes it, shortened to a line.
+    /// Its value in the notation of the file, shortened to a line.
     pub value: String,
-    /// Where the value is written; `None` is the default.
+    /// The location of the value; `None` for a default.
     pub location: Option<Location>,
-    /// The specification by which it is the value for this URL, if one decided.
+    /// The specification that selected the value for this URL, if one did.
     pub rule: Option<ListedSpec>,
 }
 

@@ -1,4 +1,4 @@
-//! What the schema can have as an option: a value, or one that rules apply to.
+//! The types of options: a value, or a value that rules may change.
 
 use super::{
     Source,
@@ -20,14 +20,14 @@ pub(crate) trait Field: Sized {
     const RULES: bool;
     /// See [`Value::json`].
     fn json() -> String;
-    /// Takes the option from the text, or its default.
+    /// Reads the option from the text, or its default.
     fn take(
         source: &mut Source<'_>,
         section: &'static str,
         key: &'static str,
         default: &'static str,
     ) -> Self;
-    /// What decides about a URL, if something does.
+    /// The value that a rule selects for a URL, if one does.
     fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue>;
 }
 

@@ -1,4 +1,4 @@
-//! How a list of URL-SPECIFICATIONs is written.
+//! Parsing of lists of URL-SPECIFICATIONs.
 
 use super::{
     RawValue, Source,
@@ -14,7 +14,7 @@ use crate::{
 use std::{net::IpAddr, path::Path, sync::Arc};
 use toml_edit::Value as Toml;
 
-/// How a list and the specifications in it are written.
+/// The syntax of a list and its specifications, for `docs/options.md`.
 const MEANING: &str = "\
 An array of patterns for URLs, of which the first that matches decides. An entry `{ file = \"list.txt\" }`
 stands for the patterns in that file, one to a line; a `#` that begins a line or follows a space begins
@@ -48,7 +48,7 @@ A path that begins with `/*/` matches without what its star stands for as well: 
 
 What a pattern is compared with is the canonical URL: host in lower case, escapes in upper case.";
 
-/// What an element of a list is expected to be.
+/// The expected elements of a list, for faults.
 pub(crate) const ENTRIES: &str = "URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists of them, \
                                   { file = \"list.txt\" }";
 
@@ -78,8 +78,8 @@ impl Value for UrlSpecSet {
 }
 
 impl UrlSpecSet {
-    /// Reads a list, one specification to a line. What is wrong with a line is told to `fault`, with
-    /// its number.
+    /// Parses a list with one specification on each line. Calls `fault` with each faulty line's
+    /// number and fault.
     pub(crate) fn add_lines(
         &mut self,
         text: &str,
@@ -97,8 +97,9 @@ impl UrlSpecSet {
         }
     }
 
-    /// Reads a file of the form of `/etc/hosts`: an address and names to a line. Every page of each name
-    /// is meant. Names of this machine and its networks, which such files begin with, are not.
+    /// Parses a file in the format of `/etc/hosts`: an address and names on each line. Every page
+    /// of each name is added. Names of this machine and its networks, which usually begin such a
+    /// file, are skipped.
     pub(crate) fn add_hosts(
         &mut self,
         text: &str,
@@ -127,7 +128,7 @@ impl UrlSpecSet {
         }
     }
 
-    /// Reads an element of the array: a specification, or the file of a list.
+    /// Reads an element of the array: a specification or the file of a list.
     pub(crate) fn read_one(
         &mut self,
         given: &RawValue<'_>,
@@ -150,17 +151,17 @@ impl UrlSpecSet {
     }
 }
 
-/// What an element of a list is.
+/// An element of a list.
 pub(crate) enum Element<'a> {
     /// An entry.
     Entry(&'a str),
-    /// The file of a list, with its text.
+    /// A list in its own file, with its text.
     List(Arc<Path>, String),
     /// A hosts file, with its text.
     Hosts(Arc<Path>, String),
 }
 
-/// Reads an element of an array: text, or `{ file = "list.txt" }`.
+/// Reads an element of an array: a text, or `{ file = "list.txt" }`.
 pub(crate) fn element<'a>(
     given: &RawValue<'a>,
     source: &mut Source<'_>,
@@ -192,10 +193,10 @@ pub(crate) fn list_file(
     }
 }
 
-/// The entries of a list, one to a line, with the numbers of the lines. A comment is from a `#` on
-/// that begins a line or follows a space.
+/// The entries of a list, one on each line, with the numbers of the lines. A comment begins at a
+/// `#` at the start of a line or after a space.
 pub(crate) fn entries(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    // Editors of some systems begin a file with a mark that is no text.
+    // Some editors begin a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = (1..).zip(text.lines());
     lines

@@ -1,13 +1,13 @@
-//! Where each option was set.
+//! The location of each setting.
 
 use crate::disk::location::Location;
 use std::{collections::HashMap, fmt};
 
-/// Where a value was written, and how.
+/// The location and text of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) location: Location,
-    /// The value, short enough to be shown on a line.
+    /// The value, shortened to be displayed on a line.
     pub(crate) shown: Box<str>,
 }
 
@@ -15,11 +15,12 @@ pub(crate) struct Origin {
 #[derive(Clone, Default)]
 pub(crate) struct Origins {
     plain: HashMap<(&'static str, &'static str), Origin>,
-    /// Where the first rule sets an option.
+    /// The location of the first rule that sets an option.
     rules: HashMap<(&'static str, &'static str), Location>,
 }
 
-/// What was set is shown with the sections, and more often than this is of help it is long.
+/// Shows only the number of settings. The settings are shown with their sections, and the full list
+/// is usually long and of no help.
 impl fmt::Debug for Origins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Origins({})", self.plain.len())
@@ -27,12 +28,12 @@ impl fmt::Debug for Origins {
 }
 
 impl Origins {
-    /// An option was set in its section.
+    /// Records that an option is set in its section.
     pub(crate) fn add(&mut self, section: &'static str, key: &'static str, origin: Origin) {
         self.plain.insert((section, key), origin);
     }
 
-    /// An option was set in a rule.
+    /// Records that an option is set in a rule.
     pub(crate) fn add_rule(
         &mut self,
         section: &'static str,
@@ -42,12 +43,12 @@ impl Origins {
         self.rules.entry((section, key)).or_insert_with(|| location.clone());
     }
 
-    /// How an option was set, outside of rules.
+    /// Returns the setting of an option outside of rules.
     pub(crate) fn of(&self, section: &'static str, key: &'static str) -> Option<&Origin> {
         self.plain.get(&(section, key))
     }
 
-    /// Where a rule sets an option.
+    /// Returns the location of the first rule that sets an option.
     pub(crate) fn in_rule(&self, section: &'static str, key: &'static str) -> Option<&Location> {
         self.rules.get(&(section, key))
     }

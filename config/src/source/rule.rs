@@ -1,4 +1,4 @@
-//! Rules: what an option is for some URLs.
+//! Rules: values of options for some URLs.
 
 use super::{
     RawValue, Source,
@@ -19,17 +19,17 @@ use crate::{
 use std::{fmt, sync::Arc};
 use toml_edit::{TableLike, Value as Toml};
 
-/// The key under which a section has its rules.
+/// The key of a section's rules.
 pub(crate) const FOR: &str = "for";
 
-/// The key of a rule that says for which URLs it holds.
+/// The key of the URLs in a rule.
 pub(crate) const URL: &str = "url";
 
 const URL_EXPECTED: &str =
     "a URL-SPECIFICATION or an array of them, such as \"*://*.example.org/*\"";
 
-/// An option that may differ from URL to URL: the value of the first rule that holds for a URL and
-/// sets the option, else the value in the section itself.
+/// An option that may depend on the URL. The first rule that applies to the URL and sets the option
+/// decides; without one, the value in the section applies.
 ///
 /// ```
 /// use std::path::Path;
@@ -57,35 +57,36 @@ pub struct UrlRules<T> {
     plain: T,
     /// Shared by the options of a section.
     specs: Arc<RuleSpecs>,
-    /// By the number of the rule, ascending; rules that do not set the option are not here.
+    /// By the number of the rule, ascending. Rules that do not set the option are absent.
     set: Vec<(usize, T, Origin)>,
 }
 
 impl<T> UrlRules<T> {
-    /// What holds for a URL.
+    /// The value for a URL.
     #[must_use]
     pub fn of(&self, url: &UrlParts<'_>) -> &T {
         self.rule(url).map_or(&self.plain, |(_, value, _)| value)
     }
 
-    /// What holds for a URL, and the specification of the rule that decided, if one did.
+    /// The value for a URL, and the specification of the rule that decided, if one did.
     #[must_use]
     pub fn decided(&self, url: &UrlParts<'_>) -> (&T, Option<&ListedSpec>) {
         self.rule(url).map_or((&self.plain, None), |(listed, value, _)| (value, Some(listed)))
     }
 
-    /// What holds where no rule does.
+    /// The value for URLs without a rule.
     #[must_use]
     pub fn plain(&self) -> &T {
         &self.plain
     }
 
-    /// Each value that a rule sets, with the place it is set.
+    /// Each value that a rule sets, with its location.
     pub fn rules(&self) -> impl Iterator<Item = (&T, &Location)> {
         self.set.iter().map(|(_, value, origin)| (value, &origin.location))
     }
 
-    /// What it says of which URLs, as a text that is another when that is. Where it was written does not count.
+    /// A text that identifies the values and their URLs: it changes if and only if they do.
+    /// Locations are not part of it.
     ///
     /// ```
     /// use std::path::Path;
@@ -113,8 +114,8 @@ impl<T> UrlRules<T> {
         words.join(" ")
     }
 
-    /// The rules as they set a part of the value. `of` says what a value has of it; where neither a
-    /// rule nor the plain value has it, it is `otherwise`.
+    /// The same rules for a part of the value. `of` extracts the part. If neither a rule nor the
+    /// plain value has it, it is `otherwise`.
     pub(crate) fn narrowed<P>(&self, of: impl Fn(&T) -> Option<P>, otherwise: P) -> UrlRules<P> {
         let part = |(number, value, origin): &(usize, T, Origin)| {
             Some((*number, of(value)?, origin.clone()))
@@ -135,7 +136,8 @@ impl<T> UrlRules<T> {
         self.set.get(at).map(|(_, value, origin)| (listed, value, origin))
     }
 
-    /// The rule that decides about a URL, for [`Config::explain`](crate::Config::explain).
+    /// The value and location of the rule that decides about a URL, for
+    /// [`Config::explain`](crate::Config::explain).
     pub(crate) fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let (listed, _, origin) = self.rule(url)?;
         Some(UrlValue {
@@ -146,7 +148,7 @@ impl<T> UrlRules<T> {
     }
 }
 
-/// The value alone where there are no rules.
+/// Shows only the value if there are no rules.
 impl<T: fmt::Debug> fmt::Debug for UrlRules<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.set.is_empty() {
@@ -157,7 +159,7 @@ impl<T: fmt::Debug> fmt::Debug for UrlRules<T> {
     }
 }
 
-/// Takes a ruled option from the section that `source` has begun.
+/// Reads an option with rules from the current section of `source`.
 pub(crate) fn take<T: Value>(
     source: &mut Source<'_>,
     section: &'static str,
@@ -180,7 +182,7 @@ pub(crate) fn take<T: Value>(
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RuleSpecs {
     specs: UrlSpecSet,
-    /// How many specifications there are up to the end of each rule.
+    /// For each rule, the number of specifications up to its end.
     ends: Vec<usize>,
 }
 
@@ -192,10 +194,10 @@ impl RuleSpecs {
         (from..to).filter_map(|number| self.specs.get(number))
     }
 
-    /// The first rule that holds for `url` and that `sets` has something for.
+    /// The first rule that applies to `url` and for which `sets` returns a value.
     ///
-    /// In a rule the first specification that matches decides, and when that has a `!`, or the rule
-    /// sets nothing, the next rule is asked.
+    /// In a rule the first matching specification decides. If it has a `!`, or if the rule sets
+    /// nothing, the next rule is tried.
     pub(crate) fn first<S>(
         &self,
         url: &UrlParts<'_>,
@@ -220,7 +222,7 @@ impl RuleSpecs {
     }
 }
 
-/// A rule as it is written.
+/// A rule as written.
 #[derive(Clone, Copy)]
 pub(crate) struct RuleText<'a> {
     /// The number of its text.
@@ -236,7 +238,7 @@ pub(crate) struct SectionRules<'a> {
 }
 
 impl<'a> SectionRules<'a> {
-    /// Adds a rule, or tells `source` what is wrong with its URLs.
+    /// Adds a rule. Faults in its URLs are recorded in `source`.
     pub(crate) fn add(&mut self, at: usize, table: &'a dyn TableLike, source: &mut Source<'_>) {
         let read = if let Some(value) = table.get(URL).and_then(toml_edit::Item::as_value) {
             urls(value, source)
@@ -247,12 +249,12 @@ impl<'a> SectionRules<'a> {
         let specs = Arc::make_mut(&mut self.specs);
         specs.specs.add_all(&read);
         specs.ends.push(specs.specs.len());
-        // Also with faulty URLs, so that the faults of its values are told too.
+        // A rule with faulty URLs is added too, so that faults of its values are reported.
         self.texts.push(RuleText { at, table });
     }
 }
 
-/// The specifications of a rule, as far as they are ones.
+/// The valid specifications of a rule.
 fn urls(value: &Toml, source: &mut Source<'_>) -> UrlSpecSet {
     let given = RawValue { option: URL, value };
     let mut set = UrlSpecSet::default();

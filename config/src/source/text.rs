@@ -8,28 +8,29 @@ use crate::{
 use std::{ops::Range, path::Path, sync::Arc};
 use toml_edit::{Document, TableLike, TomlError, Value as Toml};
 
-/// How deep files may include files.
+/// The largest depth of nested includes.
 const MAX_DEPTH: usize = 8;
 
-/// How many files all sections together may include.
+/// The largest number of included files in all sections together.
 const MAX_INCLUDED: usize = 100;
 
-/// How much of a line that is not TOML is shown, in characters.
+/// The quoted part of a line that is not TOML, in characters.
 const MAX_SHOWN_LINE: usize = 120;
 
-/// The key of a section that names further files with options of that section.
+/// The key of a section that names more files with options of that section.
 pub(crate) const INCLUDE: &str = "include";
 
-/// What `include` takes.
+/// The expected value of `include`.
 const INCLUDE_EXPECTED: &str = "the name of a file or an array of names, such as \"more.toml\"";
 
-/// One text, read as TOML.
+/// One text, parsed as TOML.
 #[derive(Debug)]
 pub(crate) struct Text {
     pub(crate) file: Arc<Path>,
     document: Document<String>,
     lines: Lines,
-    /// The section whose options it has; `None` for the configuration itself, which has them all.
+    /// The section of an included file; `None` for the configuration itself, which has all
+    /// sections.
     section: Option<&'static str>,
 }
 
@@ -42,17 +43,17 @@ impl Text {
         }
     }
 
-    /// Everything in it.
+    /// The root table.
     pub(crate) fn root(&self) -> &toml_edit::Table {
         self.document.as_table()
     }
 
-    /// The section it is a part of, if it is not the configuration itself.
+    /// The section that the file belongs to; `None` for the configuration itself.
     pub(crate) fn section(&self) -> Option<&'static str> {
         self.section
     }
 
-    /// The options it has of a section.
+    /// The options of a section in this text.
     pub(crate) fn table(&self, section: &str) -> Option<&dyn TableLike> {
         match self.section {
             None => self.root().get(section)?.as_table_like(),
@@ -72,7 +73,7 @@ impl Text {
     }
 }
 
-/// Where the lines of a text end. Counted once: a list can have a value on each of its lines.
+/// The ends of the lines of a text. Computed once, because a list can have a value on each line.
 #[derive(Debug)]
 struct Lines(Vec<usize>);
 
@@ -98,29 +99,29 @@ fn not_toml(file: &Arc<Path>, text: &str, error: &TomlError) -> Fault {
     Fault::new(file, line, Kind::NotToml { message, found })
 }
 
-/// Whether a line that is not TOML may hold a password, or the hash of one.
+/// Whether a line that is not TOML may contain a password or its hash.
 fn holds_secret(line: &str) -> bool {
     line.contains("password") || line.contains("users") || line.contains("$argon2")
 }
 
-/// An `include` that is to be followed.
+/// An `include` in a text.
 struct IncludeLine {
     name: String,
     line: Option<usize>,
 }
 
-/// All texts, the configuration itself first, each before those that it includes.
+/// All texts: the configuration itself first, each text before those that it includes.
 pub(crate) struct Texts {
     all: Vec<Text>,
 }
 
 impl Texts {
-    /// Reads `text`, which is that of `file`, and the files that its sections include.
+    /// Reads `text`, the content of `file`, and the files that its sections include.
     ///
     /// # Errors
     ///
-    /// When `text` itself is not TOML. What is wrong with an included file is told to `collected`, and
-    /// the rest is read without it.
+    /// If `text` itself is not TOML. Faults in an included file are added to `collected`, and the
+    /// rest is read without that file.
     pub(crate) fn read(
         text: &str,
         file: &Arc<Path>,
@@ -139,7 +140,7 @@ impl Texts {
         &self.all
     }
 
-    /// Follows what the last text of `chain` includes for `section`.
+    /// Reads the files that the last text of `chain` includes for `section`.
     fn include_all(
         &mut self,
         section: &'static str,
@@ -164,7 +165,7 @@ impl Texts {
         }
     }
 
-    /// Reads one file, and says its number.
+    /// Reads one file and returns its number.
     fn include(
         &mut self,
         name: &str,
@@ -194,11 +195,11 @@ impl Texts {
     }
 }
 
-/// Why an included file is not used.
+/// The reason why an included file is not used.
 enum IncludeError {
-    /// For what is told where it was included.
+    /// A fault to report at the `include`.
     Here(String),
-    /// For a fault in the file.
+    /// A fault in the included file.
     There(Box<Fault>),
 }
 

@@ -1,42 +1,42 @@
-//! The types of values: how each is written, and what it becomes.
+//! The common interface of value types, and their JSON schemas.
 
 use super::{RawValue, Source, explain::UrlValue};
 use crate::pattern::parts::UrlParts;
 
-/// What a JSON schema says of text, and of an array of it.
+/// The JSON schema of a text, and of an array of texts.
 const STRING: &str = r#"{"type": "string"}"#;
 pub(crate) const STRINGS: &str = r#"{"type": "array", "items": {"type": "string"}}"#;
 
-/// What a JSON schema says of a list whose entries may be files of their own.
+/// The JSON schema of a list whose entries may be in files.
 pub(crate) const STRINGS_AND_FILES: &str =
     r#"{"type": "array", "items": {"type": ["string", "object"]}}"#;
 
-/// The same where a file may have rules for browsers too.
+/// The JSON schema of a list whose files may also contain browser rules.
 pub(crate) const LISTS_OF_RULES: &str = r#"{"type": "array", "items": {"type": ["string", "object"], "properties": {"file": {"type": "string"}, "hosts": {"type": "string"}, "easylist": {"type": "string"}}, "additionalProperties": false, "minProperties": 1, "maxProperties": 1}}"#;
 
-/// A type that an option may have.
+/// The type of an option's value.
 pub(crate) trait Value: Sized {
-    /// Its name, under which `docs/options.md` explains it.
+    /// Its name in `docs/options.md`.
     const KIND: &'static str;
-    /// How it is written, for `docs/options.md`.
+    /// Its syntax, for `docs/options.md`.
     const MEANING: &'static str;
-    /// What a fault says was expected.
+    /// The expected value, for faults.
     const EXPECTED: &'static str;
-    /// Whether a value is shown to nobody, not even in a fault.
+    /// Whether a value is never displayed, not even in a fault.
     const IS_SECRET: bool = false;
-    /// What a JSON schema says of it. What more the reader checks is not in it.
+    /// Its JSON schema. The parser may check more than the schema.
     fn json() -> String {
         STRING.to_owned()
     }
-    /// Reads a value, or tells `source` why not.
+    /// Parses a value. Faults are recorded in `source`.
     fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self>;
-    /// What of it decides about a URL, for types that are lists of what holds for some URLs.
+    /// The element that decides about a URL, for types that are lists with values for some URLs.
     fn found(&self, _: &UrlParts<'_>) -> Option<UrlValue> {
         None
     }
 }
 
-/// Reads each element of an array. All are read, so that all their faults are told.
+/// Reads each element of an array. All are read, so that all their faults are reported.
 pub(crate) fn elements<T>(
     given: &RawValue<'_>,
     source: &mut Source<'_>,

@@ -1,4 +1,4 @@
-//! Aliases: URLs that have moved, and what they are now.
+//! Aliases: URLs that have moved, and their new places.
 
 use crate::{
     disk::location::Location,
@@ -11,13 +11,13 @@ use crate::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// One alias: the beginning of URLs, and what takes its place.
+/// One alias: the old prefix of URLs and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlAlias {
-    /// `None` is any protocol.
+    /// `None` matches any protocol.
     protocol: Option<String>,
     host: String,
-    /// As a canonical URL has it: `None` is the protocol's own.
+    /// As in a canonical URL: `None` is the protocol's default.
     port: Option<u16>,
     path: String,
     to: String,
@@ -26,7 +26,7 @@ pub struct UrlAlias {
 }
 
 impl UrlAlias {
-    /// What `url` becomes, if this alias is one for it.
+    /// The new form of `url`, if this alias applies to it.
     fn apply(&self, url: &UrlParts<'_>) -> Option<String> {
         let fits = self.protocol.as_deref().is_none_or(|protocol| protocol == url.protocol)
             && self.host == url.host
@@ -42,19 +42,19 @@ impl UrlAlias {
         })
     }
 
-    /// Where it is written.
+    /// The location of the alias.
     #[must_use]
     pub fn location(&self) -> &Location {
         &self.location
     }
 }
 
-/// Aliases in order: the first that fits a URL is used.
+/// Aliases in order: the first that applies to a URL is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aliases(Vec<UrlAlias>);
 
 impl Aliases {
-    /// What a URL becomes, and by which alias.
+    /// The new form of a URL, and the alias that applied.
     ///
     /// ```
     /// use std::path::Path;
@@ -83,7 +83,7 @@ impl Aliases {
     }
 }
 
-/// The beginning of URLs, in the spelling of canonical ones.
+/// A prefix of URLs, in canonical spelling.
 struct UrlPrefix {
     protocol: Option<String>,
     url: CanonicalUrl,

@@ -1,44 +1,44 @@
-//! Ages, sizes, shares and permissions.
+//! Ages, sizes, percentages and permissions.
 
 use crate::source::{RawValue, Source, value::Value};
 use std::time::Duration;
 use toml_edit::Value as Toml;
 
-/// Longest age, in days: a hundred years. Taken from any date, it overflows no clock.
+/// The longest age, in days: a hundred years. Subtracted from any date, it overflows no clock.
 const MAX_AGE_DAYS: u64 = 36_500;
 
 const HOUR: u64 = 60 * 60;
 const DAY: u64 = 24 * HOUR;
 
-/// How old something is or may become.
+/// An age or a limit of age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age(Duration);
 
 impl Age {
-    /// As a span of time.
+    /// The age as a duration.
     #[must_use]
     pub fn as_duration(self) -> Duration {
         self.0
     }
 }
 
-/// An age, or none that is ever reached.
+/// An age, or no limit of age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgeLimit {
-    /// This age.
+    /// At this age.
     At(Age),
-    /// However old it is.
+    /// At no age.
     Never,
 }
 
-/// When a page that is kept is asked for again.
+/// The age at which a stored page is revalidated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevalidationAge {
-    /// When HTTP's own rules (RFC 9111) call it stale.
+    /// When it is stale by HTTP's own rules (RFC 9111).
     Standard,
-    /// Not because of its age.
+    /// At no age.
     Never,
-    /// When it is older than this, whatever its head says.
+    /// When it is older than this, whatever its response header says.
     OlderThan(Age),
 }
 
@@ -47,14 +47,14 @@ pub enum RevalidationAge {
 pub struct Size(u64);
 
 impl Size {
-    /// In bytes.
+    /// The size in bytes.
     #[must_use]
     pub fn bytes(self) -> u64 {
         self.0
     }
 }
 
-/// Reads a size as the configuration has it: `200MB`.
+/// Parses a size as in the configuration: `200MB`.
 impl std::str::FromStr for Size {
     type Err = ParseSizeError;
 
@@ -63,17 +63,17 @@ impl std::str::FromStr for Size {
     }
 }
 
-/// A text that is no [`Size`].
+/// A text that is not a [`Size`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
 pub struct ParseSizeError(&'static str);
 
-/// How many older versions of a page are kept.
+/// The number of older versions of a page that are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionCount(u8);
 
 impl VersionCount {
-    /// The number.
+    /// The number of versions.
     #[must_use]
     pub fn number(self) -> usize {
         self.0.into()
@@ -96,16 +96,16 @@ impl Value for VersionCount {
     }
 }
 
-/// A size, or none that is a limit.
+/// A size, or no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeLimit {
-    /// This size.
+    /// At most this size.
     At(Size),
     /// Any size.
     None,
 }
 
-/// A size, none that is a limit, or one that fits the disk.
+/// A size, no limit, or a limit that depends on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoomLimit {
     /// A share of the disk.
@@ -117,7 +117,7 @@ pub enum RoomLimit {
 }
 
 impl RoomLimit {
-    /// The limit in bytes; `auto` is the one that fits the disk.
+    /// The limit in bytes; `auto` is the limit that depends on the disk.
     #[must_use]
     pub fn bytes(self, auto: Option<u64>) -> Option<u64> {
         match self {
@@ -128,7 +128,7 @@ impl RoomLimit {
     }
 }
 
-/// A share of a whole, from 0 to 100.
+/// A percentage, from 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u8);
 
@@ -140,19 +140,19 @@ impl Percent {
     }
 }
 
-/// Who may read, write and enter, as the system counts it.
+/// The permissions of a file or directory, in the format of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permissions(u32);
 
 impl Permissions {
-    /// The bits.
+    /// The permission bits.
     #[must_use]
     pub fn bits(self) -> u32 {
         self.0
     }
 }
 
-/// A whole number and what follows it, with or without a space between.
+/// Splits a whole number from its unit. A space between them is allowed.
 fn number_and_unit(text: &str) -> Result<(u64, &str), &'static str> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -160,7 +160,7 @@ fn number_and_unit(text: &str) -> Result<(u64, &str), &'static str> {
     if number.is_empty() {
         return Err("it has to begin with a whole number");
     }
-    // What overflows is above every limit in any case.
+    // A number that overflows is above every limit anyway.
     Ok((number.parse().unwrap_or(u64::MAX), unit.trim_start()))
 }
 
@@ -223,7 +223,7 @@ fn permissions(text: &str) -> Result<Permissions, &'static str> {
     }
 }
 
-/// Reads a value from its text.
+/// Parses a value from its text.
 pub(super) fn from_text<T>(
     given: &RawValue<'_>,
     source: &mut Source<'_>,

@@ -5,15 +5,15 @@ use crate::source::{
     value::{STRINGS, Value, elements},
 };
 
-/// Longest name of an argument, in bytes.
+/// The longest name of an argument, in bytes.
 const MAX_NAME: usize = 127;
 
-/// Some names of arguments, of which one that ends in `*` stands for all that begin so.
+/// Names of arguments. A name that ends in `*` stands for all names with that beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArgumentNames(Vec<String>);
 
 impl ArgumentNames {
-    /// Whether `name` is one of these, letter by letter.
+    /// Whether the list contains `name`; case matters.
     #[must_use]
     pub fn have(&self, name: &str) -> bool {
         self.0.iter().any(|known| match known.strip_suffix('*') {
@@ -42,7 +42,7 @@ An array of names of arguments as they stand in URLs, a `*` at the end for any r
     }
 }
 
-/// One name. A lone `*` would be all arguments, and with them the page.
+/// Parses one name. A lone `*` is refused: it would stand for all arguments, and so for every page.
 fn name(text: &str) -> Option<String> {
     let plain = text.strip_suffix('*').unwrap_or(text);
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"*=&?#".contains(&byte);

@@ -10,10 +10,10 @@ use crate::{
 use rustls_pki_types::{CertificateDer, pem, pem::PemObject};
 use std::path::{Path, PathBuf};
 
-/// Most certificates in one file: several times what a system trusts.
+/// The largest number of certificates in one file: several times the number that a system trusts.
 const MAX_CERTIFICATES: usize = 2_000;
 
-/// Authorities whose certificates origins may have, besides those that the system trusts.
+/// Authorities that may sign certificates of origins, in addition to those of the system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtraAuthorities {
     files: Vec<PathBuf>,
@@ -21,7 +21,7 @@ pub struct ExtraAuthorities {
 }
 
 impl ExtraAuthorities {
-    /// The files they were read from, in the order given.
+    /// The files of the certificates, in the given order.
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {
         &self.files
@@ -53,7 +53,7 @@ impl ExtraAuthorities {
     }
 }
 
-/// The certificates of a PEM text. Whatever else it has, a key for example, is passed over.
+/// The certificates in a PEM text. Other sections, such as a key, are skipped.
 fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let mut certificates = Vec::new();
     for (number, section) in (1..).zip(CertificateDer::pem_slice_iter(text.as_bytes())) {
@@ -71,7 +71,7 @@ fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     Ok(certificates)
 }
 
-/// What is wrong with a section, without its bytes: it may be a key.
+/// Describes the fault of a section without its bytes, because they may be a key.
 fn told(number: usize, error: &pem::Error) -> String {
     let because = match error {
         pem::Error::MissingSectionEnd { .. } => "has no END line",

@@ -1,4 +1,4 @@
-//! Fields of requests and answers that are removed or replaced.
+//! Header fields of requests and responses that are removed or replaced.
 
 use crate::{
     pattern::parts::UrlParts,
@@ -12,7 +12,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, fmt};
 
-/// Fields without which a message cannot be sent or is another one.
+/// Fields that must stay, because without them a message cannot be sent or has another meaning.
 const KEPT: &[&str] = &[
     "authorization",
     "connection",
@@ -29,26 +29,26 @@ const KEPT: &[&str] = &[
     "upgrade",
 ];
 
-/// Longest name and longest value of a field, in bytes.
+/// The longest name and the longest value of a field, in bytes.
 const MAX_NAME: usize = 256;
 const MAX_VALUE: usize = 8 << 10;
 
-/// What becomes of a field.
+/// The treatment of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldAction {
-    /// It stays as it is.
+    /// It stays unchanged.
     Leave,
     /// It is removed.
     Remove,
-    /// It has this value, if it is there.
+    /// It gets this value, if it is present.
     Replace(String),
 }
 
-/// What becomes of which fields, by their names in lower case.
+/// The treatment of fields, by their names in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Fields(BTreeMap<String, FieldAction>);
 
-/// What becomes of fields, for each field by rules of its own.
+/// The treatment of fields, with separate rules for each field.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CensoredFields {
     all: UrlRules<Fields>,
@@ -57,8 +57,8 @@ pub struct CensoredFields {
 }
 
 impl CensoredFields {
-    /// The fields of messages about a URL that are removed or replaced: name in lower case, and what
-    /// becomes of it.
+    /// The fields of messages about a URL that are removed or replaced: the name in lower case, and
+    /// its treatment.
     pub fn of<'a>(
         &'a self,
         url: &'a UrlParts<'_>,
@@ -67,14 +67,14 @@ impl CensoredFields {
         each.filter(|(_, censor)| **censor != FieldAction::Leave)
     }
 
-    /// Whether nothing is ever removed or replaced.
+    /// Whether no field is ever removed or replaced.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.each.is_empty()
     }
 }
 
-/// As it is written; what holds for each field follows from that.
+/// Shows the setting as written. The rules of each field follow from it.
 impl fmt::Debug for CensoredFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.all.fmt(f)
@@ -131,7 +131,8 @@ fn censor(name: &str, value: &toml_edit::Value) -> Result<FieldAction, &'static 
     }
 }
 
-/// Visible characters, and single spaces between them (RFC 9110 §5.5, without what is obsolete).
+/// Whether a text is visible characters with single spaces between them (RFC 9110 §5.5, without the
+/// obsolete forms).
 fn is_field_value(text: &str) -> bool {
     text.len() <= MAX_VALUE
         && text.trim() == text

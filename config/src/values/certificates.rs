@@ -1,4 +1,4 @@
-//! Certificates of origins that are allowed one by one, whatever else speaks against them.
+//! Individual certificates of origins that are accepted despite an error.
 
 use crate::source::{
     RawValue, Source,
@@ -8,15 +8,15 @@ use std::fmt;
 use toml_edit::InlineTable;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// The port that is meant without one.
+/// The default port.
 const HTTPS: u16 = 443;
 
-/// Bytes of a SHA-256.
+/// The length of a SHA-256, in bytes.
 const SHA256: usize = 32;
 
 const EXPECTED: &str = "a host and the SHA-256 of its certificate: { host = \"old.example\", sha256 = \"64 hex digits\" }";
 
-/// A certificate that one host may have.
+/// A certificate that is accepted for one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedCertificate {
     host: String,
@@ -25,12 +25,12 @@ pub struct AllowedCertificate {
 }
 
 impl AllowedCertificate {
-    /// Reads a host, with its port if that is not 443, and a fingerprint of 64 hex digits, with
-    /// colons or without.
+    /// Parses a host, with its port unless it is 443, and a fingerprint of 64 hex digits, with or
+    /// without colons.
     ///
     /// # Errors
     ///
-    /// What is wrong with them, in a few words.
+    /// A short description of the fault.
     pub fn parse(host: &str, sha256: &str) -> Result<Self, &'static str> {
         let sha256 = fingerprint(sha256).ok_or("sha256 takes 64 hex digits")?;
         let (host, port) =
@@ -38,26 +38,27 @@ impl AllowedCertificate {
         Ok(Self { host, port, sha256 })
     }
 
-    /// The host as a canonical URL has it.
+    /// The host in canonical spelling.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port.
+    /// The port of the origin.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The SHA-256 of the certificate.
+    /// The SHA-256 fingerprint of the certificate.
     #[must_use]
     pub fn sha256(&self) -> &[u8; SHA256] {
         &self.sha256
     }
 }
 
-/// As the file writes it. A host may hold quotes and commas, as browsers read URLs.
+/// Writes the notation of the file. A host may contain quotes and commas, because browsers accept
+/// such URLs.
 impl fmt::Display for AllowedCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = if self.port == HTTPS {
@@ -71,18 +72,18 @@ impl fmt::Display for AllowedCertificate {
     }
 }
 
-/// Certificates that are allowed though they prove nothing to anybody else.
+/// Certificates that are accepted although no trusted authority signed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedCertificates(Vec<AllowedCertificate>);
 
 impl AllowedCertificates {
-    /// In the order given.
+    /// The certificates in the given order.
     #[must_use]
     pub fn as_slice(&self) -> &[AllowedCertificate] {
         &self.0
     }
 
-    /// The fingerprints allowed at a host, in the form of a canonical URL, and port.
+    /// The accepted fingerprints for a canonical host and a port.
     pub fn at(&self, host: &str, port: u16) -> impl Iterator<Item = &[u8; SHA256]> {
         let is_meant = move |allowed: &&AllowedCertificate| {
             allowed.port == port && allowed.host.eq_ignore_ascii_case(host)
@@ -91,7 +92,7 @@ impl AllowedCertificates {
     }
 }
 
-/// The host and port of `text`, which has nothing else.
+/// Parses `text`, which must be a host with an optional port.
 fn site(text: &str) -> Option<(String, u16)> {
     if text.is_empty() || text.contains(['/', '?', '#', '\\', '@']) {
         return None;

@@ -1,8 +1,8 @@
-//! Which clients may use the proxy, by their addresses.
+//! The clients that may use the proxy, by their addresses.
 //!
-//! A client shows its address and nothing else. What an address is called (a reverse look-up) is
-//! said by whoever it belongs to, who can say any name; so a name is looked up the other way round,
-//! for which somebody has to ask beforehand ([`ResolvedNames`]), and a name with a `*` is no use at all.
+//! A client shows only its address. The name of an address (a reverse look-up) comes from the owner
+//! of the address, who can return any name. So a name is resolved to addresses instead, before it
+//! is compared ([`ResolvedNames`]), and a name with a `*` cannot be used.
 
 use crate::{
     pattern::wildcard::Wildcard,
@@ -15,10 +15,10 @@ use ipnet::IpNet;
 use std::{collections::HashMap, net::IpAddr};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// The addresses of names, as they were looked up last.
+/// The addresses of names, from their last resolution.
 pub type ResolvedNames = HashMap<String, Vec<IpAddr>>;
 
-/// Clients, told by address, network or name: the first entry that matches decides.
+/// Clients, given by address, network or name. The first entry that matches decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientHosts(Vec<ClientEntry>);
 
@@ -37,13 +37,13 @@ enum ClientPattern {
 }
 
 impl ClientHosts {
-    /// Whether there is no entry.
+    /// Whether the list has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The names in it, which are compared only once they are looked up.
+    /// The names in the list, which match only after they are resolved.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|entry| match &entry.clients {
             ClientPattern::Named(name) => Some(name.as_str()),
@@ -51,8 +51,8 @@ impl ClientHosts {
         })
     }
 
-    /// Whether the first entry that matches `client` allows it. Without a match it is not allowed,
-    /// and so it is with a name that is not in `names`.
+    /// Whether the first entry that matches `client` allows it. A client without a match is not
+    /// allowed. A name that is missing in `names` matches no client.
     #[must_use]
     pub fn allows(&self, client: IpAddr, names: &ResolvedNames) -> bool {
         let client = client.to_canonical();
@@ -70,7 +70,7 @@ impl ClientHosts {
 }
 
 impl ClientEntry {
-    /// Reads an entry; the error says what to write instead.
+    /// Parses an entry. The error tells the reader what to write instead.
     fn parse(text: &str) -> Result<Self, &'static str> {
         let (allows, host) = match text.strip_prefix('!') {
             Some(host) => (false, host),

@@ -1,4 +1,4 @@
-//! Domains, each with all that is below it.
+//! Domains, each with all of its subdomains.
 
 use std::net::IpAddr;
 
@@ -9,19 +9,19 @@ use crate::source::{
     value::{STRINGS, Value, elements},
 };
 
-/// Some domains. Without any, nothing is limited to them.
+/// A list of domains. An empty list means no restriction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Domains(Vec<String>);
 
 impl Domains {
-    /// The domains, as certificates name them: in ASCII and lower case.
+    /// The domains in the notation of certificates: ASCII and lower case.
     #[must_use]
     pub fn as_slice(&self) -> &[String] {
         &self.0
     }
 }
 
-/// Reads one domain: a host name without port or wildcard, that is no address.
+/// Parses one domain: a host name without port or wildcard, and not an address.
 fn domain(text: &str) -> Option<String> {
     let plain = !text.is_empty() && !text.contains(['*', ':', '/', '[']);
     let host = canonicalise_host(text.as_bytes()).ok().filter(|_| plain)?;

@@ -17,24 +17,24 @@ use crate::{
 };
 use std::{collections::HashMap, fmt, sync::Arc};
 
-/// A list of patterns for hosts, of which the first that matches decides.
+/// A list of patterns for hosts. The first that matches decides.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HostList {
     listed: Vec<(HostSpec, Location)>,
-    /// The first that is exactly a host.
+    /// The first pattern that is exactly this host.
     exact: HashMap<Box<str>, usize>,
-    /// All others, in order.
+    /// All other patterns, in order.
     others: Vec<usize>,
 }
 
 impl HostList {
-    /// Whether `host`, as a canonical URL spells it, is meant.
+    /// Whether the list includes a canonical host.
     #[must_use]
     pub fn contains(&self, host: &str) -> bool {
         self.decide(host).is_some_and(|(spec, _)| !spec.negated())
     }
 
-    /// The pattern that decides about `host`, and where it is written.
+    /// The pattern that decides about `host`, and its location.
     #[must_use]
     pub fn decide(&self, host: &str) -> Option<(&HostSpec, &Location)> {
         let host = host.strip_suffix('.').unwrap_or(host);
@@ -48,12 +48,12 @@ impl HostList {
         self.listed.get(number).map(|(spec, location)| (spec, location))
     }
 
-    /// Every pattern with its place, in order.
+    /// Every pattern with its location, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&HostSpec, &Location)> {
         self.listed.iter().map(|(spec, location)| (spec, location))
     }
 
-    /// Whether there is no pattern in it.
+    /// Whether the list has no patterns.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.listed.is_empty()
@@ -100,7 +100,7 @@ impl HostList {
     }
 }
 
-/// As it is written, without the index.
+/// Shows the patterns as written, without the index.
 impl fmt::Debug for HostList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter().map(|(spec, _)| spec.to_string())).finish()

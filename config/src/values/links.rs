@@ -1,4 +1,4 @@
-//! Values that say how a link is found out about.
+//! Values for the detection of the link state.
 
 use crate::{
     pattern::wildcard::Wildcard,
@@ -9,18 +9,18 @@ use crate::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// Longest URL and phrase, in bytes.
+/// The longest URL and the longest phrase, in bytes.
 const MAX_TEXT: usize = 8 << 10;
 
-/// Longest name of an interface, in bytes: that of the kernel is 15.
+/// The longest name of an interface, in bytes; the kernel allows 15.
 const MAX_INTERFACE: usize = 64;
 
-/// The URL that is asked for to find out whether the link works, or none.
+/// The URL that is requested to find out whether the link works, or no URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeUrl(Option<String>);
 
 impl ProbeUrl {
-    /// As given.
+    /// The URL as written.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         self.0.as_deref()
@@ -47,13 +47,13 @@ A URL of http or https, without user and password, or `\"\"` for none: `\"http:/
     }
 }
 
-/// The status that is expected.
+/// The expected status of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExpectedStatus {
-    /// Any success.
+    /// Any status 2xx.
     #[default]
     Success,
-    /// This one.
+    /// Only this status.
     Exactly(u16),
 }
 
@@ -91,12 +91,12 @@ impl Value for ExpectedStatus {
     }
 }
 
-/// Some text that is looked for, or none.
+/// A text that a body must contain, or no text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phrase(String);
 
 impl Phrase {
-    /// As given.
+    /// The text as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -116,12 +116,12 @@ impl Value for Phrase {
     }
 }
 
-/// Names of network interfaces, in which `*` stands for anything.
+/// Names of network interfaces, in which `*` stands for any text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interfaces(Vec<Wildcard>);
 
 impl Interfaces {
-    /// Whether the interface `name` is one of these.
+    /// Whether the list includes the interface `name`.
     ///
     /// ```
     /// assert!(!wwwoffle_config::Config::default().link.metered_interfaces.contains("wwan0"));

@@ -1,4 +1,4 @@
-//! Media types, and the ends of file names that go with them.
+//! Media types, and the file extensions that go with them.
 
 use crate::source::{
     RawValue, Source,
@@ -6,7 +6,7 @@ use crate::source::{
 };
 use std::collections::BTreeMap;
 
-/// Longest media type or end of a name, in bytes.
+/// The longest media type or file extension, in bytes.
 const MAX_NAME: usize = 127;
 
 /// A media type: `text/html`, without parameters.
@@ -14,14 +14,14 @@ const MAX_NAME: usize = 127;
 pub struct MediaType(String);
 
 impl MediaType {
-    /// In lower case.
+    /// The type in lower case.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// `type/subtype` in lower case, with `*` for the subtype where that is `any`.
+/// Parses `type/subtype` and converts it to lower case. If `any` is set, the subtype may be `*`.
 fn media_type(text: &str, any: bool) -> Option<String> {
     // RFC 6838 §4.2.
     let is_name = |name: &str| {
@@ -33,7 +33,7 @@ fn media_type(text: &str, any: bool) -> Option<String> {
     right.then(|| text.to_ascii_lowercase())
 }
 
-/// The end of a file name: `.gz`, in lower case.
+/// Parses a file extension, such as `.gz`, and converts it to lower case.
 fn extension(text: &str) -> Option<String> {
     let is_end = text.len() <= MAX_NAME
         && text.strip_prefix('.').is_some_and(|rest| !rest.is_empty())
@@ -52,12 +52,12 @@ impl Value for MediaType {
     }
 }
 
-/// Some media types.
+/// A list of media types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MediaTypes(Vec<String>);
 
 impl MediaTypes {
-    /// Whether a media type, with or without parameters, is one of these.
+    /// Whether the list includes a media type, with or without parameters.
     #[must_use]
     pub fn contains(&self, media_type: &str) -> bool {
         let bare = media_type.split(';').next().unwrap_or_default().trim();
@@ -88,12 +88,12 @@ An array of media types without parameters; `*` after the slash is any of that k
     }
 }
 
-/// Some ends of file names.
+/// A list of file extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extensions(Vec<String>);
 
 impl Extensions {
-    /// Whether a path ends in one of these, in upper or lower case.
+    /// Whether a path ends in one of these extensions, in upper or lower case.
     #[must_use]
     pub fn end(&self, path: &str) -> bool {
         self.0.iter().any(|known| ends_with(path, known))
@@ -124,12 +124,12 @@ An array of ends of file names, each with its dot: `[\".gz\", \".tar.xz\"]`. Upp
     }
 }
 
-/// The media type that goes with each of some ends of file names.
+/// Media types by file extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypesByExtension(BTreeMap<String, MediaType>);
 
 impl TypesByExtension {
-    /// The type of a file by its path: the longest end that fits decides.
+    /// The media type of a path. The longest matching extension decides.
     #[must_use]
     pub fn of(&self, path: &str) -> Option<&MediaType> {
         let fitting = self.0.iter().filter(|(end, _)| ends_with(path, end));

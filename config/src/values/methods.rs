@@ -5,15 +5,15 @@ use crate::source::{
     value::{STRINGS, Value, elements},
 };
 
-/// Longest name of a method, in bytes.
+/// The longest name of a method, in bytes.
 const MAX_NAME: usize = 127;
 
-/// Some methods of requests, letter by letter (RFC 9110 §9.1).
+/// A list of request methods; case matters (RFC 9110 §9.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Methods(Vec<String>);
 
 impl Methods {
-    /// Whether `method` is one of these.
+    /// Whether the list includes `method`.
     #[must_use]
     pub fn contain(&self, method: &str) -> bool {
         self.0.iter().any(|known| known == method)
@@ -39,7 +39,7 @@ An array of methods of requests, in capitals as they are sent: `[\"PURGE\", \"SU
     }
 }
 
-/// Whether it is a token (RFC 9110 §5.6.2).
+/// Whether a text is a token (RFC 9110 §5.6.2).
 fn is_method(text: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.len() <= MAX_NAME && text.bytes().all(is_token)

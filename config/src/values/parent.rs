@@ -1,4 +1,4 @@
-//! Parent proxies, and what is served in place of something else.
+//! Parent proxies, and replacements for blocked resources.
 
 use crate::{
     pattern::host::has_port,
@@ -6,15 +6,15 @@ use crate::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
 
-/// Longest address of a replacement, in bytes.
+/// The longest address of a replacement, in bytes.
 const MAX_REPLACEMENT: usize = 8 << 10;
 
-/// The proxy that requests are sent to, or none.
+/// A parent proxy, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParentProxy(Option<(String, u16)>);
 
 impl ParentProxy {
-    /// Its host, an IPv6 address in brackets, and its port.
+    /// Its host, with an IPv6 address in brackets, and its port.
     #[must_use]
     pub fn host_port(&self) -> Option<(&str, u16)> {
         self.0.as_ref().map(|(host, port)| (host.as_str(), *port))
@@ -48,12 +48,12 @@ Host and port of a proxy, as in `\"proxy.example.org:3128\"`, an IPv6 address in
     }
 }
 
-/// What is served in place of something that is not got, or nothing in particular.
+/// The replacement for a blocked resource, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replacement(Option<String>);
 
 impl Replacement {
-    /// A URL, or a path on this proxy.
+    /// The URL of the replacement, or a path on this proxy.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         self.0.as_deref()

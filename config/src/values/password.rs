@@ -1,4 +1,4 @@
-//! Passwords, as hashes: the file never holds one that could be read.
+//! Passwords, stored as hashes: the file never contains a readable password.
 
 use crate::source::{
     RawValue, Source,
@@ -7,47 +7,48 @@ use crate::source::{
 use argon2::{Algorithm, Argon2, Block, Params, PasswordHasher as _, Version, password_hash::phc};
 use std::{fmt, sync::Arc};
 
-/// The memory that a hash of ours takes, in KiB, and how often it is gone through: the first choice
-/// of the OWASP Password Storage Cheat Sheet among those of its strength with the least memory, as
-/// several may be checked at once on a small machine.
+/// The memory of our hashes, in KiB, and the number of passes over it. This is the choice of the
+/// OWASP Password Storage Cheat Sheet with the least memory for its strength, because a small
+/// machine may check several passwords at once.
 const MEMORY: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 
-/// The most that a hash of another program may take: memory in KiB, passes and lanes.
+/// The limits for a hash of another program: memory in KiB, passes and lanes.
 const MAX_MEMORY: u32 = 256 * 1024;
 const MAX_PASSES: u32 = 16;
 const MAX_LANES: u32 = 16;
 
-/// The memory that a check allocates at least, in KiB; only what its hash needs is touched. glibc
-/// returns an allocation of this size to the system when it is freed. A smaller one stays in the
-/// arena of its thread (`M_MMAP_THRESHOLD` in `mallopt(3)`: the threshold grows to 32 MiB).
+/// The least memory that a check allocates, in KiB; only the memory that its hash needs is touched.
+/// glibc returns an allocation of this size to the system when it is freed. A smaller one stays in
+/// the arena of its thread (`M_MMAP_THRESHOLD` in `mallopt(3)`: the threshold grows to 32 MiB).
 const ALLOCATED_MEMORY: usize = 33 * 1024;
 
-/// The least: below, a hash is guessed too fast (RFC 9106 §4 has no such choice).
+/// The least memory of a hash, in KiB. With less, passwords are guessed too fast (RFC 9106 §4
+/// recommends more).
 const MIN_MEMORY: u32 = 7 * 1024;
 
-/// Bytes of the shortest salt and hash that are taken (RFC 9106 §3.1 recommends 16 of a salt).
+/// The shortest accepted salt and hash, in bytes (RFC 9106 §3.1 recommends 16 for a salt).
 const MIN_SALT: usize = 16;
 const MIN_OUTPUT: usize = 16;
 
-/// Bytes of the longest user name and of the longest password.
+/// The longest user name and the longest password, in bytes.
 const MAX_USER: usize = 256;
 const MAX_PASSWORD: usize = 1024;
 
-/// The argon2id hash of a password, in the PHC string format. It is not shown.
+/// The argon2id hash of a password, in the PHC string format. It is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(Box<str>);
 
-/// A user name or a password that cannot be used.
+/// An unusable user name or password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
-    /// There is none.
+    /// The password is empty.
     #[error("an empty password is none")]
     Empty,
-    /// It is too long.
+    /// The password is too long.
     #[error("the password is longer than {MAX_PASSWORD} bytes")]
     TooLong,
-    /// It has control characters, which no login window sends.
+    /// The password has control characters, which no login window sends.
     #[error("the password has control characters")]
     Control,
     /// The name cannot be sent in a login (RFC 7617 §2).
@@ -55,17 +56,17 @@ pub enum PasswordError {
         "a user name has at least one character, at most {MAX_USER} bytes, no \":\" and no control characters"
     )]
     User,
-    /// The system has no random numbers to give.
+    /// The system cannot provide random numbers.
     #[error("the system has no random numbers to give")]
     NoRandomness,
 }
 
 impl PasswordHash {
-    /// Hashes a password, with a salt of its own. Takes some time and memory, on purpose.
+    /// Hashes a password with a new salt. Takes time and memory, on purpose.
     ///
     /// # Errors
     ///
-    /// [`PasswordError`] when it is none that can be sent.
+    /// [`PasswordError`] if the password cannot be sent in a login.
     #[expect(clippy::missing_panics_doc, reason = "the parameters are constants")]
     pub fn make(password: &str) -> Result<Self, PasswordError> {
         if password.is_empty() {
@@ -84,11 +85,11 @@ impl PasswordHash {
         Ok(Self(hash.to_string().into()))
     }
 
-    /// Reads a hash of this or another program.
+    /// Parses a hash of this or another program.
     ///
     /// # Errors
     ///
-    /// Says why it is none, or none that is taken.
+    /// The reason why the text is not an acceptable hash.
     fn parse(text: &str) -> Result<Self, &'static str> {
         const NO_HASH: &str = "it is no argon2id hash; `wwwoffle passwd` makes one";
         if !text.starts_with("$argon2id$") {
@@ -115,7 +116,8 @@ impl PasswordHash {
         Ok(Self(text.into()))
     }
 
-    /// Whether `password` is the one. Takes some time and memory, and compares in constant time.
+    /// Whether `password` has this hash. Takes time and memory, on purpose, and compares in
+    /// constant time.
     #[must_use]
     pub fn verify(&self, password: &[u8]) -> bool {
         password.len() <= MAX_PASSWORD && self.matches(password).unwrap_or(false)
@@ -136,7 +138,7 @@ impl PasswordHash {
         Some(phc::Output::new(output).ok()? == expected)
     }
 
-    /// The hash as the file has it: to write it there, and to be a part of keys. Not to be shown.
+    /// The hash in the notation of the file, for the file and for deriving keys. Never display it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -149,12 +151,12 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
-/// The password of whoever commands, if there is one.
+/// The control password, if there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlPassword(Option<PasswordHash>);
 
 impl ControlPassword {
-    /// Its hash.
+    /// The hash of the password.
     #[must_use]
     pub fn hash(&self) -> Option<&PasswordHash> {
         self.0.as_ref()
@@ -181,21 +183,21 @@ It is not shown: neither in faults nor by any page or command.";
     }
 }
 
-/// Someone who may use the proxy.
+/// A user of the proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Their name.
+    /// The name of the user.
     pub name: Arc<str>,
-    /// The hash of their password.
+    /// The hash of the user's password.
     pub hash: PasswordHash,
 }
 
 impl User {
-    /// A user with a new hash of a password.
+    /// Creates a user with a new hash of a password.
     ///
     /// # Errors
     ///
-    /// [`PasswordError`] when name or password are none that can be sent.
+    /// [`PasswordError`] if name or password cannot be sent in a login.
     pub fn make(name: &str, password: &str) -> Result<Self, PasswordError> {
         if !is_user_name(name) {
             return Err(PasswordError::User);
@@ -220,31 +222,31 @@ fn is_user_name(name: &str) -> bool {
         && !name.chars().any(|character| character == ':' || character.is_control())
 }
 
-/// As the file writes it.
+/// Writes the notation of the file.
 impl fmt::Display for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.name, self.hash.as_str())
     }
 }
 
-/// Those who may use the proxy; without any nobody is asked who they are.
+/// The users of the proxy. If the list is empty, no login is required.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users(Vec<User>);
 
 impl Users {
-    /// Whether nobody is asked.
+    /// Whether no login is required.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The user of this name.
+    /// The user with this name.
     #[must_use]
     pub fn named(&self, name: &[u8]) -> Option<&User> {
         self.0.iter().find(|user| user.name.as_bytes() == name)
     }
 
-    /// All of them, in the order of the file.
+    /// All users, in the order of the file.
     #[must_use]
     pub fn as_slice(&self) -> &[User] {
         &self.0
@@ -294,7 +296,8 @@ pub(crate) mod tests {
     use crate::Config;
     use std::path::Path;
 
-    /// Of the password `secret`, by another program (the `argon2` command), and cheap.
+    /// A hash of the password `secret` by another program (the `argon2` command), with cheap
+    /// parameters.
     pub(crate) const HASH: &str = "$argon2id$v=19$m=7168,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$\
                                    AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 

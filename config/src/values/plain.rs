@@ -16,10 +16,10 @@ use std::{
 use toml_edit::Value as Toml;
 use wwwoffle_url::LocalHost;
 
-/// Largest count. Far above any use, and far below what makes a semaphore or a sum overflow.
+/// The largest count: far above any use, and far below the overflow of a semaphore or a sum.
 const MAX_COUNT: usize = 1_000_000;
 
-/// Longest time, in milliseconds: 52 weeks. Added to any date of this age, it overflows no clock.
+/// The longest time, in milliseconds: 52 weeks. Added to any present date, it overflows no clock.
 const MAX_TIME_MS: u64 = 52 * 7 * 24 * 60 * 60 * 1_000;
 
 impl Value for bool {
@@ -78,7 +78,7 @@ A whole number above zero and its unit, in quotes: `ms` (milliseconds), `s` (sec
     }
 }
 
-/// A whole number and its unit, with or without a space between.
+/// Parses a whole number and its unit. A space between them is allowed.
 pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -96,7 +96,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
         "" => return Err("the unit is missing"),
         _ => return Err("units are ms, s, m, h, d and w"),
     };
-    // What overflows is too long in any case.
+    // A number that overflows is too long anyway.
     match number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)) {
         Some(0) => Err("it has to be above zero"),
         Some(time) if time <= MAX_TIME_MS => Ok(Duration::from_millis(time)),
@@ -104,18 +104,18 @@ pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     }
 }
 
-/// Where the daemon listens: at least one address.
+/// The addresses that the daemon listens on, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen(Vec<SocketAddr>);
 
 impl Listen {
-    /// Listens there instead. `None` without any address.
+    /// Wraps a list of addresses. `None` if it is empty.
     #[must_use]
     pub fn new(addresses: Vec<SocketAddr>) -> Option<Self> {
         (!addresses.is_empty()).then_some(Self(addresses))
     }
 
-    /// The addresses, in the order given.
+    /// The addresses, in the given order.
     #[must_use]
     pub fn as_slice(&self) -> &[SocketAddr] {
         &self.0
@@ -144,22 +144,22 @@ An array of addresses with a port, at least one; an IPv6 address is in brackets:
     }
 }
 
-/// The directory of the spool, given or left to the environment.
+/// The directory of the spool, given or derived from the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpoolDir(Option<PathBuf>);
 
 impl SpoolDir {
-    /// This directory.
+    /// Chooses this directory.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self(Some(path.to_owned()))
     }
 
-    /// The directory: the one given, or `wwwoffle` in the data directory of `environment`.
+    /// The given directory, or `wwwoffle` in the data directory of `environment`.
     ///
     /// # Errors
     ///
-    /// [`NoDirectory`] when neither names one.
+    /// [`NoDirectory`] if neither exists.
     pub fn resolve(&self, environment: &Environment) -> Result<PathBuf, NoDirectory> {
         self.0.clone().map_or_else(|| environment.default_spool(), Ok)
     }
@@ -179,18 +179,18 @@ impl Value for SpoolDir {
     }
 }
 
-/// Names and addresses of this proxy: at least one.
+/// Names and addresses of this proxy, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostNames(Vec<String>);
 
 impl HostNames {
-    /// The names, in the order given. The first is used in links.
+    /// The names, in the given order. The first is used in links.
     #[must_use]
     pub fn as_slice(&self) -> &[String] {
         &self.0
     }
 
-    /// These names at these ports.
+    /// Combines the names with these ports.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "the names were read as names")]
     pub fn at(&self, http_port: u16, tls_port: Option<u16>) -> LocalHost {

@@ -7,12 +7,12 @@ use crate::source::{
 use std::{fmt, ops::RangeInclusive};
 use toml_edit::Value as Toml;
 
-/// Ports from a first to a last, neither of them 0: `443` or `1024-65535`.
+/// A range of ports without port 0: `443` or `1024-65535`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortRange(RangeInclusive<u16>);
 
 impl PortRange {
-    /// Reads a port, or two with `-` between them.
+    /// Parses a port, or two with `-` between them.
     ///
     /// `None` for anything else: port 0, ports above 65535, and a range that ends before it begins.
     #[must_use]
@@ -22,14 +22,14 @@ impl PortRange {
         (first <= last).then_some(Self(first..=last))
     }
 
-    /// Whether `port` is one of these.
+    /// Whether the range includes `port`.
     #[must_use]
     pub fn contains(&self, port: u16) -> bool {
         self.0.contains(&port)
     }
 }
 
-/// Digits alone: the standard library would take a sign too.
+/// Digits only: the standard library would accept a sign too.
 fn port(text: &str) -> Option<u16> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten().filter(|port| *port != 0)
@@ -42,12 +42,12 @@ impl fmt::Display for PortRange {
     }
 }
 
-/// Some ports, given as ranges. Without any, no port is one of them.
+/// A set of ports, given as ranges. An empty list is the empty set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortRanges(Vec<PortRange>);
 
 impl PortRanges {
-    /// Whether `port` is one of these.
+    /// Whether the set includes `port`.
     ///
     /// ```
     /// let config = wwwoffle_config::Config::default();
@@ -71,7 +71,7 @@ impl PortRanges {
         self.0.contains(&PortRange(port..=port))
     }
 
-    /// As given.
+    /// The ranges as written.
     #[must_use]
     pub fn as_slice(&self) -> &[PortRange] {
         &self.0

@@ -1,33 +1,33 @@
-//! Lists that come with the program, and the entries that a user adds to them.
+//! Lists that are shipped with the program, and the entries that a user adds to them.
 
 use crate::pattern::set::UrlSpecSet;
 use std::{path::Path, sync::Arc};
 
 /// URLs that browsers and systems request on their own.
 ///
-/// No person waits for them. Offline they would fill the outgoing queue with requests that mean
-/// nothing once the line is back, so they are neither queued nor listed.
+/// No person waits for them. While offline they would fill the queue with requests that are
+/// pointless later, so they are neither queued nor listed.
 pub(crate) const NOISE: ShippedList =
     ShippedList { name: "noise.txt", text: include_str!("../../data/noise.txt") };
 
 /// Hosts whose HTTPS passes through a tunnel and is not stored: it is private, or the program that
-/// speaks it accepts no certificate but that of its maker.
+/// uses it accepts only the certificate of its vendor.
 pub(crate) const TUNNELS: ShippedList =
     ShippedList { name: "tunnel.txt", text: include_str!("../../data/tunnel.txt") };
 
-/// A list of URL-SPECIFICATIONs that is compiled in.
+/// A compiled-in list of URL-SPECIFICATIONs.
 pub(crate) struct ShippedList {
-    /// The name it goes by.
+    /// The file name of the list, for locations.
     pub(crate) name: &'static str,
-    /// Its text: one specification to a line, with comments.
+    /// Its text: one specification on each line, with comments.
     pub(crate) text: &'static str,
 }
 
 impl ShippedList {
-    /// The user's list, and after it this one, if it is `used`: so that a `!` in the user's excepts
-    /// from it.
+    /// Appends this list to the user's, if it is `used`. The user's list comes first, so that a `!`
+    /// in it makes an exception.
     ///
-    /// What cannot be read of it is left out here, and fails a test.
+    /// An unreadable line of this list is skipped here, and fails a test.
     pub(crate) fn after(&self, users: &UrlSpecSet, used: bool) -> UrlSpecSet {
         let mut set = users.clone();
         if used {

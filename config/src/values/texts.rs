@@ -1,4 +1,4 @@
-//! Values that are text with a meaning of its own.
+//! Values that are texts with a special meaning.
 
 use crate::source::{RawValue, Source, value::Value};
 use std::{
@@ -6,15 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Longest text, in bytes.
+/// The longest text, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 
-/// Text that goes into a page, or none.
+/// Markup that is inserted into a page, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Markup(String);
 
 impl Markup {
-    /// As given.
+    /// The markup as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -34,12 +34,12 @@ impl Value for Markup {
     }
 }
 
-/// A program to be run, or none.
+/// A program to run, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program(Option<PathBuf>);
 
 impl Program {
-    /// Its path, which is absolute.
+    /// Its absolute path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.0.as_deref()
@@ -62,12 +62,12 @@ impl Value for Program {
     }
 }
 
-/// The tag of a language (RFC 5646 §2.1), or none.
+/// A language tag (RFC 5646 §2.1), or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LanguageTag(String);
 
 impl LanguageTag {
-    /// As given; empty for none.
+    /// The tag as written; empty without a tag.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -94,7 +94,7 @@ impl Value for LanguageTag {
     }
 }
 
-/// The name or number of a user or group of the system, or none.
+/// The name or number of a system user or group, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account(Option<String>);
 
@@ -127,12 +127,12 @@ The name or the number of a user or group of the system, in quotes, or `\"\"` fo
     }
 }
 
-/// The name of a user elsewhere, or none.
+/// A user name at another server, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserName(Option<String>);
 
 impl UserName {
-    /// The name.
+    /// The user name.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         self.0.as_deref()
@@ -156,12 +156,12 @@ impl Value for UserName {
     }
 }
 
-/// A password for elsewhere, which nothing shows; or none.
+/// A password for another server, which is never displayed; or none.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(Option<String>);
 
 impl Secret {
-    /// What it is. Not to be shown, logged or stored.
+    /// The password in clear text. Never display, log or store it.
     #[must_use]
     pub fn reveal(&self) -> Option<&str> {
         self.0.as_deref()

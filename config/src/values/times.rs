@@ -1,4 +1,4 @@
-//! When something is done, and how long nothing is.
+//! Times of the day and pauses.
 
 use super::amounts::from_text;
 use crate::{
@@ -9,42 +9,42 @@ use std::time::Duration;
 
 const MINUTES_OF_A_DAY: u16 = 24 * 60;
 
-/// So many windows one value may have.
+/// The largest number of windows in one value.
 const MAX_WINDOWS: usize = 16;
 
-/// How long to wait between two things, or not at all.
+/// A pause between two actions, or no pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pause(Duration);
 
 impl Pause {
-    /// As a span of time; zero for none.
+    /// The pause as a duration; zero without a pause.
     #[must_use]
     pub fn as_duration(self) -> Duration {
         self.0
     }
 }
 
-/// The times of the day at which something may be done.
+/// Times of the day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Windows(Vec<Window>);
 
-/// From one minute of the day to before another, which may be one of the next day.
+/// A time span of the day. It may extend into the next day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Its first minute, counted from midnight.
     pub from: u16,
-    /// The first minute after it.
+    /// The first minute after it, counted from midnight.
     pub until: u16,
 }
 
 impl Windows {
-    /// Each of them; none where every time will do.
+    /// All windows; empty if every time is allowed.
     #[must_use]
     pub fn as_slice(&self) -> &[Window] {
         &self.0
     }
 
-    /// Whether something may be done at this minute of the day, counted from midnight.
+    /// Whether this minute of the day, counted from midnight, is allowed.
     #[must_use]
     pub fn contain(&self, minute: u16) -> bool {
         self.0.is_empty() || self.0.iter().any(|window| window.contains(minute))
@@ -52,7 +52,7 @@ impl Windows {
 }
 
 impl Window {
-    /// Whether this minute of the day is in it.
+    /// Whether the window includes this minute of the day.
     #[must_use]
     pub fn contains(&self, minute: u16) -> bool {
         if self.from < self.until {

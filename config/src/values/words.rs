@@ -2,7 +2,7 @@
 
 use crate::source::{RawValue, Source, value::Value};
 
-/// A type of a few words: the enum, its words, and how they are read.
+/// Generates a type of a few words: the enum, its words, and their parser.
 macro_rules! words {
     (
         $(#[$meta:meta])* $Name:ident, $kind:literal, $meaning:literal, $expected:literal:
@@ -13,7 +13,7 @@ macro_rules! words {
         pub enum $Name { $( $(#[$doc])* $Word, )+ }
 
         impl $Name {
-            /// As the file writes it.
+            /// The word in the file.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $( Self::$Word => $word, )+ }
@@ -40,29 +40,29 @@ macro_rules! words {
 }
 
 words! {
-    /// When what was written is made safe against a power cut.
+    /// The time at which stored data is synced, so that it survives a power cut.
     Durability, "durability",
     "`\"each\"`: each page before it counts as kept. `\"batch\"`: many together, within a second, which
 a power cut can cost. `\"none\"`: when the system gets to it.",
     "\"each\", \"batch\" or \"none\"":
-    /// Each entry, before it counts as kept.
+    /// Each entry, before it counts as stored.
     Each = "each",
     /// Many entries together, within a second.
     Batch = "batch",
-    /// When the system gets to it.
+    /// When the operating system does it.
     None = "none",
 }
 
 words! {
-    /// How much is logged.
+    /// The amount of logging.
     LogLevel, "level",
     "`\"error\"` (someone must act), `\"warn\"` (something failed and was served around), `\"info\"`
 (changes of state), `\"debug\"` (each decision and its reason) or `\"trace\"` (the phases of each
 request).",
     "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"":
-    /// Someone must act.
+    /// An administrator must act.
     Error = "error",
-    /// Something failed and was served around.
+    /// A fault was worked around.
     Warn = "warn",
     /// Changes of state.
     Info = "info",
@@ -73,26 +73,26 @@ request).",
 }
 
 words! {
-    /// Where the log goes.
+    /// The destination of the log.
     LogTo, "log",
     "`\"stderr\"`: standard error. `\"syslog\"`: the log of the system. `\"journal\"`: the journal of systemd,
 with each field of an event apart.",
     "\"stderr\", \"syslog\" or \"journal\"":
-    /// To standard error.
+    /// Standard error.
     Stderr = "stderr",
-    /// To the log of the system.
+    /// The log of the system.
     Syslog = "syslog",
-    /// To the journal of systemd.
+    /// The journal of systemd.
     Journal = "journal",
 }
 
 words! {
-    /// What becomes of an answer that must not be stored.
+    /// The treatment of a response that must not be stored.
     NoStore, "no-store",
     "`\"keep\"`: it is kept to be read offline, and never used again online. `\"respect\"`: it is not kept.",
     "\"keep\" or \"respect\"":
-    /// It is kept, to be read offline alone.
+    /// It is stored, but only for offline use.
     Keep = "keep",
-    /// It is passed on and not kept.
+    /// It is passed on and not stored.
     Respect = "respect",
 }

@@ -1,4 +1,5 @@
-//! One line of a list: what it is, and whether the crate that matches it reads it as browsers do.
+//! Classification of one line of a list, and checks that the matching crate reads it as browsers
+//! do.
 
 use adblock::{
     filters::network::{FilterPart, NetworkFilter, NetworkFilterFeaturesMask, NetworkFilterMask},
@@ -6,42 +7,43 @@ use adblock::{
 };
 use regex::bytes::RegexBuilder;
 
-/// Bytes of a line. The longest rules name some hundred sites.
+/// The longest line, in bytes. The longest rules name some hundred sites.
 const MAX_LINE: usize = 32 << 10;
 
-/// Bytes of what a rule compares with a URL.
+/// The longest pattern that a rule compares with a URL, in bytes.
 const MAX_PATTERN: usize = 512;
 
-/// `*` and `^` in it. The crate makes an expression of a pattern that has one.
+/// The largest number of `*` and `^` in a pattern. The crate turns a pattern with one into a
+/// regular expression.
 const MAX_WILDCARDS: usize = 32;
 
-/// Bytes that a regular expression may take when it is made, for the automaton and again for what it
-/// remembers. Matching is linear in the URL, and this bounds the factor.
+/// The largest compiled regular expression, in bytes: once for the automaton, and once more for its
+/// cache. Matching is linear in the URL, and this bounds the factor.
 const MAX_EXPRESSION: usize = 256 << 10;
 
-/// What a line is.
+/// The class of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineClass {
     /// Empty, a comment, or the head of the list.
     Nothing,
-    /// A rule that changes pages, or requests and answers, and blocks none.
+    /// A rule that changes pages, requests or responses, and blocks nothing.
     Passed,
-    /// A rule that blocks or excepts, for a host or for pages of some sites.
+    /// A rule that blocks or excepts, for one host or for the pages of some sites.
     Rule,
-    /// One for all of them.
+    /// A rule for all hosts.
     General,
-    /// One that is compared as a regular expression, for all of them or written as one.
+    /// A rule that is compared as a regular expression: for all hosts, or written as one.
     Expression,
-    /// Nothing that can be read.
+    /// An unreadable line.
     Unread,
 }
 
-/// How the crate is to read lists.
+/// The options under which the crate parses lists.
 pub(super) fn options() -> ParseOptions {
     ParseOptions { rule_types: RuleTypes::NetworkOnly, ..ParseOptions::default() }
 }
 
-/// Finds out what a line is.
+/// Classifies a line.
 pub(super) fn read(line: &str) -> LineClass {
     let line = line.trim();
     let is_head = line.starts_with('[') && line.ends_with(']');
@@ -72,7 +74,7 @@ fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
     if filter.features_mask.intersects(changes) {
         return LineClass::Passed;
     }
-    // The crate reads these and then leaves them out.
+    // The crate parses these options and then ignores them.
     if filter.opt_to_domains.is_some() || filter.opt_not_to_domains.is_some() {
         return LineClass::Unread;
     }
@@ -94,15 +96,15 @@ fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
             LineClass::Unread
         };
     }
-    // No URL has any of these, but text that is no list has.
+    // No URL contains these characters, but text that is not a list does.
     if [host, pattern].iter().any(|part| part.contains([' ', '\t', '<', '>', '"', '`'])) {
         return LineClass::Unread;
     }
-    // A rule cut off in the middle would stop every request.
+    // A truncated rule would block every request.
     if host.is_empty() && matches!(pattern, "" | "^" | "/") && !line.contains('$') {
         return LineClass::Unread;
     }
-    // `||com/` is about most of the web too.
+    // `||com/` matches most of the web too.
     let is_general = !host.contains('.') && filter.opt_domains.is_none();
     match (is_general, filter.mask.contains(NetworkFilterMask::IS_REGEX)) {
         (false, _) => LineClass::Rule,
@@ -111,12 +113,12 @@ fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
     }
 }
 
-/// Whether `/pattern/` is an expression that the crate makes of it as it is meant.
+/// Whether the crate compiles `/pattern/` to the intended regular expression.
 fn is_expression(line: &str, pattern: &str, keeps_case: bool) -> bool {
     let Some(inner) = pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) else {
         return false;
     };
-    // The crate puts it in lower case, which turns `\D` into its opposite.
+    // The crate converts it to lower case, which turns `\D` into its opposite.
     if !keeps_case && turns_in_lower_case(line) {
         return false;
     }
@@ -125,11 +127,11 @@ fn is_expression(line: &str, pattern: &str, keeps_case: bool) -> bool {
         .size_limit(MAX_EXPRESSION)
         .dfa_size_limit(MAX_EXPRESSION)
         .build();
-    // One that is found in nothing is found in every URL.
+    // An expression that matches the empty text matches every URL.
     made.is_ok_and(|made| !made.is_match(b""))
 }
 
-/// Whether a line has an escape that means something else in lower case.
+/// Whether a line has an escape with another meaning in lower case.
 fn turns_in_lower_case(line: &str) -> bool {
     let mut after_escape = false;
     line.bytes().any(|byte| {
