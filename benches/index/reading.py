@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What a daemon reads of its pages in the background, and what its answers take meanwhile.
+"""The time to index the pages in the background, and the response times during that.
 
     benches/index/reading.py [--program FILE] [--pages 5000] [--size 10000]
 
-Makes a spool of pages by `wwwoffle import`, removes its index, and starts the daemon, which makes the index again
-and reads the words of all pages with the reader it has for HTML. One client asks for pages all the while,
-with pauses as a person makes them; the same once more when all is read. Needs Python, nothing else.
+Makes a spool of pages with `wwwoffle import`, removes its index, and starts the daemon, which rebuilds the index
+and reads the words of all pages with its HTML reader. One client requests pages during that time, with pauses like
+a person, and again when all pages are read. Needs only Python.
 """
 
 import argparse
@@ -20,13 +20,13 @@ import subprocess
 import tempfile
 import time
 
-# Between two requests, in seconds: a client without pauses measures the processor.
+# The pause between two requests, in seconds. Without pauses the processor would be measured.
 PAUSE = 0.01
 
-# Requests when all is read.
+# The number of requests after all pages are read.
 AFTERWARDS = 1_000
 
-# How often it is asked whether all is read, in seconds.
+# The interval at which the progress is polled, in seconds.
 LOOK = 0.5
 
 PARTS = ["ba", "ne", "pi", "el", "tra", "zon", "met", "lo", "sto", "qua", "dro", "fy"]
@@ -37,7 +37,7 @@ def words(chance, count):
 
 
 def page(number, size):
-    """A page as sites have them: a head with parts, a list of links, and text with tags in it."""
+    """A typical page: a head with sub-resources, a list of links, and text with tags."""
     chance = random.Random(number)
     links = "".join(
         f'<li class="n"><a href="/p/{chance.randrange(1_000_000)}?from={number}">{words(chance, 2)}</a></li>\n'
@@ -75,7 +75,7 @@ def archive(path, pages, size):
 
 
 class Control(http.client.HTTPConnection):
-    """The socket in the spool."""
+    """A connection to the control socket in the spool."""
 
     def __init__(self, spool):
         super().__init__("localhost", timeout=60)
@@ -100,7 +100,7 @@ class Client:
         self.connection = http.client.HTTPConnection(address, timeout=60)
 
     def get(self, number):
-        """How long an answer takes, in milliseconds."""
+        """The response time of one request, in milliseconds."""
         begun = time.perf_counter()
         self.connection.request("GET", f"http://site{number % 50}.test/p/{number}")
         answer = self.connection.getresponse()
@@ -120,7 +120,7 @@ def told(what, times):
 
 
 def indexer(daemon):
-    """The seconds of the processor that the thread has taken which makes the index: the one that is nice."""
+    """The processor time of the indexing thread in seconds. It is the thread with a nice value."""
     most = 0.0
     for task in os.listdir(f"/proc/{daemon}/task"):
         with open(f"/proc/{daemon}/task/{task}/stat", encoding="utf-8") as stat:
@@ -134,7 +134,7 @@ def measure(arguments, spool, daemon, address):
     client, chance = Client(address), random.Random(1)
     begun = looked = time.perf_counter()
     meanwhile, complete = [], 0
-    # Before it has begun nothing is missing either.
+    # Before the start nothing is missing either.
     while complete < 2:
         meanwhile.append(client.get(chance.randrange(arguments.pages)))
         time.sleep(PAUSE)

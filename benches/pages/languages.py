@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Tells what the languages of our own pages cost: a start, and the memory of a daemon that was asked in each.
+"""Measures the cost of the languages of our own pages: start time, and memory after a request in each language.
 
     cargo build --release
     benches/pages/languages.py
-    benches/pages/languages.py --ours PROGRAM     another build, such as one before a change
+    benches/pages/languages.py --ours PROGRAM     another build, for example before a change
 
-A daemon with an empty spool is started often. *start* is the time of the processor that it took until its first
-answer, *idle* what it has in memory then. After that it is asked for its first page in one language after the
-other: *first* and *again* are the times of the first answer and the median of the next ones, and the last columns
-what it has in memory after them, all of it and without what is mapped from files. What it starts it ends, and
-what it writes it removes.
+A daemon with an empty spool is started several times. *start* is the processor time until its first response,
+*idle* its memory at that time. Then its home page is requested in one language after another: *first* and *again*
+are the time of the first response and the median of the next ones. The last columns are the memory after them,
+with and without mapped files. All processes are stopped, and all files are removed.
 """
 
 import argparse
@@ -32,51 +31,51 @@ from load import Wrong  # noqa: E402
 PROGRAM = ROOT / "target/release/wwwoffle"
 TEXTS = ROOT / "src/pages/texts"
 
-# What a daemon may do after its start is done by then, in seconds.
+# By then the daemon has finished the work after its start, in seconds.
 RESTS_AFTER = 1
 
-# How often a page is asked for again.
+# How often a page is requested again.
 AGAIN = 20
 
 
 def languages():
-    """English, and what there are catalogues of."""
+    """English, and the languages with a catalogue."""
     others = sorted(file.stem for file in TEXTS.glob("*.toml"))
     return ["en", *(tag for tag in others if tag != "en")]
 
 
 class Asked:
-    """A connection to a daemon that is kept."""
+    """A persistent connection to a daemon."""
 
     def __init__(self, port):
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
 
     def page(self, language):
-        """Asks for the first page in a language; the milliseconds it took."""
+        """Requests the home page in a language and returns the response time in milliseconds."""
         began = time.perf_counter()
         self.connection.request("GET", "/", headers={"Accept-Language": language})
         answer = self.connection.getresponse()
         text = answer.read().decode()
         took = 1000 * (time.perf_counter() - began)
         if answer.status != 200 or not re.search(f'<html lang="{language}"', text):
-            raise Wrong(f"/ in {language} answered {answer.status}: {text[:500]}")
+            raise Wrong(f"/ in {language} returned {answer.status}: {text[:500]}")
         return took
 
 
 def in_memory(ours):
-    """What it has in memory, and what of that is its own, in MiB."""
+    """Its memory, and the part without mapped files, in MiB."""
     time.sleep(RESTS_AFTER)
     return [ours.process.resident(field) / 1024 for field in ("VmRSS", "RssAnon")]
 
 
 def processor(ours):
-    """The time of the processor that its threads have taken, in milliseconds."""
+    """The processor time of its threads, in milliseconds."""
     tasks = (processes.PROC / str(ours.process.pid)).glob("task/*/schedstat")
     return sum(int(processes.read(task).split()[0]) for task in tasks) / 1e6
 
 
 def started(ours):
-    """Starts it anew with nothing kept; milliseconds of the processor until it answers, and its memory."""
+    """Restarts it with an empty spool. Returns the processor time until its first response in milliseconds, and its memory."""
     ours.stop()
     if ours.kept.exists():
         machine.remove(ours.kept)
@@ -90,7 +89,7 @@ def main():
     """Prints both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--ours", default=PROGRAM, type=pathlib.Path, help="the program measured")
-    parser.add_argument("--starts", type=int, default=20, help="how often it is started")
+    parser.add_argument("--starts", type=int, default=20, help="number of starts")
     options = parser.parse_args()
     if not options.ours.exists():
         parser.error(f"{options.ours} is not there: cargo build --release, or --ours PROGRAM")

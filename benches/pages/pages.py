@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times our own pages on a large spool, beside nginx that has the same bytes as files.
+"""Times our own pages on a large spool, compared with nginx serving the same bytes as files.
 
     cargo build --release
-    benches/pages/pages.py                    a spool of 100,000 entries, made for it
-    benches/pages/pages.py --entries 1000     a look
+    benches/pages/pages.py                    a new spool of 100,000 entries
+    benches/pages/pages.py --entries 1000     a quick run
 
-Each page is asked for often, on one connection that is kept, and nginx for its file after each. What is
-not the page that it has to be ends the run. What it starts it ends, and what it writes it removes.
+Each page is requested many times on one persistent connection, and after each request the same file from nginx.
+A wrong page ends the run. All processes are stopped, and all files are removed.
 """
 
 import argparse
@@ -32,22 +32,22 @@ from load import Wrong  # noqa: E402
 PROGRAM = ROOT / "target/release/wwwoffle"
 MANIFEST = ROOT / "benches/serving/Cargo.toml"
 
-# What a list is to be at most: bytes, and milliseconds of all but the slowest twentieth.
+# The limits for a list: bytes, and the 95th percentile in milliseconds.
 LONGEST, SLOWEST = 100_000, 50
 
-# What a person's browser says when it opens a page.
+# The fields that a browser sends when a person opens a page.
 AS_PERSON = "Accept: text/html,*/*;q=0.8\r\nSec-Fetch-Dest: document\r\n"
 
-# How long the index may take until it has read all, in seconds, and how long it has to rest then.
+# The time limit for the index to read all, and how long it then has to be idle, in seconds.
 READS_WITHIN, RESTS = 1800, 3
 
-# Requests that wait, so that the queue has what to show.
+# Queued requests, so that the page of the queue is not empty.
 QUEUED = 500
 
 HOST = "site7.test"
 KEPT = f"http://{HOST}/p/0000007"
 
-# Our pages, each with what it has to have in it.
+# Our pages, each with a text that it has to contain.
 PAGES = [
     ("/", "main"),
     ("/index/", "main"),
@@ -79,7 +79,7 @@ PAGES = [
 
 
 class Connection:
-    """A connection that is kept, on which one page is asked for after the other."""
+    """A persistent connection, on which pages are requested one after another."""
 
     def __init__(self, port):
         self.port = port
@@ -88,7 +88,7 @@ class Connection:
         self.reader = self.stream.makefile("rb")
 
     def get(self, target):
-        """Status, fields and body of an answer, and the milliseconds it took."""
+        """Status, fields and body of a response, and its time in milliseconds."""
         host = target.split("/")[2] if target.startswith("http:") else f"127.0.0.1:{self.port}"
         request = f"GET {target} HTTP/1.1\r\nHost: {host}\r\n{AS_PERSON}\r\n".encode()
         began = time.perf_counter()
@@ -102,7 +102,7 @@ class Connection:
         return status, fields, body, 1000 * (time.perf_counter() - began)
 
     def body(self, fields):
-        """The body that follows."""
+        """Reads the body."""
         if "content-length" in fields:
             return self.reader.read(int(fields["content-length"]))
         parts = []
@@ -114,7 +114,7 @@ class Connection:
 
 
 class Files(proxies.Server):
-    """nginx that has the pages as files."""
+    """nginx with the pages as files."""
 
     name = "files"
 
@@ -135,7 +135,7 @@ class Files(proxies.Server):
 
 @dataclasses.dataclass
 class Timed:
-    """What was measured of a page, in milliseconds."""
+    """The results for one page, in milliseconds."""
 
     page: str
     length: int
@@ -144,7 +144,7 @@ class Timed:
     files: list
 
     def line(self):
-        """A line of the table, with what came of the bounds."""
+        """A line of the table, with the result of the limits."""
         met = self.length < LONGEST and late(self.ours) < SLOWEST
         mine, base = statistics.median(self.ours), statistics.median(self.files)
         cells = [f"{self.length / 1000:.1f}", f"{self.first:.2f}", f"{mine:.2f}", f"{late(self.ours):.2f}"]
@@ -158,28 +158,28 @@ def late(times):
 
 
 def checked(page, has, answer):
-    """The body of an answer that is the page, or None where this version has no such page."""
+    """The body of the page, or None if this version has no such page."""
     status, _, body, _ = answer
     if has is None and status == 404:
         return None
-    # Templates write every slash as a reference.
+    # Templates escape every slash.
     text = re.sub("&#x2f;", "/", body.decode("utf-8", "replace"))
     wanted = status == 200 or page.startswith("http:")
     if not wanted or (has and has not in text):
-        raise Wrong(f"{page} answered {status}: {text[:2000]}")
+        raise Wrong(f"{page} returned {status}: {text[:2000]}")
     return body
 
 
 def prepare(ours):
-    """Goes offline with a queue, and waits until the index has read all."""
+    """Switches to offline with a queue, and waits until the index has read all."""
     control = [ours.binary, "--config", ours.config, "--spool", ours.kept, "offline"]
-    # Its port is open before it can be commanded.
+    # Its port is open before the mode can be changed.
     for _ in range(100):
         if subprocess.run([str(part) for part in control], capture_output=True).returncode == 0:
             break
         time.sleep(0.1)
     else:
-        raise Wrong("wwwoffle does not go offline")
+        raise Wrong("wwwoffle does not switch to offline")
     asked = Connection(ours.port)
     for number in range(QUEUED):
         asked.get(f"http://{HOST}/missing/{number}")
@@ -192,11 +192,11 @@ def prepare(ours):
             return
         before = now
         if time.monotonic() > deadline:
-            raise Wrong("the index is never done")
+            raise Wrong("the index is not complete in time")
 
 
 def measured(options, ours, files):
-    """Every page, one after the other."""
+    """Times every page, one after another."""
     for number, (page, has) in enumerate(PAGES):
         mine = Connection(ours.port)
         answer = mine.get(page)
@@ -212,7 +212,7 @@ def measured(options, ours, files):
             timed.ours.append(again[3])
             status, _, same, took = theirs.get(name)
             if status != 200 or same != body:
-                raise Wrong(f"nginx answered {status} for {name}")
+                raise Wrong(f"nginx returned {status} for {name}")
             timed.files.append(took)
         yield timed
 
@@ -221,9 +221,9 @@ def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--entries", type=int, default=100_000, help="entries of the spool")
-    parser.add_argument("--requests", type=int, default=200, help="how often each page is asked for")
+    parser.add_argument("--requests", type=int, default=200, help="requests for each page")
     parser.add_argument("--ours", default=PROGRAM, type=pathlib.Path, help="the program measured")
-    parser.add_argument("--dir", help="where the spool is put (the system's place)")
+    parser.add_argument("--dir", help="parent directory of the spool (the system's default)")
     parser.add_argument("--json", action="store_true", help="one object a page, not a table")
     options = parser.parse_args()
     if not options.ours.exists():

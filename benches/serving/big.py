@@ -1,4 +1,4 @@
-"""Rows of one body of 1 GiB: kept while it passes, and sent from what is kept."""
+"""Rows of one body of 1 GiB: stored during the download, and sent from the stored copy."""
 
 import functools
 import hashlib
@@ -10,18 +10,18 @@ import proxies
 from load import Wrong
 from report import TRANSFER, Row
 
-# How much a client takes at once, in bytes.
+# Bytes per read of the client.
 TAKEN_AT_ONCE = 1 << 20
 
-# How long a proxy may go on with what it has to do when the client has all, in seconds.
+# How long a proxy may go on working after the client has received everything, in seconds.
 SETTLES_WITHIN = 30
 
-# What is counted as idle: so many looks, so many seconds apart, see no more processor time.
+# A proxy is idle if its processor time is unchanged over this many polls, this many seconds apart.
 LOOKS, APART = 5, 0.1
 
 
 def fetch(proxy, site, path, digest=None):
-    """Takes a body of 1 GiB, compares its digest if one is given; whether it was a hit."""
+    """Reads a body of 1 GiB and compares its digest if one is given. Returns whether it was a hit."""
     request = f"GET {proxy.target(site, path)} HTTP/1.1\r\nHost: {site.host}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", proxy.port), 120) as connection:
         connection.sendall(request.encode())
@@ -49,7 +49,7 @@ def fail(proxy, why):
 
 
 def told(head, field):
-    """The value of a field in a head, or nothing."""
+    """The value of a field in a head, or an empty string."""
     for line in head.decode("latin-1").split("\r\n"):
         name, _, value = line.partition(":")
         if name.lower() == field.lower():
@@ -58,10 +58,10 @@ def told(head, field):
 
 
 def measured(proxy, site, want_hit):
-    """Takes the body once: its time, its processor time, and what memory it added."""
+    """Reads the body once and measures its time, its processor time, and the added memory."""
     if not want_hit:
         proxy.forget()
-        # So that what a daemon sets up with its first request is there already.
+        # So that the setup with the first request of a daemon is not measured.
         proxy.get(site, "/p/0000000")
     settle(proxy)
     proxy.process.reset_peak()
@@ -75,7 +75,7 @@ def measured(proxy, site, want_hit):
 
 
 def settle(proxy):
-    """Waits until the proxy has nothing more to do."""
+    """Waits until the proxy is idle."""
     deadline, seen = time.monotonic() + SETTLES_WITHIN, [proxy.cpu()]
     while time.monotonic() < deadline and (len(seen) < LOOKS or len(set(seen[-LOOKS:])) > 1):
         time.sleep(APART)
@@ -83,7 +83,7 @@ def settle(proxy):
 
 
 def both(bench, work, want_hit):
-    """Ours and nginx in turn, once they have shown that they keep every byte."""
+    """Measures ours and nginx alternately, after checking that they store every byte."""
     origin = bench.origin(hits.SIZE)
     digest = origin.make_big()
     subjects = {}
@@ -97,7 +97,7 @@ def both(bench, work, want_hit):
 
 
 def miss(bench):
-    """1 GiB that was not kept: from the origin to the client and the disk."""
+    """1 GiB that is not stored yet: from the origin to the client and the disk."""
     row = both(bench, "1 GiB, a miss", want_hit=False)
     row.wants("cpu", 1.0)
     row.wants("added", 8, of=None)
@@ -105,7 +105,7 @@ def miss(bench):
 
 
 def hit(bench):
-    """1 GiB that is kept, beside nginx's `sendfile`."""
+    """1 GiB that is stored, compared with nginx's `sendfile`."""
     row = both(bench, "1 GiB, a hit", want_hit=True)
     row.wants("cpu", 2.0)
     return row

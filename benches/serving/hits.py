@@ -9,41 +9,41 @@ import sites
 from load import Urls
 from report import Row
 
-# Bytes of a page, as the pages of most rows are.
+# The size of a page in most rows, in bytes.
 SIZE = 10_000
 
-# Bytes of a page where there are a million, so that they fit on a small disk.
+# The size of a page in bytes if there are a million, so that they fit on a small disk.
 SMALL = 2_000
 
-# Pages of a spool that is small, to compare with one that is large.
+# The number of pages in the small spool, which the large one is compared with.
 THOUSAND = 1_000
 
-# From so many pages on wrk fetches them, with so many connections.
+# From this number of pages on, wrk fetches them, with this number of connections.
 FEW = 100
 FILLERS = 16
 
-# Ours as in the first row, measured beside the others.
+# Our hits as in the first row, measured together with the others.
 FIRST = "wwwoffle, one page on 16"
 
-# More than any proxy serves in the second that follows its restart.
+# More than any proxy serves in the second after its restart.
 UNSEEN = 100_000
 
 
 def fill(proxy, origin, count, cpus):
-    """Has a proxy fetch these pages of the origin; from then on they are hits."""
+    """Makes a proxy fetch these pages of the origin, so that they are hits from then on."""
     if count < FEW:
         for number in range(count):
             proxy.get(origin, f"/p/{number:07}")
     fetched = 0
     while FEW <= count > fetched:
         told = load.wrk(proxy, origin, Urls(count, "each", fetched), FILLERS, 1, cpus)
-        # Each connection may have been on its way with one that was not counted.
+        # Each connection may have had one request in progress that was not counted.
         fetched += max(told["requests"] - FILLERS, 0)
     sites.samples(proxy, origin, count)
 
 
 def in_turn(bench, subjects):
-    """Has each subject measured in turn, so many times as rounds; the figures by name."""
+    """Measures the subjects alternately in all rounds and returns the figures by name."""
     figures = {name: [] for name in subjects}
     for _ in range(bench.rounds):
         for name, measure in subjects.items():
@@ -52,7 +52,7 @@ def in_turn(bench, subjects):
 
 
 def measured(bench, proxy, site, urls, connections):
-    """What measures hits of a proxy once, after a second of the same that does not count."""
+    """A function that measures hits of a proxy once, after a warm-up of one second."""
     load.wrk(proxy, site, urls, connections, 1, bench.cpus.load)
     return functools.partial(
         load.hits, proxy, site, urls, connections, bench.seconds, bench.cpus.load
@@ -66,7 +66,7 @@ def peers(bench, origin):
 
 
 def warm_hits(bench, work, connections, count):
-    """Hits of pages that were asked for before, by all proxies; and ours as in the first row."""
+    """Hits of pages that were requested before, for all proxies; and ours as in the first row."""
     origin = bench.origin(SIZE)
     stand = peers(bench, origin)
     for proxy in stand:
@@ -96,17 +96,17 @@ def few_connections(bench):
 
 
 def many_connections(bench):
-    """The same on 1,000 connections."""
+    """Warm hits of one page on 1,000 connections."""
     return warm_hits(bench, "warm hits, 10 kB, 1,000 connections", 1000, 1)
 
 
 def thousand_urls(bench):
-    """The same of 1,000 pages."""
+    """Warm hits of 1,000 pages."""
     return warm_hits(bench, "warm hits, 10 kB, 1,000 URLs, 16 connections", 16, THOUSAND)
 
 
 def million_urls(bench):
-    """Hits at random among a million pages, beside a thousand of the same size."""
+    """Random hits among a million pages, compared with a thousand of the same size."""
     few = sites.Generated(THOUSAND, SMALL)
     many = bench.large
     spools = {few: few.make(bench.generator, bench.home / "thousand"), many: bench.large_spool()}
@@ -121,7 +121,7 @@ def million_urls(bench):
 
 
 def after_restart(bench):
-    """Hits of pages that were not asked for since the start; nginx is restarted too."""
+    """Hits of pages that were not requested since the start. nginx is restarted too."""
     origin, kept = bench.origin(SIZE), sites.Generated(UNSEEN, SIZE)
     spool = kept.make(bench.generator, bench.home / "unseen")
     bench.begun.callback(machine.remove, spool)

@@ -1,4 +1,4 @@
-"""Rows of what a daemon has in memory while nothing is asked, and of how fast it starts."""
+"""Rows of the memory of an idle daemon, and of its start time."""
 
 import contextlib
 import http.client
@@ -15,12 +15,12 @@ from report import RESIDENT, START, Row
 # Connections that stay open without a request.
 CONNECTIONS = 10_000
 
-# What a daemon may do after its start is done by then, in seconds.
+# By then the daemon has finished the work after its start, in seconds.
 RESTS_AFTER = 2
 
 
 def resident(proxy):
-    """What it has in memory, and what of that is not shared with others."""
+    """Its memory, and the part that is not shared with other processes."""
     time.sleep(RESTS_AFTER)
     return [{"rss": proxy.process.resident(), "memory": proxy.memory()}]
 
@@ -46,19 +46,19 @@ def memory(bench):
 
 
 def asked_once(proxy, site):
-    """A connection on which one page was asked for, and which stays open."""
+    """A connection that stays open after one request."""
     connection = socket.create_connection(("127.0.0.1", proxy.port), 30)
     target = f"{proxy.prefix(site)}0000000"
     connection.sendall(f"GET {target} HTTP/1.1\r\nHost: {site.host}\r\n\r\n".encode())
     answer = http.client.HTTPResponse(connection)
     answer.begin()
     if answer.status != 200 or not site.is_page(0, answer.read()):
-        raise Wrong(f"{proxy.name} answered {answer.status} on one of many connections")
+        raise Wrong(f"{proxy.name} returned {answer.status} on one of many connections")
     return connection
 
 
 def start(bench):
-    """From the start of the program to the first answer, with a million pages in the spool."""
+    """The time from the start of the program to the first response, with a million pages in the spool."""
     many = bench.large
     ours = bench.ours(bench.large_spool())
 
@@ -69,7 +69,7 @@ def start(bench):
         status, fields, body = ours.get(many.on_host(0), "/p/0000000")
         took = time.monotonic() - begun
         if status != 200 or not many.is_page(0, body) or not ours.is_hit(fields):
-            raise Wrong(f"the first answer was {status}")
+            raise Wrong(f"the first response was {status}")
         return {"answered": took}
 
     def kill():

@@ -1,11 +1,11 @@
--- What wrk asks for, and the figures it prints.
+-- The requests of wrk, and the figures that it prints.
 --
 --   wrk … -s load.lua http://PROXY -- PREFIX HOST COUNT ORDER FIRST SEED
 --
--- A target is PREFIX and a number below COUNT with seven digits; in PREFIX and HOST, %d is the number
--- modulo HOSTS. ORDER is "random", or "each" for every number once in turn, from FIRST on. Requests
--- that are few are made before the measurement; when COUNT_IS_ONE is set in the environment, wrk makes
--- the only one itself and asks no more here, which is how it is fastest.
+-- A target is PREFIX and a number below COUNT with seven digits. In PREFIX and HOST, %d is the number
+-- modulo HOSTS. ORDER is "random", or "each" for every number in order, from FIRST on. Up to AHEAD
+-- requests are built before the measurement. If COUNT_IS_ONE is set in the environment, wrk builds
+-- the only request itself without calling this script, which is fastest.
 
 local AHEAD, HOSTS = 1000, 100
 local threads = {}
@@ -28,7 +28,7 @@ function init(args)
   prefix, host, count, order = args[1], args[2], tonumber(args[3]), args[4]
   next_number = tonumber(args[5]) + number * math.floor(count / 2)
   math.randomseed(tonumber(args[6]) + number)
-  -- Without a place for the host, the number would be put in that of the page.
+  -- Without a %d for the host, the host would take the place of the page number.
   if not prefix:find("%%d") then
     local fixed = prefix
     target = function(at) return fixed .. string.format("%07d", at) end
@@ -50,7 +50,7 @@ local function choose()
   return made[chosen] or make(chosen)
 end
 
--- wrk looks for this name once, before it has any argument.
+-- wrk looks up this name once, before the arguments are known.
 if not os.getenv("COUNT_IS_ONE") then request = choose end
 
 function done(summary, latency)

@@ -1,4 +1,4 @@
-"""Load on a proxy, by wrk, and what it costs the proxy."""
+"""Load on a proxy by wrk, and its cost for the proxy."""
 
 import dataclasses
 import itertools
@@ -11,17 +11,17 @@ import machine
 
 SCRIPT = pathlib.Path(__file__).with_name("load.lua")
 
-# Each run of wrk asks for other pages at random than the one before it.
+# Each run of wrk requests different random pages.
 SEEDS = itertools.count(1)
 
 
 class Wrong(Exception):
-    """An answer was not what it has to be, so that no figure counts."""
+    """A response was wrong, so the figures do not count."""
 
 
 @dataclasses.dataclass
 class Urls:
-    """What is asked for: numbers below `count`, at random or each in turn, from `first` on."""
+    """The requested pages: numbers below `count`, at random or in order, from `first` on."""
 
     count: int
     order: str = "random"
@@ -29,7 +29,7 @@ class Urls:
 
 
 def hits(proxy, site, urls, connections, seconds, cpus):
-    """Asks a proxy for what it has, for so long. Not one request may reach an origin."""
+    """Requests stored pages for a given time. No request may reach an origin."""
     asked, used = site.requests(), proxy.cpu()
     told = wrk(proxy, site, urls, connections, seconds, cpus)
     used, memory = proxy.cpu() - used, proxy.memory()
@@ -48,7 +48,7 @@ def hits(proxy, site, urls, connections, seconds, cpus):
 
 
 def wrk(proxy, site, urls, connections, seconds, cpus):
-    """Runs wrk once; what its script has told."""
+    """Runs wrk once and returns the figures of its script."""
     arguments = [proxy.prefix(site), site.host, urls.count, urls.order, urls.first, next(SEEDS)]
     command = [machine.find("wrk"), "-t", min(len(cpus), connections), "-c", connections]
     command += ["-d", f"{seconds}s", "--timeout", "10s", "-s", SCRIPT]
@@ -64,12 +64,12 @@ def wrk(proxy, site, urls, connections, seconds, cpus):
     for line in ran.stdout.splitlines():
         if line.startswith("FIGURES "):
             return json.loads(line.removeprefix("FIGURES "))
-    raise Wrong(f"wrk said {ran.stdout!r} {ran.stderr!r}")
+    raise Wrong(f"wrk printed {ran.stdout!r} {ran.stderr!r}")
 
 
 def check(proxy, site, told):
-    """All answers came, and all of them were long enough to be whole."""
+    """Checks that all responses arrived and were long enough to be complete."""
     if told["failed"] or not told["requests"]:
         raise Wrong(f"{proxy.name}: {told['failed']} of {told['requests']} requests failed")
     if told["bytes"] < told["requests"] * site.size:
-        raise Wrong(f"{proxy.name}: answers were {told['bytes'] / told['requests']:.0f} bytes long")
+        raise Wrong(f"{proxy.name}: responses were {told['bytes'] / told['requests']:.0f} bytes long")

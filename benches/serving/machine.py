@@ -1,4 +1,4 @@
-"""The machine that is measured: its tools, its processors, its ports and limits."""
+"""The measured machine: its tools, processors, ports and limits."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-# What is run, and the Debian package it comes from.
+# The tools, and the Debian package of each.
 TOOLS = {
     "wrk": "wrk",
     "nginx": "nginx-light",
@@ -19,7 +19,7 @@ TOOLS = {
     "valgrind": "valgrind",
 }
 
-# Where Debian keeps what only root usually runs.
+# Directories of programs that usually only root runs.
 ADMIN_DIRS = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -29,21 +29,21 @@ def find(tool):
 
 
 def require(tools):
-    """Ends the program when one of the tools is missing, and says what to install."""
+    """Ends the program if a tool is missing, and names the packages to install."""
     missing = sorted(TOOLS[tool] for tool in tools if find(tool) is None)
     if missing:
         sys.exit(f"missing tools: apt-get install {' '.join(missing)}")
 
 
 def run(command):
-    """Runs a command; what it printed. Its errors go where ours go."""
+    """Runs a command and returns its output. Its errors go to our standard error."""
     text = [str(part) for part in command]
     return subprocess.run(text, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 @contextlib.contextmanager
 def scratch(where):
-    """A directory for everything that is written, which others may enter."""
+    """A directory for all files, which other users may enter."""
     home = pathlib.Path(tempfile.mkdtemp(prefix="wwwoffle-bench-", dir=where))
     home.chmod(0o755)
     try:
@@ -53,35 +53,35 @@ def scratch(where):
 
 
 def require_space(where, wanted):
-    """Ends the program when a disk has less room than these bytes."""
+    """Ends the program if a disk has less free space than these bytes."""
     free = shutil.disk_usage(where).free
     if free < wanted:
         sys.exit(f"{where} has {free >> 20} MiB free, {wanted >> 20} are needed: choose --dir")
 
 
 def remove(tree):
-    """Removes a directory with all that is in it, which may be millions of files."""
+    """Removes a directory with its content, which may be millions of files."""
     subprocess.run(["rm", "-rf", str(tree)], check=True)
 
 
 def free_port():
-    """A port of loopback that nobody listens on at the moment."""
+    """A free loopback port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
 
 
 def raise_limits():
-    """Lets this process and its children have as many descriptors as they may."""
+    """Raises the limit of open files of this process and its children to the maximum."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class Processors:
-    """Which processors a proxy has, and which the load and the origin have.
+    """The processors of a proxy, and those of the load and the origin.
 
-    When they are pinned, each side has its own half, so that wrk takes nothing from what it
-    measures; otherwise both have all of them. All proxies have the same in any case.
+    If pinned, each side has its own half, so that wrk does not compete with the measured
+    proxy. Otherwise both use all processors. All proxies get the same in any case.
     """
 
     def __init__(self, pin):
@@ -92,7 +92,7 @@ class Processors:
         self.load = self.all[half:] if pin else self.all
 
     def describe(self):
-        """Who has which, for the heading of the report."""
+        """The assignment of processors, for the heading of the report."""
         if self.proxy == self.load:
             return f"{len(self.all)} processors, shared by the proxy and wrk"
         return f"{len(self.proxy)} processor(s) for the proxy, {len(self.load)} for wrk"

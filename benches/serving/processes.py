@@ -1,4 +1,4 @@
-"""Processes that are started here: their processor time and memory, and their end."""
+"""Child processes: their processor time and memory, and their end."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ PATIENCE = 30
 
 
 class Process:
-    """A program and all that it starts. It ends with `stop`, and so do they."""
+    """A program and all its descendants, which `stop` ends."""
 
     def __init__(self, command, cpus, log, environment=None):
         self.log = log
@@ -35,11 +35,11 @@ class Process:
         return self.child.pid
 
     def is_running(self):
-        """Whether it has not ended."""
+        """Whether it is still running."""
         return self.child.poll() is None
 
     def tree(self):
-        """It and all its descendants."""
+        """The process and all its descendants."""
         found = [self.pid]
         for pid in found:
             for task in PROC.glob(f"{pid}/task/*/children"):
@@ -51,7 +51,7 @@ class Process:
         return sum(cpu_of(pid) for pid in self.tree())
 
     def memory(self):
-        """What all of them have of memory, in KiB: `Pss`, so that what they share counts once."""
+        """Memory of all of them in KiB: `Pss`, so that shared memory counts once."""
         return sum(field_of(pid, "smaps_rollup", "Pss") for pid in self.tree())
 
     def resident(self, field="VmRSS"):
@@ -59,16 +59,16 @@ class Process:
         return sum(field_of(pid, "status", field) for pid in self.tree())
 
     def is_traced(self):
-        """Whether a debugger has all of them."""
+        """Whether a debugger is attached to all of them."""
         return all("TracerPid:\t0" not in read(PROC / str(pid) / "status") for pid in self.tree())
 
     def reset_peak(self):
-        """Lets `VmHWM` begin anew at what they have now."""
+        """Resets `VmHWM` to the current memory."""
         for pid in self.tree():
             (PROC / str(pid) / "clear_refs").write_text("5")
 
     def stop(self):
-        """Ends it and waits; what does not end by itself is killed."""
+        """Ends the process and waits. Processes that do not end are killed."""
         tree = self.tree()
         if self.is_running():
             self.child.send_signal(signal.SIGTERM)
@@ -85,7 +85,7 @@ class Process:
 
 
 def read(path):
-    """A file of /proc, empty when its process has ended."""
+    """A file of /proc, empty if its process has ended."""
     try:
         return path.read_text()
     except OSError:
@@ -93,18 +93,18 @@ def read(path):
 
 
 def stat_of(pid):
-    """The fields of `/proc/PID/stat` after the name, which may hold anything."""
+    """The fields of `/proc/PID/stat` after the name, which may contain any character."""
     return read(PROC / str(pid) / "stat").rpartition(")")[2].split()
 
 
 def cpu_of(pid):
-    """Processor time of one process, in seconds, with its children that ended."""
+    """Processor time of one process, in seconds, including its ended children."""
     fields = stat_of(pid)
     return sum(int(ticks) for ticks in fields[11:15]) / TICKS if fields else 0.0
 
 
 def field_of(pid, file, name):
-    """A field of a file such as `/proc/PID/status`, in KiB; 0 when it is not there."""
+    """A field of a file such as `/proc/PID/status`, in KiB; 0 if it is missing."""
     for line in read(PROC / str(pid) / file).splitlines():
         if line.startswith(name + ":"):
             return int(line.split()[1])
@@ -112,13 +112,13 @@ def field_of(pid, file, name):
 
 
 def is_of_session(pid, session):
-    """Whether a process runs that was started by the one that leads this session."""
+    """Whether a process of this session is running."""
     fields = stat_of(pid)
     return bool(fields) and fields[0] != "Z" and int(fields[3]) == session
 
 
 def kill_all(pids):
-    """Kills processes that may have ended."""
+    """Kills processes, which may have ended already."""
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)

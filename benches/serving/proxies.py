@@ -1,8 +1,8 @@
 """The proxies that are compared, and the origin behind them, each set up as its manual advises.
 
-All write no access log, keep connections, and have the same processors. nginx is asked as a reverse
-proxy, in origin-form and with one origin, which is the least work for it; ours and squid are forward
-proxies and are asked in absolute-form.
+None writes an access log; all keep connections open and have the same processors. nginx is used as a
+reverse proxy, in origin-form and with one origin, which is the least work for it. Ours and squid are
+forward proxies and get requests in absolute-form.
 """
 
 import grp
@@ -23,16 +23,16 @@ from processes import Process
 # How long a program may take until it accepts connections, in seconds.
 STARTS_WITHIN = 60
 
-# The file that is large, and its length in bytes.
+# The large file, and its length in bytes.
 BIG = 1 << 30
 BIG_PATH = "/big/file"
 
-# The most that one word of a configuration of nginx may have, less some room.
+# The longest word in a configuration of nginx in bytes, with some reserve.
 WORD = 3000
 
 
 class Server:
-    """A program that listens on a port of loopback."""
+    """A program that listens on a loopback port."""
 
     name = ""
     hit = re.compile("")
@@ -52,13 +52,13 @@ class Server:
         return self
 
     def stop(self):
-        """Ends it; what it keeps on disk stays."""
+        """Ends it. Its files stay."""
         if self.process:
             self.process.stop()
         self.process = None
 
     def remove(self):
-        """Ends it and removes what it keeps."""
+        """Ends it and removes its files."""
         self.stop()
         machine.remove(self.home)
 
@@ -68,13 +68,13 @@ class Server:
         self.start()
 
     def forget(self):
-        """Starts it again with nothing kept."""
+        """Restarts it with an empty cache."""
         self.stop()
         machine.remove(self.kept)
         self.start()
 
     def environment(self):
-        """Variables it is started with."""
+        """Its environment variables."""
         return {}
 
     def cpu(self):
@@ -86,15 +86,15 @@ class Server:
         return self.process.memory()
 
     def prefix(self, site):
-        """How the target of a page begins when this proxy is asked for it."""
+        """The prefix of the request target of a page for this proxy."""
         return f"http://{site.host}/p/"
 
     def target(self, site, path):
-        """How it is asked for a path of a site."""
+        """The request target for a path of a site."""
         return self.prefix(site).removesuffix("/p/") + path
 
     def get(self, site, path):
-        """Asks it for a path of a site: status, fields and body."""
+        """Requests a path of a site and returns status, fields and body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         connection.request("GET", self.target(site, path), headers={"Host": site.host})
         answer = connection.getresponse()
@@ -103,7 +103,7 @@ class Server:
         return answer.status, answer.headers, body
 
     def is_hit(self, fields):
-        """Whether an answer came from what is kept."""
+        """Whether a response came from the cache."""
         said = "; ".join(fields.get_all(self.field) or [])
         return bool(self.hit.search(said))
 
@@ -117,7 +117,7 @@ class Ours(Server):
     def __init__(self, home, cpus, binary, spool=None):
         super().__init__(home, cpus)
         self.binary = binary
-        # A program that runs ours, with its arguments.
+        # A program that runs ours, such as valgrind, with its arguments.
         self.wrapper = []
         self.kept = spool or self.home / "spool"
         self.config = self.home / "wwwoffle.conf"
@@ -152,14 +152,14 @@ class Nginx(Server):
 
 
 class Squid(Server):
-    """squid, its small answers in memory and large ones in files."""
+    """squid, with small responses in memory and large ones in files."""
 
     name = "squid"
     field, hit = "X-Cache", re.compile("^HIT")
 
     def __init__(self, home, cpus):
         super().__init__(home, cpus)
-        # Several workers need a directory for their sockets that only root can make.
+        # Several workers need a directory for their sockets that only root can create.
         workers = len(cpus) if os.geteuid() == 0 else 1
         self.config = self.home / "squid.conf"
         user, group = account()
@@ -175,7 +175,7 @@ class Squid(Server):
 
 
 class Origin(Server):
-    """nginx that answers `/p/NUMBER` with a page of its own, and has a large file."""
+    """nginx as an origin with a page at each `/p/NUMBER`, and with a large file."""
 
     name = "origin"
 
@@ -184,7 +184,7 @@ class Origin(Server):
         self.size = size
         self.looks = 0
         lines = "".join(f" line {number:06}\n" for number in range(size // 13 + 1))
-        # What follows its path in the body of a page.
+        # The body of a page after its path.
         self.text = lines[: size - len("/p/0000000")]
         self.files = self.home / "files"
         (self.files / "big").mkdir(parents=True)
@@ -196,7 +196,7 @@ class Origin(Server):
         return [machine.find("nginx"), "-p", self.home, "-c", self.config, "-e", self.home / "log"]
 
     def words(self):
-        """The body of a page, less its path, in words that nginx can read."""
+        """The body of a page without its path, in words that nginx can parse."""
         pieces = [self.text[at : at + WORD] for at in range(0, len(self.text), WORD)]
         sets = "".join(f'set $w{n} "{piece}";\n' for n, piece in enumerate(pieces))
         return {"sets": sets, "body": "$uri" + "".join(f"${{w{n}}}" for n in range(len(pieces)))}
@@ -206,11 +206,11 @@ class Origin(Server):
         return body == (f"/p/{number:07}" + self.text).encode()
 
     def on_host(self, number):
-        """The site that has this page: all are here."""
+        """The site of a page: this one has all pages."""
         return self
 
     def requests(self):
-        """How many requests it has had, those of this method left out."""
+        """The number of requests so far, without those of this method."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         connection.request("GET", "/status")
         told = connection.getresponse().read().decode()
@@ -219,7 +219,7 @@ class Origin(Server):
         return int(told.splitlines()[2].split()[2]) - self.looks
 
     def make_big(self):
-        """Writes the large file; its digest."""
+        """Writes the large file and returns its digest."""
         path = self.files / BIG_PATH.strip("/")
         digest, block = hashlib.sha256(), bytearray(os.urandom(1 << 20))
         with open(path, "wb") as file:
@@ -231,7 +231,7 @@ class Origin(Server):
 
 
 def account():
-    """User and group that squid becomes: its own where there is one."""
+    """User and group of squid: its own user if there is one."""
     for name in ("proxy", "squid", "nobody"):
         try:
             user = pwd.getpwnam(name)
@@ -257,7 +257,7 @@ def wait_for(port, process):
 
 
 def nginx_text(home, workers, http):
-    """A configuration of nginx with this in its `http`."""
+    """A configuration of nginx with this in its `http` block."""
     user = "user root;" if os.geteuid() == 0 else ""
     return NGINX.format(home=home, workers=workers, http=http, user=user)
 
@@ -285,7 +285,7 @@ http {{
 }}
 """
 
-# `open_file_cache` serves files alone, not `proxy_cache`, which opens its file for each hit.
+# `open_file_cache` only works for static files. `proxy_cache` opens its file for each hit.
 CACHE = """
     proxy_temp_path {home}/temp;
     proxy_cache_path {kept} levels=1:2 keys_zone=pages:256m max_size=40g inactive=1d

@@ -1,9 +1,9 @@
-"""The figures of the rows, as a table of Markdown or as JSON."""
+"""The figures of the rows, as a Markdown table or as JSON."""
 
 import dataclasses
 import statistics
 
-# A column: its heading, by what its values are divided, and how many digits come after the point.
+# A column: its heading, the divisor of its values, and the number of decimals.
 LOAD = {
     "per_second": ("requests/s", 1, 0),
     "p50": ("p50, µs", 1, 0),
@@ -16,7 +16,7 @@ TRANSFER = {
     "cpu": ("processor, s", 1, 2),
     "added": ("added memory, MiB", 1024, 1),
 }
-# What may be nothing, and so is no unit.
+# Columns that may be zero, so that no ratio is formed.
 WITHOUT_RATIO = ("added",)
 RESIDENT = {"rss": ("resident, MiB", 1024, 1), "memory": ("share of memory, MiB", 1024, 1)}
 START = {"answered": ("first answer, s", 1, 3)}
@@ -24,7 +24,7 @@ START = {"answered": ("first answer, s", 1, 3)}
 
 @dataclasses.dataclass
 class Target:
-    """What a column of one subject is to be: in units of `of`, or in its own when that is None."""
+    """The target for a column of one subject: a ratio to `of`, or absolute if that is None."""
 
     name: str
     column: str
@@ -34,7 +34,7 @@ class Target:
 
 
 class Row:
-    """One kind of work: for each subject its figures, a dictionary for each round."""
+    """One kind of work, with the figures of each subject: a dictionary for each round."""
 
     def __init__(self, work, figures, columns=None, base="nginx"):
         self.work = work
@@ -44,7 +44,7 @@ class Row:
         self.targets = []
 
     def wants(self, column, bound, name="wwwoffle", at_least=False, of="nginx"):
-        """Says what the ratio to `of`, or the figure itself, is to be."""
+        """Adds a target for the ratio to `of`, or for the figure itself."""
         self.targets.append(Target(name, column, bound, at_least, of))
 
     def median(self, name, column):
@@ -53,12 +53,12 @@ class Row:
         return statistics.median(each[column] for each in self.figures[name]) / unit
 
     def ratio(self, name, column, of):
-        """The median of the ratios round by round: what slows a whole round is not in it."""
+        """The median of the ratios of each round, so that a slow round has no effect."""
         pairs = zip(self.figures[name], self.figures[of])
         return statistics.median(mine[column] / max(base[column], 1e-9) for mine, base in pairs)
 
     def print(self):
-        """A table, and what became of the targets."""
+        """Prints a table, and whether the targets are reached."""
         titles = [title for title, _, _ in self.columns.values()]
         print(f"\n| {self.work} | {' | '.join(titles)} |\n|---|" + "--:|" * len(titles))
         for name in self.figures:
@@ -67,7 +67,7 @@ class Row:
         print("".join(f"\n- {line}" for line in self.verdicts()), flush=True)
 
     def cell(self, name, column):
-        """A median, and its ratio to the base in brackets."""
+        """A median, with its ratio to the base in brackets."""
         text = f"{self.median(name, column):.{self.columns[column][2]}f}"
         if self.base in (None, name) or column in WITHOUT_RATIO:
             return text
@@ -84,7 +84,7 @@ class Row:
             yield f"{'met' if met else 'MISSED'}: {told}, wanted {wanted}"
 
     def as_json(self):
-        """All that was measured."""
+        """All results."""
         ratios = {
             name: {column: self.ratio(name, column, self.base) for column in self.columns}
             for name in self.figures

@@ -1,5 +1,5 @@
-"""The row of hits inside intercepted connections, which `benches/https.rs` measures: wrk speaks no
-HTTPS through a proxy."""
+"""The row of hits inside intercepted connections, measured by `benches/https.rs`, since wrk does not
+support HTTPS through a proxy."""
 
 import machine
 from load import Wrong
@@ -14,7 +14,7 @@ PLAIN, INSIDE = "plain hits, 10 KiB", "intercepted hits, 10 KiB"
 
 
 def hits(bench):
-    """Intercepted hits on kept-alive connections, beside plain ones, both by the same clients."""
+    """Intercepted hits on persistent connections, compared with plain ones of the same clients."""
     command = ["cargo", "bench", "--manifest-path", bench.root / "Cargo.toml", "--bench", "https"]
     table = machine.run([*command, "--", bench.seconds])
     figures = {name: [figures_of(table, name)] for name in (PLAIN, INSIDE)}
@@ -24,7 +24,7 @@ def hits(bench):
 
 
 def figures_of(table, name):
-    """The figures of one line of the table that the benchmark prints."""
+    """The figures in one line of the benchmark's table."""
     for line in table.splitlines():
         cells = [cell.strip() for cell in line.split("|")]
         if cells[1:2] == [name]:

@@ -1,22 +1,22 @@
-"""Looking at answers whole, and the pages of spools that `generate` has made."""
+"""Checks of whole responses, and the pages of generated spools."""
 
 import subprocess
 
 import machine
 from load import Wrong
 
-# So many answers are looked at whole, if there are so many pages.
+# The number of responses that are checked byte by byte, if there are as many pages.
 SAMPLES = 16
 
-# Hosts of generated pages; `load.lua` knows it too.
+# The number of hosts of generated pages, the same as in `load.lua`.
 HOSTS = 100
 
-# What a file takes besides its body at most, with its share of directories, in bytes.
+# The largest overhead of a file beyond its body, including directories, in bytes.
 AROUND = 6_000
 
 
 class Generated:
-    """The pages `http://siteS.test/p/NNNNNNN` of a generated spool. They have no origin."""
+    """The pages `http://siteS.test/p/NNNNNNN` of a generated spool, which have no origin."""
 
     host = "site%d.test"
 
@@ -34,7 +34,7 @@ class Generated:
         return spool
 
     def requests(self):
-        """How many requests have reached its origin: who does not exist is asked for nothing."""
+        """The number of requests to its origin: zero, since it does not exist."""
         return 0
 
     def is_page(self, number, body):
@@ -42,24 +42,24 @@ class Generated:
         return len(body) == self.size and f" {number:07}</title>".encode() in body
 
     def on_host(self, number):
-        """The site that has this page alone."""
+        """The site with only this page."""
         return OneHost(f"site{number % HOSTS}.test")
 
 
 class OneHost:
-    """A site by its name alone."""
+    """A site without content, only with a name."""
 
     def __init__(self, host):
         self.host = host
 
 
 def samples(proxy, site, count):
-    """Looks at some answers whole: status, length, every byte, and that they are hits."""
+    """Checks some whole responses: status, length, every byte, and that they are hits."""
     for number in range(0, count, max(count // SAMPLES, 1)):
         status, fields, body = proxy.get(site.on_host(number), f"/p/{number:07}")
         if status != 200 or not site.is_page(number, body):
-            raise Wrong(f"{proxy.name} answered {number} with {status} and {len(body)} bytes")
+            raise Wrong(f"{proxy.name} returned {status} for {number} and {len(body)} bytes")
         if fields.get("Content-Length") != str(len(body)):
-            raise Wrong(f"{proxy.name} told a wrong length of {number}")
+            raise Wrong(f"{proxy.name} declared a wrong length for {number}")
         if not proxy.is_hit(fields):
             raise Wrong(f"{proxy.name} had no hit for {number}: {fields.items()}")

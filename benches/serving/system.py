@@ -17,7 +17,7 @@ ATTACHES_WITHIN = 10
 
 
 def calls(bench):
-    """How many calls a hit costs us and nginx, each kind of it, on 16 connections."""
+    """The number of system calls per hit, by kind, for ours and nginx, on 16 connections."""
     origin = bench.origin(hits.SIZE)
     lines = []
     for proxy in (bench.ours(), bench.nginx(origin)):
@@ -32,7 +32,7 @@ def calls(bench):
 
 
 def traced(bench, proxy, origin):
-    """Counts the calls while wrk asks: the requests, and the calls by name, most first."""
+    """Counts the calls during a run of wrk. Returns the requests, and the calls by name, most frequent first."""
     command = [machine.find("strace"), "-c", "-f", "-S", "calls", "-U", "calls,name"]
     for pid in proxy.process.tree():
         command += ["-p", str(pid)]
@@ -51,16 +51,16 @@ def wait_until_traced(proxy, tracer):
     deadline = time.monotonic() + ATTACHES_WITHIN
     while not proxy.process.is_traced():
         if tracer.poll() is not None or time.monotonic() > deadline:
-            raise Wrong("strace may not attach: root may, or set kernel.yama.ptrace_scope = 0")
+            raise Wrong("strace is not permitted to attach: run as root, or set kernel.yama.ptrace_scope = 0")
         time.sleep(0.05)
 
 
-# Hits that are counted, after as many that are not.
+# The number of counted hits, after as many that are not counted.
 COUNTED = 2_000
 
 
 def allocations(bench):
-    """How many blocks of memory a hit of ours allocates, of a request that repeats another and of one that does not."""
+    """The number of allocations per hit of ours, for a repeated request and for a new one."""
     origin = bench.origin(hits.SIZE)
     lines = ["| a hit of ours | allocations each |", "|---|--:|"]
     for what, field in [("the same request again", lambda _: "x"), ("another request", str)]:
@@ -70,7 +70,7 @@ def allocations(bench):
 
 
 def allocated(bench, origin, number, field):
-    """All that the program allocates from its start to its end, with so many hits between."""
+    """All allocations of the program from its start to its end, with this many hits in between."""
     ours = proxies.Ours(bench.home, bench.cpus.all, bench.binary)
     ours.wrapper = [machine.find("valgrind"), "--leak-check=no", "--undef-value-errors=no"]
     ours.start()
@@ -82,12 +82,12 @@ def allocated(bench, origin, number, field):
             connection.request("GET", ours.target(origin, "/p/0000000"), headers=fields)
             answer = connection.getresponse()
             if not origin.is_page(0, answer.read()) or not ours.is_hit(answer.headers):
-                raise Wrong("an answer under valgrind was no hit")
+                raise Wrong("a response under valgrind was not a hit")
         connection.close()
         ours.stop()
         told = re.search(r"total heap usage: ([\d,]+) allocs", (ours.home / "log").read_text())
         if not told:
-            raise Wrong("valgrind did not tell what was allocated")
+            raise Wrong("valgrind did not report the allocations")
         return int(told[1].replace(",", ""))
     finally:
         ours.remove()

@@ -1,4 +1,4 @@
-"""A client that believes nothing: it reads answers byte by byte, and says what each one was."""
+"""A client that verifies everything: it reads responses byte by byte and classifies each one."""
 
 import re
 import socket
@@ -12,20 +12,20 @@ PIECE = 64 * 1024
 
 
 class Broken(Exception):
-    """The connection ended, or what came cannot be read."""
+    """The connection ended, or the bytes cannot be parsed."""
 
 
 class Hang(Exception):
-    """Nothing came for too long."""
+    """No bytes arrived for too long."""
 
 
 class Answer:
     def __init__(self, status, fields):
         self.status, self.fields = status, fields
         self.identity = fields.get(content.FIELD)
-        # Whether it came to the end that its framing announced.
+        # Whether the body is as long as its framing promised.
         self.is_whole = False
-        # What is wrong with its bytes, if anything is.
+        # The fault in its bytes, if any.
         self.wrong = None
         self.length = 0
         self.is_left = False
@@ -77,7 +77,7 @@ class Connection:
         return line
 
     def _take(self, length, sink):
-        """Passes so many bytes on; all up to the end of the connection for None."""
+        """Passes this many bytes on, or all up to the end of the connection for None."""
         left = length
         while left is None or left > 0:
             if not self.buffer:
@@ -93,7 +93,7 @@ class Connection:
             sink(piece)
 
     def ask(self, method, target, fields=(), body=b"", leave_after=None):
-        """Sends a request, reads its answer, checks every byte of it."""
+        """Sends a request, reads the response, and checks every byte of it."""
         host = target.split("/")[2] if "://" in target else dict(fields)["Host"]
         lines = [f"{method} {target} HTTP/1.1", f"Host: {host}"]
         lines += [f"{name}: {value}" for name, value in fields if name != "Host"]
@@ -137,7 +137,7 @@ class Connection:
             answer.is_whole = True
             sink.finish(method)
         except Broken:
-            # What came is a beginning, and has to be the right one.
+            # The received bytes are a prefix and must be correct.
             pass
         except _Left:
             answer.is_left = True
@@ -188,7 +188,7 @@ class _Sink:
 
 
 def _several(answer, body):
-    """What is wrong with a multipart/byteranges, if anything is."""
+    """The fault of a multipart/byteranges, if any."""
     boundary = re.search(r'boundary="?([^";]+)', answer.fields.get("content-type", ""))
     if not boundary:
         return "a 206 that says neither which part nor which parts"

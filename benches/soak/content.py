@@ -1,7 +1,7 @@
-"""What the origin has under each URL: a function of URL and version, and of nothing else.
+"""The content of the origin: a function of URL and version only.
 
-Whoever receives bytes can therefore say whether they are the right ones without asking anybody. A body
-is named by its identity, `scheme:path@version`; the field `X-Soak` of an answer tells it.
+Every client can therefore verify its bytes without the origin. A body has an identity,
+`scheme:path@version`, which a response contains in its field `X-Soak`.
 """
 
 import hashlib
@@ -9,7 +9,7 @@ import zlib
 
 FIELD = "x-soak"
 
-# Bodies are made in blocks, so that a range needs only those that it touches.
+# Bodies consist of blocks, so that a range needs only the blocks that it touches.
 BLOCK = 64 * 1024
 
 
@@ -18,12 +18,12 @@ def _block(identity, number):
 
 
 def size_of(identity):
-    """The length that a path tells: its last part."""
+    """The length that the last segment of a path declares."""
     return int(identity.rsplit("@", 1)[0].rsplit("/", 1)[1])
 
 
 def part(identity, start, end):
-    """The bytes from start up to end, without end."""
+    """The bytes from start to end, without end."""
     if identity.split(":", 1)[1].startswith("/bomb/"):
         return bytes(end - start)
     first, last = start // BLOCK, max(start, end - 1) // BLOCK
@@ -36,7 +36,7 @@ def whole(identity):
 
 
 class Check:
-    """Compares a body with what it must be, piece by piece as it comes."""
+    """Compares a body with the expected one, piece by piece."""
 
     def __init__(self, identity, start=0, coded=False):
         self.identity = identity

@@ -1,4 +1,4 @@
-"""The daemon under the soak: started, told things, killed, and looked at from outside."""
+"""The daemon under test: started, controlled, killed, and observed from outside."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 
-# So little is held in memory that it is full when the warm-up is over: then nothing may grow any more.
+# The memory caches are so small that they are full after the warm-up. From then on nothing may grow.
 CONFIG = """\
 [startup]
 hot-set = "8 MB"
@@ -41,7 +41,7 @@ class Daemon:
         self.configure("")
 
     def configure(self, more):
-        """Writes the configuration anew, as an editor does."""
+        """Rewrites the configuration like an editor."""
         with open(self.config + ".new", "w") as file:
             file.write(CONFIG + more)
         os.rename(self.config + ".new", self.config)
@@ -72,7 +72,7 @@ class Daemon:
         self.port = int(line.split("listening on 127.0.0.1:")[1].split(",")[0])
 
     def down(self):
-        """Stops it as the system does; its exit status."""
+        """Stops it with SIGTERM and returns its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE)
 
@@ -81,7 +81,7 @@ class Daemon:
         self.process.wait(PATIENCE)
 
     def verb(self, *arguments):
-        """Runs a verb; its status and what it said."""
+        """Runs a verb and returns its status and its output."""
         done = subprocess.run(
             self._command(*arguments),
             capture_output=True,
@@ -105,11 +105,11 @@ class Daemon:
         return int(told["VmRSS"][0]), int(told["Threads"][0]), descriptors
 
     def unfinished(self):
-        """The files that are being written."""
+        """The temporary files."""
         return os.listdir(os.path.join(self.spool, "tmp"))
 
     def settled(self, patience):
-        """Waits until nothing is under way; what is still there then, if anything."""
+        """Waits until nothing is in progress. Returns the remaining work, if any."""
         end = time.monotonic() + patience
         while (left := self.unfinished()) and time.monotonic() < end:
             time.sleep(0.5)

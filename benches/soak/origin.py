@@ -1,10 +1,10 @@
-"""The origin of the soak: sound answers of every framing, and every kind of trouble.
+"""The origin of the soak test: valid responses with every framing, and every kind of fault.
 
     /f/…/SIZE   never changes, fresh for a day          /u/…/SIZE  changes, fresh for two seconds
     /n/…/SIZE   no-store                                /c/…/SIZE  in chunks      /e/…/SIZE  until close
-    /g/…/SIZE   gzip where the request takes it         /v/…/SIZE  differs by Accept-Language
-    /y/…/SIZE   breaks off at a chance place, knows ranges: to be taken up again
-    /p/…/SIZE   the answer to a form is a function of the form
+    /g/…/SIZE   gzip if the request accepts it         /v/…/SIZE  differs by Accept-Language
+    /y/…/SIZE   breaks off at a random offset, supports ranges: can be resumed
+    /p/…/SIZE   the response to a form is a function of the form
     /short/ /reset/ /stall/ /badchunk/ /silence/ /halfhead/ /noise/ /twolengths/ /slow/ /bomb/
 """
 
@@ -19,7 +19,7 @@ import zlib
 
 import content
 
-# How long a connection may be silent, and a stalled answer stalls, in seconds.
+# How long a connection may be silent, and how long a stalled response stalls, in seconds.
 PATIENCE = 20
 
 TROUBLE = ["short", "reset", "stall", "badchunk", "silence", "halfhead", "noise", "twolengths", "bomb"]
@@ -37,7 +37,7 @@ class Origin:
         self.lock = threading.Lock()
         self.versions = {}
         self.requests = 0
-        # While the proxy is offline: when it said so. Whatever asks later is a leak.
+        # The time at which the proxy went offline, or None. Any later request is a leak.
         self.closed_since = None
         self.leaks = []
         self.bombs = {}

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Mixed load on the real daemon for as long as you like: soak.py [--minutes 30] [--program FILE]
 
-Clients read pages that are kept and pages that are not, large files, ranges, HTTPS through the daemon's
-own authority, forms; some are slow, some leave. The origin is sound, or cuts, stalls, resets, lies and
-sends bombs. Meanwhile the mode changes, the configuration is written anew, the queue is worked off, and
-in the second part the daemon is stopped, or killed, and started again.
+Clients request stored and missing pages, large files, ranges, HTTPS through the daemon's own authority,
+and forms; some are slow, some disconnect. The origin responds correctly, or cuts, stalls, resets, lies
+and sends bombs. At the same time the mode changes, the configuration is rewritten, the queue is fetched,
+and in the second part the daemon is stopped, or killed, and started again.
 
-Every byte that a client gets is compared with what its URL and version must be (content.py); memory,
-descriptors, threads and unfinished files are looked at when all is quiet. A table tells; the status is 1
-if anything was wrong. Needs Python and the command `openssl`, nothing else.
+Every byte that a client gets is compared with the content of its URL and version (content.py). Memory,
+descriptors, threads and temporary files are checked when the daemon is idle. The results are printed as
+a table, and the status is 1 after any fault. Needs only Python and the command `openssl`.
 """
 
 import argparse
@@ -30,15 +30,15 @@ from daemon import Daemon
 
 PERSON = [("Accept", "text/html,*/*;q=0.8"), ("Sec-Fetch-Dest", "document")]
 
-# What is asked, and how often in comparison.
+# The kinds of requests, and their relative frequency.
 WORK = {
     "hit": 30, "miss": 10, "large": 1, "range": 8, "ranges": 3, "https": 8, "changing": 8, "reload": 4,
     "form": 4, "head": 2, "conditional": 3, "language": 4, "coded": 5, "chunked": 3, "until-close": 2,
     "no-store": 2, "resumed": 2, "trouble": 4, "leave": 5, "slow": 1,
 }
 
-# A body that was received whole so long ago is not lost by a crash, in seconds: a batch is written
-# four times a second, on a machine that is busy.
+# A body that was complete this many seconds ago must survive a crash. A batch is synced four times
+# a second, but more slowly on a busy machine.
 SETTLE = 5
 
 
@@ -50,14 +50,14 @@ class Soak:
         self.done = collections.Counter()
         self.faults, self.kept, self.rows = [], {}, []
         self.mode, self.is_running, self.is_down = "online", True, False
-        # How often it has been told to change something: an answer counts if that is the same.
+        # The number of changes to the daemon. A response counts only if there was no change during it.
         self.turn = 0
         self.authority()
         self.plain, self.secure = origin.Origin(), origin.Origin(self.server_tls)
         self.started = time.monotonic()
 
     def authority(self):
-        """An authority of our own, and the certificate of the origin for its address."""
+        """Creates our own authority, and a certificate for the address of the origin."""
         def run(*words):
             subprocess.run(["openssl", *words], cwd=self.home, check=True, capture_output=True)
         run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "9",
@@ -103,7 +103,7 @@ class Soak:
                 connections.clear()
                 with self.lock:
                     self.done[kind, "no answer"] += 1
-                # A kept connection may end at any moment, and all do where the daemon is stopped.
+                # A persistent connection may end at any moment, and all end when the daemon is stopped.
                 if isinstance(error, ValueError):
                     self.wrong(f"{kind}: {error!r}")
                 time.sleep(0.02)
@@ -179,7 +179,7 @@ class Soak:
         return answer
 
     def judge(self, kind, answer, began, mode):
-        """`mode` is what it was all the time; None where it may have changed."""
+        """`mode` is the mode during the whole request, or None if it may have changed."""
         name = {True: "whole", False: "cut"}[answer.is_whole]
         name = "left" if answer.is_left else f"{answer.status} {name}"
         with self.lock:
@@ -188,7 +188,7 @@ class Soak:
         if answer.wrong:
             self.wrong(f"{told}: {answer.wrong} ({answer.fields.get('cache-status')})")
         if answer.status in (200, 206) and answer.method != "HEAD" and not answer.identity and answer.is_whole:
-            # Offline a script's part is answered with nothing at all; the rest is a page that says so.
+            # Offline a sub-resource of a script gets an empty response; other requests get a message page.
             self.wrong(f"{told}: without the origin's mark ({answer.fields})")
         if not answer.identity:
             return
@@ -196,7 +196,7 @@ class Soak:
         if identity != answer.asked:
             self.wrong(f"{told}: the answer to {answer.identity}")
         elif kind == "reload" and mode == "online" and int(version) < answer.floor:
-            # One that joins somebody else's question is answered as that one.
+            # A request that joins another one gets its response.
             status = answer.fields.get("cache-status", "")
             if "collapsed" not in status:
                 self.wrong(f"{told}: version {version} of {answer.floor}, after no-cache ({status})")
@@ -205,10 +205,10 @@ class Soak:
             with self.lock:
                 self.kept.setdefault(answer.asked, time.monotonic())
 
-    # What happens to the daemon.
+    # Changes to the daemon.
 
     def tell(self, mode):
-        # Until it is told, nobody knows which one it is.
+        # Until the command has ended, the mode is unknown.
         self.mode = None
         self.turn += 1
         if mode != "offline":
@@ -230,7 +230,7 @@ class Soak:
                     side.change(f"/u/page{number}/7000")
 
     def offline(self, seconds):
-        """Offline for a while; what people ask for meanwhile is fetched afterwards."""
+        """Offline for a while. Pages requested during that time are fetched afterwards."""
         self.tell("offline")
         wanted = [f"http://127.0.0.1:{self.plain.port}/f/wanted{random.randrange(1 << 40)}/5000" for _ in range(5)]
         for url in wanted:
@@ -255,7 +255,7 @@ class Soak:
         return answer
 
     def read_back(self):
-        """Offline: what somebody had whole in time is there."""
+        """Offline: every body that a client had completely in time is available."""
         now, asked = time.monotonic(), []
         with self.lock:
             known = [url for url, when in self.kept.items() if now - when > SETTLE and url.startswith("http:")]
@@ -271,7 +271,7 @@ class Soak:
         self.is_down, self.mode, before = True, None, time.monotonic()
         self.turn += 1
         with self.lock:
-            # What came in the last moments may be lost, and is not asked for.
+            # Bodies of the last moments may be lost and are not checked.
             self.kept = {url: when for url, when in self.kept.items() if before - when > SETTLE}
         if is_crash:
             self.daemon.kill()
@@ -294,12 +294,12 @@ class Soak:
         return row
 
     def quiet(self, phase):
-        """Stops the clients until nothing is under way, and looks."""
+        """Pauses the clients until nothing is in progress, and takes a sample."""
         self.is_running = False
         for thread in self.threads:
             thread.join(2 * client.PATIENCE)
         left = self.daemon.settled(60)
-        # Threads and connections that nobody uses any more end by themselves.
+        # Unused threads and connections end after a while.
         time.sleep(13)
         row = self.look(phase)
         if left:
@@ -315,7 +315,7 @@ class Soak:
             thread.start()
 
     def steady(self, phase, seconds):
-        """No restart for so long."""
+        """A period without a restart."""
         end, number = time.monotonic() + seconds, 0
         while time.monotonic() < end:
             number += 1
@@ -364,29 +364,29 @@ class Soak:
                     self.wrong(line.strip())
 
     def flat(self, first, last):
-        """Compares what was needed when all was quiet, early and late, without a restart between."""
+        """Compares early and late samples of the idle daemon, without a restart in between."""
         for name, early, late, more in [
             ("memory, KiB", first[2], last[2], 1024 * self.options.growth),
             ("threads", first[3], last[3], 2),
-            # What is held in memory has files open, of which each counts for 256 KiB.
+            # The memory cache keeps files open, each of which counts as 256 KiB.
             ("descriptors", first[4], last[4], 4 + 8 * 4),
         ]:
-            print(f"{name:12} quiet, early {early:9}  late {late:9}")
+            print(f"{name:12} idle, early {early:9}  late {late:9}")
             if late > early + more:
                 self.wrong(f"{name} grew from {early} to {late}")
 
     def table(self):
-        print(f"\n{'what':12} {'came to':14} {'times':>9}")
+        print(f"\n{'request':12} {'outcome':14} {'times':>9}")
         for (kind, name), times in sorted(self.done.items()):
             print(f"{kind:12} {name:14} {times:9}")
-        print(f"\n{'phase':9} {'from s':>7} {'RSS MiB: median':>16} {'most':>7} {'threads':>8} {'descr.':>7} {'tmp':>5}")
+        print(f"\n{'phase':9} {'from s':>7} {'RSS MiB: median':>16} {'max':>7} {'threads':>8} {'descr.':>7} {'tmp':>5}")
         for phase in dict.fromkeys(row[1] for row in self.rows):
             rows = [row for row in self.rows if row[1] == phase]
             median = statistics.median(row[2] for row in rows) / 1024
             print(f"{phase:9} {rows[0][0]:7.0f} {median:16.1f} {max(row[2] for row in rows) / 1024:7.1f}"
                   f" {max(row[3] for row in rows):8} {max(row[4] for row in rows):7} {max(row[5] for row in rows):5}")
         requests = sum(times for (kind, _), times in self.done.items() if kind != "restart")
-        print(f"\n{requests} requests, {self.plain.requests + self.secure.requests} of them came to the origin,"
+        print(f"\n{requests} requests, {self.plain.requests + self.secure.requests} of them reached the origin,"
               f" {len(self.faults)} wrong")
 
 
@@ -395,9 +395,9 @@ def main():
     parser.add_argument("--program", default="target/release/wwwoffle", help="the daemon")
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--clients", type=int, default=16)
-    parser.add_argument("--growth", type=int, default=16, help="MiB that the quiet daemon may grow by")
+    parser.add_argument("--growth", type=int, default=16, help="MiB by which the idle daemon may grow")
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--keep", action="store_true", help="leave spool and log where they are")
+    parser.add_argument("--keep", action="store_true", help="do not remove spool and log")
     options = parser.parse_args()
     options.program = os.path.abspath(options.program)
     seed = options.seed if options.seed is not None else random.randrange(1 << 30)

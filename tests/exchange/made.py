@@ -1,4 +1,4 @@
-"""An archive as warcio makes it: pages, their requests, and answers that revisit them. made.py FILE"""
+"""Writes an archive with warcio: pages, their requests, and revisit records. made.py FILE"""
 import sys
 from io import BytesIO
 

@@ -1,4 +1,4 @@
-"""Tells each record of an archive as warcio reads it, a line of JSON each. records.py ARCHIVE"""
+"""Prints each record of an archive as warcio reads it, one JSON object per line. records.py ARCHIVE"""
 import hashlib
 import json
 import sys
@@ -7,7 +7,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 with open(sys.argv[1], 'rb') as archive:
     for record in ArchiveIterator(archive, check_digests=True):
-        # As it was received: what the site itself has coded stays so.
+        # As received: the site's own content codings are kept.
         body = record.raw_stream.read()
         head = record.http_headers
         print(json.dumps({

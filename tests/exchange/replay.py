@@ -1,4 +1,4 @@
-"""Replays archives with pywb, in this process: each URL has to come back byte for byte.
+"""Replays archives with pywb in this process. Each URL must be returned byte for byte.
 
 replay.py ARCHIVE... < lines of: URL, a tab, the SHA-256 of its body in hex
 """
@@ -25,12 +25,12 @@ with tempfile.TemporaryDirectory() as room:
     client = Client(app)
     for line in sys.stdin:
         url, digest = line.rstrip('\n').split('\t')
-        # As it was archived, without a banner and with its links as they were.
+        # As archived, without a banner and with the original links.
         response = client.get('/all/id_/' + url)
         found = hashlib.sha256(response.data).hexdigest()
         if response.status_code != 200 or found != digest:
             wrong += 1
             print('wrong:', url, response.status, found)
 print(f'{wrong} wrong' if wrong else 'replayed', flush=True)
-# The server that pywb has started in a thread of its own does not end by itself.
+# pywb's server runs in its own thread, which does not end.
 os._exit(1 if wrong else 0)

@@ -1,4 +1,4 @@
-"""Adds a WACZ to a collection of pywb as `wb-manager add --unpack-wacz` does, and replays it from its own index.
+"""Adds a WACZ to a pywb collection like `wb-manager add --unpack-wacz`, and replays it from its own index.
 
 unpack.py ARCHIVE < lines of: URL, a tab, the SHA-256 of its body in hex
 """
@@ -27,5 +27,5 @@ with tempfile.TemporaryDirectory() as room:
             wrong += 1
             print('wrong:', url, response.status, found)
 print(f'{wrong} wrong' if wrong else 'replayed', flush=True)
-# The server that pywb has started in a thread of its own does not end by itself.
+# pywb's server runs in its own thread, which does not end.
 os._exit(1 if wrong else 0)

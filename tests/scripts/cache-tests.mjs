@@ -1,8 +1,8 @@
-// Runs the tests of the npm package http-cache-tests, and prints what came of each: a line of JSON.
+// Runs the tests of the npm package http-cache-tests, and prints the result of each as a line of JSON.
 //
 //   node cache-tests.mjs PACKAGE BASE
 //
-// PACKAGE is the directory of the package, BASE the URL of its server, as its client is to ask for it.
+// PACKAGE is the directory of the package, BASE the URL of its server, as its client should request it.
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -1,7 +1,7 @@
-"""Gets URLs by a libcurl 8: curl8.py PROXY AUTHORITY (1.1 | 2) URL...
+"""Downloads URLs with a libcurl 8: curl8.py PROXY AUTHORITY (1.1 | 2) URL...
 
-One connection for all of them, if the other side lets it. A line for each: status, version of HTTP,
-connections made so far, bytes, and their SHA-256.
+All share one connection if the peer permits it. Prints a line for each: status, HTTP version,
+connections opened so far, bytes, and their SHA-256.
 """
 import hashlib
 import sys

@@ -1,7 +1,7 @@
-"""Judges certificates: lint.py ROOT LEAF...
+"""Lints certificates: lint.py ROOT LEAF...
 
-Prints a line for every finding: file, code, message. `cabf` are the baseline requirements of the
-CA/Browser Forum with RFC 5280 beneath them; `chain` is what RFC 5280 wants of issuer and subject.
+Prints a line for every finding: file, code, message. `cabf` checks the baseline requirements of the
+CA/Browser Forum and RFC 5280; `chain` checks what RFC 5280 requires of issuer and subject.
 """
 import contextlib
 import csv

@@ -1,8 +1,8 @@
-// What the scripts share: their settings, browsers, and what holds for every page of ours.
+// Common code of the scripts: their settings, browsers, and the checks for every page of ours.
 //
 //   node SCRIPT.mjs SETTINGS
 //
-// SETTINGS is an object in JSON; see `Tools::run` and `Stage::told` in tests/ui.rs and tests/ui/stage.rs.
+// SETTINGS is a JSON object; see `Tools::run` and `Stage::told` in tests/ui.rs and tests/ui/stage.rs.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -12,34 +12,34 @@ export const require = createRequire(path.join(settings.modules, '/'))
 const playwright = require('playwright-core')
 const axeSource = readFileSync(path.join(settings.modules, 'axe-core/axe.min.js'), 'utf8')
 
-/// How long one wait may take, in milliseconds, on a machine that does much else.
+/// The time limit for one wait, in milliseconds, on a busy machine.
 export const PATIENCE = Number(process.env.UI_PATIENCE ?? 60_000)
 
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 const faults = new Set()
 
-/// Tells a fault, each once. All is tried before any fails.
+/// Reports a fault, each only once. The script goes on and fails at its end.
 export function fault(where, what) {
   const line = `${where}: ${what}`
   if (!faults.has(line)) console.log(line)
   faults.add(line)
 }
 
-/// Ends the script, which fails if there was a fault.
+/// Ends the script, with an error status if there was a fault.
 export function end(said) {
   console.log(`${said}; faults: ${faults.size}`)
   process.exit(faults.size ? 1 : 0)
 }
 
-/// Starts a browser that asks the daemon for everything.
+/// Starts a browser that sends all requests to the daemon.
 export async function launch(kind) {
-  // Without the bypass, and the preference below, loopback addresses never go through a proxy.
+  // Without this bypass list, and the preference below, loopback addresses are never requested through a proxy.
   const proxy = { server: settings.base, bypass: '<-loopback>' }
   const env = { ...process.env, HOME: settings.home }
   const common = { proxy, env, timeout: PATIENCE }
   if (kind === 'firefox') {
-    // Firefox as it is sold knows WebDriver BiDi, not the protocol of Playwright's own builds.
+    // A released Firefox supports WebDriver BiDi, not the protocol of Playwright's own builds.
     const { hostname, port } = new URL(settings.base)
     const firefoxUserPrefs = {
       'network.proxy.allow_hijacking_localhost': true,
@@ -57,21 +57,21 @@ export async function launch(kind) {
   return playwright.chromium.launch({ ...common, args, executablePath: settings.chromium })
 }
 
-/// A page of a person with these habits; `seen` tells what it asks for and complains of.
+/// A page of a person with these settings. `seen` records its requests and its error messages.
 export async function person(browser, { lang = 'en', scripts = true, width = 1280, scheme = 'light' }) {
   const context = await browser.newContext({
     locale: lang,
     javaScriptEnabled: scripts,
     viewport: { width, height: 800 },
     colorScheme: scheme,
-    // Chromium has been told of the authority; Firefox keeps such a list in its profile.
+    // Chromium trusts the authority through the user's database. Firefox would need it in its profile.
     ignoreHTTPSErrors: settings.browser === 'firefox'
   })
   context.setDefaultTimeout(PATIENCE)
   const page = await context.newPage()
   const seen = { requests: [], complaints: [] }
   page.on('request', request => {
-    // Icons are asked for whenever there is time, also those of the page before; see `holds`.
+    // Icons are requested at any time, also those of the previous page; see `holds`.
     const isIcon = request.resourceType() === 'other' && !request.isNavigationRequest()
     if (!isIcon) seen.requests.push(request.url())
   })
@@ -83,13 +83,13 @@ export async function person(browser, { lang = 'en', scripts = true, width = 128
   return { context, page, seen }
 }
 
-/// Begins a page anew.
+/// Clears the record before the next page.
 export function forget(seen) {
   seen.requests.length = 0
   seen.complaints.length = 0
 }
 
-/// What axe-core finds wrong.
+/// Reports the findings of axe-core.
 export async function axe(page, where) {
   await page.evaluate(axeSource)
   const found = await page.evaluate(async tags => {
@@ -102,7 +102,7 @@ export async function axe(page, where) {
   for (const violation of found) fault(where, `axe: ${violation}`)
 }
 
-/// What holds for each page of ours, however it was reached.
+/// Checks the rules for each page of ours, however it was reached.
 export async function holds(page, seen, where, lang) {
   const told = await page.evaluate(() => {
     const wide = document.documentElement.scrollWidth - innerWidth
@@ -117,26 +117,26 @@ export async function holds(page, seen, where, lang) {
       headings: document.querySelectorAll('h1').length,
       title: document.title,
       lang: document.documentElement.lang,
-      // Names of what is loaded with it, icons too.
+      // The URLs of all sub-resources, including icons.
       parts: [...document.querySelectorAll('[src], [data], [poster], link[rel~=icon], link[rel=stylesheet]')]
         .map(one => one.src ?? one.data ?? one.poster ?? one.href).filter(url => url),
       injected: document.querySelectorAll('#injected').length
     }
   })
   if (told.wide > 0) fault(where, `scrolls sideways by ${told.wide} px: ${told.widest}`)
-  if (told.headings !== 1) fault(where, `has ${told.headings} headings of the first order`)
+  if (told.headings !== 1) fault(where, `has ${told.headings} top-level headings`)
   if (!told.title) fault(where, 'has no title')
   if (told.injected || told.title === 'injected') fault(where, 'shows foreign text as markup')
   if (lang && told.lang !== lang) fault(where, `is in ${told.lang}, not in ${lang}`)
   const { origin, port } = new URL(settings.base)
   for (const url of [...seen.requests, ...told.parts]) {
     const { origin: asked, port: at, protocol } = new URL(url)
-    // A message stands in the place of the page that was asked for.
+    // A message page has the URL of the requested page.
     const ours = asked === origin || at === port || protocol === 'data:' || url === page.url()
-    if (!ours) fault(where, `asks for ${url}`)
+    if (!ours) fault(where, `requests ${url}`)
   }
   for (const { text, url } of seen.complaints) {
-    // A page that tells of a failure is sent with its status, which browsers complain of, as when a site has no icon.
+    // Browsers report the error status of a message page, and a missing icon.
     if ((url !== page.url() && !url?.endsWith('/favicon.ico')) || !/status of \d/.test(text)) fault(where, `console: ${text} (${url})`)
   }
 }

@@ -1,20 +1,20 @@
-// All pages of ours that links and forms lead to, from the first on.
+// All pages of ours that can be reached by links and forms from the home page.
 import http from 'node:http'
 import { fault, settings } from './browsers.mjs'
 
-/// What is not made by us: what was kept, files of the user, and pages of others that pass through.
+/// Pages that are not ours: stored copies, the user's files, and proxied pages.
 const FOREIGN = /^\/(history\/version|local|http|https|ftp)\//
 
-/// So many pages of one kind are walked through, and so many in all.
+/// The largest number of pages to visit of one kind, and of all kinds.
 const OF_A_KIND = 60
 const IN_ALL = 900
 
-/// What a person would type into the fields of forms.
+/// Input for the fields of forms.
 const typed = () => ({ q: 'tea', url: `${settings.http}/tea/`, text: 'tea' })
 
 const agent = new http.Agent({ keepAlive: true })
 
-/// Asks for a page as a browser does.
+/// Requests a page like a browser.
 export function get(url, fields = {}) {
   return new Promise((resolve, reject) => {
     const headers = { accept: 'text/html', 'accept-language': 'en', ...fields }
@@ -30,7 +30,7 @@ export function get(url, fields = {}) {
 
 const REFERENCES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-/// A text of HTML with its character references undone.
+/// HTML text with its character references decoded.
 export const plain = html => html
   .replace(/&#(x?)([0-9a-f]+);/gi, (_, hex, number) => String.fromCodePoint(parseInt(number, hex ? 16 : 10)))
   .replace(/&(amp|lt|gt|quot|apos);/g, (_, name) => REFERENCES[name])
@@ -49,7 +49,7 @@ export function links(html) {
     .filter(([href]) => href !== undefined)
 }
 
-/// Where its forms lead that only ask, filled in as a person would.
+/// The targets of the GET forms of a page, filled in.
 function asked(html) {
   return [...html.matchAll(/<form (.*?)>(.*?)<\/form>/gs)].flatMap(([, tag, within]) => {
     const { method = 'get', action } = attributes(tag)
@@ -67,7 +67,7 @@ function asked(html) {
   })
 }
 
-/// Pages that are made alike have the same: their address without what differs among them.
+/// The kind of a page: its address without the parts that differ among similar pages.
 export function kind(address) {
   const url = new URL(address)
   const [, first, second, ...rest] = url.pathname.split('/')
@@ -76,7 +76,7 @@ export function kind(address) {
   return `/${[first, known, ...rest.map(() => '*')].filter(part => part !== undefined).join('/')}?${names.join('&')}`
 }
 
-/// Walks from `/` along every link of ours, and tells `visit` of each page of HTML.
+/// Follows every link of ours from `/` on, and calls `visit` with each HTML page.
 export async function crawl(visit) {
   const { origin } = new URL(settings.base)
   const [seen, counts] = [new Set(), new Map()]
@@ -99,7 +99,7 @@ export async function crawl(visit) {
     if (page.status >= 300 && page.status < 400) {
       want(page.fields.location, url)
     } else if (page.status !== 200) {
-      fault(from, `links to ${url}, which answers ${page.status}`)
+      fault(from, `links to ${url}, which has the status ${page.status}`)
     } else if (/^text\/html/.test(page.fields['content-type'])) {
       const html = page.body.toString()
       await visit({ url, kind: kind(url), html, fields: page.fields })

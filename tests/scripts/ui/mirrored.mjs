@@ -1,10 +1,10 @@
-// Pages in a language that is written from right to left, as a user has added it: all is turned but addresses.
+// Pages in a user's own language that is written from right to left: all is mirrored except addresses.
 import path from 'node:path'
 import { axe, end, fault, forget, holds, launch, person, settings } from './browsers.mjs'
 
 const { base, closed, http, lang, out } = settings
 
-/// Each page, and how it is reached: by its address, or by one that it stands in for.
+/// Each page and its address, or an address for which it is shown instead.
 const offline = {
   home: `${base}/`,
   control: `${base}/control/`,
@@ -23,7 +23,7 @@ const offline = {
 }
 const online = { refused: `${closed}/` }
 
-/// What is turned that must not be, and the other way round.
+/// Reports text that is mirrored but must not be, and the reverse.
 async function turned(page, where) {
   const told = await page.evaluate(() => {
     const { dir } = document.documentElement
@@ -41,9 +41,9 @@ async function turned(page, where) {
       for (const { 0: address, index } of node.data.matchAll(/[a-z]+:\/\/[!-~]*/g)) {
         for (let at = index + 1; at < index + address.length; at++) {
           const [before, now] = [place(node, at - 1), place(node, at)]
-          // Long ones go on in the next line.
+          // Long addresses continue in the next line.
           if (now.top < before.bottom && now.left < before.left) {
-            faults.push(`${address} is turned at ${node.data[at]} in ${node.parentElement.outerHTML.slice(0, 200)}`)
+            faults.push(`${address} is mirrored at ${node.data[at]} in ${node.parentElement.outerHTML.slice(0, 200)}`)
             break
           }
         }
@@ -51,11 +51,11 @@ async function turned(page, where) {
     }
     for (const field of document.querySelectorAll('input[type=text], textarea')) {
       const { direction, unicodeBidi } = getComputedStyle(field)
-      if (direction !== 'ltr' && /^[ -~]+$/.test(field.placeholder)) faults.push(`what is asked for is turned: ${field.outerHTML.slice(0, 200)}`)
-      if (direction !== 'ltr' && unicodeBidi !== 'plaintext') faults.push(`what is typed is turned: ${field.outerHTML.slice(0, 200)}`)
+      if (direction !== 'ltr' && /^[ -~]+$/.test(field.placeholder)) faults.push(`the placeholder is mirrored: ${field.outerHTML.slice(0, 200)}`)
+      if (direction !== 'ltr' && unicodeBidi !== 'plaintext') faults.push(`the input is mirrored: ${field.outerHTML.slice(0, 200)}`)
     }
     for (const word of document.querySelectorAll('code')) {
-      if (!/isolate|plaintext/.test(getComputedStyle(word).unicodeBidi)) faults.push(`code may be turned: ${word.outerHTML.slice(0, 200)}`)
+      if (!/isolate|plaintext/.test(getComputedStyle(word).unicodeBidi)) faults.push(`code may be mirrored: ${word.outerHTML.slice(0, 200)}`)
     }
     if (!/[\u05d0-\u05ea]/.test(document.querySelector('main').textContent)) faults.push('is in another language')
     return [...new Set(faults)]

@@ -1,5 +1,5 @@
-// Every page of ours that can be reached, and the messages that stand for pages of others: valid, small,
-// clean by axe-core, in light and dark, on a phone, on paper, and by the keyboard alone.
+// Every page of ours that can be reached, and the message pages: valid, small, without findings of
+// axe-core, in light and dark, on a phone, on paper, and usable with the keyboard alone.
 import path from 'node:path'
 import { writeFileSync } from 'node:fs'
 import { axe, end, fault, forget, holds, launch, person, require, settings } from './browsers.mjs'
@@ -7,18 +7,18 @@ import { crawl } from './crawl.mjs'
 
 const { HtmlValidate } = require('html-validate')
 
-/// The longest a page may be, in bytes.
+/// The size limit of a page, in bytes.
 const LONGEST = 100_000
 
-/// So many pages of one kind are looked at in a browser: the first, and the longest.
+/// The number of pages of one kind to open in a browser: the first, and the longest.
 const LOOKED_AT = 2
 
-/// Off is what is about style and not about what is valid; many boxes have one name, as a form sends a list.
+/// Rules of style are off. Several boxes share a name, since the form sends a list.
 const validator = new HtmlValidate({
   root: true,
   extends: ['html-validate:recommended'],
   rules: {
-    // A list may have a name: ARIA lets every role but a few.
+    // A list may have a label: ARIA permits it for all but a few roles.
     'aria-label-misuse': ['error', { allowAnyNamable: true }],
     'attribute-boolean-style': 'off',
     'form-dup-name': 'off',
@@ -34,14 +34,14 @@ const told = new Set()
 async function valid(where, html) {
   const report = await validator.validateString(html)
   for (const { ruleId, message, line } of report.results.flatMap(({ messages }) => messages)) {
-    // One of a kind is enough.
+    // One report per kind of page is enough.
     if (told.has(where + ruleId)) continue
     told.add(where + ruleId)
     fault(where, `html: ${ruleId}: ${message}: ${html.split('\n')[line - 1]?.slice(0, 200)}`)
   }
 }
 
-/// Walks a page by the keyboard: every control is reached, in order, and shows that it is.
+/// Checks that the Tab key reaches every control, in order, with a visible focus.
 async function keyboard(page, where) {
   const wanted = await page.evaluate(() => {
     const all = [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')]
@@ -66,12 +66,12 @@ async function keyboard(page, where) {
   }
   for (const [at, { at: found, visible, html }] of told.entries()) {
     if (found !== at) return fault(where, `Tab reaches ${html} in place of control ${at}`)
-    if (!visible) fault(where, `focus is not seen on ${html}`)
+    if (!visible) fault(where, `focus is not visible on ${html}`)
   }
   return undefined
 }
 
-/// What goes on paper: black on white, nothing to press.
+/// Checks the print layout: black on white, without buttons.
 async function paper(page, where) {
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
   const told = await page.evaluate(() => {
@@ -81,7 +81,7 @@ async function paper(page, where) {
     return { color, backgroundColor, pressed: pressed.length, link: link && getComputedStyle(link).color }
   })
   if (told.color !== 'rgb(0, 0, 0)' || told.backgroundColor !== 'rgb(255, 255, 255)') fault(where, `on paper: ${JSON.stringify(told)}`)
-  if (told.pressed) fault(where, `${told.pressed} things to press are printed`)
+  if (told.pressed) fault(where, `${told.pressed} buttons are printed`)
   await page.emulateMedia({ media: null, colorScheme: null })
 }
 
@@ -97,12 +97,12 @@ await crawl(async page => {
   await valid(page.kind, page.html)
   const alike = kinds.get(page.kind) ?? []
   alike.push({ ...page, length })
-  // The first, and after it the longest.
+  // The first one, followed by the longest.
   kinds.set(page.kind, [alike[0], ...alike.slice(1).sort((a, b) => b.length - a.length)].slice(0, LOOKED_AT))
 })
-console.log(`${count} pages of ${kinds.size} kinds were reached`)
+console.log(`${count} pages of ${kinds.size} kinds reached`)
 
-/// How a page is reached: by its address, or by what a person does. Each gives the answer that it came with.
+/// Ways to reach a page: by its address, or by pressing a button. Each returns the response.
 const to = url => page => page.goto(url)
 const press = (button, url, typed = {}) => async (page, seen) => {
   await page.goto(url)
@@ -112,14 +112,14 @@ const press = (button, url, typed = {}) => async (page, seen) => {
   return answer
 }
 
-/// A form that comes again with what is wrong beside its fields.
+/// A form that is shown again with messages beside its fields.
 const again = (path, typed) => async (page, seen) => {
   const answer = await press('main form button.main', `${settings.base}${path}`, typed)(page, seen)
-  if (answer.status() !== 422) fault(path, `answers ${answer.status()} to ${JSON.stringify(typed)}`)
+  if (answer.status() !== 422) fault(path, `has the status ${answer.status()} for ${JSON.stringify(typed)}`)
   return answer
 }
 
-/// Messages of ours in place of what was asked for, offline and online.
+/// Message pages, offline and online.
 const offline = {
   'will-get': to(`${settings.http}/never-seen`),
   'will-get-again': to(`${settings.http}/never-seen`),
@@ -146,7 +146,7 @@ const online = {
 const looked = [...kinds.values()].flat().map(({ url, kind }) => [kind, url])
 const browser = await launch('chromium')
 
-/// Looks at one page in every way.
+/// Runs all checks on one page.
 async function look(where, reach) {
   for (const { page, seen, width } of [desk, phone]) {
     forget(seen)
@@ -161,7 +161,7 @@ async function look(where, reach) {
   }
 }
 
-/// The same of what the walk does not come to, so that nobody has read it yet.
+/// Like `look`, for pages that the crawl does not reach, so that their HTML is validated as well.
 const readAndLook = (where, reach) => look(where, async (page, seen) => {
   const answer = await reach(page, seen)
   await valid(where, await answer.text())
@@ -175,4 +175,4 @@ await press('[formaction$="/control/online"]', settings.base)(desk.page, desk.se
 for (const [where, reach] of Object.entries(online)) await readAndLook(where, reach)
 await browser.close()
 writeFileSync(path.join(settings.out, 'pages.json'), JSON.stringify(looked, null, 1))
-end(`${looked.length} pages were looked at`)
+end(`${looked.length} pages checked`)

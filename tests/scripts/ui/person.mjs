@@ -1,5 +1,5 @@
-// What a person does with an offline proxy, from the first look to the certificate, by the pages' own
-// links and buttons. They are found by where they lead, so that it works in every language.
+// All that a person does with an offline proxy, from the home page to the certificate, with the links
+// and buttons of the pages. They are found by their targets, which works in every language.
 import path from 'node:path'
 import { PATIENCE, axe, end, fault, forget, holds, launch, person, settings } from './browsers.mjs'
 
@@ -10,18 +10,18 @@ const { page, seen } = await person(browser, { lang, scripts, width, scheme: dar
 
 let step = 'the start'
 
-/// Fails the step unless this is so.
+/// Fails the step unless `holds`.
 function sure(holds, what) {
   if (!holds) throw new Error(`${step}: ${what}`)
 }
 
-/// Waits until a question has an answer that is as it should be.
+/// Waits until the result of `ask` is right.
 async function until(what, ask, isRight) {
   const deadline = Date.now() + PATIENCE
   for (;;) {
     const answer = await ask()
     if (isRight(answer)) return answer
-    sure(Date.now() < deadline, `${what} in vain: ${JSON.stringify(answer)?.slice(0, 2000)}`)
+    sure(Date.now() < deadline, `timed out: ${what}: ${JSON.stringify(answer)?.slice(0, 2000)}`)
     await new Promise(go => setTimeout(go, 50))
   }
 }
@@ -32,7 +32,7 @@ async function open(address) {
   await page.goto(base + address)
 }
 
-/// Does what leads to another page.
+/// Performs an action that leads to another page.
 async function leave(how) {
   forget(seen)
   const arrived = page.waitForNavigation({ waitUntil: 'load' })
@@ -40,7 +40,7 @@ async function leave(how) {
   await arrived
 }
 
-/// The button that sends a form there.
+/// The button that submits a form to `action`.
 const button = (action, within = page) =>
   within.locator(`button[formaction$="${action}"], form[action$="${action}"] button:not([formaction])`)
 
@@ -48,23 +48,23 @@ const press = (action, within) => leave(() => button(action, within).first().cli
 const follow = selector => leave(() => page.locator(selector).first().click())
 const text = () => page.locator('body').innerText()
 
-/// Looks at the page as a whole, and keeps a picture of it.
+/// Checks the whole page and takes a screenshot.
 async function look(name) {
   const where = `${lang} ${width} ${kind} ${name}`
   await holds(page, seen, where, settings.languages?.includes(lang) ? lang : undefined)
-  // What judges is a script itself, and waits for timers, which do not run without.
+  // axe-core is a script and uses timers, which do not run without scripts.
   if (scripts) await axe(page, where)
   await page.screenshot({ path: path.join(out, `${name}.png`), fullPage: true })
 }
 
 const api = async address => (await fetch(base + address)).json()
 const queued = async () => (await api('/api/queue')).queue.map(({ url }) => url)
-const queue = wanted => until('the queue is so', queued, all => all.filter(url => !/favicon/.test(url)).sort().join() === wanted.sort().join())
+const queue = wanted => until('the queue has these URLs', queued, all => all.filter(url => !/favicon/.test(url)).sort().join() === wanted.sort().join())
 
-/// With scripts its script has its data; without, its picture is there.
+/// With scripts, the page's script has its data. Without them, the image is loaded.
 const shopIsWhole = () => scripts
   ? until('the shop is whole', () => page.title(), title => title === 'Full shop')
-  : until('its picture is there', () => page.evaluate(() => document.getElementById('i').naturalWidth), wide => wide === 31)
+  : until('its image is loaded', () => page.evaluate(() => document.getElementById('i').naturalWidth), wide => wide === 31)
 
 const steps = {
   async 'sees the proxy online'() {
@@ -84,7 +84,7 @@ const steps = {
     }
     await page.goto(`${http}/tea/price.html`)
     await page.goto(`${http}/tea/price.html`)
-    await until('all is kept', () => api('/api/status'), ({ downloads }) => downloads.length === 0)
+    await until('all is stored', () => api('/api/status'), ({ downloads }) => downloads.length === 0)
   },
 
   async 'goes offline by the button'() {
@@ -126,12 +126,12 @@ const steps = {
     await row(`${http}/tea/oolong.html`).locator('input[name=chosen]').check()
     await press('/control/queue/first')
     const first = await page.locator('main a.url').first().getAttribute('href')
-    sure(first === `${http}/tea/oolong.html`, `what was chosen comes first, not ${first}`)
+    sure(first === `${http}/tea/oolong.html`, `the selected request comes first, not ${first}`)
     await press('/control/delete/req', row(`${http}/tea/oolong.html`))
     await queue([`${http}/tea/white.html`, `${closed}/nothing`])
     await open('/')
     await press('/control/online')
-    await until('what waits is fetched', queued, all => !all.includes(`${http}/tea/white.html`))
+    await until('the queue is fetched', queued, all => !all.includes(`${http}/tea/white.html`))
     const failed = async () => (await api('/api/queue')).queue.filter(({ state }) => state === 'failed').length
     await until('the other fails', failed, count => count === 1)
     await open('/queue/')
@@ -186,7 +186,7 @@ const steps = {
     const downloads = page.waitForEvent('download')
     await box(white).check()
     await button('/control/export-multiple/warc').first().click()
-    sure((await downloads).suggestedFilename().includes('warc'), 'what was chosen is saved')
+    sure((await downloads).suggestedFilename().includes('warc'), 'the selection is exported')
     await follow('nav.soft a')
     await follow('main a[href$="/index/http"]')
     await look('list-hosts')
@@ -213,7 +213,7 @@ const steps = {
     sure(await page.title() === 'Tea: green', 'the page found')
   },
 
-  async 'asks what is known of a page'() {
+  async 'reads the information about a page'() {
     await open(`/info/?${http}/tea/green.html`)
     await look('info')
     await press('/control/unpin')
@@ -285,7 +285,7 @@ const steps = {
     await look('configuration-option')
     await page.locator('#value').first().fill('many')
     await leave(() => page.locator('#value').first().press('Enter'))
-    sure(await page.locator('[role=alert]').count(), 'what is no number is refused')
+    sure(await page.locator('[role=alert]').count(), 'an invalid number is refused')
     await look('configuration-refused')
     await page.locator('#value').first().fill('7')
     await leave(() => page.locator('#value').first().press('Enter'))
