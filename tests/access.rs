@@ -106,7 +106,7 @@ fn a_login_to_the_proxy_goes_no_further() {
     let asked = client.receive("POST").whole();
     let confirm = form(&asked.text(), "/refresh-request/");
     let undone = daemon.submit(&confirm);
-    assert_eq!(undone.status, 401, "its own pages ask for a user, too");
+    assert_eq!(undone.status, 401, "its own pages need a user, too");
     let fields = format!("Origin: null\r\n{}", login("Authorization", "ada", PASSWORD));
     assert_eq!(daemon.submit_as(&confirm, &fields).status, 303);
     daemon.client().get_with(&origin.url("/b"), &format!("{AS_PERSON}{}", proxy_login()));
@@ -230,7 +230,7 @@ fn its_own_pages_are_for_users_and_what_sets_a_browser_up_for_everyone() {
         assert_eq!(client.get_with(&daemon.own(path), &proxy_login()).status, 200, "{path}");
         assert_eq!(client.get_with(&daemon.own(path), &user).status, 200, "{path}");
     }
-    assert_eq!(daemon.status()["mode"], "online", "the socket asks nobody");
+    assert_eq!(daemon.status()["mode"], "online", "the socket needs no login");
 }
 
 #[test]
@@ -456,7 +456,7 @@ fn a_listener_for_others_needs_clients_and_a_control_password() {
     daemon.up_at(&all.to_string());
     let port = daemon.addr().port();
     let mut client = Client::connect_from(OTHER, SocketAddr::from(([127, 0, 0, 1], port)));
-    assert_eq!(client.get("http://192.0.2.1/").status, 407, "with users anyone may ask");
+    assert_eq!(client.get("http://192.0.2.1/").status, 407, "any user may ask");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn the_system_trusts_it_and_trusts_it_no_more() {
     assert_eq!(held_files(&store), 3);
     let removed = in_root(&daemon, root.path(), &["uninstall"]);
     assert!(removed.status == 0 && removed.out.contains("removed"), "{removed:?}");
-    assert_eq!((held_files(&store), held(&bundle)), (1, 1), "what is not ours stays");
+    assert_eq!((held_files(&store), held(&bundle)), (1, 1), "foreign files stay");
     let nothing = in_root(&daemon, root.path(), &["uninstall"]);
     assert!(nothing.out.contains("nothing of ours"), "{nothing:?}");
 }
@@ -296,7 +296,7 @@ fn firefox_trusts_it_after_the_installation() {
 fn pixels(png: &[u8]) -> Vec<[u8; 3]> {
     let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap()) as usize;
     let (width, kind) = (number(16), png[25]);
-    assert_eq!(png[24], 8, "eight bits a sample");
+    assert_eq!(png[24], 8, "eight bits per sample");
     let samples = match kind {
         2 => 3,
         6 => 4,
@@ -372,7 +372,10 @@ fn the_page_tells_whether_this_browser_trusts_it() {
         }
     }
     let rejected = daemon.status()["rejections"].to_string();
-    assert!(!rejected.contains("localhost"), "the test is no rejection of a site: {rejected}");
+    assert!(
+        !rejected.contains("localhost"),
+        "the test connection counts as a rejection: {rejected}"
+    );
 }
 
 #[test]

@@ -9,11 +9,11 @@ use crate::harness::{Answer, Client, Daemon, Origin, daemon};
 #[track_caller]
 fn refused(ran: &Ran, status: i32, words: &[&str]) {
     assert_eq!(ran.status, status, "{ran:?}");
-    assert_eq!(ran.err.trim_end().lines().count(), 1, "one message: {ran:?}");
+    assert_eq!(ran.err.trim_end().lines().count(), 1, "not one message: {ran:?}");
     for word in words {
-        assert!(ran.err.contains(word), "{word:?} is said: {ran:?}");
+        assert!(ran.err.contains(word), "{word:?} is missing: {ran:?}");
     }
-    assert_eq!(ran.out, "", "it never said that it was ready");
+    assert_eq!(ran.out, "", "it was ready");
 }
 
 fn serve(place: &Daemon) -> Ran {
@@ -106,7 +106,7 @@ fn an_unknown_host_gets_a_page_that_names_it() {
     assert!(page.field("Content-Type").to_ascii_lowercase().contains("charset="));
     assert!(page.text().contains("nobody.invalid"), "{}", page.text());
     assert!(page.field("Cache-Control").contains("no-store"), "{:?}", page.fields);
-    assert_eq!(daemon.ok(&["ls"]), "", "an error page is not kept");
+    assert_eq!(daemon.ok(&["ls"]), "", "an error page was stored");
 }
 
 #[test]

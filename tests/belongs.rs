@@ -15,7 +15,7 @@ const NOBODY: (u32, u32) = (65_431, 65_432);
 fn is_root() -> bool {
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     if !is_root {
-        cannot_run("only root may become somebody else");
+        cannot_run("only root may become another user");
     }
     is_root
 }

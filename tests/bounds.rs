@@ -95,7 +95,7 @@ fn a_form_that_comes_too_slowly_is_given_up() {
     client.patience(Duration::from_millis(200));
     let mut sent = 0;
     let refused = loop {
-        assert!(sent < 32, "all of it was taken, five bytes a second");
+        assert!(sent < 32, "the whole form was accepted at five bytes a second");
         let _sent = client.try_send("f");
         sent += 1;
         if let Ok(response) = client.try_receive("POST") {

@@ -42,8 +42,8 @@ fn chromium_is_told_all_and_a_daemon_runs_as_long() {
         }
     }
     let profile = daemon.home().join(".local/state/wwwoffle/browse");
-    assert_eq!(std::fs::read_dir(profile).unwrap().count(), 1, "one profile, which is kept");
-    assert!(!daemon.home().join(".pki/nssdb/cert9.db").exists(), "nothing else is changed");
+    assert_eq!(std::fs::read_dir(profile).unwrap().count(), 1, "one profile, which is not removed");
+    assert!(!daemon.home().join(".pki/nssdb/cert9.db").exists(), "other files changed");
 }
 
 /// Responds like a proxy with a page whose only sub-resource comes late. Returns the address, and
@@ -162,5 +162,5 @@ fn what_is_missing_is_told() {
     assert_eq!(daemon.run(&["browse", "--browser", "/bin/true"]).status, 0);
     let gone = daemon.run(&["browse", "--browser", "/nowhere/chromium"]);
     assert!(gone.status == 1 && gone.err.contains("cannot be started"), "{gone:?}");
-    assert_eq!(daemon.run(&["status"]).status, 0, "a daemon that ran before runs on");
+    assert_eq!(daemon.run(&["status"]).status, 0, "a daemon that ran before keeps running");
 }

@@ -223,7 +223,7 @@ fn a_browser_shows_offline_what_it_showed_online() {
     let missing = dom(&program, &daemon, &origin.url("/missing/"));
     assert!(missing.contains("/missing/") && missing.contains("queue/"), "{missing}");
     let queue = daemon.queued_by_browser();
-    assert_eq!(queue, [origin.url("/missing/")], "the page alone is queued, no noise");
+    assert_eq!(queue, [origin.url("/missing/")], "only the page is queued");
     picture(&program, &daemon, &origin.url("/missing/"), "will-get.png", (360, 740));
 }
 

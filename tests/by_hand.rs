@@ -127,7 +127,7 @@ fn programs_move_and_write_too() {
     });
     assert_eq!(moved, want);
     assert_eq!(daemon.ok(&["cat", "--owner", "user:ada", "http://b.example/"]), "hers");
-    assert_eq!(daemon.run(&["cat", "http://b.example/"]).status, 1, "it is hers");
+    assert_eq!(daemon.run(&["cat", "http://b.example/"]).status, 1, "it belongs to her");
     for (path, body, status) in [
         ("/api/entries/write", "HTTP/1.1 200 OK\r\n\r\n", 400),
         ("/api/entries/write?url=http://a/", "what", 400),

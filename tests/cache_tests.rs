@@ -60,7 +60,8 @@ impl Server {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         // `Listening on http://[::]:40123/`
         let port = line.trim_end().trim_end_matches('/').rsplit(':').next();
-        let port: u16 = port.and_then(|port| port.parse().ok()).expect("it tells its port");
+        let port: u16 =
+            port.and_then(|port| port.parse().ok()).expect("the server prints its port");
         Self { addr: ([127, 0, 0, 1], port).into(), child }
     }
 }
@@ -97,7 +98,9 @@ fn package() -> Option<PathBuf> {
     let found = std::env::var_os("HTTP_CACHE_TESTS").map(PathBuf::from);
     let found = found.filter(|package| package.join("package.json").is_file());
     if found.is_none() {
-        cannot_run("the npm package http-cache-tests is not there: set HTTP_CACHE_TESTS to it");
+        cannot_run(
+            "the npm package http-cache-tests is missing: set HTTP_CACHE_TESTS to its directory",
+        );
     }
     found
 }
@@ -129,7 +132,7 @@ fn hold(outcomes: &[Outcome]) {
         .collect();
     assert!(wrong.is_empty(), "{} differ from the list:\n{}", wrong.len(), wrong.join(" "));
     let known: BTreeSet<&str> = judged().map(|outcome| outcome.id.as_str()).collect();
-    assert!(excused.is_subset(&known), "not tests: {:?}", excused.difference(&known));
+    assert!(excused.is_subset(&known), "unknown tests: {:?}", excused.difference(&known));
     let required = judged().filter(|outcome| outcome.kind == Kind::Required);
-    assert!(required.count() > 150, "they were all run");
+    assert!(required.count() > 150, "all tests ran");
 }

@@ -108,7 +108,7 @@ fn what_is_fresh_is_served_without_asking_and_what_is_not_is_asked_for() {
             ("no-cache", etag("no-cache, max-age=60"), "", "fwd=stale; fwd-status=304"),
             ("no-store", control("no-store, max-age=60"), "", "fwd=uri-miss; stored"),
             (
-                "old already",
+                "already old",
                 [control("max-age=60"), vec![("Age", "60".into())]].concat(),
                 "",
                 "fwd=stale…",
@@ -194,7 +194,7 @@ fn a_fresh_page_has_its_age_and_answers_head_and_conditions() {
     let unchanged = daemon.client().get_with(&url, "If-None-Match: \"a\"\r\n");
     assert_eq!(unchanged.status, 304);
     assert!(status(&unchanged).starts_with("hit"), "{unchanged:?}");
-    assert_eq!(origin.count("/fresh"), 1, "nobody was asked");
+    assert_eq!(origin.count("/fresh"), 1, "the origin was asked");
     // Offline the page is served unchanged.
     daemon.ok(&["offline"]);
     assert_eq!(daemon.get(&url).whole().field("X-Once"), "1");

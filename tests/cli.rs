@@ -21,7 +21,7 @@ fn without_a_daemon_the_verbs_that_need_one_say_what_to_do() {
     for verb in verbs {
         let ran = place.run(verb);
         assert_eq!(ran.status, 69, "{verb:?}: {ran:?}");
-        assert!(ran.err.contains("serve"), "{verb:?} says how to start one: {ran:?}");
+        assert!(ran.err.contains("serve"), "{verb:?} does not say how to start one: {ran:?}");
         assert_eq!(ran.err.trim_end().lines().count(), 1, "{verb:?}: {ran:?}");
     }
 }
@@ -398,7 +398,7 @@ fn stop_ends_the_daemon_and_frees_the_spool() {
     assert!(daemon.ended().success());
     assert_eq!(daemon.run(&["status"]).status, 69);
     daemon.up();
-    assert!(daemon.down().success(), "SIGTERM is a clean end too");
+    assert!(daemon.down().success(), "SIGTERM is a clean end, too");
     daemon.up();
     daemon.signal("INT");
     assert!(daemon.ended().success());

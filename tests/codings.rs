@@ -300,7 +300,7 @@ fn the_queue_asks_for_codings_and_what_it_brings_is_read_by_all() {
     // The entry is queued.
     assert_eq!(daemon.run(&["get", &origin.url("/wanted")]).status, 10);
     daemon.ok(&["online"]);
-    eventually("what was queued is fetched", || daemon.queued().is_empty());
+    eventually("the queue is fetched", || daemon.queued().is_empty());
     daemon.settle();
     daemon.ok(&["offline"]);
     for path in ["/queued", "/wanted"] {
@@ -458,12 +458,14 @@ fn what_nobody_reads_is_not_decoded() {
     leaving.ask(&url, NONE);
     leaving.final_head().unwrap();
     drop(leaving);
-    eventually("the connection of who left is closed", || daemon.open_sockets() <= before);
+    eventually("the connection of the client that left is closed", || {
+        daemon.open_sockets() <= before
+    });
 }
 
 #[test]
 fn curl_reads_it_with_and_without_codings() {
-    let Some(curl) = program(&["curl"]) else { return cannot_run("there is no curl") };
+    let Some(curl) = program(&["curl"]) else { return cannot_run("curl is not installed") };
     let (daemon, origin, page) = (Daemon::start(), Origin::start(), noise(3, 100_000));
     for (number, (coding, sent)) in coded(&page).into_iter().enumerate() {
         origin.say(&format!("/{number}"), answer(coding, sent));

@@ -120,7 +120,7 @@ fn a_list_is_watched_too() {
 fn a_faulty_file_is_told_once_and_the_old_one_stays() {
     let daemon = offline();
     save(&daemon, &TEXT.replace("\"info\"", "\"loud\"").replace("noise =", "nois ="));
-    eventually("the faults are told", || daemon.log().contains("takes \"error\""));
+    eventually("the faults are reported", || daemon.log().contains("takes \"error\""));
     assert!(is_noise(&daemon, "noise.test"));
     let reload = daemon.run(&["config", "reload"]);
     assert_eq!(reload.status, 64, "{reload:?}");
@@ -130,7 +130,7 @@ fn a_faulty_file_is_told_once_and_the_old_one_stays() {
     let set = daemon.run(&["config", "set", "options.log-level", "warn"]);
     assert_eq!(set.status, 64, "{set:?}");
     save(&daemon, &TEXT.replace("noise.test", "other.test"));
-    eventually("the mended one is noticed", || is_noise(&daemon, "other.test"));
+    eventually("the repaired configuration is noticed", || is_noise(&daemon, "other.test"));
 }
 
 #[test]

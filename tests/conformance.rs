@@ -31,7 +31,7 @@ struct Case {
 pub(crate) fn script(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance");
     let script = folder.join(name);
-    assert!(script.is_file(), "there is no ../shared/conformance/{name}");
+    assert!(script.is_file(), "../shared/conformance/{name} is missing");
     script
 }
 
@@ -80,6 +80,6 @@ fn hold(cases: &[Case]) {
         .collect();
     assert!(wrong.is_empty(), "{} differ from the list:\n{}", wrong.len(), wrong.join("\n"));
     let known: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    assert!(excused.is_subset(&known), "not cases: {:?}", excused.difference(&known));
-    assert!(cases.len() > 260, "all were run: {}", cases.len());
+    assert!(excused.is_subset(&known), "unknown cases: {:?}", excused.difference(&known));
+    assert!(cases.len() > 260, "all cases ran: {}", cases.len());
 }

@@ -84,7 +84,7 @@ fn connect_goes_only_to_the_ports_that_are_allowed() {
     for target in ["127.0.0.1:40000", "127.0.0.1:40010"] {
         let mut client = daemon.client();
         client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
-        assert_ne!(client.receive("GET").status, 403, "{target}: nobody there, but allowed");
+        assert_ne!(client.receive("GET").status, 403, "{target}: no server there, but allowed");
     }
     for target in ["127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "http://127.0.0.1:443/", "a@b:443"] {
         let mut client = daemon.client();
@@ -183,7 +183,7 @@ fn offline_nothing_is_dialled() {
     }
     let fetch = daemon.run(&["fetch", "--wait"]);
     assert_ne!(fetch.status, 0, "nothing can be fetched offline: {fetch:?}");
-    assert_eq!(origin.connections(), 0, "no socket outward: {:?}", origin.seen());
+    assert_eq!(origin.connections(), 0, "an outgoing socket is open: {:?}", origin.seen());
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn autodial_serves_what_is_kept_and_fetches_the_rest() {
     assert_eq!(daemon.status()["mode"], "autodial");
     let kept = daemon.get(&origin.url("/kept"));
     assert_eq!((kept.status, kept.text().as_str()), (200, "kept"));
-    assert_eq!(origin.count("/kept"), 1, "what is kept is served at once");
+    assert_eq!(origin.count("/kept"), 1, "the stored copy is served at once");
     assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
     assert_eq!(origin.count("/page/1.html"), 1);
     origin.stop();
@@ -237,8 +237,8 @@ fn a_connection_that_says_nothing_is_closed_after_a_while() {
     used.get(&origin.url("/page/0.html"));
     let mut half: Client = daemon.client();
     half.send("GET http://127.0.0.1/ HTTP/1.1\r\nHos");
-    assert!(matches!(quiet.head(), Ok(None)), "one that never asked");
-    assert!(matches!(used.head(), Ok(None)), "one that asked once");
+    assert!(matches!(quiet.head(), Ok(None)), "a client without a request");
+    assert!(matches!(used.head(), Ok(None)), "a client with one request");
     match half.head() {
         Ok(Some(head)) => assert_eq!(head.status, 408),
         other => assert!(matches!(other, Ok(None)), "half a head: {other:?}"),

@@ -112,7 +112,7 @@ fn a_full_disk_loses_nothing_that_is_kept() {
         assert!(answer.whole.is_ok(), "{length}: {:?}", answer.whole);
     }
     daemon.settle();
-    eventually("the log tells of the full disk", || {
+    eventually("the log reports the full disk", || {
         let said = daemon.log().to_lowercase();
         said.contains("no space left") || said.contains("disk is full")
     });
@@ -134,7 +134,7 @@ fn a_full_disk_loses_nothing_that_is_kept() {
 
     disk.remount("size=64m");
     daemon.ok(&["online"]);
-    eventually("with room again, pages are kept again", || {
+    eventually("with free space, pages are stored again", || {
         daemon.get(&origin.url("/image/46.png"));
         daemon.settle();
         daemon.run(&["cat", &origin.url("/image/46.png")]).status == 0
@@ -157,13 +157,13 @@ fn that_a_response_is_not_stored_is_told_in_its_head_and_on_the_home_page() {
     assert!(!daemon.page("/").text().contains(notice));
     // There is room for many pages, but not for this one.
     assert!(!stored("/big/20000000"));
-    eventually("the home page tells", || daemon.page("/").text().contains(notice));
+    eventually("the home page reports it", || daemon.page("/").text().contains(notice));
     assert!(stored("/page/60.html"));
-    eventually("that is over", || !daemon.page("/").text().contains(notice));
+    eventually("the message is gone", || !daemon.page("/").text().contains(notice));
     // No space is left at all.
     let _filling = disk.fill_up();
     assert!(!stored("/page/61.html"));
-    eventually("the home page tells again", || daemon.page("/").text().contains(notice));
+    eventually("the home page reports it again", || daemon.page("/").text().contains(notice));
     disk.remount("size=64m");
     assert!(stored("/page/61.html"));
 }
@@ -175,7 +175,7 @@ fn the_mode_and_what_is_asked_for_are_written_where_no_block_is_free() {
     let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
     daemon.up();
     assert_kept(&daemon, &origin, "online");
-    eventually("all have their names", || {
+    eventually("all files have their final names", || {
         let directory = disk.spool().join("http");
         directory.exists() && files(&directory).len() == kept().count()
     });
@@ -204,7 +204,7 @@ fn the_mode_and_what_is_asked_for_are_written_where_no_block_is_free() {
     drop(names);
     disk.remount("size=64m");
     daemon.ok(&["online"]);
-    eventually("what was asked for is fetched", || daemon.queue().is_empty());
+    eventually("the requested pages are fetched", || daemon.queue().is_empty());
     for url in &asked {
         assert_eq!(daemon.get(url).status, 200);
     }
@@ -229,7 +229,7 @@ fn room_is_made_before_the_disk_is_full() {
     assert_kept(&daemon, &origin, "while it is purged");
     daemon.settle();
     let left = daemon.run(&["ls", "--json"]).lines().len() - kept().count();
-    assert!((1..12).contains(&left), "the oldest go, and no more than it takes: {left} are left");
+    assert!((1..12).contains(&left), "only the oldest go, as few as possible: {left} are left");
     for number in 12 - left..12 {
         let page = daemon.run(&["cat", &format!("http://old.test/{number}")]);
         assert_eq!((page.status, page.out.len()), (0, 400_000), "{number} is among the newest");
@@ -256,7 +256,7 @@ fn a_spool_that_cannot_be_written_is_said() {
     disk.remount("ro");
     let ran = place.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(ran.status, 73, "{ran:?}");
-    assert_eq!(ran.err.trim_end().lines().count(), 1, "one message: {ran:?}");
+    assert_eq!(ran.err.trim_end().lines().count(), 1, "not one message: {ran:?}");
     assert!(ran.err.contains(place.spool().to_str().unwrap()), "{ran:?}");
     assert!(ran.err.contains("mounted read-only") && !ran.err.contains("the right"), "{ran:?}");
 }
@@ -291,7 +291,7 @@ fn a_spool_on_a_read_only_file_system_is_served() {
     assert_eq!(files(&disk.spool()), before);
     disk.remount("rw");
     daemon.up();
-    assert_eq!(daemon.status()["mode"], "online", "the mode before");
+    assert_eq!(daemon.status()["mode"], "online", "the previous mode");
     assert_kept(&daemon, &origin, "afterwards");
 }
 
@@ -347,7 +347,7 @@ fn what_is_deleted_on_a_full_disk_is_gone_for_good() {
     assert_eq!(daemon.get(&page(3)).status, 200);
     drop(filling);
     let told = daemon.page(done.field("Location")).text();
-    assert!(!told.contains("/control/undo"), "nothing is offered that cannot be had: {told}");
+    assert!(!told.contains("/control/undo"), "an undo that is impossible is offered: {told}");
     let resting = disk.spool().join("removed");
     assert!(!resting.exists() || files(&resting).is_empty(), "{:?}", files(&resting));
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);

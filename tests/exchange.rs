@@ -286,7 +286,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     assert_eq!((&told["requests"], &told["kept_back"]), (&3.into(), &1.into()), "{told}");
     assert!(
         !unpacked(&std::fs::read(&bundle).unwrap()).contains("secret"),
-        "a cookie has left the ship"
+        "a cookie was exported"
     );
     assert_eq!(origin.seen().len(), 0, "nothing went out");
 
@@ -368,7 +368,7 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Some more in each round, or all that exist.
         let more = 40 + 7 * round;
-        eventually("more is kept", || {
+        eventually("further pages are stored", || {
             entries() >= before + more || child.try_wait().unwrap().is_some()
         });
         killed += usize::from(child.try_wait().unwrap().is_none());

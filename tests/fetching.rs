@@ -64,7 +64,7 @@ fn an_origin_that_wants_to_be_left_alone_is_and_others_go_on() {
     eventually("the others are fetched", || {
         daemon.queue().iter().all(|item| item["state"] == "waiting") && calm.count("/1") == 1
     });
-    eventually("it is known to rest", || daemon.queue()[0]["not_before"].is_string());
+    eventually("the host is known to pause", || daemon.queue()[0]["not_before"].is_string());
     let queue = daemon.queue();
     assert_eq!((queue.len(), busy.count("/1"), busy.count("/2")), (2, 1, 0), "{queue:?}");
     // A person allows a new attempt now.
@@ -124,7 +124,7 @@ fn what_a_day_may_cost_holds_over_a_restart() {
     }
     daemon.ok(&["online"]);
     eventually("the budget is spent", || daemon.log().contains("the budget of the day is spent"));
-    eventually("nothing is on its way", || {
+    eventually("no fetch is in progress", || {
         daemon.queue().iter().all(|item| item["state"] == "waiting")
     });
     let fetched = origin.seen().len();
@@ -137,7 +137,7 @@ fn what_a_day_may_cost_holds_over_a_restart() {
     assert!(daemon.page("/queue/").shown().contains("the budget of the day is spent"));
     daemon.restart();
     daemon.ok(&["fetch"]);
-    eventually("it is remembered", || {
+    eventually("it is saved", || {
         daemon.log().matches("the budget of the day is spent").count() >= 2
     });
     assert_eq!(origin.seen().len(), fetched);
@@ -190,7 +190,7 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
         daemon.ok(&["offline"]);
         daemon.browse(&origin.url(path));
         daemon.ok(&["online"]);
-        eventually("it asks", || daemon.queue()[0]["state"] == "asking");
+        eventually("it asks for the file", || daemon.queue()[0]["state"] == "asking");
         let page = daemon.page("/queue/").shown();
         assert!(page.contains("Fetch it all the same"), "{page}");
         assert!(page.contains("It is longer than what is fetched unasked"), "{page}");
@@ -206,7 +206,7 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
         assert!(daemon.get(&origin.url(path)).body == *body, "{path}");
         let ranges: Vec<_> =
             origin.seen().iter().map(|seen| seen.fields.get("Range").is_some()).collect();
-        assert_eq!(ranges.last(), Some(&!is_length_told), "what has come is not asked for again");
+        assert_eq!(ranges.last(), Some(&!is_length_told), "a stored page was requested again");
     }
 }
 
@@ -225,7 +225,7 @@ fn a_fetch_with_a_budget_ends_with_it_and_the_next_goes_on_from_there() {
         daemon.browse(&origin.url(path));
     }
     daemon.ok(&["online"]);
-    eventually("that is spent", || daemon.log().contains("the budget is spent until"));
+    eventually("the budget is spent", || daemon.log().contains("the budget is spent until"));
     let some = daemon.run(&["fetch", "--wait", "--json", "--budget", "500k"]);
     assert_eq!(some.status, 10, "{some:?}");
     let lines = some.lines();
@@ -250,7 +250,7 @@ fn a_fetch_with_a_budget_ends_with_it_and_the_next_goes_on_from_there() {
         .filter_map(|seen| seen.fields.get("Range")?.strip_prefix("bytes=")?.strip_suffix('-'))
         .map(|from| from.parse().unwrap())
         .collect();
-    assert_eq!(begun.len(), film.len() - 1, "what has come is not asked for again");
+    assert_eq!(begun.len(), film.len() - 1, "a stored page was requested again");
     assert!(begun.is_sorted() && *begun.last().unwrap() >= 500_000, "{begun:?}");
     let refused = daemon.run(&["fetch", "--budget", "much"]);
     assert_eq!(refused.status, 2, "{refused:?}");
@@ -275,14 +275,14 @@ fn an_origin_is_left_alone_over_a_restart_too() {
     }
     daemon.ok(&["online"]);
     let state = daemon.spool().join("state");
-    eventually("that is written down", || {
+    eventually("the consent is saved", || {
         let text = std::fs::read_to_string(&state).unwrap_or_default();
         text.contains(&format!("left-alone = {} ", busy.addr))
             && daemon.queue()[0]["held"].is_object()
     });
     daemon.kill9();
     daemon.up();
-    eventually("both are held back for it", || {
+    eventually("both are held", || {
         let queue = daemon.queue();
         queue.len() == 2 && queue.iter().all(|item| item["held"]["reason"] == "origin")
     });
@@ -338,7 +338,7 @@ fn a_bad_line_and_two_kills_end_with_everything_fetched_once() {
     }
     daemon.ok(&["online"]);
     for (count, gate) in [(8, &gates[0]), (26, &gates[1])] {
-        eventually("it is in the middle", || exchanges.load(Ordering::SeqCst) == count);
+        eventually("it is half-way", || exchanges.load(Ordering::SeqCst) == count);
         daemon.kill9();
         gate.open();
         daemon.up();
@@ -408,14 +408,14 @@ fn a_line_that_drops_again_and_again_and_two_kills_end_with_everything_fetched_o
     daemon.ok(&["online"]);
     for round in 0.. {
         let before = sent.load(Ordering::SeqCst);
-        eventually("more has come, or all", || {
+        eventually("further bytes arrived, or all", || {
             sent.load(Ordering::SeqCst) >= before + UNBROKEN || daemon.queue().is_empty()
         });
         if daemon.queue().is_empty() {
-            assert!(round > 2, "it was no bad line");
+            assert!(round > 2, "the connection never broke");
             break;
         }
-        assert!(round < 60, "it never ends: {:?}", daemon.queue());
+        assert!(round < 60, "it does not end: {:?}", daemon.queue());
         origin.restart();
         if round == 0 || round == 2 {
             daemon.kill9();

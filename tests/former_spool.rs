@@ -59,7 +59,7 @@ fn recursive_requests_and_monitors_follow_links_as_before() {
         eventually(&format!("{linked} is fetched"), || origin.count(&linked) == 1);
     }
     daemon.settle();
-    assert_eq!((origin.count("/queued/"), origin.count("/far.html")), (1, 0), "one link deep");
+    assert_eq!((origin.count("/queued/"), origin.count("/far.html")), (1, 0), "one link away");
 }
 
 #[test]

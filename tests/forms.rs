@@ -99,7 +99,11 @@ fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
         eventually("the origin is asked", || origin.count("/poll") == 1);
         assert_eq!(post(&daemon, &url, "").text(), "done");
         if is_asked_between {
-            assert_eq!(daemon.get(&url).whole().text(), "answer 2", "the first is not joined");
+            assert_eq!(
+                daemon.get(&url).whole().text(),
+                "answer 2",
+                "the first download was joined"
+            );
         }
         gate.open();
         assert_eq!(first.receive("GET").whole().text(), "answer 1");
@@ -202,7 +206,7 @@ fn a_reload_of_the_answer_to_a_form_offers_to_send_the_form_again() {
         daemon.ok(&[mode]);
         let page = daemon.client().get_with(&stored, reload).whole();
         assert_eq!((page.status, status(&page)), (504, "detail=confirm"), "{mode}");
-        assert!(page.text().contains("!POST:"), "{mode}: it links to the stored answer");
+        assert!(page.text().contains("!POST:"), "{mode}: it links to the stored response");
         assert_eq!(daemon.browse(&stored).text(), "POST", "{mode}: it stays");
         assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, times), "{mode}");
         let confirm = form(&page.text(), "/refresh-request");

@@ -61,7 +61,7 @@ fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
     assert!(found[1].1.contains("not the name of its URL"), "{found:?}");
     assert!(found[2].1.contains("permissions are 644"), "{found:?}");
     assert_eq!((&sums["can_be_repaired"], &sums["beyond_repair"]), (&2.into(), &1.into()));
-    assert!(damaged.exists() && !misnamed.exists(), "it has changed nothing");
+    assert!(damaged.exists() && !misnamed.exists(), "it has changed a file");
 
     let refused = daemon.run(&["fsck", "--repair"]);
     assert_eq!((refused.status, refused.out.as_str()), (75, ""), "{refused:?}");
@@ -80,7 +80,7 @@ fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
     daemon.up();
     daemon.ok(&["offline"]);
     assert_eq!(daemon.get(&urls[0]).status, 200);
-    assert_eq!(daemon.get(&urls[1]).status, 504, "what was damaged is not there");
+    assert_eq!(daemon.get(&urls[1]).status, 504, "the damaged file is still there");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn what_kill_9_leaves_is_sound() {
     assert_eq!(checked.status, 0, "{checked:?}");
     let before = told(&checked).1;
     let repaired = daemon.run(&["fsck", "--repair", "--deep", "--json"]);
-    assert_eq!(repaired.status, 0, "what a stop leaves is no damage: {repaired:?}");
+    assert_eq!(repaired.status, 0, "a clean stop counts as damage: {repaired:?}");
     let after = told(&repaired).1;
     assert_eq!(after["unfinished"], 0, "{after}");
     let number = |sums: &Value, name: &str| sums[name].as_u64().unwrap();
@@ -116,7 +116,9 @@ fn what_came_last_before_a_crash_is_looked_at_by_itself() {
     }
     daemon.ok(&["offline"]);
     let large = file(&daemon, &urls[1]);
-    eventually("it has its name", || daemon.ok(&["fsck", "--json"]).contains("\"unfinished\":0"));
+    eventually("it has its final name", || {
+        daemon.ok(&["fsck", "--json"]).contains("\"unfinished\":0")
+    });
     let list = daemon.spool().join("recent");
     assert!(list.exists());
     daemon.kill9();
@@ -127,11 +129,11 @@ fn what_came_last_before_a_crash_is_looked_at_by_itself() {
     fs::write(&large, bytes).unwrap();
     daemon.up();
     daemon.tells("what came last has been looked at");
-    assert!(!large.exists(), "nobody has asked for it");
+    assert!(!large.exists(), "it was not requested");
     assert!(daemon.log().contains("set aside"), "{}", daemon.log());
     assert_eq!(daemon.get(&urls[0]).status, 200);
     daemon.down();
-    assert!(!list.exists(), "it has stopped in order");
+    assert!(!list.exists(), "it stopped cleanly");
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
 }
 
@@ -165,7 +167,7 @@ fn walked_long_after(root: &Path) -> u128 {
     // The age below which a walk checks a change again, and the rounding error.
     const SLACK: Duration = Duration::from_millis(2_001);
     let mut now = SystemTime::now();
-    eventually("what was changed last is old enough", || {
+    eventually("the latest change is old enough", || {
         now = SystemTime::now();
         now.duration_since(changed(root)).is_ok_and(|since| since > SLACK)
     });
@@ -195,7 +197,7 @@ fn the_index_is_held_against_the_files_and_mended() {
     );
     eventually("all is in the index", || {
         let beside = daemon.run(&["fsck", "--json"]);
-        assert_eq!(beside.status, 0, "that it is behind is no fault: {beside:?}");
+        assert_eq!(beside.status, 0, "an index that is behind counts as a fault: {beside:?}");
         index(&beside) == sound
     });
     assert!(daemon.ok(&["fsck"]).contains("index           3 of its entries are as the files are"));

@@ -23,7 +23,7 @@ fn what_is_kept_of_the_fuzzers_holds() {
     for (name, run) in targets::TARGETS {
         let files = std::fs::read_dir(corpora.join(name)).unwrap_or_else(|_| panic!("{name}"));
         let files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-        assert!(!files.is_empty(), "{name} has nothing to begin with");
+        assert!(!files.is_empty(), "{name} has no seeds");
         for file in files {
             eprintln!("{}", file.display());
             run(&std::fs::read(&file).unwrap());
@@ -32,6 +32,6 @@ fn what_is_kept_of_the_fuzzers_holds() {
     let known: Vec<_> = targets::TARGETS.iter().map(|(name, _)| *name).collect();
     for directory in std::fs::read_dir(corpora).unwrap() {
         let name = directory.unwrap().file_name().into_string().unwrap();
-        assert!(known.contains(&name.as_str()), "{name} is no target");
+        assert!(known.contains(&name.as_str()), "{name} is not a target");
     }
 }

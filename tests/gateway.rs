@@ -39,7 +39,7 @@ fn a_page_is_read_and_kept_as_through_the_proxy() {
         let seen = read(&daemon, &address);
         assert_eq!((seen.status, seen.text()), (200, want.clone()), "{mode}");
         assert_eq!(seen.field("Content-Type"), "text/html; charset=utf-8");
-        assert_eq!(seen.fields.get("ETag"), None, "it is of another body");
+        assert_eq!(seen.fields.get("ETag"), None, "it belongs to another body");
         // It is the same entry, stored as received.
         assert_eq!(daemon.get(&origin.url("/a/p?q=%2f~")).text(), page, "{mode}");
     }

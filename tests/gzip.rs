@@ -95,7 +95,7 @@ fn what_is_compressed_is_served_as_it_was() {
         if way == "with" {
             check(&daemon);
             let listed = || daemon.run(&["ls", "--sort", "size", "--json"]).lines();
-            eventually("the index knows of it", || {
+            eventually("it is in the index", || {
                 let len = |one: &Value| one["file_bytes"].as_u64().unwrap();
                 listed().len() == 2 && listed().iter().all(|one| len(one) < 200_000)
             });

@@ -116,7 +116,7 @@ fn a_moment_brings_what_was_kept_then() {
             }
         }
     }
-    assert_eq!(origin.count("/page"), 0, "nobody is asked about the past");
+    assert_eq!(origin.count("/page"), 0, "the origin was asked for an old version");
     assert!(daemon.queue().is_empty());
 }
 
@@ -184,7 +184,7 @@ fn a_version_is_never_taken_for_the_page_as_it_is() {
         assert_eq!(daemon.client().get_with(&url, &fields).status, 400, "{wrong}");
     }
     assert_eq!(daemon.get(&url).body, text(3));
-    assert_eq!(listed(&daemon, &url).len(), 3, "nothing was kept by reading");
+    assert_eq!(listed(&daemon, &url).len(), 3, "reading has stored an entry");
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn a_version_is_restored_and_removed_by_buttons_of_ours_alone() {
         forms(&list()).into_iter().filter(|form| form.action.contains(part)).collect()
     };
     let restore = buttons("/control/history/restore");
-    assert_eq!(restore.len(), 2, "what is kept now has none");
+    assert_eq!(restore.len(), 2, "the current version has none");
     let oldest = restore[1].clone();
     assert_eq!(daemon.submit(&oldest.clone().without("token")).status, 403);
     assert_eq!(daemon.submit(&oldest.clone().without("at")).status, 400);
@@ -321,7 +321,7 @@ fn a_version_is_restored_and_removed_by_buttons_of_ours_alone() {
     let done = daemon.submit(&oldest);
     assert_eq!(done.status, 303, "{}", done.text());
     assert!(done.field("Location").starts_with("/history/?"));
-    assert_eq!(daemon.get(&url).body, text(1), "at once, though the other was held in memory");
+    assert_eq!(daemon.get(&url).body, text(1), "at once, although the other one was in memory");
     let months = |versions: &[Value]| -> Vec<String> {
         versions.iter().map(|one| one["received"].as_str().unwrap()[5..7].to_owned()).collect()
     };

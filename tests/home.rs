@@ -22,7 +22,7 @@ fn site(title: &str, kind: &str, icon: &[u8]) -> Origin {
 #[track_caller]
 fn home_with(daemon: &Daemon, text: &str) -> String {
     let mut home = String::new();
-    eventually("what was kept is on the page", || {
+    eventually("the stored pages are on the page", || {
         let page = daemon.page("/").whole();
         assert_eq!(page.status, 200);
         assert!(page.body.len() < 100_000, "{}", page.body.len());
@@ -134,12 +134,12 @@ fn what_came_of_the_last_fetch_and_what_failed_is_told() {
     daemon.ok(&["online"]);
     eventually("all is settled", || daemon.queue().iter().all(|item| item["state"] == "failed"));
     let told = "1 came, 1 failed.";
-    eventually("it is told", || daemon.page("/").shown().contains(told));
+    eventually("it is reported", || daemon.page("/").shown().contains(told));
     let home = daemon.page("/").shown();
     assert!(home.contains("1 request has failed.") && home.contains("/queue/?state=failed\""));
     daemon.restart();
     // The daemon listens before it has read its saved state.
-    eventually("it is told after a restart too", || daemon.page("/").shown().contains(told));
+    eventually("it is reported after a restart, too", || daemon.page("/").shown().contains(told));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn fetching_is_stopped_and_begun_again() {
         daemon.browse(&origin.url(path));
     }
     daemon.ok(&["online"]);
-    eventually("the first is on its way", || origin.count("/slow") == 1);
+    eventually("the first is in progress", || origin.count("/slow") == 1);
     let hold = |page: &str| -> Option<Form> {
         let text = daemon.page(page).text();
         forms(&text).into_iter().find(|form| form.action.ends_with("/control/hold"))

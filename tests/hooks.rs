@@ -66,10 +66,10 @@ fn one_that_takes_too_long_is_ended_with_all_it_has_started_and_nobody_waits() {
     // Hooks of different kinds run at the same time.
     daemon.ok(&["online"]);
     eventually("both have begun", || read(&out).lines().count() == 2);
-    eventually("it is told of", || daemon.log().matches("took too long").count() == 2);
+    eventually("it is reported", || daemon.log().matches("took too long").count() == 2);
     for pid in read(&out).lines() {
         let status = format!("/proc/{pid}/stat");
-        eventually("what it has started is gone", || {
+        eventually("its child processes are gone", || {
             let status = read(Path::new(&status));
             status.is_empty() || status.contains(") Z ")
         });
@@ -80,9 +80,9 @@ fn one_that_takes_too_long_is_ended_with_all_it_has_started_and_nobody_waits() {
 fn one_that_fails_or_is_not_there_is_told_of_and_harms_nothing() {
     let daemon = hooked("exit 3", "");
     daemon.ok(&["offline"]);
-    eventually("the failure is told", || daemon.log().contains("a program failed"));
+    eventually("the failure is reported", || daemon.log().contains("a program failed"));
     std::fs::remove_file(daemon.home().join("hook")).unwrap();
     daemon.ok(&["online"]);
-    eventually("it is told of", || daemon.log().contains("a program cannot be run"));
+    eventually("it is reported", || daemon.log().contains("a program cannot be run"));
     assert_eq!(daemon.status()["mode"], "online");
 }

@@ -59,7 +59,7 @@ fn a_file_that_somebody_removes_or_replaces_is_noticed() {
     std::fs::copy(&path, &first).unwrap();
 
     std::fs::remove_file(&path).unwrap();
-    eventually("the page is asked for anew", || client.get(&url).whole().text() == "answer 2");
+    eventually("the page is requested again", || client.get(&url).whole().text() == "answer 2");
     daemon.settle();
     assert_eq!(warm(&mut client, &url).text(), "answer 2");
 
@@ -71,7 +71,7 @@ fn a_file_that_somebody_removes_or_replaces_is_noticed() {
     let mut bytes = std::fs::read(&path).unwrap();
     *bytes.iter_mut().rev().find(|byte| **byte == b'1').unwrap() = b'9';
     std::fs::write(&path, bytes).unwrap();
-    eventually("the damage is seen", || {
+    eventually("the damage is noticed", || {
         let text = client.get(&url).whole().text();
         assert!(text == "answer 1" || text == "answer 3" || text == "answer 9", "{text}");
         text != "answer 1"
@@ -231,7 +231,7 @@ fn a_large_page_that_is_damaged_after_it_was_checked_is_noticed() {
     let middle = bytes.len() / 2;
     bytes[middle] = b'y';
     std::fs::write(&path, bytes).unwrap();
-    eventually("the page is fetched anew", || {
+    eventually("the page is fetched again", || {
         daemon.client().get(&url);
         origin.count("/large") == 2
     });

@@ -75,7 +75,7 @@ fn resets_one_by_one_end_the_connection_too() {
         }
         false
     });
-    assert!(gone, "5000 requests were taken back, and nobody minded");
+    assert!(gone, "5000 requests were reset without an error");
     others_are_served(&stage);
 }
 
@@ -127,7 +127,7 @@ fn resets_that_the_client_makes_us_send_end_the_connection_too() {
     let asked = stage.site.origin.seen().len();
     assert!(asked < 300, "{asked} requests reached the origin");
     others_are_served(&stage);
-    eventually("nobody is connected", || stage.daemon.status()["connections"] == 0);
+    eventually("no client is connected", || stage.daemon.status()["connections"] == 0);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn what_is_no_request_is_refused() {
         }
     }
     assert_eq!(stage.site.origin.count("/fine"), 0);
-    assert!(ended < 4, "most leave the connection as it is: {ended}");
+    assert!(ended < 4, "most keep the connection open: {ended}");
     // More or fewer bytes than the declared length.
     for (said, sent) in [("2", &b"abc"[..]), ("4", b"abc")] {
         let head = get(&host, "/fine", &[("content-length", said)]);
@@ -273,7 +273,7 @@ fn a_client_that_does_not_read_a_stream_is_ended_there_alone() {
     stage.daemon.settle();
     let downloads =
         stage.site.origin.asked(&big).iter().filter(|seen| seen.method == "GET").count();
-    assert_eq!(downloads, 1, "the download itself came to its end");
+    assert_eq!(downloads, 1, "the download itself is complete");
     door.open();
 }
 
@@ -295,7 +295,7 @@ fn a_tunnel_that_is_not_read_ends() {
         let end = body.data().await.expect("an end").expect_err("no window was given");
         assert!(end.is_reset() || end.is_go_away(), "{end}");
     });
-    eventually("nobody is connected", || stage.daemon.status()["connections"] == 0);
+    eventually("no client is connected", || stage.daemon.status()["connections"] == 0);
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn a_stop_lets_streams_end() {
     let client = stage.client();
     let text = client.run(async {
         let (answer, _) = client.begin(client.request("GET", "/held", &[]), true).await.unwrap();
-        eventually("it is asked for", || stage.site.origin.count("/held") == 1);
+        eventually("it is requested", || stage.site.origin.count("/held") == 1);
         stage.daemon.signal("TERM");
         eventually("it stops", || stage.daemon.log().contains("stopping"));
         door.open();

@@ -139,5 +139,5 @@ fn trailers_come_over_http_2_without_those_of_a_connection() {
     stage.daemon.ok(&["online"]);
     let response = stage.client().ask("OPTIONS", "/sum", &[("te", "trailers")], None).whole();
     assert_eq!(response.trailers.get("x-sum"), Some("3"), "{:?}", response.trailers);
-    eventually("nobody is connected", || stage.daemon.status()["connections"] == 0);
+    eventually("no client is connected", || stage.daemon.status()["connections"] == 0);
 }

@@ -70,7 +70,7 @@ fn connections_are_kept_alive_and_pages_revalidated() {
 
     let at = |host| daemon.get(&origin.url_at(host, "/tagged"));
     assert_eq!(at("localhost").text(), "tagged");
-    assert_eq!(origin.handshakes(), 2, "a connection is for its host alone");
+    assert_eq!(origin.handshakes(), 2, "a connection was used for another host");
 }
 
 #[test]
@@ -116,11 +116,11 @@ fn redirects_lead_from_http_to_https_and_back() {
     assert!(daemon.queue().is_empty(), "{:?}", daemon.queue());
     let middle = origin.origin.asked("/middle");
     assert_eq!(middle.len(), 1);
-    assert!(!middle[0].fields.has("Cookie"), "what is secret goes to its origin alone");
+    assert!(!middle[0].fields.has("Cookie"), "a secret was sent to another origin");
     assert!(middle[0].fields.has("Referer"));
     let end = plain.asked("/end");
     assert_eq!(end.len(), 1);
-    assert!(!end[0].fields.has("Referer"), "a secure page is not named in clear");
+    assert!(!end[0].fields.has("Referer"), "the URL of a secure page was sent unencrypted");
     daemon.ok(&["offline"]);
     assert_eq!(daemon.get(&plain.url("/end")).text(), "the end");
     assert_eq!(daemon.get(&origin.url("/middle")).status, 302);

@@ -15,11 +15,11 @@ fn refused(daemon: &Daemon, url: &str, status: u16, words: &[&str]) {
     assert_eq!(page.status, status, "{}", page.text());
     let text = page.shown();
     for word in words.iter().chain(&[url, "What you can do"]) {
-        assert!(text.contains(word), "{word:?} is said:\n{text}");
+        assert!(text.contains(word), "{word:?} is missing:\n{text}");
     }
     assert_eq!(daemon.get(url).status, status);
     assert_ne!(daemon.run(&["get", url]).status, 0);
-    assert_eq!(daemon.ok(&["ls"]), "", "nothing is kept");
+    assert_eq!(daemon.ok(&["ls"]), "", "an entry was stored");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
         let url = origin.url("/p");
         let shown = [&*origin.addr.to_string(), &fingerprint, "What the host sent"];
         refused(&daemon, &url, 502, &[words, &shown].concat());
-        assert!(origin.origin.seen().is_empty(), "{name}: nothing was sent");
+        assert!(origin.origin.seen().is_empty(), "{name}: a request was sent");
         assert_eq!(origin.handshakes(), 0, "{name}");
         let queue = daemon.queue();
         let entry = queue.iter().find(|entry| entry["url"] == *url);
@@ -253,7 +253,7 @@ fn a_certificate_that_a_site_signed_itself_can_be_trusted() {
         let origin = TlsOrigin::start(identity);
         let page = daemon.browse(&origin.url("/page/1.html"));
         assert_eq!(page.status, status, "{words:?}: {}", page.shown());
-        assert!(page.shown().contains(words), "{words:?} is said:\n{}", page.shown());
+        assert!(page.shown().contains(words), "{words:?} is missing:\n{}", page.shown());
     }
 }
 
@@ -362,7 +362,7 @@ fn refused_only(daemon: &Daemon, url: &str, words: &[&str]) {
     let page = daemon.browse(url);
     assert_eq!(page.status, 502);
     for word in words {
-        assert!(page.shown().contains(word), "{word:?} is said:\n{}", page.shown());
+        assert!(page.shown().contains(word), "{word:?} is missing:\n{}", page.shown());
     }
 }
 

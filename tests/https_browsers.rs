@@ -151,13 +151,14 @@ fn browsers_talk_by_websocket() {
             exchange.answer(&Answer::new(204, "", ""))
         });
         let looking = browser.looking(&stage, &stage.site.url("/"));
-        let said = said.recv_timeout(LIMIT).unwrap_or_else(|_| panic!("{browser:?} says nothing"));
+        let said =
+            said.recv_timeout(LIMIT).unwrap_or_else(|_| panic!("{browser:?} prints nothing"));
         assert_eq!(said, "ahoy 1,2,255 big end 1000 true", "{browser:?}");
         drop(looking);
         let asked = origin.asked("/chat");
         assert_eq!(asked.len(), 1, "{browser:?}");
         let via = asked[0].fields.get("Via").unwrap();
         assert!(via.starts_with("2.0 "), "{browser:?} used its connection of HTTP/2: {via}");
-        assert!(!stage.daemon.ok(&["ls"]).contains("/chat"), "{browser:?}: nothing of it is kept");
+        assert!(!stage.daemon.ok(&["ls"]).contains("/chat"), "{browser:?}: it was stored");
     }
 }

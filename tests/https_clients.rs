@@ -80,7 +80,7 @@ impl Kind {
             assert_eq!(row[..2], ["200", spoken], "{self:?}: {}", ran.out);
         }
         // The site's connection fields are not passed on to the client.
-        assert_eq!(rows.last().unwrap()[2], "1", "one connection for all: {}", ran.out);
+        assert_eq!(rows.last().unwrap()[2], "1", "more than one connection: {}", ran.out);
         Some(rows.iter().map(|row| row[4].to_owned()).collect())
     }
 }

@@ -230,7 +230,7 @@ fn two_hundred_of_the_queue_are_fetched_over_one_connection() {
     assert_eq!(origin.handshakes(), 1);
     let seen = origin.origin.seen();
     let pages = seen.iter().filter(|seen| seen.target.starts_with("/page/"));
-    assert_eq!(pages.count(), 200, "each page once, besides the parts that they share");
+    assert_eq!(pages.count(), 200, "each page once, and their common sub-resources");
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn a_client_that_stops_reading_stops_no_other() {
             client
         })
         .collect();
-    eventually("all are under way", || origin.origin.active() == stuck.len());
+    eventually("all are in progress", || origin.origin.active() == stuck.len());
     for number in 0..20 {
         let path = format!("/page/{number}.html");
         let page = daemon.get(&origin.url(&path));
@@ -331,7 +331,7 @@ fn a_client_that_stops_reading_stops_no_other() {
     }
     assert!(daemon.peak_kib() < MEMORY, "{} KiB", daemon.peak_kib());
     drop(stuck);
-    eventually("what nobody reads is given up", || origin.origin.active() == 0);
+    eventually("unread downloads are aborted", || origin.origin.active() == 0);
     assert_eq!(origin.handshakes(), 1);
 }
 
@@ -348,9 +348,9 @@ fn a_form_whose_sender_left_is_given_up() {
         origin.url("/form"),
         origin.addr
     ));
-    eventually("it is under way", || origin.origin.active() == 1);
+    eventually("it is in progress", || origin.origin.active() == 1);
     drop(client);
-    eventually("it is given up", || origin.origin.active() == 0);
+    eventually("it is aborted", || origin.origin.active() == 0);
     assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
     assert_eq!(origin.handshakes(), 1);
 }

@@ -157,7 +157,7 @@ fn who_begins_slowly_is_let_go() {
     assert_eq!(ends(&[22]), b"");
     assert_eq!(ends(&[22, 3, 1, 0, 200, 1]), b"");
     assert_eq!(ends(&[22, 3, 1, 0, 3, 99, 99, 99]), b"");
-    eventually("nobody is connected", || daemon.status()["connections"] == 0);
+    eventually("no client is connected", || daemon.status()["connections"] == 0);
 }
 
 #[test]

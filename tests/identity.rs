@@ -16,7 +16,7 @@ pub(crate) const NOBODY: (u32, u32) = (65_431, 65_432);
 pub(crate) fn is_root() -> bool {
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     if !is_root {
-        cannot_run("only root may become somebody else");
+        cannot_run("only root may become another user");
     }
     is_root
 }
@@ -93,7 +93,7 @@ fn who_cannot_be_become_is_refused_with_a_remedy() {
         let ran = daemon.run(&["serve", "--listen", "127.0.0.1:0"]);
         assert_eq!(ran.status, 64, "{lines}: {ran:?}");
         assert!(ran.err.contains(want), "{lines}: {}", ran.err);
-        assert!(!daemon.spool().exists(), "nothing was made");
+        assert!(!daemon.spool().exists(), "files were created");
     }
 }
 

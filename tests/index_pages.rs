@@ -94,7 +94,7 @@ fn what_is_chosen_is_deleted_pinned_or_fetched_anew() {
     };
     let none = send("/control/delete-multiple/url", &[]);
     assert!(none.status == 422 && none.shown().contains("Nothing was chosen"), "{}", none.shown());
-    assert!(none.shown().contains(&format!("{path}\"")), "a way back: {}", none.shown());
+    assert!(none.shown().contains(&format!("{path}\"")), "no link back: {}", none.shown());
     let done = send("/control/pin-multiple", &["/000.html"]);
     assert_eq!(done.status, 303);
     assert!(done.field("Location").starts_with("/index/http/"), "{done:?}");
@@ -141,7 +141,7 @@ fn a_person_finds_and_deletes_a_page_without_scripts() {
         let mut browser = Chromium::start_with(&program, &daemon, &[size]);
         browser.open(&daemon.own("/index/all"));
         let wide = "document.documentElement.scrollWidth <= window.innerWidth";
-        assert_eq!(browser.value(wide), serde_json::json!(true), "{size}: nothing is cut off");
+        assert_eq!(browser.value(wide), serde_json::json!(true), "{size}: content is cut off");
     }
     let mut browser = Chromium::start(&program, &daemon);
     browser.open(&daemon.own("/index/all?sort=name"));

@@ -17,7 +17,7 @@ fn about(daemon: &Daemon, url: &str) -> String {
 #[track_caller]
 fn has(text: &str, words: &[&str]) {
     for word in words {
-        assert!(text.contains(word), "{word:?} is said:\n{text}");
+        assert!(text.contains(word), "{word:?} is missing:\n{text}");
     }
 }
 
@@ -37,7 +37,7 @@ fn a_kept_page_is_told_with_its_certificates_also_offline() {
     let mut client = daemon.client();
     client.get_with(&url, "Cookie: a=hunter2\r\nX-Mine: yes\r\n");
     daemon.settle();
-    eventually("the index can be asked", || about(&daemon, &url).contains("What refers to it"));
+    eventually("the index can be read", || about(&daemon, &url).contains("What refers to it"));
     let words: &[&str] = &[
         "What is kept",
         "text/html",
@@ -81,7 +81,7 @@ fn a_kept_page_is_told_with_its_certificates_also_offline() {
         has(&plain, &["status      200", &sha256, "signed by CN=Root of a test", "(not shown)"]);
         assert!(!plain.contains("hunter2"), "{plain}");
     }
-    assert_eq!(origin.origin.count("/p"), 1, "it is only looked at");
+    assert_eq!(origin.origin.count("/p"), 1, "reading the page has changed something");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn why_it_was_served_and_what_would_be_done_is_told_to_who_asked() {
     has(&told("ada", &page), &["If you asked for it now", "What is kept would be served"]);
     has(&told("ada", &absent), &["was put on the queue", "It would be put on the queue"]);
     has(&told("bob", &page), &["You have not asked for it"]);
-    crate::harness::eventually("who refers to it is told", || {
+    crate::harness::eventually("the referring pages are shown", || {
         let text = told("ada", &absent);
         text.split("What refers to it").nth(1).is_some_and(|rest| rest.contains(&page))
     });

@@ -47,7 +47,7 @@ fn versions(daemon: &Daemon, url: &str) -> Vec<String> {
 fn leads_to(daemon: &Daemon, form: &Form, want: &str) -> String {
     let done = daemon.submit(form);
     let to = done.field("Location").to_owned();
-    assert!(done.status == 303 && to.starts_with(want), "{} {to} is no {want}", done.status);
+    assert!(done.status == 303 && to.starts_with(want), "{} {to} is not {want}", done.status);
     to
 }
 

@@ -43,7 +43,7 @@ fn records(daemon: &Daemon, answer: &Response) -> [Value; 2] {
     assert_eq!(ran.status, 0, "{ran:?}");
     let mut all = ran.lines();
     all.retain(|record| record["type"] != "warcinfo");
-    let all: [Value; 2] = all.try_into().expect("an answer and a request");
+    let all: [Value; 2] = all.try_into().expect("a response and a request");
     for record in &all {
         assert_eq!(record["problems"], Value::Array(Vec::new()), "{record}");
         for secret in
@@ -65,7 +65,7 @@ fn has(records: &[Value; 2], url: &str, body: &[u8]) {
     assert_eq!((&answer["status"], &answer["length"]), (&"200".into(), &body.len().into()));
     assert_eq!(answer["sha256"], hex::encode(Sha256::digest(body)).as_str(), "{url}");
     let fields = answer["fields"].as_array().unwrap();
-    assert!(fields.contains(&"x-mark".into()), "the others are there: {answer}");
+    assert!(fields.contains(&"x-mark".into()), "the other fields are missing: {answer}");
 }
 
 fn marked(kind: &'static str, body: Vec<u8>) -> Answer {
@@ -89,7 +89,7 @@ fn what_is_kept_compressed_is_whole_in_its_records() {
     // With a login it is another entry, which has another URL.
     daemon.client().get_with(&urls[0], fields).whole();
     daemon.settle();
-    for way in ["as it came", "compressed", "expanded"] {
+    for way in ["as received", "compressed", "expanded"] {
         match way {
             "compressed" => assert!(daemon.ok(&["gzip", &urls[0], &urls[1]]).contains("2 files")),
             "expanded" => assert!(daemon.ok(&["gunzip", &urls[0], &urls[1]]).contains("2 files")),

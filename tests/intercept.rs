@@ -37,7 +37,7 @@ fn offline_a_page_of_https_is_queued_as_https() {
         assert!(response.field("Cache-Status").contains("wwwoffle"), "{:?}", response.head);
     }
     assert_eq!(daemon.queued(), ["https://h.example/a?b", "https://h.example/c"]);
-    assert_eq!(daemon.status()["outward_refused"], 0, "nothing was tried");
+    assert_eq!(daemon.status()["outward_refused"], 0, "a connection was tried");
 }
 
 #[test]
@@ -164,10 +164,10 @@ fn a_client_that_rejects_our_certificate_passes_unread_at_its_next_try() {
     assert!(untrusting().is_err(), "it does not trust us");
     eventually("the rejection is in the log", || daemon.log().contains("does not take our"));
     let heard = std::thread::spawn(move || first_bytes(&listener));
-    assert!(untrusting().is_err(), "nobody there speaks TLS");
-    assert_eq!(heard.join().unwrap()[..2], [22, 3], "the origin had the client's own hello");
+    assert!(untrusting().is_err(), "the port does not use TLS");
+    assert_eq!(heard.join().unwrap()[..2], [22, 3], "the origin got the client's own ClientHello");
     assert!(daemon.page("/ca").shown().contains("127.0.0.1"));
-    assert_eq!(connect(&daemon, "h.example:443"), 200, "another host is still answered by us");
+    assert_eq!(connect(&daemon, "h.example:443"), 200, "another host is still intercepted");
 
     // Offline no tunnel is possible. A client that trusts us by now is intercepted.
     daemon.ok(&["offline"]);

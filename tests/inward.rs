@@ -32,7 +32,7 @@ pub(crate) fn in_a_namespace(name: &str) {
         daemon::output(command, None, Duration::from_secs(120))
     };
     if !within("true", &[]).status.success() {
-        return cannot_run("no network namespace can be made here");
+        return cannot_run("a network namespace cannot be created");
     }
     let me = std::env::current_exe().unwrap();
     let ran = within(me.to_str().unwrap(), &["--exact", name, "--ignored", "--nocapture"]);
@@ -132,7 +132,7 @@ fn own_addresses_stay_shut() {
     daemon.ok(&["offline"]);
     let mut person = far(&daemon);
     person.ask(&service.url("/direct"), AS_PERSON);
-    assert_eq!(person.try_receive("GET").unwrap().status, 403, "it is not even queued");
+    assert_eq!(person.try_receive("GET").unwrap().status, 403, "it was queued");
     person.ask(&outside.url("/to"), AS_PERSON);
     assert_eq!(person.try_receive("GET").unwrap().status, 504);
     daemon.ok(&["online"]);
@@ -141,7 +141,7 @@ fn own_addresses_stay_shut() {
             |row: &serde_json::Value| row["url"] == service.url("/led") && row["state"] == "failed";
         daemon.queue().iter().any(failed)
     });
-    assert_eq!(service.connections(), asked, "nothing was opened");
+    assert_eq!(service.connections(), asked, "a connection was opened");
 }
 
 #[test]
@@ -178,19 +178,19 @@ fn inside_stays_shut() {
     person.ask(&beside.url("/to"), AS_PERSON);
     assert_eq!(person.try_receive("GET").unwrap().status, 504);
     person.ask(&inside.url("/direct"), AS_PERSON);
-    assert_eq!(person.try_receive("GET").unwrap().status, 403, "it is not even queued");
+    assert_eq!(person.try_receive("GET").unwrap().status, 403, "it was queued");
     let mut here = near(&daemon);
     here.ask(&beside.url("/to-near"), AS_PERSON);
     assert_eq!(here.try_receive("GET").unwrap().status, 504);
     daemon.ok(&["online"]);
-    eventually("the one of this machine is followed", || inside.count("/led-near") == 1);
-    eventually("the other one has failed", || {
+    eventually("the redirect for this machine is followed", || inside.count("/led-near") == 1);
+    eventually("the other request has failed", || {
         let failed =
             |row: &serde_json::Value| row["url"] == inside.url("/led") && row["state"] == "failed";
         daemon.queue().iter().any(failed)
     });
     assert_eq!(inside.count("/led"), 0);
-    assert_eq!(inside.connections(), asked + 1, "nothing else was opened");
+    assert_eq!(inside.connections(), asked + 1, "another connection was opened");
 
     // Each request of a user has the permissions of the machine that sent it.
     let users = open_daemon(&format!("{OPENED}{}", owners::users()));
@@ -205,10 +205,10 @@ fn inside_stays_shut() {
     assert_eq!(direct.try_receive("GET").unwrap().status, 504);
     users.ok(&["online"]);
     users.ok(&["fetch"]);
-    eventually("what was asked for here is fetched", || {
+    eventually("the request of this machine is fetched", || {
         inside.count("/near") == 1 && inside.count("/of-ada") == 1
     });
-    eventually("the other has failed", || {
+    eventually("the other request has failed", || {
         users.ok(&["queue"]).lines().any(|line| line.starts_with("failed") && line.contains("/far"))
     });
     assert_eq!(inside.count("/far"), 0);

@@ -9,7 +9,7 @@
     clippy::indexing_slicing,
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "the test reads the sources and prints figures"
+    reason = "the test reads the sources and prints metrics"
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,7 +160,7 @@ fn imports(rooms: &[String], sources: &[Source]) -> BTreeSet<Import> {
         if matches!(&*from, "lib" | "main") {
             continue;
         }
-        assert!(rooms.contains(&from), "{} is in no room of docs/architecture.md", source.path);
+        assert!(rooms.contains(&from), "{} is not in a room of docs/architecture.md", source.path);
         for to in crate_paths(&source.lines.join("\n")) {
             if to != from && rooms.contains(&to) {
                 all.insert(Import { from: from.clone(), to, path: source.path.clone() });
@@ -265,7 +265,7 @@ fn rooms_import_only_rooms_below_them() {
 fn figures_keep_to_their_bounds() {
     let measured = figures();
     let rows = table(&architecture(), "figure");
-    assert_eq!(rows.len(), measured.len(), "docs/architecture.md lists all figures");
+    assert_eq!(rows.len(), measured.len(), "docs/architecture.md lists all metrics");
     let mut wrong = Vec::new();
     for row in rows {
         let number = |cell: &str| cell.replace(',', "").parse::<usize>().unwrap();

@@ -70,7 +70,7 @@ fn idle_slow_and_stuck_peers_do_not_hold_up_the_others() {
     deaf.ask(&origin.url("/big/30000000"), "");
     let mut waiting = daemon.client();
     waiting.ask(&origin.url("/endless"), "");
-    eventually("both are under way", || {
+    eventually("both are in progress", || {
         origin.count("/endless") >= 1 && origin.count("/big/30000000") == 1
     });
 
@@ -164,7 +164,7 @@ fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
     // No client reads on, but the download still completes.
     all_are_here.open();
     daemon.settle();
-    assert_eq!(origin.count("/shared"), 1, "all of them share it");
+    assert_eq!(origin.count("/shared"), 1, "all of them share the download");
     let memory = daemon.memory_kib();
     eprintln!("{DEAF} clients that read nothing: {memory} KiB");
     assert!(memory < MEMORY + DEAF * EACH, "{memory} KiB");
@@ -203,7 +203,7 @@ fn no_more_of_an_answer_is_kept_than_is_configured() {
     leaving.ask(&origin.url("/endless"), "");
     leaving.final_head().unwrap();
     drop(leaving);
-    eventually("the origin is left", || {
+    eventually("the connection to the origin is closed", || {
         origin.count("/endless") == 1 && daemon.status()["downloads"].as_array().unwrap().is_empty()
     });
     let ran = daemon.run(&["get", &origin.url("/endless")]);

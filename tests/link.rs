@@ -27,7 +27,7 @@ fn probing(origin: &Origin, more: &str) -> Daemon {
 
 #[track_caller]
 fn becomes(daemon: &Daemon, mode: &str, reason: &str) {
-    eventually(&format!("it goes {mode}: {reason}"), || {
+    eventually(&format!("the mode becomes {mode}: {reason}"), || {
         let status = daemon.status();
         assert_eq!(status["chosen"], "auto");
         let told = status["link"]["reason"].as_str().unwrap().to_owned();
@@ -72,14 +72,14 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     origin.say("/later", Answer::html("it came later"));
     link.say("/up", Answer::new(200, "text/plain", "it is up"));
     becomes(&daemon, "online", "/up answers");
-    eventually("the queue is worked off", || daemon.queue().is_empty());
+    eventually("the queue is fetched", || daemon.queue().is_empty());
     assert_eq!(origin.count("/later"), 1);
 
     link.stop();
     becomes(&daemon, "offline", "the probe failed");
     let asked = origin.seen().len();
     assert_eq!(daemon.browse(&origin.url("/later")).text(), "it came later");
-    assert_eq!(origin.seen().len(), asked, "only probes go out");
+    assert_eq!(origin.seen().len(), asked, "other requests than probes were sent");
     link.restart();
     becomes(&daemon, "online", "/up answers");
     link.say("/up", Answer::new(503, "text/plain", "out of order"));
@@ -98,7 +98,7 @@ fn the_choice_survives_a_restart_and_offline_asks_nobody() {
     becomes(&daemon, "online", "/up answers");
     assert_eq!(daemon.ok(&["auto"]), "auto (as before)\n");
     assert_eq!(daemon.ok(&["offline"]), "offline (was auto)\n");
-    eventually("the probe under way has ended", || link.active() == 0);
+    eventually("the current probe has ended", || link.active() == 0);
     let probes = link.connections();
     assert_eq!(daemon.browse("http://h.example/").status, 504);
     let status = daemon.status();
@@ -141,9 +141,9 @@ fn the_hooks_are_run_for_what_the_link_does() {
     let ran = || std::fs::read_to_string(&out).unwrap_or_default();
     becomes(&daemon, "online", "answers");
     link.say("/up", Answer::new(500, "", ""));
-    eventually("offline is told", || ran() == "offline offline\n");
+    eventually("the event \"offline\" arrives", || ran() == "offline offline\n");
     link.say("/up", Answer::new(204, "", ""));
-    eventually("and online", || ran() == "offline offline\nonline online\n");
+    eventually("the event \"online\" arrives", || ran() == "offline offline\nonline online\n");
 }
 
 #[test]
@@ -189,7 +189,7 @@ impl Inside {
         let mut command = Command::new("unshare");
         let may = command.args(["--net", "sh", "-c", Self::CABLE]).output();
         if !may.as_ref().is_ok_and(|output| output.status.success()) {
-            cannot_run(&format!("no network of our own can be had here: {may:?}"));
+            cannot_run(&format!("a network namespace cannot be created: {may:?}"));
             return None;
         }
         let daemon = Daemon::prepare(Some(config));
@@ -287,8 +287,8 @@ fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
     assert_eq!(daemon.status()["metered"], true);
     assert!(daemon.ok(&["status"]).contains("metered      each byte costs"));
     inside.run("ip route add default dev a metric 1");
-    eventually("the better way counts", || daemon.status()["metered"] == false);
-    assert_eq!(daemon.status()["link"]["probes"], 0, "nobody was asked");
+    eventually("the better route counts", || daemon.status()["metered"] == false);
+    assert_eq!(daemon.status()["link"]["probes"], 0, "the origin was asked");
 }
 
 #[test]
@@ -309,8 +309,8 @@ fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
         "ip link add name c type veth peer name d && ip link set dev d up && ip link set dev c up",
     );
     inside.run("ip route replace default dev c");
-    eventually("the link is another one", || daemon.status()["metered"] == false);
-    eventually("the queue is worked off", || daemon.queue().is_empty());
+    eventually("the link has changed", || daemon.status()["metered"] == false);
+    eventually("the queue is fetched", || daemon.queue().is_empty());
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn what_is_on_its_way_when_the_link_goes_is_queued() {
     let url = "http://198.51.100.9/page";
     let line = format!("exec curl -s -D - -x http://{} {url}", inside.addr);
     let curl = inside.command(&line).stdout(Stdio::piped()).spawn().unwrap();
-    eventually("it is on its way", || {
+    eventually("it is in progress", || {
         let mut command = inside.command("ss -Hnt state syn-sent dst 198.51.100.9");
         !command.stdout(Stdio::piped()).output().unwrap().stdout.is_empty()
     });
@@ -341,11 +341,11 @@ fn hosts_that_fail_make_it_offline_only_when_the_last_good_one_fails_too() {
     daemon.ok(&["get", "http://198.51.100.1/"]);
     inside.ask_nobody();
     // The host that responded still accepts connections.
-    eventually("it was looked whether the link is down", || daemon.status()["link"]["probes"] != 0);
+    eventually("the link was probed", || daemon.status()["link"]["probes"] != 0);
     assert_eq!(daemon.status()["mode"], "online");
     drop(server);
     let ask = || inside.ask_nobody();
-    eventually("so many failures are believed", || {
+    eventually("after many failures the mode becomes offline", || {
         ask();
         daemon.status()["mode"] == "offline"
     });

@@ -41,7 +41,7 @@ fn browsed(origin: &Origin) -> Daemon {
 #[track_caller]
 fn index(daemon: &Daemon, arguments: &str) -> Vec<Value> {
     let mut page = Value::Null;
-    eventually("the index can be asked", || {
+    eventually("the index can be read", || {
         let answer = daemon.api("GET", &format!("/api/index?{arguments}"), "").whole();
         assert!([200, 503].contains(&answer.status), "{arguments}: {}", answer.text());
         page = serde_json::from_slice(&answer.body).unwrap();
@@ -59,7 +59,7 @@ fn names(items: &[Value]) -> Vec<String> {
 /// Waits until the words of all pages are indexed.
 #[track_caller]
 fn read(daemon: &Daemon) {
-    eventually("all that was browsed is in the index, and read", || {
+    eventually("all browsed pages are indexed", || {
         let all = index(daemon, "");
         all.len() == PATHS.len() && all.iter().all(|item| item["words"] != "not-yet")
     });
@@ -262,7 +262,7 @@ fn what_is_in_no_list_is_not_counted_there_nor_on_the_pages_of_the_queue_and_of_
     let (queue, on_it) = told("/queue/");
     assert_eq!(on_it, [false, false, true], "{queue}");
     assert!(queue.contains("1 request waits"), "{queue}");
-    assert_eq!(daemon.queue().len(), 3, "they are fetched all the same");
+    assert_eq!(daemon.queue().len(), 3, "they are fetched anyway");
     for path in later {
         daemon.ok(&["monitor", "add", &origin.url(path)]);
     }
@@ -278,7 +278,7 @@ fn a_session_ends_where_the_next_begins() {
     let session = |back: usize| names(&index(&daemon, &format!("what=session/{back}&sort=name")));
     daemon.ok(&["online"]);
     let began = |count: usize| {
-        eventually("the session is remembered", || {
+        eventually("the session is saved", || {
             let state = std::fs::read_to_string(daemon.spool().join("state")).unwrap();
             let line = state.lines().find(|line| line.starts_with("online-sessions"));
             line.is_some_and(|line| {
@@ -297,7 +297,7 @@ fn a_session_ends_where_the_next_begins() {
     eventually("both are in the index", || !session(0).is_empty() && !session(1).is_empty());
     assert_eq!(session(1), ["tea.html"]);
     assert!(session(0).contains(&"cake.html".to_owned()));
-    eventually("what was asked for is known", || {
+    eventually("the requested URLs are known", || {
         names(&index(&daemon, "what=asked")) == ["cake.html"]
     });
 }

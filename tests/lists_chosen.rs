@@ -55,7 +55,7 @@ fn what_is_chosen_is_exported() {
             && wacz.field("Content-Disposition").ends_with(".wacz\"")
     );
     assert_eq!(wacz.field("Content-Length"), wacz.body.len().to_string());
-    eventually("nothing stays", || {
+    eventually("nothing is left", || {
         std::fs::read_dir(daemon.spool().join("tmp")).unwrap().next().is_none()
     });
     // Without stored entries there is no archive, nor without the token.

@@ -51,7 +51,7 @@ fn the_list_after_a_button_is_as_it_is_then() {
         let (after, is_level) = followed(&daemon, &delete);
         assert!(!is_level || !is_listed(&after), "round {round}: it is deleted: {after}");
         let (after, is_level) = followed(&daemon, &form(&after, "/control/undo"));
-        assert!(!is_level || is_listed(&after), "round {round}: it is back: {after}");
+        assert!(!is_level || is_listed(&after), "round {round}: it is restored: {after}");
     }
 }
 

@@ -63,7 +63,7 @@ fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
     let all: Vec<_> = paths.iter().map(|path| origin.url(path)).collect();
     assert_eq!(seen[..12], all[..12]);
     seen.sort();
-    assert_eq!(seen, all, "each of them once");
+    assert_eq!(seen, all, "each of them exactly once");
     // Links to the pages about them are complete as well.
     let text = daemon.page(&of_host(&origin)).text();
     let info = text.split("href=\"").find(|rest| unescape(rest).contains("/info/?")).unwrap();

@@ -36,7 +36,7 @@ fn of_host(origin: &Origin) -> String {
 #[track_caller]
 fn asked(daemon: &Daemon, address: &str, tells: &str) -> Form {
     let mut text = String::new();
-    eventually(&format!("{address} tells of {tells:?}"), || {
+    eventually(&format!("{address} shows {tells:?}"), || {
         text = daemon.page(address).text();
         text.contains(tells)
     });
@@ -49,7 +49,7 @@ fn done(daemon: &Daemon, sent: &Form, tells: &str) -> String {
     let done = daemon.submit(sent);
     assert_eq!(done.status, 303, "{done:?}");
     let text = list(daemon, done.field("Location"), tells);
-    eventually("it is at its end", || {
+    eventually("it is finished", || {
         !daemon.page(done.field("Location")).text().contains("Deleting goes on")
     });
     text
@@ -164,7 +164,7 @@ fn what_is_kept_for_another_stays() {
     let login = owners::login("Proxy-Authorization", "ada");
     let shown = |path: &str| daemon.client().get_with(&daemon.own(path), &login).whole().text();
     let address = format!("{ASKS}?list={}", of_host(&origin));
-    eventually("both are told of", || shown(&address).contains("2 entries, "));
+    eventually("both are reported", || shown(&address).contains("2 entries, "));
     let sent = form(&shown(&address), ASKS);
     let fields = format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", daemon.addr());
     let done = daemon.submit_as(&sent, &(login.clone() + &fields));

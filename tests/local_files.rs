@@ -27,7 +27,7 @@ fn a_file_is_sent_as_it_is() {
     let policy = home.field("Content-Security-Policy");
     assert!(policy.starts_with("sandbox") && !policy.contains("same-origin"), "{policy}");
     assert_eq!(home.field("X-Content-Type-Options"), "nosniff");
-    assert_eq!(home.fields.get("X-Frame-Options"), None, "they may have frames of each other");
+    assert_eq!(home.fields.get("X-Frame-Options"), None, "they may embed each other in frames");
     let log = daemon.page("/local/deep/a%20b.log");
     assert_eq!((log.text().as_str(), log.field("Content-Type")), ("log", "text/x-log"));
     assert_eq!(daemon.page("/local/deep/large.bin").body, vec![7; 1 << 20]);

@@ -16,7 +16,7 @@
     clippy::disallowed_methods,
     clippy::format_collect,
     clippy::format_push_string,
-    reason = "a test fails by panicking, and stands outside the daemon's rules for files and clocks"
+    reason = "a test fails by panicking, and the daemon's rules for files and clocks do not apply to it"
 )]
 
 mod access;

@@ -271,13 +271,13 @@ fn sites_leave_places_to_people() {
     begin(0..MOST - 1);
     assert_eq!(under_way(), MOST - 1);
     begin_there(&origins[0]);
-    assert_eq!(under_way(), MOST, "the last place that a site gets");
+    assert_eq!(under_way(), MOST, "the last place for a site");
     for origin in &origins[1..] {
         begin_there(origin);
-        assert_eq!(under_way(), MOST, "a site gets no more");
+        assert_eq!(under_way(), MOST, "a site got another place");
     }
     begin(MOST..MOST + 2);
-    assert_eq!(under_way(), MOST + 2, "a person does");
+    assert_eq!(under_way(), MOST + 2, "a person gets a place");
 }
 
 #[test]

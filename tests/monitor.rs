@@ -50,9 +50,9 @@ fn what_was_missed_is_fetched_once_when_online() {
     daemon.ok(&["online"]);
     eventually("it was fetched", || origin.count("/news") == 2);
     daemon.settle();
-    eventually("that is noted", || !monitored(&daemon)[0]["last"].is_null());
+    eventually("the fetch is recorded", || !monitored(&daemon)[0]["last"].is_null());
     let next: Timestamp = monitored(&daemon)[0]["next"].as_str().unwrap().parse().unwrap();
-    assert!(next > Timestamp::now(), "the next time is to come: {next}");
+    assert!(next > Timestamp::now(), "the next time is in the future: {next}");
     // Neither a change of the mode nor a restart makes it due again.
     daemon.ok(&["offline"]);
     daemon.ok(&["online"]);
@@ -160,7 +160,7 @@ fn the_command_line_and_the_api_agree() {
         assert_eq!(refused.status, 400);
         assert!(refused.text().contains(part), "{}", refused.text());
     }
-    assert_eq!(monitored(&daemon)[0]["schedule"], "0 * * * *", "nothing half done");
+    assert_eq!(monitored(&daemon)[0]["schedule"], "0 * * * *", "a part was changed");
     let ran = daemon.run(&["monitor", "rm", "http://A.example:80", "http://c.example/"]);
     assert_eq!((ran.status, monitored(&daemon).len()), (1, 1), "{ran:?}");
     assert!(ran.err.contains("not monitored: http://c.example/"), "{ran:?}");
@@ -243,7 +243,7 @@ fn what_has_changed_is_told_to_readers_programs_and_feeds() {
     let text = daemon.ok(&["monitor", "diff", "--from", oldest, "--to", second, &url]);
     assert!(text.contains("- number 2\n+ number 3\n"), "{text}");
     let others = daemon.run(&["monitor", "diff", "--json", &other]).json();
-    assert_eq!(others["versions"].as_array().unwrap().len(), 2, "by keep-versions alone");
+    assert_eq!(others["versions"].as_array().unwrap().len(), 2, "only by keep-versions");
 
     assert!(daemon.page("/monitor/").shown().contains("/monitor/diff/"), "the list leads to it");
     let page = daemon.page(&format!("/monitor/diff/?{}", crate::harness::form::encode(&url)));
@@ -257,9 +257,9 @@ fn what_has_changed_is_told_to_readers_programs_and_feeds() {
     assert_eq!(feed.status, 200);
     assert!(feed.field("Content-Type").starts_with("application/atom+xml"), "{:?}", feed.fields);
     let text = feed.text();
-    assert_eq!(text.matches("<entry>").count(), 3, "what is not monitored is not in it: {text}");
+    assert_eq!(text.matches("<entry>").count(), 3, "a page that is not monitored is in it: {text}");
     assert!(text.contains("<title>News &amp; &lt;b&gt;</title>"), "{text}");
-    assert_eq!(daemon.page("/monitor/feed").text(), text, "it is the same until something changes");
+    assert_eq!(daemon.page("/monitor/feed").text(), text, "it stays the same until a change");
     // The links of the page lead to the differences.
     let link = text.split("href=\"").nth(2).unwrap().split('"').next().unwrap();
     let link = crate::harness::form::unescape(link);
@@ -320,7 +320,7 @@ fn links_are_followed_with_the_login_of_the_page() {
     age(&daemon);
     daemon.up();
     daemon.ok(&["online"]);
-    eventually("where it leads was fetched", || origin.count("/a") == 1);
+    eventually("the target of the redirect was fetched", || origin.count("/a") == 1);
     daemon.settle();
     let run = daemon.run(&["runs", "--json"]).json()["runs"][0].clone();
     assert_eq!(run["report"]["counts"]["fetched"], 2, "{run}");

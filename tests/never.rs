@@ -124,7 +124,7 @@ fn no_secret_is_in_the_log_at_any_level() {
     assert_eq!(daemon.get(&plain.url("/kept")).status, 200);
     daemon.down();
 
-    assert!(!keys.exists(), "the secrets of TLS are written for nobody");
+    assert!(!keys.exists(), "TLS secrets were written");
     let log = daemon.whole_log();
     assert!(log.contains(&site.addr.to_string()) && log.contains("DEBUG"));
     for secret in SECRETS {
@@ -149,7 +149,7 @@ fn no_secret_is_in_the_log_at_any_level() {
             "bmFtZTpiYXNpYy1odW50ZXIy",
             "=cookie-hunter2",
         ] {
-            assert!(!text.contains(secret), "{secret} in clear: {file:?}\n{text}");
+            assert!(!text.contains(secret), "{secret} unencrypted: {file:?}\n{text}");
         }
     }
     assert!(!key.iter().any(|line| log.contains(line)), "the key is in the log");

@@ -58,9 +58,9 @@ fn two_hundred_pages_read_online_are_the_same_offline() {
     let online = browse(&daemon, &origin, |path, response| {
         let want = site::answer(path).unwrap();
         assert_eq!(response.status, want.status, "{path}");
-        assert!(response.body == want.body, "{path} came through changed");
+        assert!(response.body == want.body, "{path} was changed");
         let from = response.field("Cache-Status");
-        assert!(from.contains("fwd="), "{path} came from the origin and says {from:?}");
+        assert!(from.contains("fwd="), "{path} came from the origin and reports {from:?}");
     });
     download_big(&daemon, &origin);
     daemon.settle();
@@ -69,7 +69,7 @@ fn two_hundred_pages_read_online_are_the_same_offline() {
     origin.stop();
     let from_spool = |path: &str, response: &Response| {
         let from = response.field("Cache-Status");
-        assert!(from.contains("hit"), "{path} came from the spool and says {from:?}");
+        assert!(from.contains("hit"), "{path} came from the spool and reports {from:?}");
         assert!(response.fields.has("Age"), "{path} has an age");
         assert!(!response.fields.has("Set-Cookie"), "{path}: the browser may have a newer one");
     };
@@ -189,7 +189,7 @@ fn answers_for_other_credentials_are_not_mixed() {
     let stranger = daemon.client().get_with(&url, "Authorization: Basic ZTpm\r\n").whole();
     assert_eq!(stranger.status, 504);
     let listed = daemon.ok(&["ls"]);
-    assert!(!listed.contains("a:b") && !listed.contains("YTpi"), "no password is shown: {listed}");
+    assert!(!listed.contains("a:b") && !listed.contains("YTpi"), "a password is shown: {listed}");
 }
 
 #[test]

@@ -159,5 +159,5 @@ fn http_stands_in_for_https_for_people_and_kept_apart() {
     assert!(policies.iter().any(|policy| policy.starts_with("sandbox ")), "{policies:?}");
     assert!(policies.contains(&"img-src *"), "{policies:?}");
     let part = daemon.client().get_with("https://h.example/p", PART).whole();
-    assert_eq!(part.status, 504, "a script of plain HTTP is none of the secure page");
+    assert_eq!(part.status, 504, "a script of plain HTTP was used for a secure page");
 }

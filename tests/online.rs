@@ -98,7 +98,7 @@ fn a_client_with_another_cookie_does_not_join() {
             client
         })
         .collect();
-    eventually("each was asked for alone", || origin.count("/whose") == 3);
+    eventually("each was requested separately", || origin.count("/whose") == 3);
     gate.open();
     for (client, body) in clients.iter_mut().zip(["none", "who=a", "who=b"]) {
         assert_eq!(client.receive("GET").whole().text(), body);
@@ -138,7 +138,7 @@ fn a_download_ends_with_its_client_when_so_configured() {
     eventually("the origin's connection is closed", || ended.load(Ordering::SeqCst) == 1);
     daemon.settle();
     daemon.ok(&["offline"]);
-    assert_eq!(daemon.get(&origin.url("/endless")).status, 504, "half a page is not kept");
+    assert_eq!(daemon.get(&origin.url("/endless")).status, 504, "half a page was stored");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_broken_answer_is_seen_as_broken_and_never_kept() {
         let mut client = daemon.client();
         client.ask(&origin.url(&format!("/{fault:?}")), "Accept: text/html\r\n");
         let Ok(response) = client.try_receive("GET") else {
-            assert!(fault.has_head(), "{fault:?}: a page says what happened");
+            assert!(fault.has_head(), "{fault:?}: not a message page");
             continue;
         };
         if fault.has_head() && response.status == 200 {
@@ -176,7 +176,7 @@ fn a_broken_answer_is_seen_as_broken_and_never_kept() {
     origin.stop();
     for fault in ALL {
         let response = daemon.get(&origin.url(&format!("/{fault:?}")));
-        assert_eq!(response.status, 504, "{fault:?} was kept");
+        assert_eq!(response.status, 504, "{fault:?} was stored");
     }
 }
 
@@ -344,7 +344,7 @@ fn a_kept_coding_is_not_served_to_who_cannot_read_it_because_it_still_holds() {
     daemon.settle();
     let mut first = daemon.client();
     first.ask(&url, "Accept-Encoding: gzip\r\n");
-    eventually("the kept copy is asked about", || origin.count("/coded") == 2);
+    eventually("the stored copy is revalidated", || origin.count("/coded") == 2);
     let mut second = daemon.client();
     second.ask(&url, "");
     gate.open();
@@ -378,7 +378,7 @@ fn a_page_that_still_holds_in_one_language_is_not_shared_in_another() {
     daemon.settle();
     let mut english = daemon.client();
     english.ask(&url, "Accept-Language: en\r\n");
-    eventually("the kept copy is asked about", || origin.count("/spoken") == 2);
+    eventually("the stored copy is revalidated", || origin.count("/spoken") == 2);
     let mut german = daemon.client();
     german.ask(&url, "Accept-Language: de\r\n");
     gate.open();
@@ -401,7 +401,7 @@ fn an_answer_with_a_cookie_is_not_shared_and_an_old_cookie_not_set_again() {
     for client in &mut clients {
         client.ask(&origin.url("/login"), "");
     }
-    eventually("it was asked for", || origin.count("/login") > 0);
+    eventually("it was requested", || origin.count("/login") > 0);
     gate.open();
     let [one, other] =
         clients.each_mut().map(|client| client.receive("GET").field("Set-Cookie").to_owned());
@@ -426,7 +426,7 @@ fn the_queue_takes_no_answer_from_a_client() {
         });
         let mut client = daemon.client();
         client.ask(&origin.url(&path), "");
-        eventually("the client's request is there", || origin.count(&path) == 1);
+        eventually("the client's request arrived", || origin.count(&path) == 1);
         let mut command = Client::unix(&daemon.spool().join("control"));
         let body = format!("{{\"urls\":[\"{}\"],\"refresh\":true}}", origin.url(&path));
         command.send(format!(
@@ -434,7 +434,9 @@ fn the_queue_takes_no_answer_from_a_client() {
              Content-Length: {}\r\n\r\n{body}",
             body.len()
         ));
-        eventually("the queue waits for the same", || daemon.status()["queue"]["active"] == 1);
+        eventually("the queue waits for the same download", || {
+            daemon.status()["queue"]["active"] == 1
+        });
         gate.open();
         let answer = client.receive("GET").whole();
         assert_eq!((answer.status, answer.text().as_str()), (503, "trouble"), "{number}");

@@ -123,7 +123,7 @@ fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
         daemon.run(&["get", "--refresh", &origin.url("/restless")]);
         let before = origin.seen().len();
         daemon.ok(&["online"]);
-        eventually("it is at work", || origin.seen().len() > before + 3);
+        eventually("it is running", || origin.seen().len() > before + 3);
         assert!(processes(&daemon) > 0);
         let left = profiles(&daemon);
         match mode {
@@ -138,7 +138,7 @@ fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
         eventually("its profile is removed", || {
             profiles(&daemon).iter().all(|profile| !left.contains(profile))
         });
-        assert_eq!(daemon.queue().len(), 1, "the page was not opened to the end: {mode}");
+        assert_eq!(daemon.queue().len(), 1, "the page was completed: {mode}");
     }
 }
 
@@ -158,12 +158,12 @@ fn one_page_after_the_other_and_each_failure_is_told() {
     let told = daemon.ok(&["get", &urls[0], &urls[1], &urls[2], &urls[3]]);
     assert_eq!(told.matches("the browser has ended: broken").count(), 3, "{told}");
     let log = std::fs::read_to_string(daemon.home().join("t/log")).unwrap();
-    assert_eq!(log.replace('\n', ""), "+-+-+-", "one at a time, and images are no pages");
+    assert_eq!(log.replace('\n', ""), "+-+-+-", "one at a time, and no images");
     daemon.ok(&["config", "set", "fetch-options.browser", "/nowhere/chromium"]);
     let told = daemon.ok(&["get", "--refresh", &urls[0]]);
     assert!(told.contains("there is no program /nowhere/chromium"), "{told}");
     daemon.tells("a page was fetched, but not opened in the browser");
-    assert_eq!(daemon.queue().len(), 0, "what a browser does costs no page");
+    assert_eq!(daemon.queue().len(), 0, "requests of the browser count as pages");
     daemon.ok(&["offline"]);
     assert!(urls.iter().all(|url| daemon.get(url).status == 200));
 }
@@ -180,9 +180,9 @@ fn a_browser_takes_no_place_from_what_is_fetched() {
     }
     daemon.ok(&["online"]);
     eventually("the others are fetched while one is opened", || origin.seen().len() == 3);
-    assert_eq!(daemon.queue().len(), 3, "none was opened to the end");
+    assert_eq!(daemon.queue().len(), 3, "a page was completed");
     std::fs::write(daemon.home().join("t/go"), "").unwrap();
-    eventually("all are over", || daemon.queue().is_empty());
+    eventually("all have ended", || daemon.queue().is_empty());
     assert_eq!(origin.seen().len(), 3, "each was asked for once");
 }
 

@@ -46,7 +46,7 @@ fn whoever_reaches_the_port_reaches_the_control_socket() {
         let mut command = daemon.command(&["serve", "--listen", &at.to_string(), "--rest", "0"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         while TcpStream::connect(at).is_err() {
-            assert_eq!(child.try_wait().unwrap(), None, "it runs");
+            assert_eq!(child.try_wait().unwrap(), None, "it is running");
         }
         let status = daemon.run(&["status", "--json"]);
         assert_eq!(status.status, 0, "{status:?}");

@@ -114,7 +114,7 @@ fn what_is_asked_for_with_a_cookie_or_a_login_is_kept_for_who_asked() {
             assert_eq!(other.status, 504, "{secret}: {}", other.text());
         }
         daemon.ok(&["online"]);
-        eventually("what bob asked for is fetched", || daemon.queued().is_empty());
+        eventually("bob's request is fetched", || daemon.queued().is_empty());
         daemon.ok(&["offline"]);
         assert_eq!(get(&daemon, "ada", &url, secret).text(), "for ada", "{secret}");
         assert_eq!(get(&daemon, "bob", &url, secret).text(), "for bob", "{secret}");
@@ -259,7 +259,7 @@ fn at_once(
     }
     gate.open();
     let responses = clients.each_mut().map(|client: &mut Client| client.receive("GET").whole());
-    assert_eq!(early(), if joined { 1 } else { 2 }, "asked before the first answer");
+    assert_eq!(early(), if joined { 1 } else { 2 }, "asked before the first response");
     (origin, responses)
 }
 
@@ -305,7 +305,7 @@ fn a_cookie_that_comes_with_a_304_is_for_one_client() {
     eventually("the first is asked", || origin.count("/p") == 2);
     clients[1].ask(&url, &of("bob", ""));
     eventually("both have begun", || begun(&daemon, &url) >= 3);
-    assert_eq!(origin.count("/p"), 2, "the second waits for the answer to the first");
+    assert_eq!(origin.count("/p"), 2, "the second waits for the response to the first");
     gate.open();
     for (user, client) in USERS.iter().zip(&mut clients) {
         let page = client.receive("GET").whole();
@@ -325,7 +325,7 @@ fn what_was_queued_comes_for_who_asked_and_so_does_where_it_leads() {
     for user in USERS {
         assert_eq!(get(&daemon, user, &url, "Cookie: a=b\r\n").status, 504);
     }
-    assert_eq!(daemon.queued().len(), 2, "each of them has asked");
+    assert_eq!(daemon.queued().len(), 2, "each of them sent a request");
     daemon.ok(&["online"]);
     daemon.ok(&["fetch", "--wait"]);
     eventually("all is fetched", || daemon.queued().is_empty());
@@ -382,7 +382,7 @@ fn lists_and_pages_show_ones_own_and_the_command_line_everything() {
     let all = daemon.ok(&["ls", "--json"]);
     assert!(all.contains("/p\"") && all.contains("\"owner\":\"user:ada\""), "{all}");
     let url = origin.url("/p");
-    assert_eq!(daemon.run(&["cat", &url]).status, 1, "this machine has no answer of its own");
+    assert_eq!(daemon.run(&["cat", &url]).status, 1, "this machine has no private response");
     assert_eq!(daemon.ok(&["cat", "--owner", "user:ada", &url]), "for ada");
     assert_eq!(daemon.ok(&["cat", "--owner", "user:bob", &origin.url("/all")]), "for all");
     assert_eq!(daemon.run(&["rm", &url]).status, 1);

@@ -109,7 +109,7 @@ fn play(daemon: &Daemon, origin: &Origin, case: u64, steps: &[Step]) -> TestCase
         }
     }
     daemon.ok(&["online"]);
-    eventually("the queue is worked off", || daemon.queued().is_empty());
+    eventually("the queue is fetched", || daemon.queued().is_empty());
     daemon.ok(&["offline"]);
     for kind in KINDS {
         for secret in SECRETS {

@@ -27,7 +27,7 @@ fn http_goes_through_the_parent_and_is_kept_here() {
     assert_eq!(origin.seen().len(), 1);
     assert_eq!(daemon.status()["outward_refused"].as_u64(), refused);
     daemon.ok(&["online"]);
-    eventually("the queue goes through it too", || origin.count("/queued") == 1);
+    eventually("the queue uses the parent proxy, too", || origin.count("/queued") == 1);
     assert_eq!(
         origin.asked("/queued")[0].fields.all("Via").join(",").matches("wwwoffle-").count(),
         2
@@ -89,7 +89,7 @@ fn a_parent_that_wants_another_login_or_is_not_there_is_told_of() {
         assert!(head.contains("Proxy-Authorization: Basic YWRhOmh1bnRlcjI="), "{head}");
     }
     // A process that another test starts inherits every socket for a moment.
-    eventually("nothing listens there any more", || TcpStream::connect(addr).is_err());
+    eventually("the port is closed", || TcpStream::connect(addr).is_err());
     let page = daemon.browse("http://origin.example/page");
     assert_eq!(page.status, 502);
     assert!(page.shown().contains("there is no connection to it"), "{}", page.shown());

@@ -51,14 +51,14 @@ fn span(range: &str, length: usize) -> Option<std::ops::Range<usize>> {
 #[track_caller]
 fn soon(daemon: &Daemon, url: &str, fields: &str) -> Response {
     let mut got = None;
-    eventually(&format!("it is kept: {url} {fields}"), || {
+    eventually(&format!("it is stored: {url} {fields}"), || {
         let fields = format!("Cache-Control: only-if-cached, max-stale\r\n{fields}");
         let response = daemon.client().get_with(url, &fields).whole();
         let done = response.status != 504;
         got = Some(response);
         done
     });
-    got.expect("it was asked for")
+    got.expect("it was requested")
 }
 
 /// The stored segment for a range, once it is stored.
@@ -83,7 +83,7 @@ fn a_part_that_was_fetched_is_there_offline_and_what_is_not_is_queued() {
     daemon.ok(&["offline"]);
     origin.stop();
     let joined = soon_part(&daemon, &url, "bytes=1500-2400");
-    assert_eq!(joined.body, body[1500..=2400], "of two parts");
+    assert_eq!(joined.body, body[1500..=2400], "of two ranges");
     for (asked, first, last) in [("bytes=1000-1999", 1000, 1999), ("bytes=2499-2499", 2499, 2499)] {
         let response = range(&mut client, &url, asked);
         assert_eq!((response.status, &response.body[..]), (206, &body[first..=last]));
@@ -96,7 +96,7 @@ fn a_part_that_was_fetched_is_there_offline_and_what_is_not_is_queued() {
     assert!(daemon.queued().is_empty(), "{:?}", daemon.queued());
     for fields in ["", "Range: bytes=0-\r\n", "Range: bytes=999-1000\r\n", "Range: bytes=-1\r\n"] {
         let response = client.get_with(&url, fields).whole();
-        assert_eq!(response.status, 504, "{fields}: parts are never sent as the whole");
+        assert_eq!(response.status, 504, "{fields}: a segment was sent as the whole");
         assert_eq!(daemon.queued(), std::slice::from_ref(&url));
     }
 }
@@ -108,7 +108,7 @@ fn parts_that_still_hold_are_not_fetched_again() {
     ranged(&origin, "/film", body.clone(), "ETag: \"a\"\r\nCache-Control: no-cache\r\n");
     let (url, mut client) = (origin.url("/film"), daemon.client());
     range(&mut client, &url, "bytes=0-4999");
-    eventually("a part is validated", || {
+    eventually("a segment is validated", || {
         let response = range(&mut daemon.client(), &url, "bytes=10-19");
         assert_eq!((response.status, &response.body[..]), (206, &body[10..20]));
         response.field("Cache-Status") == "wwwoffle; fwd=stale; fwd-status=304"
@@ -218,7 +218,7 @@ fn an_end_that_is_counted_wrong_stands_for_itself() {
     origin.say("/odd", answer.field("Content-Range", "bytes 4-9/10"));
     let (url, mut client) = (origin.url("/odd"), daemon.client());
     let passed = range(&mut client, &url, "bytes=-5");
-    assert_eq!(passed.field("Content-Range"), "bytes 4-9/10", "as it came");
+    assert_eq!(passed.field("Content-Range"), "bytes 4-9/10", "as received");
     soon_part(&daemon, &url, "bytes=-5");
     daemon.ok(&["offline"]);
     origin.stop();
@@ -328,7 +328,7 @@ fn a_part_that_holds_takes_no_page_off_the_queue() {
         Ok(After::Keep)
     });
     daemon.ok(&["online"]);
-    eventually("the whole was asked for in vain", || {
+    eventually("the request for the whole has failed", || {
         daemon.queue().first().is_some_and(|queued| queued["error"].is_string())
     });
     let part = range(&mut client, &url, "bytes=10-19");
@@ -348,7 +348,7 @@ fn what_says_no_store_is_kept_unless_that_is_heeded() {
         assert_eq!(range(&mut client, &url, asked).status, 206);
         if status == 206 {
             let parts = daemon.spool().join("partial");
-            eventually("it is kept", || {
+            eventually("it is stored", || {
                 parts.is_dir() && !crate::harness::files(&parts).is_empty()
             });
         }
@@ -475,7 +475,7 @@ fn a_part_that_is_stale_is_asked_about_first() {
     ranged(&origin, "/film", site::noise(22, 2000), fields);
     let url = origin.url("/film");
     range(&mut daemon.client(), &url, "bytes=0-999");
-    eventually("it is kept and validated", || {
+    eventually("it is stored and validated", || {
         let part = range(&mut daemon.client(), &url, "bytes=0-999");
         assert!(!part.field("Cache-Status").contains("hit"), "{}", part.field("Cache-Status"));
         part.field("Cache-Status") == "wwwoffle; fwd=stale; fwd-status=304"

@@ -34,7 +34,9 @@ fn what_is_kept_is_measured_and_what_is_not_is_estimated() {
     daemon.ok(&["get", &url]);
     daemon.ok(&["get", &origin.url("/a")]);
     daemon.settle();
-    eventually("its parts are there", || origin.count("/i.png") == 1 && daemon.queue().is_empty());
+    eventually("its sub-resources are stored", || {
+        origin.count("/i.png") == 1 && daemon.queue().is_empty()
+    });
     let before = origin.seen().len();
 
     let told = plan(&daemon, &["-r", "2", &url]);
@@ -44,7 +46,7 @@ fn what_is_kept_is_measured_and_what_is_not_is_estimated() {
     // Pages like the stored ones: /b and /c.
     assert_eq!(amount(&told["pages"]["new"]), (2, kept / 2 * 2), "{told}");
     assert_eq!(told["basis"], json!({"host": 2, "class": 0, "default": 0}), "{told}");
-    assert_eq!(amount(&told["parts"]["again"]), (1, 700), "no freshness is told: {told}");
+    assert_eq!(amount(&told["parts"]["again"]), (1, 700), "no freshness is reported: {told}");
     assert_eq!((&told["unread"], &told["robots_unknown"]), (&json!(2), &json!(1)), "{told}");
     assert_eq!(told["cut"], false, "{told}");
 
@@ -58,10 +60,10 @@ fn what_is_kept_is_measured_and_what_is_not_is_estimated() {
     for want in ["2 not kept", "estimated: 2 by what is kept of the same host", "robots.txt"] {
         assert!(words.contains(want), "{want}: {words}");
     }
-    assert_eq!(origin.seen().len(), before, "nobody was asked");
-    assert!(daemon.queue().is_empty(), "and nothing is asked later");
+    assert_eq!(origin.seen().len(), before, "the origin was asked");
+    assert!(daemon.queue().is_empty(), "a request was sent later");
     let runs = daemon.run(&["runs", "--json"]).json();
-    assert_eq!(runs["runs"], json!([]), "nothing has begun");
+    assert_eq!(runs["runs"], json!([]), "a fetch was started");
 }
 
 #[test]
@@ -86,7 +88,7 @@ fn a_plan_of_what_is_kept_comes_to_what_the_fetch_came_to() {
     let before = origin.seen().len();
     let run = daemon.run(&["runs", "--json"]).json()["runs"][0].clone();
     let told = plan(&daemon, &["-r", "1000", "--refresh", &url]);
-    assert_eq!(told["cut"], false, "there was time enough: {told}");
+    assert_eq!(told["cut"], false, "there was enough time: {told}");
     assert_eq!(told["pages"]["again"]["count"], run["report"]["counts"]["pages"], "{told}");
     assert_eq!(amount(&told["pages"]["new"]), (0, 0), "{told}");
     assert_eq!((&told["robots_unknown"], &told["unread"]), (&json!(0), &json!(0)), "{told}");
@@ -95,7 +97,7 @@ fn a_plan_of_what_is_kept_comes_to_what_the_fetch_came_to() {
             [&told["left_out"], &run["report"]["left-out"]].map(|left| left[why]["count"].clone());
         assert!(counts[0] == counts[1] && counts[0].is_u64(), "{why}: {counts:?}");
     }
-    assert_eq!(origin.seen().len(), before, "nobody was asked");
+    assert_eq!(origin.seen().len(), before, "the origin was asked");
 }
 
 #[test]
@@ -152,7 +154,7 @@ fn the_queue_is_told_by_host_with_what_may_come_and_when() {
     let words = daemon.ok(&["fetch", "--plan"]);
     assert!(words.contains("left of the budget of the day"), "{words}");
     assert!(words.contains("2 page, 1 refresh"), "{words}");
-    assert_eq!((day.seen().len(), night.seen().len()), (1, 0), "nobody was asked");
+    assert_eq!((day.seen().len(), night.seen().len()), (1, 0), "the origin was asked");
     assert_eq!(daemon.queue().len(), 4);
 }
 

@@ -48,7 +48,10 @@ impl Steps {
         loop {
             line.clear();
             let read = self.0.read_line(&mut line);
-            assert!(read.is_ok_and(|read| read > 0), "in vain: {what}; the last was {last}");
+            assert!(
+                read.is_ok_and(|read| read > 0),
+                "timed out: {what}; the last event was {last}"
+            );
             let Some(data) = line.strip_prefix("data: ") else {
                 let is_known = ["\n", ":\n", "event: progress\n", "retry: 2000\n"];
                 assert!(is_known.contains(&line.as_str()), "{line:?}");
@@ -75,7 +78,7 @@ fn who_looks_on_sees_each_download_and_the_whole() {
     let mut steps = Steps::of(&daemon);
     let step = steps.until("both wait", |step| step["queue"]["waiting"] == 2);
     assert_eq!((&step["mode"], &step["whole"]["left"]), (&json!("offline"), &json!(2)));
-    assert_eq!(step["whole"].get("seconds_left"), None, "nothing can be said of it");
+    assert_eq!(step["whole"].get("seconds_left"), None, "it has no estimate");
     daemon.ok(&["online"]);
     let step = steps.until("half of it is here", |step| {
         step["downloads"][0]["bytes"] == 2_000_000 && step["whole"]["done"] == 1
@@ -131,7 +134,7 @@ fn a_fetch_along_links_is_told_of_and_its_page_looks_again_by_itself() {
     assert!(page.shown().contains("2.0 MB of 4.0 MB"), "{}", page.shown());
     gate.open();
     steps.until("it is over", |step| step["runs"] == json!([]));
-    eventually("the page comes to rest", || daemon.page("/fetches/").field("Refresh").is_empty());
+    eventually("the page stops reloading", || daemon.page("/fetches/").field("Refresh").is_empty());
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn ages_are_those_of_the_configuration() {
     std::fs::write(daemon.config_file(), config).unwrap();
     let told = daemon.run(&["purge", "--json"]).json();
     assert!(told["scale"].as_u64().unwrap() < 1_000, "{told}");
-    assert_eq!(sum(&told, "goes", "room"), 2, "the page, and with it its part: {told}");
+    assert_eq!(sum(&told, "goes", "room"), 2, "the page and its sub-resource: {told}");
     assert_eq!(kept(&daemon), ["http://short.test/6"]);
 }
 
@@ -157,7 +157,7 @@ fn what_is_removed_is_not_served_any_more_and_what_stays_is() {
     daemon.up();
     daemon.ok(&["offline"]);
     for _ in 0..3 {
-        assert_eq!(daemon.get(&going).body.len(), 500, "it is held in memory");
+        assert_eq!(daemon.get(&going).body.len(), 500, "it is in memory");
     }
     daemon.ok(&["config", "add", "dont-cache.urls", "*://*/going"]);
     daemon.ok(&["purge"]);
@@ -182,7 +182,7 @@ fn the_page_has_the_plan_and_a_button_of_ours_alone() {
     let done = daemon.submit(&button);
     assert_eq!((done.status, done.field("Location")), (303, "/purge/"));
     eventually("it is done", || kept(&daemon).len() == KEPT.len() - 3);
-    eventually("the page tells of it", || {
+    eventually("the page reports it", || {
         daemon.page("/purge/").shown().contains("3 entries were removed")
     });
     let told: Value = serde_json::from_slice(&daemon.api("GET", "/api/purge", "").body).unwrap();
@@ -280,7 +280,7 @@ fn it_purges_by_itself_when_it_is_time() {
         .unwrap();
     daemon.up();
     eventually("it has purged", || kept(&daemon).len() == KEPT.len() - 3);
-    eventually("that is remembered", || {
+    eventually("the time is saved", || {
         let state = std::fs::read_to_string(daemon.spool().join("state")).unwrap();
         !state.contains("2020-01-01")
     });
@@ -374,7 +374,7 @@ fn programs_pin_urls_and_unpin_them() {
     let body = r#"{"urls":["http://LIVE.test:80/x","http://ads.test/%78","http://live.test/x","http://none.test/"],"pinned":true}"#;
     let all = json!({"pins": ["http://ads.test/x", "http://live.test/x", "http://none.test/"]});
     assert_eq!(pins(&daemon, "POST", body), (200, all.clone()));
-    assert_eq!(pins(&daemon, "POST", body), (200, all.clone()), "twice is as once");
+    assert_eq!(pins(&daemon, "POST", body), (200, all.clone()), "a second time changes nothing");
     assert_eq!(pins(&daemon, "GET", ""), (200, all.clone()));
     // One invalid URL prevents the whole change, and an invalid request changes nothing.
     for (body, status) in [

@@ -114,7 +114,7 @@ fn without_an_index_a_part_may_be_that_of_any_page_of_its_site() {
     fill(daemon.spool());
     let plan = daemon.run(&["purge", "--dry-run", "--json"]).json();
     assert_eq!(sums(&plan), UNKNOWN, "{plan}");
-    assert!(!daemon.spool().join("index.sqlite").exists(), "a plan makes none");
+    assert!(!daemon.spool().join("index.sqlite").exists(), "a plan creates none");
     daemon.ok(&["reindex"]);
     // Entries stored by another program are indexed before the plan is made. A damaged index counts
     // as missing.

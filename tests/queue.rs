@@ -31,7 +31,7 @@ fn fifty_missing_pages_are_queued_and_fetched_whatever_happens_between() {
         }
     }
     assert_eq!(daemon.queued(), urls.iter().cloned().collect::<Vec<_>>());
-    assert_eq!(origin.seen().len(), 0, "offline nobody was asked");
+    assert_eq!(origin.seen().len(), 0, "the origin was asked while offline");
 
     daemon.ok(&["online"]);
     let fetched = daemon.run(&["fetch", "--wait"]);
@@ -231,7 +231,7 @@ fn a_queued_request_keeps_its_secrets_sealed_and_sends_them() {
     for file in crate::harness::files(daemon.spool()) {
         let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
         for secret in ["opensesame", "hushhush"] {
-            assert!(!text.contains(secret), "{secret} lies open in {}", file.display());
+            assert!(!text.contains(secret), "{secret} is readable in {}", file.display());
         }
     }
     daemon.ok(&["online"]);

@@ -48,7 +48,7 @@ fn a_person_gets_a_page_with_a_way_back() {
         assert!(page.field("Content-Type").to_ascii_lowercase().contains("charset=utf-8"));
         assert!(page.field("Cache-Control").contains("no-store"), "{:?}", page.fields);
         let text = page.text();
-        assert!(page.shown().contains("/queue/"), "a way to the queue:\n{text}");
+        assert!(page.shown().contains("/queue/"), "no link to the queue:\n{text}");
         assert!(!text.contains("<script"), "usable without scripts");
         let entry = &daemon.queue()[0];
         assert_eq!(entry["kind"], "page");
@@ -61,7 +61,7 @@ fn a_person_gets_a_page_with_a_way_back() {
         let refused = daemon.submit_as(&undo.clone().without("token"), &from_there);
         assert_eq!((refused.status, daemon.queue().len()), (403, 1), "not without the token");
         let refused = daemon.submit_as(&undo.clone().with("token", "guessed"), &from_there);
-        assert_eq!((refused.status, daemon.queue().len()), (403, 1), "not with another");
+        assert_eq!((refused.status, daemon.queue().len()), (403, 1), "not with another token");
         let done = daemon.submit_as(&undo, &from_there);
         assert_eq!((done.status, daemon.queue().len()), (303, 0), "{}", done.text());
         let told = done.field("Location").to_owned();
@@ -124,7 +124,7 @@ fn what_browsers_do_by_themselves_is_neither_queued_nor_listed() {
         assert_eq!(daemon.queued(), Vec::<String>::new(), "{url}");
     }
     daemon.browse(&origin.url("/page/1.html"));
-    assert_eq!(daemon.queue().len(), 1, "what a person asks for still is");
+    assert_eq!(daemon.queue().len(), 1, "a request by a person is still queued");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_is_asked_for_while_a_page_comes_is_not_answered_by_that() {
     daemon.settle();
     let mut online = daemon.client();
     online.ask(&url, "");
-    eventually("its head is here", || daemon.status()["downloads"][0]["total"] == 6);
+    eventually("its head has arrived", || daemon.status()["downloads"][0]["total"] == 6);
     daemon.ok(&["offline"]);
     let reloaded = daemon.client().get_with(&url, "Cache-Control: no-cache\r\n").whole();
     assert_eq!(reloaded.text(), "news 1");
@@ -216,7 +216,7 @@ fn a_post_is_queued_only_when_the_user_says_so() {
     client.send(&post);
     let page = client.receive("POST").whole();
     assert_eq!(page.status, 504, "{}", page.text());
-    assert_eq!(daemon.queue().len(), 0, "not before it is confirmed");
+    assert_eq!(daemon.queue().len(), 0, "sent before it was confirmed");
     let confirm = form(&page.text(), "/refresh-request");
     assert_eq!(confirm.method, "POST");
     let from_there = origin.sends();
@@ -357,7 +357,7 @@ fn a_queued_form_is_never_sent_twice() {
     });
     queue_form(&daemon, &origin, "/order/500");
     daemon.ok(&["online"]);
-    eventually("each was given up", || {
+    eventually("each was aborted", || {
         daemon.queue().iter().all(|entry| entry["state"] == "failed")
     });
     for path in paths {
@@ -379,7 +379,7 @@ fn a_form_that_a_crash_met_on_its_way_is_left_to_its_owner() {
     daemon.ok(&["offline"]);
     queue_form(&daemon, &origin, "/order");
     daemon.ok(&["online"]);
-    eventually("it is on its way", || origin.count("/order") == 1);
+    eventually("it is in progress", || origin.count("/order") == 1);
     assert_eq!(daemon.queue()[0]["state"], "active");
     daemon.kill9();
     daemon.up();
@@ -389,7 +389,7 @@ fn a_form_that_a_crash_met_on_its_way_is_left_to_its_owner() {
     gate.open();
     assert_eq!(origin.count("/order"), 1);
     daemon.api("POST", "/api/queue/retry", "{\"all\":true}");
-    eventually("the owner has sent it again", || daemon.queue().is_empty());
+    eventually("the user has sent it again", || daemon.queue().is_empty());
     assert_eq!(origin.count("/order"), 2);
 }
 

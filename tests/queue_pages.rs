@@ -39,7 +39,7 @@ fn what_goes_is_told_before_all_of_it_does() {
 
     let queue = daemon.page("/queue/").whole().text();
     assert!(unescape(&queue).contains("/control/delete/req-all\">Delete all</a>"), "{queue}");
-    assert!(!forms(&queue).iter().any(|form| form.action.ends_with(ask)), "no button does it");
+    assert!(!forms(&queue).iter().any(|form| form.action.ends_with(ask)), "no button is shown");
     let asks = daemon.page(ask).whole();
     let told = asks.shown();
     for want in [
@@ -52,7 +52,7 @@ fn what_goes_is_told_before_all_of_it_does() {
     }
     let button = form(&asks.text(), ask);
     assert_eq!(daemon.submit(&button.clone().without("token")).status, 403);
-    assert_eq!(daemon.queue().len(), 5, "looking and guessing take nothing away");
+    assert_eq!(daemon.queue().len(), 5, "a GET or a guessed token has removed an entry");
     let done = daemon.submit(&button);
     assert_eq!((done.status, done.field("Location")), (303, "/queue/"));
     assert_eq!(daemon.queue().len(), 0);
@@ -99,7 +99,7 @@ fn how_a_request_is_fetched_is_changed_while_it_waits() {
     daemon.client().get_with(&url, fields).whole();
     let link = link(&daemon);
 
-    assert!(daemon.page(&link).shown().contains("/info/?http://"), "and leads to what is known");
+    assert!(daemon.page(&link).shown().contains("/info/?http://"), "and leads to the information");
     let asked = edit(&daemon, &link);
     assert_eq!((asked.value("depth"), asked.value("priority")), (Some("0"), Some("usual")));
     assert_eq!(asked.value("images"), Some("Y"), "as the configuration has it");
@@ -133,10 +133,10 @@ fn how_a_request_is_fetched_is_changed_while_it_waits() {
     assert_eq!(daemon.submit(&plain).status, 303);
     assert_eq!((runs(&daemon).len(), daemon.queue().len()), (0, 1));
     daemon.ok(&["online"]);
-    eventually("it has come", || daemon.queue().is_empty());
+    eventually("it has arrived", || daemon.queue().is_empty());
     let sent = origin.asked("/page/1.html");
     assert_eq!(sent.len(), 1);
-    assert!(sent[0].head.contains("as it was"), "the request is the one that waited: {sent:?}");
+    assert!(sent[0].head.contains("as it was"), "the queued request was sent: {sent:?}");
     for answer in [daemon.page(&link), daemon.submit(&plain)] {
         assert_eq!(answer.status, 200);
         assert!(answer.text().contains("Not on the queue"), "{}", answer.text());

@@ -51,7 +51,7 @@ pub(crate) fn parts(response: &Response) -> Vec<(String, Vec<u8>)> {
         let head = find(rest, b"\r\n\r\n").expect("a part has a head");
         let text = String::from_utf8(rest[..head].to_vec()).unwrap();
         assert!(text.contains("Content-Type: video/webm"), "{text}");
-        let range = text.split("Content-Range: bytes ").nth(1).expect("it says which bytes");
+        let range = text.split("Content-Range: bytes ").nth(1).expect("it has a Content-Range");
         rest = &rest[head + 4..];
         let end = find(rest, format!("\r\n{delimiter}").as_bytes()).expect("a part ends");
         parts.push((range.to_owned(), rest[..end].to_vec()));
@@ -234,7 +234,7 @@ fn curl_gets_what_it_asks_for() {
     let name = file.to_str().unwrap();
     let got = curl(&["-C", "-", "-o", name]);
     assert!(got.status.success(), "{}", String::from_utf8_lossy(&got.stderr));
-    assert!(std::fs::read(&file).unwrap() == body, "it went on where it ended");
+    assert!(std::fs::read(&file).unwrap() == body, "it continued at the right offset");
     let several = String::from_utf8_lossy(&curl(&["-r", "0-0,-1"]).stdout).into_owned();
     assert!(several.contains("Content-Range: bytes 999-999/1000"), "{several}");
 }
@@ -291,7 +291,7 @@ fn a_damaged_file_never_gives_a_whole_part() {
     daemon.ok(&["offline"]);
     daemon.down();
     origin.stop();
-    let file = crate::harness::files(&daemon.spool().join("http")).pop().expect("it is kept");
+    let file = crate::harness::files(&daemon.spool().join("http")).pop().expect("it is stored");
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
@@ -304,5 +304,5 @@ fn a_damaged_file_never_gives_a_whole_part() {
     client.ask(&url, "Range: bytes=1000000-2000000\r\n");
     let broken = client.try_receive("GET");
     assert!(broken.is_err() || broken.unwrap().whole.is_err());
-    eventually("it is set aside", || daemon.client().get(&url).status == 504);
+    eventually("it is moved aside", || daemon.client().get(&url).status == 504);
 }

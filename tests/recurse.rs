@@ -167,7 +167,7 @@ fn a_page_that_was_missed_offline_comes_with_its_parts_too() {
     assert_eq!(daemon.run(&["fetch", "--wait"]).status, 0);
     eventually("all is fetched", || daemon.queue().is_empty());
     assert!(asked(&origin).is_superset(&set(&["/deep.png", "/lib.js", "/framed.png"])));
-    assert!(!asked(&origin).contains("/next.html"), "a link is no part");
+    assert!(!asked(&origin).contains("/next.html"), "a link is not a sub-resource");
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn what_a_site_asks_of_programs_is_a_matter_of_choice() {
         let ran = daemon.run(&arguments);
         assert_eq!(ran.status, 0, "{ran:?}");
         assert_eq!(origin.count("/linked"), usize::from(private), "{arguments:?}");
-        assert_eq!(origin.count("/image.png"), 1, "a part of a page is for its reader");
+        assert_eq!(origin.count("/image.png"), 1, "a sub-resource is for the reader of its page");
     }
 }
 
@@ -277,12 +277,12 @@ fn links_that_lead_nowhere_are_told() {
     origin.say("/a.html", Answer::html("<a href=/>back</a><a href=/gone.html>g</a>"));
     origin.say("/gone.html", Answer::html("no").with_status(410));
     let ran = daemon.run(&["get", "-r", "2", &origin.url("/")]);
-    assert_eq!(ran.status, 0, "the site's own dead link is no failure of the fetch: {ran:?}");
+    assert_eq!(ran.status, 0, "a dead link of the site counts as a failure of the fetch: {ran:?}");
     let told = format!("leads nowhere: {} (from {}): ", origin.url("/gone.html"), origin.url("/"));
     assert!(ran.out.contains(&told), "{}", ran.out);
     assert_eq!(origin.count("/gone.html"), 1);
     let ran = daemon.run(&["get", "-r", "2", &origin.url("/gone.html")]);
-    assert_eq!(ran.status, 1, "what was asked for is not there: {ran:?}");
+    assert_eq!(ran.status, 1, "the requested page is missing: {ran:?}");
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn a_fetch_goes_on_after_crashes_and_brings_nothing_twice() {
     let begun = daemon.api("POST", "/api/runs", &aim);
     assert_eq!(begun.status, 200, "{}", begun.text());
     for (path, gate) in &held {
-        eventually("it is in the middle", || origin.count(path) == 1);
+        eventually("it is half-way", || origin.count(path) == 1);
         // Everything fetched so far is on the disk and is not fetched again.
         assert_eq!(daemon.api("POST", "/api/flush", "").status, 200);
         daemon.kill9();
@@ -400,8 +400,8 @@ fn where_links_lead_waits_behind_what_a_page_needs_and_goes_with_its_fetch() {
     let aim = format!(r#"{{"urls":["{}"],"aim":{{"depth":2}}}}"#, origin.url("/"));
     let begun: serde_json::Value =
         serde_json::from_str(&daemon.api("POST", "/api/runs", &aim).text()).unwrap();
-    eventually("it is in the middle", || origin.count("/held") == 1);
-    assert_eq!(origin.count("/image.png"), 1, "somebody waits for it");
+    eventually("it is half-way", || origin.count("/held") == 1);
+    assert_eq!(origin.count("/image.png"), 1, "a client waits for it");
     let kinds: Vec<_> = daemon.queue().iter().map(|item| item["kind"].clone()).collect();
     assert_eq!(kinds, ["recursive", "recursive"], "{held} and what comes after it");
     let told = daemon.ok(&["runs", "--stop", begun["runs"][0]["id"].as_str().unwrap()]);

@@ -77,7 +77,7 @@ fn very_long_urls_hold_nothing_up() {
     assert_eq!(report["left-out"]["endless"]["count"], 1, "{report}");
     assert_eq!(report["left-out"]["url"]["count"], 3, "twice the longest, and the next: {report}");
     assert!(reasons(&report).iter().all(|reason| reason.contains("above the limit")), "{report}");
-    assert!(report.to_string().len() < 64 << 10, "what is told of them is short");
+    assert!(report.to_string().len() < 64 << 10, "the report about them is short");
     // All requests: no URL that is too long was requested, nor a truncated one.
     let mut asked: Vec<_> = origin.seen().into_iter().map(|seen| seen.target).collect();
     asked.sort();

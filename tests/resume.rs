@@ -40,7 +40,7 @@ fn digest(client: &mut Client) -> ([u8; 32], u64) {
         digest.update(piece);
         length += piece.len() as u64;
     });
-    answer.expect("there is an answer").whole();
+    answer.expect("a response").whole();
     (digest.finalize().into(), length)
 }
 
@@ -58,7 +58,7 @@ fn a_large_file_over_a_line_that_is_cut_twenty_times_comes_once_and_whole() {
     let (url, want) = (origin.url("/film"), (film.digest(1), LARGE));
     let mut client = daemon.client();
     client.ask(&url, "");
-    assert_eq!(digest(&mut client), want, "the client sees one body");
+    assert_eq!(digest(&mut client), want, "the client got several bodies");
     assert_eq!(film.cuts_left(), 0);
     let most = LARGE + CUTS * LOST_AT_A_CUT;
     assert!((LARGE..=most).contains(&film.sent()), "{} sent of {LARGE}", film.sent());
@@ -67,7 +67,7 @@ fn a_large_file_over_a_line_that_is_cut_twenty_times_comes_once_and_whole() {
     daemon.ok(&["offline"]);
     origin.stop();
     client.ask(&url, "");
-    assert_eq!(digest(&mut client), want, "it is kept whole");
+    assert_eq!(digest(&mut client), want, "it is stored completely");
     assert!(has_no_parts(&daemon));
 }
 
@@ -89,8 +89,8 @@ fn a_large_file_comes_once_and_whole_though_the_daemon_is_restarted() {
     assert_eq!(daemon.browse(&url).status, 504, "it is queued");
     daemon.ok(&["online"]);
     for (n, gate) in (1..).zip(&gates) {
-        eventually_within(PATIENT, "the line hangs", || film.hung() == n);
-        eventually("all that was sent is here", || {
+        eventually_within(PATIENT, "the connection hangs", || film.hung() == n);
+        eventually("all sent bytes have arrived", || {
             daemon.status()["downloads"][0]["bytes"].as_u64() == Some(film.hangs_at())
         });
         if n == 2 {
@@ -101,7 +101,7 @@ fn a_large_file_comes_once_and_whole_though_the_daemon_is_restarted() {
         gate.open();
         daemon.up();
     }
-    eventually_within(PATIENT, "it has come whole", || {
+    eventually_within(PATIENT, "it is complete", || {
         daemon.status()["queue"]["waiting"] == 0 && daemon.status()["queue"]["active"] == 0
     });
     assert_eq!((film.cuts_left(), &daemon.status()["queue"]["failed"]), (0, &0.into()));
@@ -112,7 +112,7 @@ fn a_large_file_comes_once_and_whole_though_the_daemon_is_restarted() {
     origin.stop();
     let mut client = daemon.client();
     client.ask(&url, "");
-    assert_eq!(digest(&mut client), want, "it is kept whole");
+    assert_eq!(digest(&mut client), want, "it is stored completely");
     assert!(has_no_parts(&daemon));
 }
 
@@ -131,14 +131,17 @@ fn two_bodies_are_never_mixed() {
         let mut client = daemon.client();
         client.ask(&url, "");
         let broken = client.try_receive("GET").unwrap();
-        assert!(broken.whole.is_err(), "{name}: it cannot be told as whole");
-        assert!(film.whole(1).starts_with(&broken.body), "{name}: what came is of one body");
+        assert!(broken.whole.is_err(), "{name}: it looks complete");
+        assert!(
+            film.whole(1).starts_with(&broken.body),
+            "{name}: the bytes belong to several bodies"
+        );
         let now = film.whole(film.version());
         assert!(daemon.get(&url).body == now, "{name}: the next one is whole");
         daemon.settle();
         daemon.ok(&["offline"]);
         origin.stop();
-        assert!(daemon.get(&url).body == now, "{name}: so is what is kept");
+        assert!(daemon.get(&url).body == now, "{name}: the stored copy is complete");
         assert!(has_no_parts(&daemon), "{name}");
         daemon.ok(&["online"]);
     }
@@ -151,8 +154,8 @@ fn a_body_of_unknown_length_goes_on_too() {
     let film = Film::framed(&origin, "/chunks", 4 * MIB, Ranges::Right, cuts, true);
     let answer = daemon.get(&origin.url("/chunks"));
     assert!(answer.body == film.whole(1));
-    assert_eq!(answer.field("Content-Length"), "", "nobody knew it then");
-    assert_eq!(film.sent(), 4 * MIB, "nothing is lost where a connection is closed");
+    assert_eq!(answer.field("Content-Length"), "", "it was unknown at that time");
+    assert_eq!(film.sent(), 4 * MIB, "no bytes are lost when a connection is closed");
     daemon.settle();
     daemon.ok(&["offline"]);
     assert!(daemon.get(&origin.url("/chunks")).body == film.whole(1));
@@ -182,10 +185,10 @@ fn what_waits_is_shown_and_going_offline_keeps_it_for_later() {
         "{}",
         page.shown()
     );
-    assert!(daemon.get(&url).status == 504, "a part is no answer");
+    assert!(daemon.get(&url).status == 504, "a segment was sent as a response");
     daemon.ok(&["online"]);
     daemon.ok(&["fetch", "--wait"]);
-    assert_eq!(film.sent(), 4 * MIB, "what was here is not sent again");
+    assert_eq!(film.sent(), 4 * MIB, "stored bytes were sent again");
     let asked = origin.asked("/film");
     assert_eq!(asked[1].fields.get("Range"), Some(&*format!("bytes={MIB}-")));
     daemon.ok(&["offline"]);
@@ -206,7 +209,7 @@ fn who_asks_while_it_waits_gets_what_the_origin_has_now() {
     assert!(daemon.get(&url).body == film.whole(1));
     daemon.ok(&["offline"]);
     origin.stop();
-    assert!(client.try_receive("GET").unwrap().whole.is_err(), "the first one is told");
+    assert!(client.try_receive("GET").unwrap().whole.is_err(), "the first one gets an error");
     assert!(daemon.get(&url).body == film.whole(1));
 }
 
@@ -298,7 +301,7 @@ fn the_queue_takes_over_what_its_client_leaves() {
     ));
     eventually("the queue waits for it too", || daemon.status()["queue"]["active"] == 1);
     drop(client);
-    eventually("the queue asks for itself", || origin.count("/film") == 2);
+    eventually("the queue sends its own request", || origin.count("/film") == 2);
     gate.open();
     daemon.settle();
     eventually("nothing waits", || {

@@ -104,9 +104,9 @@ fn rules_for_browsers_know_who_asks_and_what_for() {
     eventually("the redirect is followed", || {
         daemon.queue().iter().any(|request| request["state"] == "failed")
     });
-    assert_eq!(to.seen().len(), 0, "what is blocked is not got");
+    assert_eq!(to.seen().len(), 0, "a blocked URL was fetched");
     daemon.ok(&["get", &from.url("/person")]);
-    assert_eq!(to.count("/page/2.html"), 1, "nobody's page asked for it");
+    assert_eq!(to.count("/page/2.html"), 1, "it was not requested by a page");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn fields_are_censored_both_ways_and_what_is_kept_stays_as_it_came() {
     // Our own pages keep their protective fields.
     assert!(daemon.browse(&origin.url("/other")).fields.has("Content-Security-Policy"));
     daemon.ok(&["online"]);
-    eventually("what was queued is fetched", || daemon.queued().is_empty());
+    eventually("the queue is fetched", || daemon.queued().is_empty());
     let queued = &origin.asked("/other")[0].fields;
     assert_eq!(queued.get("Accept-Encoding"), Some("identity"));
     daemon.down();
@@ -264,11 +264,11 @@ fn what_is_left_to_browsers_is_got_for_no_page_and_no_redirect() {
     assert_eq!(told, (504, "wwwoffle; detail=get-recursive"));
     assert_eq!(daemon.queued().len(), 0);
     assert_eq!(daemon.client().get_with(&origin.url("/page/2.html"), &part).whole().status, 504);
-    assert_eq!(daemon.queued(), [origin.url("/page/2.html")], "others are");
+    assert_eq!(daemon.queued(), [origin.url("/page/2.html")], "other requests are");
 
     daemon.browse(&origin.url("/go"));
     daemon.ok(&["online"]);
-    eventually("the queue has done what it does", || {
+    eventually("the queue is finished", || {
         daemon.queue().iter().all(|request| request["state"] == "failed")
     });
     assert_eq!(daemon.queued(), [origin.url("/left/page")]);

@@ -41,7 +41,7 @@ fn no_spelling_answers_for_another() {
         }
         for path in [one, other] {
             let asked = origin.asked(path);
-            assert!(asked[0].fields.get("If-None-Match").is_none(), "{path} is about the other");
+            assert!(asked[0].fields.get("If-None-Match").is_none(), "{path} shows the other");
         }
     }
     origin.stop();

@@ -17,7 +17,7 @@ use crate::owners;
 fn read(text: &str) -> HashMap<String, u64> {
     let (mut numbers, mut kinds) = (HashMap::new(), HashMap::<&str, &str>::new());
     let (mut help, mut now) = (None, None);
-    assert!(text.ends_with('\n'), "the last line has no end");
+    assert!(text.ends_with('\n'), "the last line is not terminated");
     let is_name = |name: &str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         !name.starts_with(|c: char| c.is_ascii_digit()) && name.bytes().all(plain)
@@ -32,7 +32,7 @@ fn read(text: &str) -> HashMap<String, u64> {
             assert_eq!(help, Some(name), "{line}");
             assert!(["counter", "gauge"].contains(&kind), "{line}");
             assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
-            assert_eq!(kinds.insert(name, kind), None, "{name} stands twice");
+            assert_eq!(kinds.insert(name, kind), None, "{name} appears twice");
             now = Some(name);
         } else {
             let (named, number) = line.rsplit_once(' ').expect(line);
@@ -45,7 +45,7 @@ fn read(text: &str) -> HashMap<String, u64> {
                 assert!(is_name(label) && !value.contains(['"', '\\', '\n']), "{line}");
             }
             let number: u64 = number.parse().expect(line);
-            assert_eq!(numbers.insert(named.to_owned(), number), None, "{named} stands twice");
+            assert_eq!(numbers.insert(named.to_owned(), number), None, "{named} appears twice");
         }
     }
     numbers
@@ -106,7 +106,7 @@ fn requests_and_bytes_are_counted_and_outlive_the_program() {
     assert_eq!(now["wwwoffle_mode{mode=\"offline\"}"], 1);
     assert_eq!(now["wwwoffle_mode{mode=\"online\"}"], 0);
     assert!(now["wwwoffle_client_connections"] >= 1);
-    eventually("the index counts what is kept", || {
+    eventually("the index counts the entries", || {
         metrics(&daemon).get("wwwoffle_spool_entries") == Some(&1)
     });
     let told = statistics(&daemon);
@@ -124,7 +124,7 @@ fn requests_and_bytes_are_counted_and_outlive_the_program() {
     assert!(text.starts_with("wwwoffle-statistics 1\nday "), "{text}");
     assert!(text.contains("host 127.0.0.1 +0 "), "{text}");
     daemon.up();
-    eventually("what was counted before is there", || {
+    eventually("the earlier counters are restored", || {
         statistics(&daemon)["days"][0]["requests"]["hit"] == 4
     });
     // Counters start at zero with the daemon, daily totals do not.
@@ -134,7 +134,7 @@ fn requests_and_bytes_are_counted_and_outlive_the_program() {
     daemon.up();
     daemon.ok(&["offline"]);
     assert_eq!(daemon.client().get(&origin.url("/fresh")).status, 200);
-    eventually("a damaged file is set aside, and counting begins anew", || {
+    eventually("a damaged file is moved aside, and counting starts at zero", || {
         !file.exists() && statistics(&daemon)["days"][0]["requests"]["hit"] == 1
     });
 }

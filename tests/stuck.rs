@@ -35,7 +35,7 @@ fn a_reload_does_not_join_a_download_that_hangs() {
     assert_eq!(first.receive("GET").whole().text(), "answer 1");
     daemon.settle();
     daemon.ok(&["offline"]);
-    assert_eq!(daemon.get(&url).text(), "answer 2", "the older answer replaces no newer one");
+    assert_eq!(daemon.get(&url).text(), "answer 2", "the older response has replaced a newer one");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn nobody_joins_a_download_whose_client_left_before_its_head() {
     first.ask(&url, "");
     eventually("the origin is asked", || origin.count("/page") == 1);
     drop(first);
-    eventually("another request is answered", || {
+    eventually("another request is served", || {
         let mut second = daemon.client();
         second.patience(Duration::from_millis(200));
         second.ask(&url, "");
@@ -112,12 +112,12 @@ fn a_body_without_an_end_ends_when_its_client_has_left() {
         let origin = Origin::start();
         let ended = endless(&origin, "/stream");
         let client = reading(&daemon, &origin.url("/stream"));
-        assert!(!ended.is_open(), "{bound}: it goes on while it is read");
+        assert!(!ended.is_open(), "{bound}: it continues while it is read");
         drop(client);
         eventually(&format!("{bound}: it ends"), || ended.is_open());
         daemon.settle();
         daemon.ok(&["offline"]);
-        assert_eq!(daemon.get(&origin.url("/stream")).status, 504, "it is not a whole page");
+        assert_eq!(daemon.get(&origin.url("/stream")).status, 504, "it looks complete");
     }
 }
 
@@ -130,7 +130,7 @@ fn the_queue_asks_before_a_body_without_an_end_goes_on() {
     daemon.browse(&origin.url("/stream"));
     daemon.ok(&["online"]);
     eventually("it ends", || ended.is_open());
-    eventually("a person is asked", || daemon.queue()[0]["state"] == "asking");
+    eventually("the page asks for confirmation", || daemon.queue()[0]["state"] == "asking");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn going_offline_ends_what_no_client_reads() {
         (reading(&daemon, &origin.url("/left")), reading(&daemon, &origin.url("/read")));
     drop(left);
     daemon.ok(&["offline"]);
-    eventually("one goes on", || {
+    eventually("one continues", || {
         let running = downloads(&daemon);
         running.len() == 1 && running[0]["url"] == origin.url("/read").as_str()
     });
@@ -168,7 +168,7 @@ fn a_download_is_ended_by_hand() {
             let button = form(&daemon.page("/fetches/").text(), "/control/download/end");
             assert_eq!(daemon.submit(&button).status, 303);
         }
-        assert_eq!(rest(&mut client), None, "{path}: its reader sees that it broke off");
+        assert_eq!(rest(&mut client), None, "{path}: its reader does not notice the truncation");
         daemon.settle();
     }
     gate.open();

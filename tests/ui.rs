@@ -73,7 +73,9 @@ fn modules() -> Option<PathBuf> {
     };
     let found = found.filter(has);
     if found.is_none() {
-        cannot_run(&format!("not all of {PACKAGES:?} are there: set UI_TEST_MODULES to them"));
+        cannot_run(&format!(
+            "not all of {PACKAGES:?} are installed: set UI_TEST_MODULES to their directory"
+        ));
     }
     found
 }

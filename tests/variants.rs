@@ -58,7 +58,7 @@ fn two_languages_are_kept_side_by_side() {
         daemon.settle();
     }
     let about = told(&origin, "/page", "If-None-Match");
-    assert_eq!(about, ["-", "\"de\"", "\"de\", \"en\""], "its own first, then the others");
+    assert_eq!(about, ["-", "\"de\"", "\"de\", \"en\""], "its own variant first, then the others");
     origin.stop();
     daemon.ok(&["offline"]);
     for restarted in [false, true] {
@@ -77,7 +77,7 @@ fn two_languages_are_kept_side_by_side() {
             assert_eq!(response.text(), body, "{language}");
             assert!(response.field("Cache-Status").contains("hit"), "{}", response.shown());
         }
-        assert_eq!(get(&daemon, &url, "").status, 200, "any is better than none");
+        assert_eq!(get(&daemon, &url, "").status, 200, "any variant is better than an error");
     }
 }
 
@@ -204,7 +204,7 @@ fn a_head_tells_that_a_page_has_changed() {
     daemon.ok(&["online"]);
     assert_eq!(head(&daemon, &url).field("X-Tag"), "\"b\"");
     daemon.ok(&["autodial"]);
-    assert_eq!(get(&daemon, &url, "").text(), "<p>\"b\"", "it is asked for anew");
+    assert_eq!(get(&daemon, &url, "").text(), "<p>\"b\"", "it is requested again");
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn frames_pass_both_ways_over_http_1_1() {
     }
     let answer = String::from_utf8(answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
-    assert!(answer.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "the origin's own: {answer}");
+    assert!(answer.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "not the origin's own: {answer}");
     inside.write_all(&text("hello")).unwrap();
     let mut got = [0; 7];
     inside.read_exact(&mut got).unwrap();
@@ -200,7 +200,7 @@ fn what_is_no_websocket_is_told() {
         let status = client.run(async { connect(&client, path, protocol).await.status });
         assert_eq!(status, want, "{mode} {path} {protocol}");
     }
-    assert_eq!(stage.daemon.queued(), [""; 0], "no WebSocket waits for the line");
+    assert_eq!(stage.daemon.queued(), [""; 0], "a WebSocket was queued");
 }
 
 #[test]
@@ -215,5 +215,5 @@ fn a_websocket_ends_when_the_mode_goes_offline() {
         assert!(has_ended(&mut asked.body).await);
     });
     drop(client);
-    eventually("nobody is connected", || stage.daemon.status()["connections"] == 0);
+    eventually("no client is connected", || stage.daemon.status()["connections"] == 0);
 }

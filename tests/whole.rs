@@ -30,7 +30,7 @@ fn parts(daemon: &Daemon, url: &str) -> Value {
     assert_eq!(told.status, 200, "{}", told.text());
     let told: Value = serde_json::from_str(&told.text()).unwrap();
     let by_hand = daemon.run(&["info", "--json", url]).json();
-    assert_eq!(by_hand["parts"], told["parts"], "the command line says the same");
+    assert_eq!(by_hand["parts"], told["parts"], "the command line prints the same");
     told["parts"].clone()
 }
 
@@ -71,7 +71,7 @@ fn what_a_page_lacks_is_told_and_fetched_at_the_press_of_a_button() {
     let button = form(&page.text(), "/refresh-request/");
     let pressed = daemon.submit(&button);
     assert_eq!(pressed.status, 303, "{}", pressed.text());
-    assert_eq!(daemon.queued(), [url.as_str()], "nothing is asked for offline");
+    assert_eq!(daemon.queued(), [url.as_str()], "a request was sent offline");
     daemon.ok(&["online"]);
     eventually("all is fetched", || {
         daemon.queue().iter().all(|item| item["state"] == "failed") && origin.count("/bg.png") == 1
@@ -199,7 +199,7 @@ fn twenty_fetched_pages_are_whole_in_a_browser_offline() {
     assert!(lacking.is_empty(), "not complete:\n{}", lacking.join("\n"));
     let media: BTreeSet<_> =
         ["/me/film.mp4", "/me/sound.ogg", "/me/thing.bin"].map(|path| origin.url(path)).into();
-    assert_eq!(named, media, "the run names what it has left out");
+    assert_eq!(named, media, "the run lists the URLs that it left out");
 
     let asked = origin.seen().len() + elsewhere.seen().len();
     let mut chromium = Chromium::start_with(&program, &daemon, &["--window-size=1366,768"]);
@@ -225,5 +225,5 @@ fn twenty_fetched_pages_are_whole_in_a_browser_offline() {
     assert!(missed.is_empty(), "not answered from the spool:\n{}", missed.join("\n"));
     let queue: BTreeSet<_> = daemon.queued().into_iter().collect();
     assert!(queue.is_subset(&left_out), "{:?}", queue.difference(&left_out).collect::<Vec<_>>());
-    assert_eq!(origin.seen().len() + elsewhere.seen().len(), asked, "no origin was asked");
+    assert_eq!(origin.seen().len() + elsewhere.seen().len(), asked, "an origin was asked");
 }

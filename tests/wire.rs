@@ -45,13 +45,13 @@ fn fields_of_one_connection_do_not_pass() {
         X-Both: 1\r\nX-Both: 2\r\nUser-Agent: Tests/1.0\r\n";
     let response = daemon.client().get_with(&origin.url("/hops"), fields).whole();
     for name in ["X-Hop", "Keep-Alive", "Proxy-Authenticate"] {
-        assert!(!response.fields.has(name), "{name} came through: {:?}", response.fields);
+        assert!(!response.fields.has(name), "{name} was forwarded: {:?}", response.fields);
     }
     assert_eq!(response.field("X-Kept"), "yes");
     assert_eq!(response.fields.all("X-Twice"), ["one", "two"]);
     let asked = &origin.asked("/hops")[0];
     for name in ["X-Mine", "Proxy-Connection", "Proxy-Authorization", "Keep-Alive"] {
-        assert!(!asked.fields.has(name), "{name} was sent on:\n{}", asked.head);
+        assert!(!asked.fields.has(name), "{name} was forwarded:\n{}", asked.head);
     }
     assert!(!asked.fields.get("TE").unwrap_or_default().contains("gzip"), "{}", asked.head);
     assert_eq!(asked.fields.get("X-Sent"), Some("yes"));
@@ -97,7 +97,7 @@ fn early_hints_reach_the_client() {
         origin.url("/hinted/2.html"),
         origin.addr
     ));
-    assert_eq!(old.receive("GET").interim.len(), 0, "HTTP/1.0 knows no 1xx");
+    assert_eq!(old.receive("GET").interim.len(), 0, "HTTP/1.0 has no 1xx");
 }
 
 #[test]
@@ -171,7 +171,10 @@ fn request_bodies_are_streamed() {
         };
         send(&body[..100_000]);
         half.wait();
-        assert!(got.lock().unwrap().len() >= 100_000, "the first part arrived before the second");
+        assert!(
+            got.lock().unwrap().len() >= 100_000,
+            "the first half did not arrive before the second"
+        );
         send(&body[100_000..]);
         if chunked {
             client.send("0\r\n\r\n");

@@ -137,7 +137,7 @@ impl Chromium {
             if open.is_empty() {
                 return std::mem::take(&mut self.heard);
             }
-            assert!(Instant::now() < deadline, "{what} is never quiet: {open:?}");
+            assert!(Instant::now() < deadline, "{what}: requests are still pending: {open:?}");
             std::thread::sleep(LOOK);
         }
     }

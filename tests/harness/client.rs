@@ -51,7 +51,7 @@ impl Response {
     /// Returns the response if it is complete; otherwise the test fails.
     #[track_caller]
     pub(crate) fn whole(self) -> Self {
-        assert!(self.whole.is_ok(), "broken answer {:?}: {:?}", self.head, self.whole);
+        assert!(self.whole.is_ok(), "broken response {:?}: {:?}", self.head, self.whole);
         self
     }
 }
@@ -71,7 +71,7 @@ impl Client {
     #[track_caller]
     pub(crate) fn connect(to: SocketAddr) -> Self {
         let stream = TcpStream::connect_timeout(&to, PATIENCE)
-            .unwrap_or_else(|error| panic!("nothing answers at {to}: {error}"));
+            .unwrap_or_else(|error| panic!("cannot connect to {to}: {error}"));
         Self::over(stream)
     }
 
@@ -82,7 +82,7 @@ impl Client {
         socket.bind(&SocketAddr::new(from, 0).into()).unwrap();
         socket
             .connect_timeout(&to.into(), PATIENCE)
-            .unwrap_or_else(|error| panic!("nothing answers at {to}: {error}"));
+            .unwrap_or_else(|error| panic!("cannot connect to {to}: {error}"));
         Self::over(socket.into())
     }
 
@@ -101,7 +101,7 @@ impl Client {
     #[track_caller]
     pub(crate) fn unix(path: &Path) -> Self {
         let stream = UnixStream::connect(path)
-            .unwrap_or_else(|error| panic!("nothing answers at {}: {error}", path.display()));
+            .unwrap_or_else(|error| panic!("cannot connect to {}: {error}", path.display()));
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         let writer = Box::new(stream.try_clone().unwrap());
@@ -125,7 +125,7 @@ impl Client {
     /// Sends bytes unchanged.
     #[track_caller]
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.try_send(bytes).expect("the proxy took the request");
+        self.try_send(bytes).expect("the proxy accepts the request");
     }
 
     /// Sends bytes unchanged; the peer may have closed.
@@ -200,7 +200,7 @@ impl Client {
     pub(crate) fn receive(&mut self, method: &str) -> Response {
         match self.try_receive(method) {
             Ok(response) => response,
-            Err(broken) => panic!("no answer to {method}: {broken:?}"),
+            Err(broken) => panic!("no response to {method}: {broken:?}"),
         }
     }
 
@@ -289,7 +289,7 @@ impl Client {
     ) -> std::io::Result<Self> {
         let mut plain = Self::connect(proxy);
         plain.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{fields}\r\n"));
-        let head = plain.head().ok().flatten().expect("an answer to CONNECT");
+        let head = plain.head().ok().flatten().expect("a response to CONNECT");
         assert_eq!(head.status, 200, "CONNECT {target}");
         Self::secured(plain.into_tcp(), name, tls)
     }

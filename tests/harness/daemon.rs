@@ -35,7 +35,8 @@ impl Ran {
     /// Parses every line of the output as JSON.
     #[track_caller]
     pub(crate) fn lines(&self) -> Vec<Value> {
-        let parse = |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+        let parse =
+            |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"));
         self.out.lines().map(parse).collect()
     }
 
@@ -184,7 +185,7 @@ impl Daemon {
     /// Like [`up`](Self::up), listening on `listen`.
     #[track_caller]
     pub(crate) fn up_at(&mut self, listen: &str) {
-        assert!(self.child.is_none(), "it runs already");
+        assert!(self.child.is_none(), "it is running already");
         let mut command = self.command(&["serve", "--listen", listen, "--rest", "0"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -220,7 +221,7 @@ impl Daemon {
     /// Kills the daemon without a chance to clean up.
     #[track_caller]
     pub(crate) fn kill9(&mut self) {
-        let mut child = self.child.take().expect("it runs");
+        let mut child = self.child.take().expect("it is running");
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -241,7 +242,7 @@ impl Daemon {
     /// Waits until the daemon has ended on its own.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> ExitStatus {
-        let mut child = self.child.take().expect("it runs");
+        let mut child = self.child.take().expect("it is running");
         let mut status = None;
         eventually("the daemon ends", || {
             status = child.try_wait().unwrap();
@@ -279,7 +280,7 @@ impl Daemon {
 
     /// The process ID.
     pub(crate) fn pid(&self) -> String {
-        self.child.as_ref().expect("it runs").id().to_string()
+        self.child.as_ref().expect("it is running").id().to_string()
     }
 
     /// The standard error so far.
@@ -290,16 +291,16 @@ impl Daemon {
     /// The whole standard error, once the daemon has ended.
     #[track_caller]
     pub(crate) fn whole_log(&mut self) -> String {
-        assert!(self.child.is_none(), "it still runs");
-        let listener = self.listener.take().expect("it has run");
-        super::eventually("its last words are read", || listener.is_finished());
+        assert!(self.child.is_none(), "it is still running");
+        let listener = self.listener.take().expect("it was started");
+        super::eventually("its standard error is read to the end", || listener.is_finished());
         self.log()
     }
 
     /// Waits until the standard error, which another thread reads, contains `text`.
     #[track_caller]
     pub(crate) fn tells(&self, text: &str) {
-        super::eventually(&format!("the log tells: {text}"), || self.log().contains(text));
+        super::eventually(&format!("the log contains: {text}"), || self.log().contains(text));
     }
 
     /// A new connection to the proxy port.
@@ -412,7 +413,7 @@ impl Daemon {
     /// Waits until no download and no fetch is in progress.
     #[track_caller]
     pub(crate) fn settle(&self) {
-        eventually("no download is under way", || {
+        eventually("no download is in progress", || {
             let status = self.status();
             status["downloads"].as_array().is_some_and(Vec::is_empty)
                 && status["queue"]["active"] == 0
@@ -433,7 +434,7 @@ impl Daemon {
 
     fn proc_field(&self, name: &str) -> u64 {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = text.lines().find(|line| line.starts_with(name)).expect("the kernel says it");
+        let line = text.lines().find(|line| line.starts_with(name)).expect("the kernel reports it");
         line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
     }
 

@@ -48,7 +48,7 @@ impl Firefox {
             assert_eq!(ran.status, 0, "{ran:?}");
         }
         std::fs::write(profile.path().join("user.js"), preferences(daemon)).unwrap();
-        let browser = program(&["firefox-esr", "firefox"]).expect("it was looked for");
+        let browser = program(&["firefox-esr", "firefox"]).expect("it is installed");
         let mut command = plain(Command::new(browser));
         command.args(["--headless", "--no-remote", "--marionette", "--profile"]);
         command.arg(profile.path()).arg("about:blank").env("HOME", profile.path());
@@ -110,7 +110,7 @@ impl Firefox {
     }
 
     fn receive(&mut self) -> Value {
-        let length = self.reader.until(b":").unwrap().expect("Firefox is there");
+        let length = self.reader.until(b":").unwrap().expect("Firefox is installed");
         let length = String::from_utf8(length).unwrap().trim_end_matches(':').parse().unwrap();
         serde_json::from_slice(&self.reader.exactly(length).unwrap()).unwrap()
     }

@@ -55,7 +55,7 @@ pub(crate) fn secure(
 pub(crate) fn tunnel(proxy: SocketAddr, target: &str) -> TcpStream {
     let mut plain = Client::connect(proxy);
     plain.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
-    let head = plain.head().ok().flatten().expect("an answer to CONNECT");
+    let head = plain.head().ok().flatten().expect("a response to CONNECT");
     assert_eq!(head.status, 200, "CONNECT {target}");
     plain.into_tcp()
 }

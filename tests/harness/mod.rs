@@ -62,7 +62,7 @@ pub(crate) fn eventually(what: &str, done: impl FnMut() -> bool) {
 pub(crate) fn eventually_within(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + limit;
     while !done() {
-        assert!(Instant::now() < deadline, "waited {limit:?} in vain: {what}");
+        assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
         std::thread::sleep(LOOK);
     }
 }

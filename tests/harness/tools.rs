@@ -50,7 +50,7 @@ pub(crate) fn tool(program: &str, arguments: &[&str], input: &str) -> Ran {
 pub(crate) fn certificate(text: &str) -> &str {
     const END: &str = "-----END CERTIFICATE-----\n";
     let begin = text.find("-----BEGIN CERTIFICATE-----");
-    let begin = begin.unwrap_or_else(|| panic!("there is no certificate:\n{text}"));
+    let begin = begin.unwrap_or_else(|| panic!("no certificate in:\n{text}"));
     let end = begin + text[begin..].find(END).expect("it has an end") + END.len();
     &text[begin..end]
 }

@@ -21,7 +21,7 @@ pub(crate) enum Framing {
 
 /// Why a message could not be read to its end.
 #[derive(Debug)]
-#[expect(dead_code, reason = "the causes are for the message of a test that fails")]
+#[expect(dead_code, reason = "the causes are only for messages of failing tests")]
 pub(crate) enum Broken {
     /// No bytes arrived within the timeout of the socket.
     Timeout,
