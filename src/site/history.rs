@@ -24,7 +24,7 @@ use crate::proxy::recode;
 use crate::site::context::SiteContext;
 use crate::site::pages::address::About;
 use crate::site::pages::history as pages;
-use crate::site::pages::history::Lines;
+use crate::site::pages::history::LineCounts;
 use crate::storage::store::Kept;
 use crate::storage::versions::memento::{self, LINK_FORMAT, http_date, links};
 use crate::storage::versions::{self, NotCompared, Versions};
@@ -134,7 +134,11 @@ async fn listed(
 
 /// Returns the number of changed text lines for the newest versions. `None` if a version has no
 /// text or too much of it.
-async fn lines(context: &SiteContext, history: &History, found: &Versions) -> Vec<Option<Lines>> {
+async fn lines(
+    context: &SiteContext,
+    history: &History,
+    found: &Versions,
+) -> Vec<Option<LineCounts>> {
     let mut told = Vec::new();
     let pairs = history.versions.iter().zip(history.versions.iter().skip(1));
     for (new, old) in pairs.take(COMPARED) {
@@ -146,12 +150,10 @@ async fn lines(context: &SiteContext, history: &History, found: &Versions) -> Ve
         } else {
             None
         };
-        told.push(
-            compared.map(|compared| Lines {
-                added: compared.diff.added,
-                removed: compared.diff.removed,
-            }),
-        );
+        told.push(compared.map(|compared| LineCounts {
+            added: compared.diff.added,
+            removed: compared.diff.removed,
+        }));
     }
     told
 }

@@ -15,7 +15,7 @@ use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
-use crate::site::pages::welcome::{self, Home, Recent, Refused, Space};
+use crate::site::pages::welcome::{self, DiskUse, HomePage, RecentPage, RefusedClients};
 use crate::storage::lists::found;
 use crate::storage::lists::query::Wanted;
 use crate::storage::purge::room::{max_size, min_free};
@@ -38,7 +38,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let asked = arguments.unwrap_or_default().as_bytes();
     let asked =
         SubmittedForm::parse(Some("application/x-www-form-urlencoded"), asked).unwrap_or_default();
-    let home = Home {
+    let home = HomePage {
         status: status::own_status(caller),
         link: status::link_shown(context),
         last: context.fetch.fetcher.last(),
@@ -57,7 +57,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 }
 
 /// Returns the size of all entries that the caller may see, and the pages that were stored last.
-async fn kept(caller: &Caller) -> Result<(StoredTotal, Vec<Recent>), Error> {
+async fn kept(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>), Error> {
     let wanted = Wanted::parse(|name| match name {
         "pages" => Some("1"),
         "sort" => Some("stored"),
@@ -88,21 +88,21 @@ async fn kept(caller: &Caller) -> Result<(StoredTotal, Vec<Recent>), Error> {
 }
 
 /// Adds icons to the pages, up to the size limit.
-fn with_icons(items: Vec<IndexItem>, icons: &Icons<'_>) -> Vec<Recent> {
+fn with_icons(items: Vec<IndexItem>, icons: &Icons<'_>) -> Vec<RecentPage> {
     let mut room = MOST_ICONS;
     let with_icon = |item: IndexItem| {
         let icon = icons.of(&item.url).filter(|icon| icon.len() <= room);
         room -= icon.as_ref().map_or(0, String::len);
-        Recent { url: item.url, title: item.title, stored: item.stored, icon }
+        RecentPage { url: item.url, title: item.title, stored: item.stored, icon }
     };
     items.into_iter().map(with_icon).collect()
 }
 
 /// Returns the use of the disk; `None` if it is unknown.
-fn space(caller: &Caller, kept: StoredTotal) -> Option<Space> {
+fn space(caller: &Caller, kept: StoredTotal) -> Option<DiskUse> {
     let context = &caller.context;
     let (config, disk) = (context.base.config(), room(context.storage.store.spool().root()).ok()?);
-    Some(Space {
+    Some(DiskUse {
         entries: kept.entries,
         kept: kept.bytes,
         free: disk.free,
@@ -113,7 +113,7 @@ fn space(caller: &Caller, kept: StoredTotal) -> Option<Space> {
 }
 
 /// Returns the clients that were refused recently, if the caller may grant access.
-fn refused(caller: &Caller) -> Option<Refused> {
+fn refused(caller: &Caller) -> Option<RefusedClients> {
     let is_here = caller.administers() || caller.owner == Owner::Local;
     let refused = caller
         .context
@@ -123,5 +123,5 @@ fn refused(caller: &Caller) -> Option<Refused> {
         .strangers
         .sent_away(clock::now())
         .filter(|_| is_here)?;
-    Some(Refused { count: refused.count, client: refused.client, at: timestamp(refused.at) })
+    Some(RefusedClients { count: refused.count, client: refused.client, at: timestamp(refused.at) })
 }

@@ -19,7 +19,7 @@ use crate::proxy::last::LastKey;
 use crate::proxy::rehearsal::Rehearsal;
 use crate::site::context::SiteContext;
 use crate::site::pages::address::About;
-use crate::site::pages::info::{self, Exchange, More};
+use crate::site::pages::info::{self, InfoExtras, RequestComparison};
 use crate::site::pages::lists::told_before;
 use crate::storage::lists;
 use crate::storage::lookup::look_up;
@@ -88,7 +88,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         Ok(told) => {
             let token = caller.token();
             let done = own_lists::told(caller, done).await;
-            let more = More { told: done, ..more(caller, &url, &told).await };
+            let more = InfoExtras { told: done, ..more(caller, &url, &told).await };
             caller.page(info::page(&context.pages.templates, &caller.shell, &told, &more, &token))
         }
         Err(NoInfo::Url(_)) => caller.ask_for_address(About::Info, &url),
@@ -97,7 +97,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 }
 
 /// Returns the content of the page that is not part of the details.
-async fn more(caller: &Caller, url: &str, told: &Info) -> More {
+async fn more(caller: &Caller, url: &str, told: &Info) -> InfoExtras {
     let context = &caller.context;
     let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
     let target = told.url.clone();
@@ -114,7 +114,9 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> More {
         Ok((_, Some(found))) => Some(found.older.len() + 1),
         _ => None,
     };
-    let Ok(mut url) = CanonicalUrl::parse(url, &context.base.local) else { return More::default() };
+    let Ok(mut url) = CanonicalUrl::parse(url, &context.base.local) else {
+        return InfoExtras::default();
+    };
     let queued = Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued;
     let queued = context.storage.store.spool().queue().summary(&queued.key()).is_some();
     let key = url.without_credentials().key();
@@ -125,7 +127,7 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> More {
         Some(rehearsal) => rehearsal.would(&context.proxy).await,
         None => None,
     };
-    More { referrers, versions, last, would, queued, told: None }
+    InfoExtras { referrers, versions, last, would, queued, told: None }
 }
 
 /// Shows the request that the browser sent for this page, and the request that the origin of a URL
@@ -154,7 +156,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     if sent.has_proxy_login {
         came.push(Field { name: PROXY_AUTHORIZATION.as_str().to_owned(), value: None });
     }
-    let told = Exchange {
+    let told = RequestComparison {
         url: url.without_credentials().as_str().to_owned(),
         came: (sent.line.clone(), came),
         goes: (

@@ -10,7 +10,7 @@ use crate::base::owner::Places;
 use crate::proxy::body::Body;
 use crate::proxy::like;
 use crate::site::pages::address::About;
-use crate::site::pages::missing::{self, Missing};
+use crate::site::pages::missing::{self, MissingPage};
 use crate::storage::lookup::look_up;
 
 /// Shows the page for the URL that makes up all the arguments, or for the value of the argument
@@ -37,7 +37,7 @@ async fn told(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Err
     let places = Places::of(&mut url.clone(), &HeaderMap::new(), owner);
     let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
     let likes = like::all(&context.proxy, owner, url).await?;
-    let page = Missing {
+    let page = MissingPage {
         url: url.as_str(),
         is_kept: kept.is_some(),
         has_versions: like::has_versions(&context.proxy, &places).await?,

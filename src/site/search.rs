@@ -16,7 +16,7 @@ use crate::base::owner::Places;
 use crate::base::text::say;
 use crate::proxy::body::Body;
 use crate::site::pages::lists::untold;
-use crate::site::pages::search::{self, Outcome, Typed};
+use crate::site::pages::search::{self, SearchQuery, SearchResult};
 use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::Wanted;
 use crate::storage::lookup::look_up;
@@ -31,21 +31,21 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         Ok(wanted) if is_address(&wanted.words) => {
             return caller.see_other(&links::info(wanted.words.trim()));
         }
-        Err(why) => (Typed::default(), Outcome::Refused(why)),
+        Err(why) => (SearchQuery::default(), SearchResult::Refused(why)),
         Ok(wanted) => {
             if let Some(kept) = kept_at(caller, wanted.words.trim()).await {
                 return caller.see_other(&links::info(&kept));
             }
-            let typed = Typed {
+            let typed = SearchQuery {
                 words: wanted.words.clone(),
                 host: wanted.filter.host.clone().unwrap_or_default(),
                 kind: wanted.filter.class,
             };
             let outcome = if typed.words.trim().is_empty() {
-                Outcome::Nothing
+                SearchResult::Nothing
             } else if wanted.query().is_empty() {
                 // "-milk" alone would match nearly every entry.
-                Outcome::Refused(say(
+                SearchResult::Refused(say(
                     "A word to look for is needed, besides what is not to be there.",
                 ))
             } else {
@@ -103,14 +103,14 @@ fn is_bare_address(words: &str) -> bool {
     is_host && is_port && !words.contains(char::is_whitespace)
 }
 
-async fn look(caller: &Caller, typed: &Typed, wanted: Wanted) -> Outcome {
+async fn look(caller: &Caller, typed: &SearchQuery, wanted: Wanted) -> SearchResult {
     let wanted = Wanted { limit: HITS, ..wanted };
     match carry_out(caller, wanted, some).await {
         Ok(found) => {
             let next = found.next.as_deref().map(|next| arguments(typed, next));
-            Outcome::Found(found, next)
+            SearchResult::Found(found, next)
         }
-        Err(error) => Outcome::Refused(untold(&error_chain(&error))),
+        Err(error) => SearchResult::Refused(untold(&error_chain(&error))),
     }
 }
 
@@ -124,7 +124,7 @@ fn some(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
 }
 
 /// Returns the arguments of the next page.
-fn arguments(typed: &Typed, after: &str) -> String {
+fn arguments(typed: &SearchQuery, after: &str) -> String {
     let kind = typed.kind.map(Class::name).unwrap_or_default();
     let pairs =
         [("q", typed.words.as_str()), ("host", &typed.host), ("type", kind), ("after", after)];

@@ -16,7 +16,7 @@ use crate::fetch::held::Holder;
 use crate::net::link::Class;
 use crate::proxy::download::{self, ProgressSnapshot};
 use crate::site::context::SiteContext;
-use crate::site::pages::link::Link;
+use crate::site::pages::link::LinkReport;
 use crate::storage::store::timestamp;
 
 /// Maximum number of reported rejections.
@@ -66,12 +66,16 @@ fn link(context: &SiteContext) -> Option<LinkStatus> {
 
 /// Returns the state of the link for pages, in every mode: our own verdict, or else that of the
 /// system.
-pub(super) fn link_shown(context: &SiteContext) -> Link {
+pub(super) fn link_shown(context: &SiteContext) -> LinkReport {
     let told = context.net.link.told();
     if context.base.mode.chosen() != Choice::Auto {
-        return Link { reason: context.net.link.standing().text(), decides: None, portal: None };
+        return LinkReport {
+            reason: context.net.link.standing().text(),
+            decides: None,
+            portal: None,
+        };
     }
-    Link {
+    LinkReport {
         reason: told.reason.text(),
         decides: Some(timestamp(told.since)),
         portal: told.portal().map(|portal| portal.url.clone()),

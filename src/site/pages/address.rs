@@ -49,7 +49,7 @@ impl About {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct AddressFormView<'a> {
     title: Text,
     path: &'static str,
     value: &'a str,
@@ -63,7 +63,7 @@ pub fn page(templates: &Templates, shell: &Shell, about: About, typed: Option<&s
         let text = say("This takes the address of a page, such as {example}.");
         FormFault::new("url", text.with("example", "https://www.example.org/"))
     };
-    let view = View {
+    let view = AddressFormView {
         title: about.title(),
         path: about.path(),
         value: typed.unwrap_or_default(),

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::code::Code;
+use super::code::QrImage;
 use crate::api::Rejection;
 use crate::base::shown::{self, ShownTime};
 use crate::page::{LocalOrigin, Page, Shell, Templates};
@@ -44,7 +44,7 @@ pub struct Trust<'a> {
 }
 
 #[derive(Serialize)]
-struct View {
+struct AuthorityView {
     name: String,
     fingerprint: String,
     from: ShownTime,
@@ -52,7 +52,7 @@ struct View {
     ends_soon: bool,
     intercept: bool,
     test: String,
-    code: Option<Code>,
+    code: Option<QrImage>,
     rejected: Vec<RejectionView>,
     more_rejected: usize,
 }
@@ -72,7 +72,7 @@ pub fn page(templates: &Templates, shell: &Shell, trust: &Trust<'_>) -> Page {
         client: shown::text(&one.client),
         until: ShownTime::new(one.until, &shell.zone),
     };
-    let view = View {
+    let view = AuthorityView {
         name: shown::text(trust.name),
         fingerprint: shown::text(trust.fingerprint),
         from: ShownTime::new(trust.from, &shell.zone),
@@ -80,7 +80,7 @@ pub fn page(templates: &Templates, shell: &Shell, trust: &Trust<'_>) -> Page {
         ends_soon: trust.ends_soon,
         intercept: trust.intercept,
         test: format!("{}{TEST}", trust.secure),
-        code: trust.phone.and_then(|phone| Code::of(&format!("{phone}/ca.crt"))),
+        code: trust.phone.and_then(|phone| QrImage::of(&format!("{phone}/ca.crt"))),
         rejected: trust.rejected.iter().take(SHOWN_REJECTIONS).map(rejection).collect(),
         more_rejected: trust.rejected.len().saturating_sub(SHOWN_REJECTIONS),
     };

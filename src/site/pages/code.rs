@@ -12,7 +12,7 @@ const LONGEST: usize = 300;
 
 /// The modules of a QR code, as the template draws them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Code {
+pub struct QrImage {
     /// The encoded text.
     pub text: String,
     /// Width and height including the border, in modules.
@@ -21,7 +21,7 @@ pub struct Code {
     pub path: String,
 }
 
-impl Code {
+impl QrImage {
     /// Encodes `text`; `None` if it is too long.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
@@ -53,11 +53,11 @@ mod tests {
 
     #[test]
     fn the_code_has_its_border_and_its_marks() {
-        let code = Code::of("http://192.168.1.2:8080/ca.crt").unwrap();
+        let code = QrImage::of("http://192.168.1.2:8080/ca.crt").unwrap();
         // Version 3 has 29 modules. A finder pattern begins in the corner.
         assert_eq!(code.size, 29 + 2 * QUIET);
         assert!(code.path.starts_with("M4 4h7v1h-7z"), "{}", code.path);
-        assert_eq!(Code::of(&"x".repeat(LONGEST + 1)), None);
-        assert!(Code::of(&"x".repeat(LONGEST)).unwrap().path.len() < 40_000);
+        assert_eq!(QrImage::of(&"x".repeat(LONGEST + 1)), None);
+        assert!(QrImage::of(&"x".repeat(LONGEST)).unwrap().path.len() < 40_000);
     }
 }

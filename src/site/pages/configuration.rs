@@ -24,7 +24,7 @@ const SHOWN_VALUE: usize = 120;
 
 /// The name of an option, with the address of its page.
 #[derive(Debug, Serialize)]
-struct Named {
+struct OptionLink {
     /// Name of the option, or of the section if its rules are meant.
     name: String,
     is_rules: bool,
@@ -32,7 +32,7 @@ struct Named {
     effect: &'static str,
 }
 
-impl Named {
+impl OptionLink {
     fn of(section: &str, key: &str, effect: Effect) -> Self {
         // The rules of a section are shown on the page of the section.
         let is_rules = key == "for";

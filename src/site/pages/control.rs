@@ -5,7 +5,7 @@ pub mod question;
 
 use serde::Serialize;
 
-use super::link::{Link, LinkView};
+use super::link::{LinkReport, LinkView};
 use crate::api::{Choice, Mode, QueueCounts};
 use crate::base::text::{Text, say};
 use crate::page::{Page, Shell, Templates};
@@ -105,33 +105,33 @@ pub struct Told {
     /// The chosen mode.
     pub chosen: Choice,
     /// State of the link.
-    pub link: Link,
+    pub link: LinkReport,
     /// Numbers of queued requests by state.
     pub counts: QueueCounts,
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct ControlPageView<'a> {
     token: &'a str,
-    modes: Vec<Button>,
+    modes: Vec<ActionButton>,
     link: LinkView,
     counts: QueueCounts,
-    fetch: Option<Button>,
-    hold: Option<Button>,
-    reload: Button,
+    fetch: Option<ActionButton>,
+    hold: Option<ActionButton>,
+    reload: ActionButton,
 }
 
 #[derive(Serialize)]
-struct Button {
+struct ActionButton {
     path: String,
     label: Text,
     explanation: Text,
     chosen: bool,
 }
 
-fn button(action: Action, chosen: bool) -> Button {
+fn button(action: Action, chosen: bool) -> ActionButton {
     let path = format!("{PATH}{}", action.name());
-    Button { path, label: action.label(), explanation: action.explanation(), chosen }
+    ActionButton { path, label: action.label(), explanation: action.explanation(), chosen }
 }
 
 /// Renders the page; `token` is the general token.
@@ -141,7 +141,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &Told, token: &str) -> P
     let may_dial = shell.mode != Mode::Offline;
     let is_some = |some: bool, action| (may_dial && some).then(|| button(action, false));
     let modes = Choice::ALL.map(|one| button(Action::Mode(one), one == told.chosen));
-    let view = View {
+    let view = ControlPageView {
         token,
         modes: modes.into(),
         link: LinkView::new(&told.link, shell),
@@ -156,7 +156,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &Told, token: &str) -> P
 #[derive(Serialize)]
 struct ConfirmView<'a> {
     token: &'a str,
-    button: Button,
+    button: ActionButton,
 }
 
 /// Renders the confirmation page; `token` is the general token.

@@ -25,8 +25,8 @@ const ROOM: usize = 80_000;
 const ROW: usize = 1_500;
 
 /// Number of text lines in which a version differs from the previous one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lines {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LineCounts {
     /// Lines that only this version has.
     pub added: usize,
     /// Lines that only the previous version has.
@@ -34,18 +34,18 @@ pub struct Lines {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct HistoryView<'a> {
     url: ShownUrl,
     token: &'a str,
     owner: Option<Text>,
-    versions: Vec<VersionView>,
+    versions: Vec<VersionRow>,
     more: usize,
     /// Address of the time map (a list for programs), without our origin.
     timemap: String,
 }
 
 #[derive(Serialize)]
-struct VersionView {
+struct VersionRow {
     /// Its time as the value of a form field, which identifies the version.
     at: String,
     received: ShownTime,
@@ -55,16 +55,10 @@ struct VersionView {
     content_type: Option<String>,
     /// Differences from the previous version, in words.
     changes: Option<Vec<Text>>,
-    lines: Option<LinesView>,
+    lines: Option<LineCounts>,
     /// Address of this version, and of the page that shows its changes, without our origin.
     path: String,
     diff: Option<String>,
-}
-
-#[derive(Serialize)]
-struct LinesView {
-    added: usize,
-    removed: usize,
 }
 
 /// Renders the page; `lines` belong to the first versions, `token` is the general token.
@@ -73,7 +67,7 @@ pub fn page(
     templates: &Templates,
     shell: &Shell,
     history: &History,
-    lines: &[Option<Lines>],
+    lines: &[Option<LineCounts>],
     token: &str,
 ) -> Page {
     let url = ShownUrl::new(&history.url);
@@ -82,8 +76,8 @@ pub fn page(
     let before = history.versions.iter().skip(1).map(Some).chain([None]);
     let lines = lines.iter().copied().chain(std::iter::repeat(None));
     let all = history.versions.iter().zip(before).zip(lines);
-    let view = |((version, before), lines): ((&Version, Option<&Version>), Option<Lines>)| {
-        VersionView::new(&href, version, before, lines, shell)
+    let view = |((version, before), lines): ((&Version, Option<&Version>), Option<LineCounts>)| {
+        VersionRow::new(&href, version, before, lines, shell)
     };
     let timemap = timemap_path(&href);
     let mut versions: Vec<_> = all.take(SHOWN_VERSIONS).map(view).collect();
@@ -91,7 +85,7 @@ pub fn page(
     let around = 2 * linked(&url) + written(&timemap);
     let costs = versions.iter().map(|version| version.cost(linked(&url) + token.len()));
     versions.truncate(fitting(ROOM.saturating_sub(around), costs));
-    let view = View {
+    let view = HistoryView {
         token,
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
         more: history.versions.len().saturating_sub(versions.len()),
@@ -103,7 +97,7 @@ pub fn page(
 }
 
 /// Adds seconds to times that would otherwise look the same.
-fn told_apart(mut views: Vec<VersionView>, history: &History, shell: &Shell) -> Vec<VersionView> {
+fn told_apart(mut views: Vec<VersionRow>, history: &History, shell: &Shell) -> Vec<VersionRow> {
     let times: Vec<_> = views.iter().map(|view| view.received.text.clone()).collect();
     for (view, version) in views.iter_mut().zip(&history.versions) {
         if times.iter().filter(|time| **time == view.received.text).count() > 1 {
@@ -113,12 +107,12 @@ fn told_apart(mut views: Vec<VersionView>, history: &History, shell: &Shell) -> 
     views
 }
 
-impl VersionView {
+impl VersionRow {
     fn new(
         href: &str,
         version: &Version,
         before: Option<&Version>,
-        lines: Option<Lines>,
+        lines: Option<LineCounts>,
         shell: &Shell,
     ) -> Self {
         let url = url_encode_form_args(href.as_bytes());
@@ -133,7 +127,7 @@ impl VersionView {
             size: shown::bytes(version.bytes),
             content_type: version.content_type.as_deref().map(shown::text),
             changes: before.map(|before| changes(before, version)),
-            lines: lines.map(|Lines { added, removed }| LinesView { added, removed }),
+            lines,
             path: version_path(href, (version.stored, version.received)),
             diff,
         }
@@ -147,7 +141,7 @@ impl VersionView {
 }
 
 #[derive(Serialize)]
-struct NotTold {
+struct NoHistoryView {
     url: ShownUrl,
     why: Text,
     /// Address of the list of versions, without our origin; `None` if the list would be empty.
@@ -163,7 +157,7 @@ pub fn not_told(templates: &Templates, shell: &Shell, url: &str, why: &NotCompar
         NotCompared::NoVersion => (404, Some(links::history(url))),
         _ => (200, Some(links::history(url))),
     };
-    let view = NotTold { url: ShownUrl::new(url), why: words(why), list };
+    let view = NoHistoryView { url: ShownUrl::new(url), why: words(why), list };
     templates.page("history-none.html", status, shell, &view)
 }
 
@@ -198,7 +192,7 @@ mod tests {
         }
     }
 
-    fn body(history: &History, lines: &[Option<Lines>]) -> String {
+    fn body(history: &History, lines: &[Option<LineCounts>]) -> String {
         let page = page(&templates(), &shell(), history, lines, "f00");
         assert_harmless(&page);
         page.body
@@ -209,7 +203,7 @@ mod tests {
         let versions = (0..3).map(|number| version(number, "text/html")).collect();
         let url = "http://a.example/p?x=1&y".to_owned();
         let history = History { url, owner: None, versions };
-        let lines = [Some(Lines { added: 3, removed: 1 })];
+        let lines = [Some(LineCounts { added: 3, removed: 1 })];
         let body = body(&history, &lines);
         for want in [
             "2026-11-20 12:00",
@@ -275,7 +269,7 @@ mod tests {
             let url = format!("http://www.example.org/?{}", part.repeat(length / part.len()));
             let versions = (0..30).map(|number| version(number, "application/xhtml+xml")).collect();
             let history = History { url: url.clone(), owner: None, versions };
-            let lines = [Some(Lines { added: 3_000, removed: 1_000 }); 30];
+            let lines = [Some(LineCounts { added: 3_000, removed: 1_000 }); 30];
             let page = page(&templates(), &shell(), &history, &lines, &token);
             assert_harmless(&page);
             let body = page.body;

@@ -32,7 +32,7 @@ const ROOM_FOR_REFERRERS: usize = 5_000;
 
 /// Content of the page that is not part of the API's response.
 #[derive(Clone, Debug, Default)]
-pub struct More {
+pub struct InfoExtras {
     /// Referring pages that the caller may see; `None` if the index cannot list them.
     pub referrers: Option<Vec<String>>,
     /// Number of stored versions, including the current one.
@@ -49,7 +49,7 @@ pub struct More {
 
 /// A request, as it arrived and as it would be sent on.
 #[derive(Clone, Debug)]
-pub struct Exchange {
+pub struct RequestComparison {
     /// The URL that would be requested from the origin.
     pub url: String,
     /// Request line and header fields that arrived.
@@ -60,14 +60,14 @@ pub struct Exchange {
 
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
-struct View<'a> {
+struct InfoView<'a> {
     url: ShownUrl,
     token: &'a str,
     as_configured: &'static str,
     key: String,
     is_secure: bool,
-    kept: Option<KeptView>,
-    parts: Option<PartsView>,
+    kept: Option<StoredEntryView>,
+    parts: Option<SubResourcesView>,
     /// Address of the list of versions, without our origin.
     history: String,
     pinned: bool,
@@ -76,7 +76,7 @@ struct View<'a> {
     argument: String,
     referrers: Option<Vec<ShownUrl>>,
     more_referrers: u64,
-    last: Option<LastView>,
+    last: Option<LastActionView>,
     would: Option<Text>,
     queued: bool,
     #[serde(flatten)]
@@ -90,7 +90,7 @@ struct View<'a> {
 }
 
 #[derive(Serialize)]
-struct LastView {
+struct LastActionView {
     at: ShownTime,
     method: String,
     answer: u16,
@@ -101,38 +101,38 @@ struct LastView {
 #[derive(Serialize)]
 struct RequestView {
     url: ShownUrl,
-    came: Head,
-    goes: Head,
+    came: HeadView,
+    goes: HeadView,
 }
 
 #[derive(Serialize)]
-struct Head {
+struct HeadView {
     line: String,
-    fields: Fields,
+    fields: FieldList,
 }
 
 #[derive(Serialize)]
-struct PartsView {
+struct SubResourcesView {
     complete: bool,
     kept: u64,
     missing: u64,
     /// Whether some of the missing ones could be requested now.
     can_be_had: bool,
     cut: Option<Text>,
-    groups: Vec<GroupView>,
+    groups: Vec<SubResourceGroup>,
 }
 
 /// The sub-resources in one state.
 #[derive(Serialize)]
-struct GroupView {
+struct SubResourceGroup {
     title: Text,
     count: u64,
-    parts: Vec<PartView>,
+    parts: Vec<SubResourceView>,
     more: u64,
 }
 
 #[derive(Serialize)]
-struct PartView {
+struct SubResourceView {
     url: ShownUrl,
     class: Text,
     from: Option<ShownUrl>,
@@ -140,7 +140,7 @@ struct PartView {
 }
 
 #[derive(Serialize)]
-struct KeptView {
+struct StoredEntryView {
     owner: Text,
     status: u16,
     received: ShownTime,
@@ -152,21 +152,15 @@ struct KeptView {
     sha256: String,
     content_type: Option<String>,
     method: String,
-    response: Fields,
-    request: Fields,
+    response: FieldList,
+    request: FieldList,
     connection: Option<ConnectionView>,
 }
 
 #[derive(Serialize)]
-struct Fields {
-    fields: Vec<FieldView>,
+struct FieldList {
+    fields: Vec<Field>,
     more: usize,
-}
-
-#[derive(Serialize)]
-struct FieldView {
-    name: String,
-    value: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -179,15 +173,21 @@ struct ConnectionView {
 
 /// Renders the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, info: &Info, more: &More, token: &str) -> Page {
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    info: &Info,
+    more: &InfoExtras,
+    token: &str,
+) -> Page {
     let url = ShownUrl::new(&info.url);
     let (referrers, more_referrers) = more.referrers.as_deref().map_or((None, 0), referrers);
-    let view = View {
+    let view = InfoView {
         argument: url_encode_form_args(url.href.as_deref().unwrap_or_default().as_bytes()),
         versions: more.versions.map_or(0, |many| u64::try_from(many).unwrap_or(u64::MAX)),
         referrers,
         more_referrers,
-        last: more.last.as_ref().map(|last| LastView::new(last, shell)),
+        last: more.last.as_ref().map(|last| LastActionView::new(last, shell)),
         would: more.would.map(words::would),
         queued: more.queued,
         told: ToldView::new(more.told, shell),
@@ -202,8 +202,8 @@ pub fn page(templates: &Templates, shell: &Shell, info: &Info, more: &More, toke
         as_configured: AS_CONFIGURED,
         key: shown::text(&info.key),
         is_secure: info.url.starts_with("https:"),
-        kept: info.kept.as_ref().map(|kept| KeptView::new(kept, shell)),
-        parts: info.parts.as_ref().map(PartsView::new),
+        kept: info.kept.as_ref().map(|kept| StoredEntryView::new(kept, shell)),
+        parts: info.parts.as_ref().map(SubResourcesView::new),
         history: links::history(&info.url),
         pinned: info.pinned,
     };
@@ -226,17 +226,17 @@ fn referrers(all: &[String]) -> (Option<Vec<ShownUrl>>, u64) {
 
 /// Renders the page about a request.
 #[must_use]
-pub fn request_page(templates: &Templates, shell: &Shell, told: &Exchange) -> Page {
-    let head = |(line, fields): &(String, Vec<Field>)| Head {
+pub fn request_page(templates: &Templates, shell: &Shell, told: &RequestComparison) -> Page {
+    let head = |(line, fields): &(String, Vec<Field>)| HeadView {
         line: shown::text(line),
-        fields: Fields::new(fields),
+        fields: FieldList::new(fields),
     };
     let (came, goes) = (head(&told.came), head(&told.goes));
     let view = RequestView { url: ShownUrl::new(&told.url), came, goes };
     templates.page("info-request.html", 200, shell, &view)
 }
 
-impl LastView {
+impl LastActionView {
     fn new(last: &LastAction, shell: &Shell) -> Self {
         Self {
             at: ShownTime::new(timestamp(last.at), &shell.zone),
@@ -248,7 +248,7 @@ impl LastView {
     }
 }
 
-impl PartsView {
+impl SubResourcesView {
     fn new(parts: &Parts) -> Self {
         let counts = parts.counts;
         let groups = [
@@ -261,9 +261,9 @@ impl PartsView {
         let groups = groups.into_iter().filter(|(.., count)| *count > 0);
         let group = |(state, title, count): (PartState, Text, u64)| {
             let of_state = parts.list.iter().filter(|part| part.state == state);
-            let shown: Vec<_> = of_state.take(SHOWN_PARTS).map(PartView::new).collect();
+            let shown: Vec<_> = of_state.take(SHOWN_PARTS).map(SubResourceView::new).collect();
             let told = u64::try_from(shown.len()).unwrap_or(u64::MAX);
-            GroupView { title, count, more: count.saturating_sub(told), parts: shown }
+            SubResourceGroup { title, count, more: count.saturating_sub(told), parts: shown }
         };
         Self {
             complete: parts.complete,
@@ -276,7 +276,7 @@ impl PartsView {
     }
 }
 
-impl PartView {
+impl SubResourceView {
     fn new(part: &PartItem) -> Self {
         Self {
             url: ShownUrl::new(&part.url),
@@ -287,7 +287,7 @@ impl PartView {
     }
 }
 
-impl KeptView {
+impl StoredEntryView {
     fn new(kept: &KeptInfo, shell: &Shell) -> Self {
         let connection = |connection: &Connection| ConnectionView {
             version: shown::text(&connection.version),
@@ -306,8 +306,8 @@ impl KeptView {
             sha256: shown::text(&kept.sha256),
             content_type: kept.content_type.as_deref().map(shown::text),
             method: shown::text(&kept.method),
-            response: Fields::new(&kept.response),
-            request: Fields::new(&kept.request),
+            response: FieldList::new(&kept.response),
+            request: FieldList::new(&kept.request),
             connection: kept.connection.as_ref().map(connection),
         }
     }
@@ -331,9 +331,9 @@ fn notes(kept: &KeptInfo) -> Vec<Text> {
     compressed.into_iter().chain(shared).collect()
 }
 
-impl Fields {
+impl FieldList {
     fn new(fields: &[Field]) -> Self {
-        let view = |field: &Field| FieldView {
+        let view = |field: &Field| Field {
             name: shown::text(&field.name),
             value: field.value.as_deref().map(shown::text),
         };

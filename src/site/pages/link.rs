@@ -9,7 +9,7 @@ use crate::page::Shell;
 
 /// The state of the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct LinkReport {
     /// The state and its reason, in words.
     pub reason: Text,
     /// Since when the mode follows the link; `None` if it does not.
@@ -27,7 +27,7 @@ pub(super) struct LinkView {
 }
 
 impl LinkView {
-    pub(super) fn new(link: &Link, shell: &Shell) -> Self {
+    pub(super) fn new(link: &LinkReport, shell: &Shell) -> Self {
         Self {
             reason: link.reason.clone(),
             since: link.decides.map(|since| ShownTime::new(since, &shell.zone)),
@@ -38,6 +38,6 @@ impl LinkView {
 
 #[cfg(test)]
 /// A link that the mode does not follow.
-pub(crate) fn link() -> Link {
-    Link { reason: crate::base::text::say("there is a way out"), decides: None, portal: None }
+pub(crate) fn link() -> LinkReport {
+    LinkReport { reason: crate::base::text::say("there is a way out"), decides: None, portal: None }
 }

@@ -95,16 +95,16 @@ pub enum Outcome {
 
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
-struct View<'a> {
+struct IndexListView<'a> {
     heading: Text,
     token: &'a str,
-    crumbs: Vec<Link>,
+    crumbs: Vec<Crumb>,
     /// Path of this list, for the form that sorts and filters it; `None` if it has no such form.
     form: Option<String>,
     /// Address of this page, for the way back.
     back: String,
-    sorts: Vec<Choice>,
-    kinds: Vec<Choice>,
+    sorts: Vec<ListChoice>,
+    kinds: Vec<ListChoice>,
     text: String,
     pages_only: bool,
     refused: Option<Text>,
@@ -113,7 +113,7 @@ struct View<'a> {
     hosts: Vec<HostRow>,
     requests: Vec<RequestRow>,
     /// Arguments that the form must keep.
-    others: Vec<Other>,
+    others: Vec<FormArgument>,
     /// Whether all rows that can be selected are selected.
     is_all_chosen: bool,
     /// Address of this page with the opposite selection.
@@ -197,19 +197,19 @@ struct DoneView {
 
 /// An argument that a form keeps.
 #[derive(Serialize)]
-struct Other {
+struct FormArgument {
     name: &'static str,
     value: String,
 }
 
 #[derive(Serialize)]
-struct Link {
+struct Crumb {
     label: Text,
     path: String,
 }
 
 #[derive(Serialize)]
-struct Choice {
+struct ListChoice {
     value: &'static str,
     label: Text,
     chosen: bool,
@@ -265,7 +265,7 @@ pub fn page(
     (outcome, told, count): (Outcome, Option<Told>, Option<u64>),
     token: &str,
 ) -> Page {
-    let mut view = View {
+    let mut view = IndexListView {
         heading: heading(&shown.path),
         token,
         crumbs: crumbs(&shown.path),
@@ -331,7 +331,7 @@ fn choose(shown: &Shown) -> String {
     }
 }
 
-fn fill(view: &mut View<'_>, shell: &Shell, shown: &Shown, listed: Listed) {
+fn fill(view: &mut IndexListView<'_>, shell: &Shell, shown: &Shown, listed: Listed) {
     match listed {
         Listed::Entries(items) => {
             view.form = Some(format!("{ROOT}{}", encode_path(&shown.path)));
@@ -342,7 +342,8 @@ fn fill(view: &mut View<'_>, shell: &Shell, shown: &Shown, listed: Listed) {
             view.whole = (shown.is_part && !items.is_empty()).then(|| whole::address(shown));
             view.exported = view.can_choose.then(|| shown.first().address());
             let others = shown.others.iter();
-            let others = others.map(|(name, value)| Other { name, value: shown::text(value) });
+            let others =
+                others.map(|(name, value)| FormArgument { name, value: shown::text(value) });
             view.others = others.collect();
         }
         Listed::Hosts(hosts) => {
@@ -462,15 +463,15 @@ fn request(url: &str, queued: Timestamp, shell: &Shell) -> RequestRow {
 }
 
 #[derive(Serialize)]
-struct Root<'a> {
+struct ListsRootView<'a> {
     token: &'a str,
     removed: Vec<UndoView>,
-    online: Vec<Session>,
+    online: Vec<SessionLinks>,
     schemes: [&'static str; 4],
 }
 
 #[derive(Serialize)]
-struct Session {
+struct SessionLinks {
     began: ShownTime,
     kept: String,
     asked: String,
@@ -485,7 +486,7 @@ pub fn root(
     (sessions, resting): (&[Timestamp], &[RemovalSummary]),
     token: &str,
 ) -> Page {
-    let session = |(back, began): (usize, &Timestamp)| Session {
+    let session = |(back, began): (usize, &Timestamp)| SessionLinks {
         began: ShownTime::new(*began, &shell.zone),
         kept: if back == 0 { "lasttime".to_owned() } else { format!("prevtime{back}") },
         asked: if back == 0 { "lastout".to_owned() } else { format!("prevout{back}") },
@@ -493,7 +494,7 @@ pub fn root(
     let online = sessions.iter().enumerate().map(session).collect();
     let removed =
         resting.iter().take(SHOWN_REMOVALS).map(|resting| UndoView::new(resting, shell)).collect();
-    let view = Root { token, removed, online, schemes: SCHEMES };
+    let view = ListsRootView { token, removed, online, schemes: SCHEMES };
     templates.page("lists-root.html", 200, shell, &view)
 }
 

@@ -8,7 +8,7 @@ use crate::page::{Page, Shell, Templates};
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
-pub struct Missing<'a> {
+pub struct MissingPage<'a> {
     /// The URL, without credentials.
     pub url: &'a str,
     /// Whether the URL is stored after all.
@@ -22,7 +22,7 @@ pub struct Missing<'a> {
 }
 
 #[derive(Serialize)]
-struct View {
+struct MissingPageView {
     url: ShownUrl,
     is_kept: bool,
     has_versions: bool,
@@ -33,7 +33,7 @@ struct View {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, missing: &Missing<'_>) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, missing: &MissingPage<'_>) -> Page {
     let url = missing.url;
     let versions =
         (missing.has_versions || missing.is_kept).then(|| PageLink::versions(url)).flatten();
@@ -45,7 +45,7 @@ pub fn page(templates: &Templates, shell: &Shell, missing: &Missing<'_>) -> Page
         PageLink::choices(url),
         PageLink::rules(url),
     ];
-    let view = View {
+    let view = MissingPageView {
         url: ShownUrl::new(url),
         is_kept: missing.is_kept,
         has_versions: missing.has_versions,
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn what_is_like_it_is_listed_and_it_can_be_fetched() {
         let likes = [like("http://a.example/tea/")];
-        let missing = Missing {
+        let missing = MissingPage {
             url: "http://a.example/tea",
             is_kept: false,
             has_versions: true,
@@ -90,7 +90,7 @@ mod tests {
         ] {
             assert!(body.contains(want), "{want} in {body}");
         }
-        let none = Missing { likes: &[], has_versions: false, ..missing };
+        let none = MissingPage { likes: &[], has_versions: false, ..missing };
         let body = page(&templates(), &shell(), &none).body;
         assert!(body.contains("No similar page is kept.") && !body.contains("/history/"));
     }
@@ -100,7 +100,7 @@ mod tests {
         for hostile in &hostile() {
             let likes = [like(hostile), like(hostile)];
             for is_kept in [false, true] {
-                let missing = Missing {
+                let missing = MissingPage {
                     url: hostile,
                     is_kept,
                     has_versions: true,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
 
-use super::configuration::diff::Line;
+use super::configuration::diff::DiffLine;
 use super::lists::room;
 use super::refresh::LinksView;
 use super::schedule::{WEEKDAYS, in_words};
@@ -67,16 +67,16 @@ struct DiffView {
     to: ShownTime,
     added: usize,
     removed: usize,
-    stretches: Vec<Vec<Line>>,
+    stretches: Vec<Vec<DiffLine>>,
     is_cut: bool,
-    older: Vec<Older>,
+    older: Vec<OlderChange>,
     /// Address of the list of all versions, without our origin.
     history: String,
 }
 
 /// An older change.
 #[derive(Serialize)]
-struct Older {
+struct OlderChange {
     time: ShownTime,
     path: String,
 }
@@ -90,7 +90,7 @@ pub fn diff(templates: &Templates, shell: &Shell, told: &VersionDiff, diff: &Dif
             Sort::Old => "old",
             Sort::New => "new",
         };
-        Line::new(kind, line.number, &line.text)
+        DiffLine::new(kind, line.number, &line.text)
     };
     let mut room = SHOWN_LINES;
     let mut stretches = Vec::new();
@@ -103,10 +103,11 @@ pub fn diff(templates: &Templates, shell: &Shell, told: &VersionDiff, diff: &Dif
     }
     let count: usize = diff.stretches.iter().map(Vec::len).sum();
     let pairs = told.versions.iter().zip(told.versions.iter().skip(1));
-    let older = pairs.filter(|(to, _)| **to < told.to).take(SHOWN_OLDER).map(|(to, from)| Older {
-        time: ShownTime::new(*to, &shell.zone),
-        path: format!("{}&from={from}&to={to}", diff_path(&told.url)),
-    });
+    let older =
+        pairs.filter(|(to, _)| **to < told.to).take(SHOWN_OLDER).map(|(to, from)| OlderChange {
+            time: ShownTime::new(*to, &shell.zone),
+            path: format!("{}&from={from}&to={to}", diff_path(&told.url)),
+        });
     let view = DiffView {
         url: ShownUrl::new(&told.url),
         title: told.title.as_deref().map(shown::text),
@@ -123,14 +124,14 @@ pub fn diff(templates: &Templates, shell: &Shell, told: &VersionDiff, diff: &Dif
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct MonitorListView<'a> {
     token: &'a str,
-    pages: Vec<PageView<'a>>,
+    pages: Vec<MonitorRow<'a>>,
     more: usize,
 }
 
 #[derive(Serialize)]
-struct PageView<'a> {
+struct MonitorRow<'a> {
     key: &'a str,
     url: ShownUrl,
     schedule: String,
@@ -158,7 +159,7 @@ pub fn page<'a>(
     let time = |time| ShownTime::new(time, &shell.zone);
     let view = |(item, changed): (&'a MonitorItem, bool)| {
         let MonitorItem { key, url, schedule, versions, last, next, owner } = item;
-        PageView {
+        MonitorRow {
             key,
             url: room::brief(ShownUrl::new(url)),
             schedule: shown::text(schedule),
@@ -175,12 +176,12 @@ pub fn page<'a>(
     let mut pages: Vec<_> = items.iter().zip(changed).take(SHOWN_PAGES).map(view).collect();
     pages.truncate(room::fitting(ROOM, pages.iter().map(|page| cost(page, token))));
     let more = items.len().saturating_sub(pages.len());
-    let view = View { token, pages, more };
+    let view = MonitorListView { token, pages, more };
     templates.page("monitor.html", 200, shell, &view)
 }
 
 /// Size of a row of the list after escaping, in bytes.
-fn cost(page: &PageView<'_>, token: &str) -> usize {
+fn cost(page: &MonitorRow<'_>, token: &str) -> usize {
     let owner = page.owner.as_ref().map_or(0, |owner| written(&owner.to_string()));
     let addresses = written(&page.options) + page.changes.as_deref().map_or(0, written);
     // The text occurs once for display and four times for screen readers.
@@ -207,14 +208,14 @@ pub struct Options<'a> {
 }
 
 #[derive(Serialize)]
-struct OptionsView<'a> {
+struct MonitorFormView<'a> {
     token: &'a str,
     url: ShownUrl,
     /// Value that the form sends: the URL as it was given, which may contain a password.
     value: &'a str,
     is_known: bool,
-    months: Vec<Choice>,
-    weekdays: Vec<Choice>,
+    months: Vec<CheckBox>,
+    weekdays: Vec<CheckBox>,
     days: String,
     hours: String,
     /// The schedule as a line of cron, if the fields of WWWOFFLE 2.9 cannot express it.
@@ -227,7 +228,7 @@ struct OptionsView<'a> {
 
 /// A check box.
 #[derive(Serialize)]
-struct Choice {
+struct CheckBox {
     name: String,
     label: Text,
     checked: bool,
@@ -246,14 +247,14 @@ pub fn options(templates: &Templates, shell: &Shell, options: &Options<'_>) -> P
     let is_all = by_sets.is_none();
     let boxes = |name: &str, labels: &[Text], first: u8, is_in: &dyn Fn(u8) -> bool| {
         let numbers = labels.iter().cloned().zip(first..);
-        let boxes = numbers.map(|(label, number)| Choice {
+        let boxes = numbers.map(|(label, number)| CheckBox {
             name: format!("{name}{number}"),
             label,
             checked: is_all || is_in(number),
         });
         boxes.collect()
     };
-    let view = OptionsView {
+    let view = MonitorFormView {
         token: options.token,
         url: ShownUrl::new(options.url),
         value: options.url,
@@ -289,12 +290,12 @@ pub fn options_again(
         let numbers = labels.iter().cloned().zip(first..);
         let boxes = numbers.map(|(label, number)| {
             let name = format!("{name}{number}");
-            Choice { checked: form.value(&name).is_some(), name, label }
+            CheckBox { checked: form.value(&name).is_some(), name, label }
         });
         boxes.collect()
     };
     let scope = form.value("method").and_then(|scope| Scope::parse(scope).ok());
-    let view = OptionsView {
+    let view = MonitorFormView {
         token,
         url: ShownUrl::new(value("url")),
         value: value("url"),

@@ -8,7 +8,7 @@ use crate::base::text::{Text, count, say};
 use crate::page::{Page, Shell, Templates};
 
 #[derive(Serialize)]
-struct View<'a> {
+struct PurgeView<'a> {
     token: &'a str,
     running: bool,
     looked: u64,
@@ -45,7 +45,7 @@ struct SumView {
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, told: &Purging, token: &str) -> Page {
     let view = |report: &PurgeReport| ReportView::new(report, shell);
-    let view = View {
+    let view = PurgeView {
         token,
         running: told.running,
         looked: told.looked,

@@ -78,15 +78,15 @@ pub struct Shown {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct QueueView<'a> {
     token: &'a str,
     back: String,
     /// Arguments that lead back to this page, for the address of a request's own page.
     rest: String,
     counts: QueueCounts,
     can_fetch: bool,
-    filters: Vec<Filter>,
-    groups: Vec<Group<'a>>,
+    filters: Vec<StateLink>,
+    groups: Vec<RequestGroup<'a>>,
     first: usize,
     last: usize,
     total: usize,
@@ -96,7 +96,7 @@ struct View<'a> {
 
 /// A link to the requests in one state.
 #[derive(Serialize)]
-struct Filter {
+struct StateLink {
     label: Text,
     path: String,
     chosen: bool,
@@ -104,15 +104,15 @@ struct Filter {
 
 /// Consecutive requests in the same state.
 #[derive(Serialize)]
-struct Group<'a> {
+struct RequestGroup<'a> {
     heading: Text,
     /// Whether the rows show their position in the order of fetching.
     numbered: bool,
-    rows: Vec<Row<'a>>,
+    rows: Vec<QueueRow<'a>>,
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct QueueRow<'a> {
     number: usize,
     key: &'a str,
     url: ShownUrl,
@@ -138,7 +138,7 @@ pub fn page(templates: &Templates, shell: &Shell, shown: &Shown, token: &str) ->
     let Shown { items, asked, total, counts } = shown;
     let before = asked.page.saturating_sub(1).saturating_mul(ROWS);
     let beside = |page: usize| Asked { page, ..*asked }.address();
-    let view = View {
+    let view = QueueView {
         token,
         rest: edit::rest(&asked.address()),
         back: asked.address(),
@@ -174,14 +174,14 @@ pub fn failed() -> String {
 }
 
 /// Links to the requests in each state; empty if all requests are in the same state.
-fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<Filter> {
+fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<StateLink> {
     let rows = [
         (say("on the way"), ItemState::Active, counts.active),
         (say("waiting"), ItemState::Waiting, counts.waiting),
         (say("asking"), ItemState::Asking, counts.asking),
         (say("failed"), ItemState::Failed, counts.failed),
     ];
-    let link = |label, state| Filter {
+    let link = |label, state| StateLink {
         label,
         path: Asked { state, page: 1 }.address(),
         chosen: chosen == state,
@@ -197,7 +197,7 @@ fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<Filter> {
 }
 
 /// Groups consecutive requests in the same state: the list is sorted by state.
-fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Group<'a>> {
+fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<RequestGroup<'a>> {
     let rows: Vec<(usize, &QueueItem)> = (before + 1..).zip(items).collect();
     let mut room = MOST_LINKS;
     rows.chunk_by(|one, other| one.1.state == other.1.state)
@@ -219,12 +219,12 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Group
                 row
             });
             let rows = rows.collect();
-            Some(Group { heading, numbered: state == ItemState::Waiting, rows })
+            Some(RequestGroup { heading, numbered: state == ItemState::Waiting, rows })
         })
         .collect()
 }
 
-fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> Row<'a> {
+fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
     let zone = &shell.zone;
     let what = match item.kind {
         ItemKind::Page => say("page"),
@@ -240,7 +240,7 @@ fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> Row<'a> {
         ItemState::Failed => say("failed"),
         ItemState::Asking => say("asking"),
     };
-    Row {
+    QueueRow {
         number,
         key: &item.key,
         url: ShownUrl::new(&item.url),

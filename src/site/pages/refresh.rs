@@ -21,14 +21,14 @@ const SHOWN_DOWNLOADS: usize = 20;
 const SHOWN_FAILURES: usize = 20;
 
 #[derive(Serialize)]
-struct OptionsView<'a> {
+struct RefreshFormView<'a> {
     token: &'a str,
     url: ShownUrl,
     /// Value that the form sends: the URL as it was given, which may contain a password.
     value: &'a str,
     links: LinksView,
     force: bool,
-    parts: Vec<PartView>,
+    parts: Vec<ClassCheckBox>,
     plan: Option<PlanView>,
     faults: &'a [FormFault],
 }
@@ -80,13 +80,13 @@ impl LinksView {
 }
 
 #[derive(Serialize)]
-pub(super) struct PartView {
+pub(super) struct ClassCheckBox {
     name: &'static str,
     label: Text,
     checked: bool,
 }
 
-impl PartView {
+impl ClassCheckBox {
     pub(super) fn new(class: PartClass, checked: bool) -> Self {
         Self { name: class.as_str(), label: label(class), checked }
     }
@@ -126,9 +126,10 @@ fn form(
     (token, plan): (&str, Option<&RunPlan>),
 ) -> Page {
     let aim = &asked.aim;
-    let part =
-        |class: PartClass| PartView::new(class, aim.parts.get(&class).copied().unwrap_or_default());
-    let view = OptionsView {
+    let part = |class: PartClass| {
+        ClassCheckBox::new(class, aim.parts.get(&class).copied().unwrap_or_default())
+    };
+    let view = RefreshFormView {
         token,
         url: ShownUrl::new(&asked.url),
         value: &asked.url,
@@ -160,16 +161,16 @@ fn label(class: PartClass) -> Text {
 }
 
 #[derive(Serialize)]
-struct ListView<'a> {
+struct FetchListView<'a> {
     token: &'a str,
     /// The listed running downloads, and the number of the others.
-    downloads: Vec<DownloadView>,
+    downloads: Vec<DownloadRow>,
     more: usize,
     fetches: Vec<FetchView<'a>>,
 }
 
 #[derive(Serialize)]
-struct DownloadView {
+struct DownloadRow {
     id: u64,
     url: ShownUrl,
     text: Text,
@@ -192,7 +193,7 @@ struct FetchView<'a> {
     bytes: String,
     failures: Vec<FailureView>,
     more: usize,
-    left_out: Vec<LeftView>,
+    left_out: Vec<OmissionView>,
 }
 
 #[derive(Serialize)]
@@ -204,7 +205,7 @@ struct FailureView {
 }
 
 #[derive(Serialize)]
-struct LeftView {
+struct OmissionView {
     count: u64,
     why: Text,
 }
@@ -220,13 +221,13 @@ pub fn list(
 ) -> Page {
     let fetches = runs.iter().map(|run| fetch(shell, run)).collect();
     let more = downloads.len().saturating_sub(SHOWN_DOWNLOADS);
-    let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadView {
+    let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadRow {
         id: download.id,
         url: ShownUrl::new(&download.url),
         text: progress::line(download),
     });
     let downloads = shown.collect();
-    templates.page("fetches.html", 200, shell, &ListView { token, downloads, more, fetches })
+    templates.page("fetches.html", 200, shell, &FetchListView { token, downloads, more, fetches })
 }
 
 fn failures(failed: &[Failed]) -> Vec<FailureView> {
@@ -259,7 +260,9 @@ fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
         bytes: shown::bytes(counts.bytes),
         failures: failures(&report.failed),
         more: report.failed.len().saturating_sub(SHOWN_FAILURES),
-        left_out: left.map(|(why, left)| LeftView { count: left.count, why: why.text() }).collect(),
+        left_out: left
+            .map(|(why, left)| OmissionView { count: left.count, why: why.text() })
+            .collect(),
     }
 }
 

@@ -36,7 +36,7 @@ const MARK: usize = 13;
 
 /// The typed query, to fill in the form again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Typed {
+pub struct SearchQuery {
     /// The words.
     pub words: String,
     /// Shows only results of this host.
@@ -47,7 +47,7 @@ pub struct Typed {
 
 /// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SearchResult {
     /// No query was given.
     Nothing,
     /// The index is not available or the query is invalid; the reason in words.
@@ -57,14 +57,14 @@ pub enum Outcome {
 }
 
 #[derive(Serialize)]
-struct View {
+struct SearchView {
     words: String,
     host: String,
     kinds: Vec<Kind>,
     asked: bool,
     refused: Option<Text>,
-    hits: Vec<Hit>,
-    queue: Vec<Queued>,
+    hits: Vec<HitView>,
+    queue: Vec<QueuedHit>,
     /// Arguments of the next page.
     next: Option<String>,
     partial: bool,
@@ -79,10 +79,10 @@ struct Kind {
 }
 
 #[derive(Serialize)]
-struct Hit {
+struct HitView {
     url: ShownUrl,
-    title: Vec<Piece>,
-    pieces: Vec<Piece>,
+    title: Vec<TextPiece>,
+    pieces: Vec<TextPiece>,
     cut_before: bool,
     cut_after: bool,
     stored: ShownTime,
@@ -92,13 +92,13 @@ struct Hit {
 
 /// A piece of a text, and whether it is highlighted as a match.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Piece {
+struct TextPiece {
     text: String,
     marked: bool,
 }
 
 #[derive(Serialize)]
-struct Queued {
+struct QueuedHit {
     url: ShownUrl,
     queued: ShownTime,
 }
@@ -119,9 +119,14 @@ fn cost(found: &SearchHit) -> usize {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcome) -> Page {
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    typed: &SearchQuery,
+    outcome: SearchResult,
+) -> Page {
     let kind = |value, label, kind| Kind { value, label, chosen: typed.kind == kind };
-    let mut view = View {
+    let mut view = SearchView {
         words: shown::text(&typed.words),
         host: shown::text(&typed.host),
         kinds: vec![
@@ -129,7 +134,7 @@ pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcom
             kind("page", say("pages"), Some(Class::Page)),
             kind("text", say("plain texts"), Some(Class::Text)),
         ],
-        asked: outcome != Outcome::Nothing,
+        asked: outcome != SearchResult::Nothing,
         refused: None,
         hits: Vec::new(),
         queue: Vec::new(),
@@ -138,9 +143,9 @@ pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcom
         incomplete: false,
     };
     match outcome {
-        Outcome::Nothing => {}
-        Outcome::Refused(why) => view.refused = Some(why),
-        Outcome::Found(found, next) => {
+        SearchResult::Nothing => {}
+        SearchResult::Refused(why) => view.refused = Some(why),
+        SearchResult::Found(found, next) => {
             let zone = &shell.zone;
             view.hits = found.hits.iter().map(|found| hit(found, zone)).collect();
             view.queue = queue(&found.queue, zone);
@@ -150,13 +155,13 @@ pub fn page(templates: &Templates, shell: &Shell, typed: &Typed, outcome: Outcom
     templates.page("search.html", 200, shell, &view)
 }
 
-fn hit(found: &SearchHit, zone: &TimeZone) -> Hit {
+fn hit(found: &SearchHit, zone: &TimeZone) -> HitView {
     let item = &found.item;
     let title = item.title.as_deref().unwrap_or_default();
     // A hit without a title shows its URL only.
     let title = if title.trim().is_empty() { "" } else { title };
     let title = pieces(title, &found.title_marks);
-    Hit {
+    HitView {
         url: ShownUrl::new(&item.url),
         title,
         pieces: pieces(&found.snippet.text, &found.snippet.marks),
@@ -169,7 +174,7 @@ fn hit(found: &SearchHit, zone: &TimeZone) -> Hit {
 }
 
 /// The hits on the queue that fit.
-fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<Queued> {
+fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<QueuedHit> {
     let mut room = MOST_LINKS;
     let row = |request| {
         let mut row = queued(request, zone);
@@ -185,16 +190,16 @@ fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<Queued> {
     rows
 }
 
-fn queued(request: &EntryItem, zone: &TimeZone) -> Queued {
-    Queued { url: ShownUrl::new(&request.url), queued: ShownTime::new(request.stored, zone) }
+fn queued(request: &EntryItem, zone: &TimeZone) -> QueuedHit {
+    QueuedHit { url: ShownUrl::new(&request.url), queued: ShownTime::new(request.stored, zone) }
 }
 
 /// Splits a text at its highlights. Invalid highlights are ignored.
-fn pieces(text: &str, marks: &[(usize, usize)]) -> Vec<Piece> {
+fn pieces(text: &str, marks: &[(usize, usize)]) -> Vec<TextPiece> {
     let (mut pieces, mut at) = (Vec::new(), 0);
     let mut push = |text: &str, marked| {
         if !text.is_empty() {
-            pieces.push(Piece { text: shown::text(text), marked });
+            pieces.push(TextPiece { text: shown::text(text), marked });
         }
     };
     for (start, end) in marks {
@@ -269,14 +274,14 @@ mod tests {
         }
     }
 
-    fn page_of(typed: &Typed, outcome: Outcome) -> Page {
+    fn page_of(typed: &SearchQuery, outcome: SearchResult) -> Page {
         page(&templates(), &shell(), typed, outcome)
     }
 
     #[test]
     fn what_was_looked_for_is_marked() {
-        let marked = |text: &str| Piece { text: text.to_owned(), marked: true };
-        let plain = |text: &str| Piece { text: text.to_owned(), marked: false };
+        let marked = |text: &str| TextPiece { text: text.to_owned(), marked: true };
+        let plain = |text: &str| TextPiece { text: text.to_owned(), marked: false };
         assert_eq!(pieces("a tea b", &[(2, 5)]), [plain("a "), marked("tea"), plain(" b")]);
         assert_eq!(pieces("téa", &[(0, 2), (3, 99)]), [plain("téa")]);
         assert_eq!(pieces("", &[(0, 1)]), []);
@@ -284,13 +289,14 @@ mod tests {
 
     #[test]
     fn nothing_in_a_page_becomes_markup() {
-        let none = Outcome::Nothing;
-        assert_harmless(&page_of(&Typed::default(), none));
+        let none = SearchResult::Nothing;
+        assert_harmless(&page_of(&SearchQuery::default(), none));
         for text in hostile() {
-            let typed = Typed { words: text.clone(), host: text.clone(), kind: Some(Class::Page) };
+            let typed =
+                SearchQuery { words: text.clone(), host: text.clone(), kind: Some(Class::Page) };
             assert_harmless(&page_of(
                 &typed,
-                Outcome::Refused(say("{fact}").with("fact", shown::text(&text))),
+                SearchResult::Refused(say("{fact}").with("fact", shown::text(&text))),
             ));
             let hits = SearchPage {
                 hits: vec![found(&text)],
@@ -299,7 +305,10 @@ mod tests {
                 partial: true,
                 incomplete: true,
             };
-            assert_harmless(&page_of(&typed, Outcome::Found(hits, Some("q=a&after=b".into()))));
+            assert_harmless(&page_of(
+                &typed,
+                SearchResult::Found(hits, Some("q=a&after=b".into())),
+            ));
         }
     }
 
@@ -331,8 +340,10 @@ mod tests {
                 partial: true,
                 incomplete: true,
             };
-            let page =
-                page_of(&Typed::default(), Outcome::Found(found, Some("q=a&after=b".into())));
+            let page = page_of(
+                &SearchQuery::default(),
+                SearchResult::Found(found, Some("q=a&after=b".into())),
+            );
             assert_harmless(&page);
             assert!(page.body.contains("On the queue"), "{url:.60}");
         }
@@ -345,7 +356,7 @@ mod tests {
         assert_eq!(described.content_type, OPEN_SEARCH);
         let template = "template=\"http://localhost:8080/search/?q={searchTerms}\"";
         assert!(described.body.contains(template), "{}", described.body);
-        let page = page_of(&Typed::default(), Outcome::Nothing).body;
+        let page = page_of(&SearchQuery::default(), SearchResult::Nothing).body;
         assert!(page.contains("rel=\"search\"") && page.contains("/search/opensearch.xml"));
     }
 }

@@ -22,19 +22,19 @@ const MONTH: usize = 30;
 const SHOWN_HOSTS: usize = 50;
 
 #[derive(Serialize)]
-struct View {
+struct StatisticsView {
     /// Nothing was counted yet.
     is_empty: bool,
-    lines: Vec<Line>,
+    lines: Vec<StatisticsLine>,
     charts: Vec<Chart>,
-    days: Vec<Day>,
+    days: Vec<DayStatistics>,
     /// `None` if the caller may not see them.
-    hosts: Option<Vec<Host>>,
+    hosts: Option<Vec<HostStatistics>>,
 }
 
 /// One number for each of the periods on the page.
 #[derive(Serialize)]
-struct Line {
+struct StatisticsLine {
     title: Text,
     values: Vec<String>,
     /// Whether it is a subtotal of a previous line.
@@ -42,7 +42,7 @@ struct Line {
 }
 
 #[derive(Serialize)]
-struct Day {
+struct DayStatistics {
     date: String,
     requests: u64,
     kept: u64,
@@ -51,7 +51,7 @@ struct Day {
 }
 
 #[derive(Serialize)]
-struct Host {
+struct HostStatistics {
     /// `None` for the sum of all others.
     name: Option<String>,
     requests: u64,
@@ -65,11 +65,11 @@ struct Host {
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, statistics: &Statistics) -> Page {
     let month = last_days(statistics, MONTH);
-    let view = View {
+    let view = StatisticsView {
         is_empty: statistics.days.is_empty(),
         lines: lines(statistics, &month),
         charts: charts(&month),
-        days: month.iter().rev().map(|(day, sums)| Day::new(*day, sums)).collect(),
+        days: month.iter().rev().map(|(day, sums)| DayStatistics::new(*day, sums)).collect(),
         hosts: statistics.hosts.as_ref().map(|hosts| self::hosts(hosts, statistics.rest.as_ref())),
     };
     templates.page("statistics.html", 200, shell, &view)
@@ -96,7 +96,7 @@ fn kept(sums: &Sums) -> u64 {
     saving.fold(0, |sum, outcome| sum.saturating_add(sums.of(outcome.as_str())))
 }
 
-fn lines(statistics: &Statistics, month: &[(Date, Sums)]) -> Vec<Line> {
+fn lines(statistics: &Statistics, month: &[(Date, Sums)]) -> Vec<StatisticsLine> {
     let of_last = |many: usize| {
         let mut sums = Sums::default();
         month.iter().rev().take(many).for_each(|(_, day)| sums.add(day));
@@ -105,7 +105,7 @@ fn lines(statistics: &Statistics, month: &[(Date, Sums)]) -> Vec<Line> {
     let mut all = Sums::default();
     statistics.days.iter().for_each(|day| all.add(&day.sums));
     let times = [of_last(1), of_last(7), of_last(MONTH), all];
-    let line = |title: Text, is_part: bool, value: &dyn Fn(&Sums) -> String| Line {
+    let line = |title: Text, is_part: bool, value: &dyn Fn(&Sums) -> String| StatisticsLine {
         title,
         values: times.iter().map(value).collect(),
         is_part,
@@ -166,7 +166,7 @@ fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
     ]
 }
 
-impl Day {
+impl DayStatistics {
     fn new(day: Date, sums: &Sums) -> Self {
         Self {
             date: day.to_string(),
@@ -178,10 +178,10 @@ impl Day {
     }
 }
 
-fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<Host> {
+fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<HostStatistics> {
     let mut others = rest.cloned().unwrap_or_default();
     all.iter().skip(SHOWN_HOSTS).for_each(|host| others.add(&host.sums));
-    let one = |name: Option<String>, before: u64, sums: &Sums| Host {
+    let one = |name: Option<String>, before: u64, sums: &Sums| HostStatistics {
         name,
         requests: sums.all(),
         before: (before > 0)

@@ -10,12 +10,12 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub use self::space::Space;
-use self::space::SpaceView;
+pub use self::space::DiskUse;
+use self::space::DiskUseView;
 use super::control::choice_word;
-use super::link::{Link, LinkView};
+use super::link::{LinkReport, LinkView};
 use super::{progress, queue};
-use crate::api::{Choice as Chosen, Download, Mode, QueueCounts, Status};
+use crate::api::{Choice, Download, Mode, QueueCounts, Status};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
@@ -38,23 +38,23 @@ const SHOWN_NAME: usize = 50;
 /// The content of the page.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a notice of its own")]
-pub struct Home {
+pub struct HomePage {
     /// Status of the daemon.
     pub status: Status,
     /// State of the link.
-    pub link: Link,
+    pub link: LinkReport,
     /// Summary of the last fetch of the queue.
     pub last: Option<LastFetch>,
     /// The pages that were stored last, latest first.
-    pub recent: Vec<Recent>,
+    pub recent: Vec<RecentPage>,
     /// Whether the index was available to list them.
     pub is_ready: bool,
     /// Use of the disk, if known.
-    pub space: Option<Space>,
+    pub space: Option<DiskUse>,
     /// Whether the last page could not be stored because the disk was full.
     pub was_full: bool,
     /// Clients that were recently refused.
-    pub refused: Option<Refused>,
+    pub refused: Option<RefusedClients>,
     /// Whether the configuration file has faults.
     pub config_faults: bool,
     /// Number of the user's own templates and catalogues that cannot be used.
@@ -67,7 +67,7 @@ pub struct Home {
 
 /// A recently stored page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recent {
+pub struct RecentPage {
     /// URL of the page.
     pub url: String,
     /// Title of the page.
@@ -80,7 +80,7 @@ pub struct Recent {
 
 /// Clients that may not use the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedClients {
     /// Number of refused connections.
     pub count: u64,
     /// Address of the last refused client.
@@ -91,28 +91,28 @@ pub struct Refused {
 
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
-struct View<'a> {
+struct HomeView<'a> {
     headline: Text,
     explanation: Text,
-    modes: [Choice; 4],
+    modes: [ModeChoice; 4],
     link: LinkView,
     token: &'a str,
     queue: QueueCounts,
     failed: String,
     can_fetch: bool,
     can_hold: bool,
-    last: Option<LastView>,
-    downloads: Vec<DownloadView>,
+    last: Option<LastFetchView>,
+    downloads: Vec<DownloadProgress>,
     more_downloads: usize,
-    recent: Vec<RecentView>,
+    recent: Vec<RecentPageView>,
     is_ready: bool,
-    space: Option<SpaceView>,
+    space: Option<DiskUseView>,
     was_full: bool,
     /// Whether something needs attention.
     attention: bool,
     /// Number of hosts whose certificates were rejected by a client.
     rejected: usize,
-    refused: Option<RefusedView>,
+    refused: Option<RefusedClientsView>,
     config_faults: bool,
     template_faults: usize,
     help: bool,
@@ -122,14 +122,14 @@ struct View<'a> {
 }
 
 #[derive(Serialize)]
-struct Choice {
+struct ModeChoice {
     word: &'static str,
     label: Text,
     chosen: bool,
 }
 
 #[derive(Serialize)]
-struct LastView {
+struct LastFetchView {
     at: ShownTime,
     age: Text,
     done: u64,
@@ -137,7 +137,7 @@ struct LastView {
 }
 
 #[derive(Serialize)]
-struct RecentView {
+struct RecentPageView {
     href: Option<String>,
     /// The URL, to tell links with the same title apart.
     name: String,
@@ -152,7 +152,7 @@ struct RecentView {
 }
 
 #[derive(Serialize)]
-struct DownloadView {
+struct DownloadProgress {
     url: ShownUrl,
     text: Text,
     waiting: Option<Text>,
@@ -160,7 +160,7 @@ struct DownloadView {
 }
 
 #[derive(Serialize)]
-struct RefusedView {
+struct RefusedClientsView {
     count: u64,
     client: String,
     at: ShownTime,
@@ -168,28 +168,28 @@ struct RefusedView {
 
 /// Renders the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, home: &Home, token: &str) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, home: &HomePage, token: &str) -> Page {
     let (headline, explanation) = mode(home.status.mode);
     let Status { queue: counts, downloads, chosen, .. } = &home.status;
     let may_dial = home.status.mode != Mode::Offline;
-    let choice = |one: Chosen| Choice {
+    let choice = |one: Choice| ModeChoice {
         word: one.as_str(),
         label: choice_word(one),
         chosen: one == *chosen,
     };
-    let space = home.space.map(SpaceView::of);
+    let space = home.space.map(DiskUseView::of);
     let rejected = rejected(&home.status);
-    let view = View {
+    let view = HomeView {
         headline,
         explanation,
-        modes: Chosen::ALL.map(choice),
+        modes: Choice::ALL.map(choice),
         link: LinkView::new(&home.link, shell),
         token,
         queue: *counts,
         failed: queue::failed(),
         can_fetch: may_dial && counts.waiting > 0,
         can_hold: may_dial && counts.active > 0,
-        last: home.last.map(|last| LastView {
+        last: home.last.map(|last| LastFetchView {
             at: ShownTime::new(last.at, &shell.zone),
             age: age::of(last.at, home.now, &shell.zone),
             done: last.done,
@@ -212,7 +212,7 @@ pub fn page(templates: &Templates, shell: &Shell, home: &Home, token: &str) -> P
         space,
         was_full: home.was_full,
         rejected,
-        refused: home.refused.map(|refused| RefusedView {
+        refused: home.refused.map(|refused| RefusedClientsView {
             count: refused.count,
             client: refused.client.to_string(),
             at: ShownTime::new(refused.at, &shell.zone),
@@ -240,13 +240,13 @@ const fn mode(mode: Mode) -> (Text, Text) {
     }
 }
 
-fn download(shell: &Shell, download: &Download) -> DownloadView {
+fn download(shell: &Shell, download: &Download) -> DownloadProgress {
     let percent = download
         .total
         .and_then(|total| download.bytes.saturating_mul(100).checked_div(total))
         .map(|percent| percent.min(100));
     let time = |time| ShownTime::new(time, &shell.zone);
-    DownloadView {
+    DownloadProgress {
         url: ShownUrl::new(&download.url),
         text: progress::line(download),
         waiting: progress::waiting(download, time),
@@ -260,14 +260,14 @@ fn rejected(status: &Status) -> usize {
     hosts.len()
 }
 
-fn recent(recent: &Recent, now: Timestamp, shell: &Shell) -> RecentView {
+fn recent(recent: &RecentPage, now: Timestamp, shell: &Shell) -> RecentPageView {
     let url = ShownUrl::new(&recent.url);
     let host = url.text.split_once("://").map_or(&*url.text, |(_, rest)| rest);
     let host = host.split(['/', '?']).next().unwrap_or_default().to_owned();
     let title = recent.title.as_deref().filter(|title| !title.trim().is_empty());
     let title = title.map_or_else(|| url.text.clone(), |title| shown::brief(title, SHOWN_TITLE));
     let first = host.strip_prefix("www.").unwrap_or(&host).chars().find(|c| c.is_alphanumeric());
-    RecentView {
+    RecentPageView {
         title,
         letter: first.map(String::from).unwrap_or_default(),
         host,

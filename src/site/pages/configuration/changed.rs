@@ -4,8 +4,8 @@
 use serde::Serialize;
 use wwwoffle_config::OptionChange;
 
-use super::Named;
-use super::diff::{Line, diff};
+use super::OptionLink;
+use super::diff::{DiffLine, diff};
 use crate::base::shown;
 use crate::page::{Page, Shell, Templates};
 
@@ -33,10 +33,10 @@ pub struct LastChange<'a> {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
-    options: Vec<Named>,
-    restart: Vec<Named>,
-    lines: Vec<Line>,
+struct ChangeView<'a> {
+    options: Vec<OptionLink>,
+    restart: Vec<OptionLink>,
+    lines: Vec<DiffLine>,
     version: Option<u64>,
     stamp: &'a str,
     file: String,
@@ -48,9 +48,9 @@ struct View<'a> {
 /// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, change: &LastChange<'_>) -> Page {
-    let view = View {
-        options: Named::all(change.options),
-        restart: Named::all(change.restart),
+    let view = ChangeView {
+        options: OptionLink::all(change.options),
+        restart: OptionLink::all(change.restart),
         lines: diff(change.old.unwrap_or_default(), change.new),
         version: change.version,
         stamp: change.stamp,
@@ -86,9 +86,9 @@ pub struct Conflict<'a> {
 
 #[derive(Serialize)]
 struct ConflictView<'a> {
-    meanwhile: Option<Vec<Line>>,
-    current: Vec<Line>,
-    wanted: Option<Vec<Line>>,
+    meanwhile: Option<Vec<DiffLine>>,
+    current: Vec<DiffLine>,
+    wanted: Option<Vec<DiffLine>>,
     readable: bool,
     file: String,
     path: &'a str,

@@ -119,13 +119,13 @@ pub const LONGEST_VALUE: usize = 8 * 1024;
 pub(super) struct ControlView {
     name: &'static str,
     value: String,
-    choices: Vec<Choice>,
+    choices: Vec<ControlChoice>,
     /// Whether the value was left out because it is too long.
     too_long: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Choice {
+struct ControlChoice {
     value: String,
     word: String,
     chosen: bool,
@@ -146,7 +146,7 @@ impl ControlView {
         if !choices.is_empty() && !is_known && !typed.is_empty() && typed.len() <= LONGEST_VALUE {
             choices.push(typed.to_owned());
         }
-        let choices = choices.into_iter().map(|value| Choice {
+        let choices = choices.into_iter().map(|value| ControlChoice {
             chosen: value == typed,
             word: shown::text(&value),
             value,

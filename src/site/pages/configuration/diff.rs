@@ -12,7 +12,7 @@ const MOST_LINES: usize = 120;
 
 /// One line of a difference, as a template sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct DiffLine {
     /// `same`, `old`, `new`, or `more` for a number of omitted lines.
     kind: &'static str,
     /// Line number, counted from 1: in the new text, or in the old text for lines that only the old
@@ -21,7 +21,7 @@ pub struct Line {
     text: String,
 }
 
-impl Line {
+impl DiffLine {
     /// A line of a difference computed elsewhere.
     pub(crate) fn new(kind: &'static str, number: usize, text: &str) -> Self {
         Self { kind, number, text: shown::text(text) }
@@ -34,7 +34,7 @@ impl Line {
 /// Everything between the first and the last differing line counts as changed, because an edit is
 /// one contiguous range.
 #[must_use]
-pub fn diff(old: &str, new: &str) -> Vec<Line> {
+pub fn diff(old: &str, new: &str) -> Vec<DiffLine> {
     if old == new {
         return Vec::new();
     }
@@ -54,18 +54,22 @@ pub fn diff(old: &str, new: &str) -> Vec<Line> {
     lines
 }
 
-fn push(lines: &mut Vec<Line>, kind: &'static str, from: usize, texts: Option<&[&str]>) {
+fn push(lines: &mut Vec<DiffLine>, kind: &'static str, from: usize, texts: Option<&[&str]>) {
     let texts = texts.unwrap_or_default();
     let shown = texts.iter().take(MOST_LINES).zip(from + 1..);
-    lines.extend(shown.map(|(text, number)| Line { kind, number, text: shown::text(text) }));
+    lines.extend(shown.map(|(text, number)| DiffLine { kind, number, text: shown::text(text) }));
     if texts.len() > MOST_LINES {
-        lines.push(Line { kind: "more", number: texts.len() - MOST_LINES, text: String::new() });
+        lines.push(DiffLine {
+            kind: "more",
+            number: texts.len() - MOST_LINES,
+            text: String::new(),
+        });
     }
 }
 
 /// Returns the lines of a text from `first` to `last`, both counted from 1 and included.
 #[must_use]
-pub fn lines(text: &str, first: usize, last: usize) -> Vec<Line> {
+pub fn lines(text: &str, first: usize, last: usize) -> Vec<DiffLine> {
     let mut lines = Vec::new();
     let texts: Vec<&str> =
         text.lines().skip(first.saturating_sub(1)).take(last + 1 - first).collect();

@@ -6,7 +6,7 @@ use serde::Serialize;
 use wwwoffle_config::schema::{Effect, SECTIONS};
 use wwwoffle_config::{Faults, OptionChange};
 
-use super::Named;
+use super::OptionLink;
 use crate::base::shown::{self, ShownTime};
 use crate::page::{Page, Shell, Templates};
 
@@ -42,7 +42,7 @@ pub struct Index<'a> {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct ConfigurationView<'a> {
     file: String,
     exists: bool,
     stamp: &'a str,
@@ -50,19 +50,19 @@ struct View<'a> {
     in_force: bool,
     faults: Vec<String>,
     more_faults: usize,
-    restart: Vec<Named>,
-    later: Vec<Named>,
-    versions: Vec<VersionView>,
+    restart: Vec<OptionLink>,
+    later: Vec<OptionLink>,
+    versions: Vec<FileVersionView>,
     sections: Vec<SectionView>,
     url: String,
     token: &'a str,
 }
 
 #[derive(Serialize)]
-struct VersionView {
+struct FileVersionView {
     number: u64,
     until: ShownTime,
-    changes: Vec<Named>,
+    changes: Vec<OptionLink>,
     more: usize,
 }
 
@@ -90,13 +90,13 @@ pub(super) fn told(faults: &Faults) -> (Vec<String>, usize) {
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, status: u16, index: &Index<'_>) -> Page {
     let (faults, more_faults) = index.faults.map(told).unwrap_or_default();
-    let versions = index.versions.iter().rev().map(|(number, until, changes)| VersionView {
+    let versions = index.versions.iter().rev().map(|(number, until, changes)| FileVersionView {
         number: *number,
         until: ShownTime::new(*until, &shell.zone),
         changes: changes
             .iter()
             .take(MOST_NAMED)
-            .map(|one| Named::of(one.section, one.key, one.effect))
+            .map(|one| OptionLink::of(one.section, one.key, one.effect))
             .collect(),
         more: changes.len().saturating_sub(MOST_NAMED),
     });
@@ -112,8 +112,9 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, index: &Index<'_>
         set: count(section.name, false),
         rules: count(section.name, true),
     });
-    let later = index.later.iter().map(|(section, key)| Named::of(section, key, Effect::Later));
-    let view = View {
+    let later =
+        index.later.iter().map(|(section, key)| OptionLink::of(section, key, Effect::Later));
+    let view = ConfigurationView {
         file: shown::text(index.file),
         exists: index.exists,
         stamp: index.stamp,
@@ -121,7 +122,7 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, index: &Index<'_>
         in_force: index.in_force,
         faults,
         more_faults,
-        restart: Named::all(index.restart),
+        restart: OptionLink::all(index.restart),
         later: later.collect(),
         versions: versions.collect(),
         sections: sections.collect(),

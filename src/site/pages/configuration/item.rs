@@ -5,7 +5,7 @@ use serde::Serialize;
 use wwwoffle_config::edit::{elements, unquoted};
 
 use super::control::{Control, ControlView, LONGEST_VALUE, fit};
-use super::diff::Line;
+use super::diff::DiffLine;
 use super::part::{MOST_RULES, PlaceView, RuleSetting, Setting, place};
 use super::{Item, effect_word, short};
 use crate::base::shown;
@@ -79,7 +79,7 @@ pub struct ItemPage<'a> {
     /// changed.
     pub in_force: Option<&'a str>,
     /// Its lines in the file.
-    pub lines: &'a [Line],
+    pub lines: &'a [DiffLine],
     /// All rules of the section.
     pub rules: &'a [RuleSetting],
     /// Stamp that identifies the text of the file.
@@ -93,14 +93,14 @@ pub struct ItemPage<'a> {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct OptionPageView<'a> {
     section: &'static str,
     section_path: String,
     key: &'static str,
     path: String,
     sentence: &'static str,
     kind: &'static str,
-    meaning: Vec<MeaningLine>,
+    meaning: Vec<MeaningPiece>,
     is_secret: bool,
     rules_apply: bool,
     effect: &'static str,
@@ -109,16 +109,16 @@ struct View<'a> {
     place: Option<PlaceView>,
     other_file: bool,
     in_force: Option<String>,
-    lines: &'a [Line],
+    lines: &'a [DiffLine],
     /// Number of elements, if the option is an array that is set.
     entries: Option<usize>,
     control: ControlView,
-    faults: FaultsOf,
-    elements: Vec<Element>,
+    faults: FaultsByForm,
+    elements: Vec<ElementRow>,
     more_elements: usize,
     add: String,
     positions: Vec<usize>,
-    rules: Vec<RuleView>,
+    rules: Vec<OptionRuleView>,
     rule_count: usize,
     more_rules: usize,
     new_urls: String,
@@ -130,7 +130,7 @@ struct View<'a> {
 
 /// Error messages for each form.
 #[derive(Default, Serialize)]
-struct FaultsOf {
+struct FaultsByForm {
     set: Vec<String>,
     add: Vec<String>,
     add_rule: Vec<String>,
@@ -139,19 +139,19 @@ struct FaultsOf {
 
 /// One piece of the description of a type: words, with code between them.
 #[derive(Serialize)]
-struct MeaningLine {
+struct MeaningPiece {
     text: String,
     is_code: bool,
 }
 
 #[derive(Serialize)]
-struct Element {
+struct ElementRow {
     text: String,
     toml: String,
 }
 
 #[derive(Serialize)]
-struct RuleView {
+struct OptionRuleView {
     index: usize,
     number: usize,
     line: usize,
@@ -189,7 +189,7 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
     };
     let of_new = of_act(Act::AddRule);
     let new_value = of_new.map_or_else(|| control.typed(option.default), |new| fit(&new.value));
-    let view = View {
+    let view = OptionPageView {
         section: section.name,
         section_path: links::configuration(&[section.name], told.url),
         key: option.key,
@@ -209,7 +209,7 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
         entries: (control == Control::List && current.is_some())
             .then_some(elements.len() + more_elements),
         control: ControlView::new(&control, &typed),
-        faults: FaultsOf {
+        faults: FaultsByForm {
             set: faults(Act::Set),
             add: faults(Act::Add),
             add_rule: faults(Act::AddRule),
@@ -232,7 +232,7 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
 }
 
 /// The rules that set the option.
-fn rules(told: &ItemPage<'_>, control: &Control) -> Vec<RuleView> {
+fn rules(told: &ItemPage<'_>, control: &Control) -> Vec<OptionRuleView> {
     let key = told.item.option.key;
     let mut views = Vec::new();
     let mut room = LONGEST_LIST;
@@ -251,7 +251,7 @@ fn rules(told: &ItemPage<'_>, control: &Control) -> Vec<RuleView> {
             room -= urls.len() + typed.len();
         }
         let others = rule.options.iter().filter(|(of, _)| of != key);
-        views.push(RuleView {
+        views.push(OptionRuleView {
             index: rule.index,
             number: rule.index + 1,
             line: rule.line,
@@ -266,7 +266,7 @@ fn rules(told: &ItemPage<'_>, control: &Control) -> Vec<RuleView> {
 }
 
 /// Returns the first elements of an array and the number of the others.
-fn shown_elements(value: &str) -> (Vec<Element>, usize) {
+fn shown_elements(value: &str) -> (Vec<ElementRow>, usize) {
     let all = elements(value).unwrap_or_default();
     let mut room = LONGEST_LIST;
     let fits = |toml: &&String| {
@@ -274,11 +274,11 @@ fn shown_elements(value: &str) -> (Vec<Element>, usize) {
         room = left.unwrap_or_default();
         left.is_some()
     };
-    let shown: Vec<Element> = all
+    let shown: Vec<ElementRow> = all
         .iter()
         .take(MOST_ELEMENTS)
         .take_while(fits)
-        .map(|toml| Element {
+        .map(|toml| ElementRow {
             text: shown::text(&unquoted(toml).unwrap_or_else(|| toml.clone())),
             toml: fit(toml),
         })
@@ -308,7 +308,7 @@ fn fit_lines(urls: &str) -> String {
 }
 
 /// Returns the description of a type without its tables, which are in the documentation.
-fn meaning(meaning: &str) -> Vec<MeaningLine> {
+fn meaning(meaning: &str) -> Vec<MeaningPiece> {
     let text = meaning.split("\n\n").next().unwrap_or_default().replace('\n', " ");
     // A sentence that introduces a table is useless without it.
     let text = match text.rsplit_once(". ") {
@@ -318,7 +318,7 @@ fn meaning(meaning: &str) -> Vec<MeaningLine> {
     let text = without_links(&text);
     let parts = text.split('`').enumerate();
     parts
-        .map(|(number, text)| MeaningLine { text: text.to_owned(), is_code: number % 2 == 1 })
+        .map(|(number, text)| MeaningPiece { text: text.to_owned(), is_code: number % 2 == 1 })
         .collect()
 }
 

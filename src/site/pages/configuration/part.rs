@@ -50,19 +50,19 @@ pub struct Part<'a> {
 }
 
 #[derive(Serialize)]
-struct View {
+struct SectionPageView {
     name: &'static str,
     sentence: &'static str,
     options: Vec<OptionView>,
-    rules: Vec<RuleView>,
+    rules: Vec<SectionRuleView>,
     more_rules: usize,
-    before: Option<Way>,
-    after: Option<Way>,
+    before: Option<SectionLink>,
+    after: Option<SectionLink>,
     index: String,
 }
 
 #[derive(Serialize)]
-struct Way {
+struct SectionLink {
     name: &'static str,
     path: String,
 }
@@ -80,7 +80,7 @@ struct OptionView {
 }
 
 #[derive(Serialize)]
-struct RuleView {
+struct SectionRuleView {
     number: usize,
     line: usize,
     urls: Vec<String>,
@@ -124,7 +124,7 @@ pub fn page(templates: &Templates, shell: &Shell, part: &Part<'_>) -> Page {
         place: place(setting),
         effect: effect_word(option.effect),
     });
-    let rules = part.rules.iter().take(MOST_RULES).map(|rule| RuleView {
+    let rules = part.rules.iter().take(MOST_RULES).map(|rule| SectionRuleView {
         number: rule.index + 1,
         line: rule.line,
         urls: rule.urls.iter().take(MOST_URLS).map(|url| shown::text(url)).collect(),
@@ -134,9 +134,9 @@ pub fn page(templates: &Templates, shell: &Shell, part: &Part<'_>) -> Page {
     let at = SECTIONS.iter().position(|known| known.name == section.name).unwrap_or_default();
     let way = |at: Option<usize>| {
         let name = SECTIONS.get(at?)?.name;
-        Some(Way { name, path: links::configuration(&[name], part.url) })
+        Some(SectionLink { name, path: links::configuration(&[name], part.url) })
     };
-    let view = View {
+    let view = SectionPageView {
         name: section.name,
         sentence: section.sentence.trim(),
         options: options.collect(),

@@ -59,8 +59,8 @@ pub struct Builder<'a> {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
-    parts: Vec<PartView>,
+struct SpecificationView<'a> {
+    parts: Vec<ComponentView>,
     url: String,
     refused: Option<String>,
     fault: Option<String>,
@@ -68,15 +68,15 @@ struct View<'a> {
 }
 
 #[derive(Serialize)]
-struct PartView {
+struct ComponentView {
     name: &'static str,
     title: Text,
     hint: &'static str,
-    choices: Vec<Choice>,
+    choices: Vec<ComponentChoice>,
 }
 
 #[derive(Serialize)]
-struct Choice {
+struct ComponentChoice {
     value: String,
     text: String,
     words: Option<Text>,
@@ -87,7 +87,7 @@ struct Choice {
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, builder: &Builder<'_>) -> Page {
     let refused = builder.refused.filter(|(spec, _)| spec.len() <= LONGEST_VALUE);
-    let view = View {
+    let view = SpecificationView {
         parts: parts(builder.url),
         url: builder.url.map(|url| shown::text(url.as_str())).unwrap_or_default(),
         refused: refused.map(|(spec, _)| shown::text(spec)),
@@ -98,7 +98,7 @@ pub fn page(templates: &Templates, shell: &Shell, builder: &Builder<'_>) -> Page
     templates.page("configuration-editurl.html", status, shell, &view)
 }
 
-fn parts(url: Option<&CanonicalUrl>) -> Vec<PartView> {
+fn parts(url: Option<&CanonicalUrl>) -> Vec<ComponentView> {
     let protocols = url.map(|url| vec![url.protocol().to_owned()]);
     let protocols = protocols.unwrap_or_else(|| vec!["http".to_owned(), "https".to_owned()]);
     let part = |name, title, hint, any: &'static str, words, mut values: Vec<String>| {
@@ -113,13 +113,10 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<PartView> {
             };
             (value, words)
         }));
-        let choices = choices.into_iter().enumerate().map(|(number, (value, words))| Choice {
-            text: shown::text(&value),
-            value,
-            words,
-            chosen: number == 0,
+        let choices = choices.into_iter().enumerate().map(|(number, (value, words))| {
+            ComponentChoice { text: shown::text(&value), value, words, chosen: number == 0 }
         });
-        PartView { name, title, hint, choices: choices.collect() }
+        ComponentView { name, title, hint, choices: choices.collect() }
     };
     let mut all = vec![
         part("proto", say("Protocol"), "ftp", "*", say("any protocol"), protocols),

@@ -21,18 +21,18 @@ pub struct UrlPage<'a> {
 }
 
 #[derive(Serialize)]
-struct View {
+struct UrlOptionsView {
     url: Option<ShownUrl>,
     typed: String,
     is_pattern: bool,
     fault: Option<String>,
     edit: String,
-    set: Vec<Row>,
-    unset: Vec<Row>,
+    set: Vec<UrlOptionRow>,
+    unset: Vec<UrlOptionRow>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct UrlOptionRow {
     name: String,
     path: String,
     value: String,
@@ -66,7 +66,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
         let place = explained.and_then(|one| one.location.as_ref());
         let rule = explained.and_then(|one| one.rule.as_ref());
         let is_hidden = option.is_secret && is_set;
-        let row = Row {
+        let row = UrlOptionRow {
             name: format!("{}.{}", section.name, option.key),
             path: links::configuration(&[section.name, option.key], Some(told.url)),
             value: if is_hidden { String::new() } else { short(value) },
@@ -79,7 +79,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
         };
         if is_set { set.push(row) } else { unset.push(row) }
     }
-    let view = View {
+    let view = UrlOptionsView {
         url: (!told.url.is_empty()).then(|| ShownUrl::new(told.url)),
         typed: if told.url.len() > super::control::LONGEST_VALUE {
             String::new()

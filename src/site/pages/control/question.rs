@@ -41,7 +41,7 @@ pub enum Doomed<'a> {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct QuestionView<'a> {
     token: &'a str,
     heading: Text,
     url: Option<ShownUrl>,
@@ -52,60 +52,67 @@ struct View<'a> {
     /// The field that the form sends in addition to the token.
     field: Option<(&'static str, String)>,
     label: Text,
-    back: Back,
+    back: BackLink,
 }
 
 /// Renders the page; `token` is the general token.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, doomed: &Doomed<'_>, token: &str) -> Page {
-    let view = View { token, ..view(*doomed) };
+    let view = QuestionView { token, ..view(*doomed) };
     templates.page("question.html", 200, shell, &view)
 }
 
-fn view(doomed: Doomed<'_>) -> View<'_> {
+fn view(doomed: Doomed<'_>) -> QuestionView<'_> {
     let for_good = say("It is taken off the queue for good: nothing brings it back.");
     match doomed {
         Doomed::Queue { counts, forms } => {
             let all = counts.waiting + counts.active + counts.asking + counts.failed;
             let text = say("They are taken off the queue for good: nothing brings them back.");
             let label = count(all, "Delete {n} request", "Delete all {n} requests");
-            let view = View::new(say("Delete all requests?"), text, QUEUE, "req-all", label);
-            View { lines: of_queue(counts, forms), ..view }
+            let view =
+                QuestionView::new(say("Delete all requests?"), text, QUEUE, "req-all", label);
+            QuestionView { lines: of_queue(counts, forms), ..view }
         }
         Doomed::Request { url, key } => {
             let heading = say("Delete this request?");
-            View::new(heading, for_good, QUEUE, "req", say("Delete")).of(url, "key", key)
+            QuestionView::new(heading, for_good, QUEUE, "req", say("Delete")).of(url, "key", key)
         }
         Doomed::Monitors(pages) => {
             let text = say("What is kept of them stays.");
             let label = count(pages, "Stop monitoring {n} page", "Stop monitoring all {n} pages");
-            View::new(say("Stop monitoring all pages?"), text, MONITOR, "mon-all", label)
+            QuestionView::new(say("Stop monitoring all pages?"), text, MONITOR, "mon-all", label)
         }
         Doomed::Monitor { url, key } => {
             let text = say("What is kept of it stays.");
             let heading = say("Stop monitoring this page?");
-            View::new(heading, text, MONITOR, "mon", say("Stop")).of(url, "key", key)
+            QuestionView::new(heading, text, MONITOR, "mon", say("Stop")).of(url, "key", key)
         }
         Doomed::Entry { url } => {
             // The link has no password: no page shows one.
             let href = ShownUrl::new(url).href.unwrap_or_default();
             let text = say("For an hour it can be brought back.");
             let heading = say("Delete what is kept of this page?");
-            View::new(heading, text, LISTS, "url", say("Delete")).of(url, "url", &href)
+            QuestionView::new(heading, text, LISTS, "url", say("Delete")).of(url, "url", &href)
         }
     }
 }
 
 /// A link back that deletes nothing.
-type Back = (&'static str, Text);
+type BackLink = (&'static str, Text);
 
-const QUEUE: Back = ("/queue/", say("Back to the queue"));
-const MONITOR: Back = ("/monitor/", say("All monitored pages"));
-const LISTS: Back = ("/index/", say("Lists of all that is kept"));
+const QUEUE: BackLink = ("/queue/", say("Back to the queue"));
+const MONITOR: BackLink = ("/monitor/", say("All monitored pages"));
+const LISTS: BackLink = ("/index/", say("Lists of all that is kept"));
 
-impl View<'_> {
+impl QuestionView<'_> {
     /// A question without a token; `act` is the last component of the form's target path.
-    fn new(heading: Text, explanation: Text, back: Back, act: &'static str, label: Text) -> Self {
+    fn new(
+        heading: Text,
+        explanation: Text,
+        back: BackLink,
+        act: &'static str,
+        label: Text,
+    ) -> Self {
         let (url, lines, field, token) = (None, Vec::new(), None, "");
         Self { token, heading, url, lines, explanation, act, field, label, back }
     }

@@ -106,8 +106,8 @@ fn what_is_missing_comes_first_with_a_way_to_have_it() {
     assert!(!body(&Info { parts: None, ..info(url, true) }).contains("<h2>Parts"));
 }
 
-fn more(text: &str) -> More {
-    More {
+fn more(text: &str) -> InfoExtras {
+    InfoExtras {
         referrers: Some(vec![text.to_owned(); SHOWN_REFERRERS + 2]),
         versions: Some(2),
         last: Some(LastAction {
@@ -134,7 +134,7 @@ fn a_request_is_told_as_it_came_and_as_it_goes_on() {
             value: value.map(str::to_owned),
         };
         let head = || (text.clone(), vec![field(&text, Some(&text)), field("cookie", None)]);
-        let told = Exchange { url: text.clone(), came: head(), goes: head() };
+        let told = RequestComparison { url: text.clone(), came: head(), goes: head() };
         let page = request_page(&templates(), &shell(), &told);
         assert_harmless(&page);
         assert!(page.body.contains("<dt>cookie</dt><dd class=\"soft\">not shown</dd>"));

@@ -41,7 +41,7 @@ pub struct Found<'a> {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct ListDeletionView<'a> {
     heading: Text,
     token: &'a str,
     /// Address of the list.
@@ -75,7 +75,7 @@ pub fn page(
     let Gathered { places, bytes, pinned, named, .. } = found.gathered;
     let text = (!list.text.is_empty()).then(|| ("text", shown::text(&list.text)));
     let others = list.others.iter().map(|(name, value)| (*name, shown::text(value)));
-    let view = View {
+    let view = ListDeletionView {
         heading: heading(&list.path),
         token,
         back: list.first().address(),

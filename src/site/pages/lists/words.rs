@@ -2,7 +2,7 @@
 
 use wwwoffle_index::{Class, Sort};
 
-use super::{Choice, Link, ROOT};
+use super::{Crumb, ListChoice, ROOT};
 use crate::base::shown;
 use crate::base::text::{Text, count, say};
 
@@ -57,8 +57,8 @@ fn by_scheme(scheme: &str) -> Text {
 }
 
 /// Links to the parent lists.
-pub(super) fn crumbs(path: &str) -> Vec<Link> {
-    let link = |label, path: &str| Link { label, path: format!("{ROOT}{path}") };
+pub(super) fn crumbs(path: &str) -> Vec<Crumb> {
+    let link = |label, path: &str| Crumb { label, path: format!("{ROOT}{path}") };
     let mut crumbs = vec![link(say("Lists"), "")];
     crumbs.extend(match path.split_once('/') {
         Some(("site", rest)) if !rest.is_empty() => Some(link(say("Sites"), "sites")),
@@ -72,7 +72,7 @@ pub(super) fn crumbs(path: &str) -> Vec<Link> {
 }
 
 /// The orders that a list can have.
-pub(super) fn sorts(chosen: Option<Sort>) -> Vec<Choice> {
+pub(super) fn sorts(chosen: Option<Sort>) -> Vec<ListChoice> {
     let label = |sort| match sort {
         Sort::Name => say("by name"),
         Sort::Stored => say("kept last first"),
@@ -83,7 +83,7 @@ pub(super) fn sorts(chosen: Option<Sort>) -> Vec<Choice> {
         Sort::Size => say("largest first"),
         Sort::Random => say("at random"),
     };
-    let choice = |sort: Sort| Choice {
+    let choice = |sort: Sort| ListChoice {
         value: sort.name(),
         label: label(sort),
         chosen: chosen == Some(sort),
@@ -92,7 +92,7 @@ pub(super) fn sorts(chosen: Option<Sort>) -> Vec<Choice> {
 }
 
 /// The classes to which a list can be restricted.
-pub(super) fn kinds(chosen: Option<Class>) -> Vec<Choice> {
+pub(super) fn kinds(chosen: Option<Class>) -> Vec<ListChoice> {
     let rows = [
         (say("anything"), None),
         (say("pages"), Some(Class::Page)),
@@ -106,7 +106,7 @@ pub(super) fn kinds(chosen: Option<Class>) -> Vec<Choice> {
         (say("fonts"), Some(Class::Font)),
         (say("data"), Some(Class::Data)),
     ];
-    let choice = |(label, kind): (Text, Option<Class>)| Choice {
+    let choice = |(label, kind): (Text, Option<Class>)| ListChoice {
         value: kind.map(Class::name).unwrap_or_default(),
         label,
         chosen: chosen == kind,

@@ -9,7 +9,7 @@ use crate::api::{ItemKind, Priority, QueueItem};
 use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, say};
 use crate::page::{Page, Shell, Templates};
-use crate::site::pages::refresh::{LinksView, PartView};
+use crate::site::pages::refresh::{ClassCheckBox, LinksView};
 
 /// Path of the page.
 pub const EDIT: &str = "/queue/edit";
@@ -25,14 +25,14 @@ pub(super) fn rest(back: &str) -> String {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct QueueEditView<'a> {
     token: &'a str,
     key: &'a str,
     back: &'a str,
     url: ShownUrl,
     info: String,
-    priorities: Vec<Choice>,
-    bring: Option<Bring>,
+    priorities: Vec<PriorityChoice>,
+    bring: Option<FetchSettingsView>,
     /// Reason why nothing else can be set here, and the page where it can.
     why: Option<Text>,
     elsewhere: Option<String>,
@@ -40,21 +40,21 @@ struct View<'a> {
 
 /// Further fetches that the request starts.
 #[derive(Serialize)]
-struct Bring {
-    parts: Vec<PartView>,
-    depths: Vec<Depth>,
+struct FetchSettingsView {
+    parts: Vec<ClassCheckBox>,
+    depths: Vec<DepthChoice>,
     links: LinksView,
     force: bool,
 }
 
 #[derive(Serialize)]
-struct Depth {
+struct DepthChoice {
     number: u16,
     chosen: bool,
 }
 
 #[derive(Serialize)]
-struct Choice {
+struct PriorityChoice {
     value: &'static str,
     label: Text,
     chosen: bool,
@@ -84,7 +84,7 @@ pub fn page(
         ItemKind::Recursive => Some("/fetches/".to_owned()),
         _ => None,
     };
-    let view = View {
+    let view = QueueEditView {
         token,
         key: &item.key,
         back,
@@ -98,8 +98,8 @@ pub fn page(
     templates.page("queue-edit.html", 200, shell, &view)
 }
 
-fn priorities(chosen: Priority) -> Vec<Choice> {
-    let choice = |value: Priority, label| Choice {
+fn priorities(chosen: Priority) -> Vec<PriorityChoice> {
+    let choice = |value: Priority, label| PriorityChoice {
         value: wwwoffle_spool::Priority::from(value).as_str(),
         label,
         chosen: value == chosen,
@@ -111,15 +111,15 @@ fn priorities(chosen: Priority) -> Vec<Choice> {
     ]
 }
 
-fn bring(aim: &Aim) -> Bring {
+fn bring(aim: &Aim) -> FetchSettingsView {
     let mut depths: Vec<_> = DEPTHS.into_iter().collect();
     if !depths.contains(&aim.depth) {
         depths.push(aim.depth);
     }
-    let depth = |number| Depth { number, chosen: number == aim.depth };
+    let depth = |number| DepthChoice { number, chosen: number == aim.depth };
     let is_wanted = |class| aim.parts.get(&class).copied().unwrap_or_default();
-    Bring {
-        parts: PartClass::ALL.into_iter().map(|it| PartView::new(it, is_wanted(it))).collect(),
+    FetchSettingsView {
+        parts: PartClass::ALL.into_iter().map(|it| ClassCheckBox::new(it, is_wanted(it))).collect(),
         depths: depths.into_iter().map(depth).collect(),
         links: LinksView::new(aim.depth.to_string(), &aim.scope),
         force: aim.force,

@@ -28,13 +28,13 @@ pub(super) struct Chart {
     ground: u64,
     /// The bars, as one path.
     bars: String,
-    lines: Vec<Line>,
-    days: Vec<Tick>,
+    lines: Vec<GridLine>,
+    days: Vec<DateLabel>,
 }
 
 /// A grid line at a round number.
 #[derive(Debug, Serialize)]
-struct Line {
+struct GridLine {
     path: String,
     /// Position of its label.
     y: u64,
@@ -43,7 +43,7 @@ struct Line {
 
 /// A date on the x axis.
 #[derive(Debug, Serialize)]
-struct Tick {
+struct DateLabel {
     x: u64,
     /// `start`, `middle` or `end`.
     anchor: &'static str,
@@ -61,7 +61,7 @@ impl Chart {
         let most = round_above(numbers.iter().copied().max().unwrap_or_default());
         let lines =
             [0, most / 2, most].into_iter().filter(|at| *at == 0 || most > 1 || *at == most);
-        let mut lines: Vec<Line> = lines.map(|at| Line::new(at, most, label(at))).collect();
+        let mut lines: Vec<GridLine> = lines.map(|at| GridLine::new(at, most, label(at))).collect();
         lines.dedup_by(|one, other| one.y == other.y);
         Self {
             title,
@@ -77,7 +77,7 @@ impl Chart {
     }
 }
 
-impl Line {
+impl GridLine {
     fn new(at: u64, most: u64, label: String) -> Self {
         let y = GROUND.saturating_sub(height(at, most));
         Self { path: format!("M{LEFT} {y}H{WIDTH}"), y: y + 4, label }
@@ -108,10 +108,10 @@ fn height(number: u64, most: u64) -> u64 {
 }
 
 /// The first, the middle and the last day.
-fn ticks(days: &[Date]) -> Vec<Tick> {
+fn ticks(days: &[Date]) -> Vec<DateLabel> {
     let room = WIDTH - LEFT;
     let at = |day: Option<&Date>, x, anchor| {
-        day.map(|day| Tick { x, anchor, label: day.strftime("%m-%d").to_string() })
+        day.map(|day| DateLabel { x, anchor, label: day.strftime("%m-%d").to_string() })
     };
     let middle = days.get(days.len() / 2).filter(|_| days.len() > 2);
     [

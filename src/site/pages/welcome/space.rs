@@ -16,7 +16,7 @@ const SHORT: (u64, u64) = (20, 1_000_000_000);
 
 /// Use of the disk, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Space {
+pub struct DiskUse {
     /// Number of stored entries.
     pub entries: u64,
     /// Size of the stored entries.
@@ -32,7 +32,7 @@ pub struct Space {
 }
 
 #[derive(Serialize)]
-pub(super) struct SpaceView {
+pub(super) struct DiskUseView {
     entries: u64,
     kept: String,
     other: String,
@@ -47,9 +47,9 @@ pub(super) struct SpaceView {
     pub(super) is_short: bool,
 }
 
-impl SpaceView {
-    pub(super) fn of(space: Space) -> Self {
-        let Space { kept, free, total, .. } = space;
+impl DiskUseView {
+    pub(super) fn of(space: DiskUse) -> Self {
+        let DiskUse { kept, free, total, .. } = space;
         let used = total.saturating_sub(free);
         // Entries may use less space than their length, if the file system compresses them.
         let other = used.saturating_sub(kept);
@@ -103,7 +103,7 @@ mod tests {
             (u64::MAX, 0, u64::MAX, "M0 0H1000V10H0Z", "M1000 0H1000V10H1000Z", true),
             (5, 5, 0, "M0 0H0V10H0Z", "M0 0H0V10H0Z", false),
         ] {
-            let view = SpaceView::of(Space { kept, free, total, ..Space::default() });
+            let view = DiskUseView::of(DiskUse { kept, free, total, ..DiskUse::default() });
             let told = (&*view.kept_path, &*view.other_path, view.is_short);
             assert_eq!(told, (kept_path, other_path, is_short), "{kept} {free} {total}");
         }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_line_stands_where_what_is_kept_may_reach() {
         let of = |most, total| {
-            let view = SpaceView::of(Space { total, most, ..Space::default() });
+            let view = DiskUseView::of(DiskUse { total, most, ..DiskUse::default() });
             (view.most_path, view.most)
         };
         assert_eq!(of(None, 1_000), (None, None));
@@ -131,8 +131,9 @@ mod tests {
 
     #[test]
     fn it_is_nearly_full_below_what_is_to_be_free() {
-        let of =
-            |free, total, least| SpaceView::of(Space { free, total, least, ..Space::default() });
+        let of = |free, total, least| {
+            DiskUseView::of(DiskUse { free, total, least, ..DiskUse::default() })
+        };
         let (gb, tb) = (1_000_000_000, 1_000_000_000_000);
         assert!(!of(2 * gb, tb, None).is_short);
         assert!(of(gb - 1, tb, None).is_short);

@@ -1,13 +1,13 @@
-use super::{Home, Recent, Refused, Space, page};
+use super::{DiskUse, HomePage, RecentPage, RefusedClients, page};
 use crate::api::{Choice, Download, DownloadWaiting, Mode, QueueCounts, Rejection, Status};
 use crate::base::text::say;
 use crate::fetch::LastFetch;
 use crate::page::Page;
 use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
-use crate::site::pages::link::Link;
+use crate::site::pages::link::LinkReport;
 use crate::site::pages::link::link;
 
-fn home(mode: Mode) -> Home {
+fn home(mode: Mode) -> HomePage {
     let status = Status {
         version: "0.1.0".into(),
         mode,
@@ -24,7 +24,7 @@ fn home(mode: Mode) -> Home {
         outward_refused: 0,
         rejections: vec![],
     };
-    Home {
+    HomePage {
         status,
         link: link(),
         last: None,
@@ -40,13 +40,13 @@ fn home(mode: Mode) -> Home {
     }
 }
 
-fn page_of(home: &Home) -> Page {
+fn page_of(home: &HomePage) -> Page {
     let page = page(&templates(), &shell(), home, "f00");
     assert_harmless(&page);
     page
 }
 
-fn body(home: &Home) -> String {
+fn body(home: &HomePage) -> String {
     page_of(home).body
 }
 
@@ -81,7 +81,7 @@ fn the_link_is_told_of_and_where_to_log_in() {
     let mut home = home(Mode::Offline);
     home.status.chosen = Choice::Auto;
     for portal in hostile() {
-        home.link = Link {
+        home.link = LinkReport {
             reason: say("{fact}").with("fact", "it is so: <script>"),
             decides: Some(time()),
             portal: Some(portal),
@@ -112,9 +112,9 @@ fn what_needs_somebody_is_told_with_where_to_mend_it() {
         let (host, client) = (host.to_owned(), "10.0.0.1".to_owned());
         home.status.rejections.push(Rejection { host, client, until: time() });
     }
-    home.refused = Some(Refused { count: 3, client: [10, 0, 0, 9].into(), at: time() });
+    home.refused = Some(RefusedClients { count: 3, client: [10, 0, 0, 9].into(), at: time() });
     (home.config_faults, home.template_faults) = (true, 1);
-    home.space = Some(Space { free: 1, total: 1_000, kept: 10, ..Space::default() });
+    home.space = Some(DiskUse { free: 1, total: 1_000, kept: 10, ..DiskUse::default() });
     let body = body(&home);
     for want in [
         r#"1 request has failed. <a href="http://localhost:8080/queue/?state=failed">"#,
@@ -131,9 +131,9 @@ fn what_needs_somebody_is_told_with_where_to_mend_it() {
     }
 }
 
-fn recent(url: &str, title: Option<&str>) -> Recent {
+fn recent(url: &str, title: Option<&str>) -> RecentPage {
     let (url, title) = (url.to_owned(), title.map(str::to_owned));
-    Recent { url, title, stored: time(), icon: None }
+    RecentPage { url, title, stored: time(), icon: None }
 }
 
 #[test]
@@ -143,18 +143,18 @@ fn what_was_kept_last_is_told_with_its_icon_and_age() {
     home.last = Some(LastFetch { at: time(), done: 3, failed: 1 });
     home.now = "2026-11-20T14:30:00Z".parse().unwrap();
     home.recent = vec![
-        Recent {
+        RecentPage {
             icon: Some("data:image/png;base64,AAAA".to_owned()),
             ..recent("http://www.tea.example/leaf", Some("Green tea"))
         },
         recent("http://www.cake.example/a?b", Some(" ")),
     ];
-    home.space = Some(Space {
+    home.space = Some(DiskUse {
         entries: 7,
         kept: 2_000,
         free: 500_000,
         total: 1_000_000,
-        ..Space::default()
+        ..DiskUse::default()
     });
     let body = body(&home);
     for want in [
@@ -173,7 +173,7 @@ fn what_was_kept_last_is_told_with_its_icon_and_age() {
         assert!(body.contains(want), "{want} in {body}");
     }
     assert!(!body.contains("proxy.pac") && !body.contains("\"most\""), "{body}");
-    home.space = home.space.map(|space| Space { most: Some(250_000), ..space });
+    home.space = home.space.map(|space| DiskUse { most: Some(250_000), ..space });
     let marked = self::body(&home);
     for want in [
         r#" aria-describedby="most"><path"#,
@@ -196,7 +196,7 @@ fn hostile_titles_and_addresses_are_text() {
     // The maximum number of rows in every list, each of maximum size.
     let long = format!("http://a.example/{}", "\"&<'".repeat(2_000));
     let icon = Some(format!("data:image/png;base64,{}", "A".repeat(2_970)));
-    let one = Recent { icon, ..recent(&long, Some(&"\"<".repeat(200))) };
+    let one = RecentPage { icon, ..recent(&long, Some(&"\"<".repeat(200))) };
     home.recent = vec![one; 10];
     page_of(&home);
 }
