@@ -131,6 +131,7 @@ impl CheckTotals {
         self.mendable == 0 && self.beyond_repair == 0
     }
 
+    /// Whether at least one fault was repaired or set aside.
     #[must_use]
     pub fn was_mended(&self) -> bool {
         self.repaired > 0 || self.set_aside > 0

@@ -48,6 +48,7 @@ const MAX_NAME: usize = 32;
 pub struct Counts(BTreeMap<String, u64>);
 
 impl Counts {
+    /// Returns the count of this name.
     #[must_use]
     pub fn of(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or_default()

@@ -43,6 +43,7 @@ pub struct QueuePosition {
 }
 
 impl Priority {
+    /// All priorities, highest first.
     pub const ALL: [Priority; 3] = [Priority::First, Priority::Usual, Priority::Last];
 
     /// The name in files and commands.
