@@ -32,7 +32,7 @@ fn others_are_served(stage: &Stage) {
     assert!(stage.daemon.memory_kib() < MEMORY, "{} KiB", stage.daemon.memory_kib());
 }
 
-/// `count` requests, each followed by its RST_STREAM.
+/// `count` requests, each followed by its `RST_STREAM`.
 fn taken_back(host: &str, count: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     for number in 0..count {

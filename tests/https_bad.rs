@@ -121,7 +121,7 @@ fn a_kept_page_outlives_its_origins_certificate() {
     assert_eq!(good.origin.count("/p"), 1);
 }
 
-/// The URL of a port that responds to a ClientHello with these bytes and closes.
+/// The URL of a port that responds to a `ClientHello` with these bytes and closes.
 fn answering(bytes: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/p", listener.local_addr().unwrap());

@@ -358,7 +358,7 @@ fn what_says_no_store_is_kept_unless_that_is_heeded() {
     }
 }
 
-/// Some origins send one ETag for all codings of a page.
+/// Some origins send one `ETag` for all codings of a page.
 #[test]
 fn parts_in_different_codings_are_never_mixed() {
     let quick = "[fetch-options]\nresume-attempts = 1\nresume-delay = \"1ms\"\n";
@@ -415,7 +415,7 @@ fn parts_in_different_codings_are_never_mixed() {
     assert!(whole.body == coded, "{:?}", whole.fields);
 }
 
-/// A date is shared by all variants of a page, an ETag is not.
+/// A date is shared by all variants of a page, an `ETag` is not.
 #[test]
 fn parts_of_two_variants_of_one_date_are_never_mixed() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());

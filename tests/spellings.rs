@@ -12,7 +12,7 @@ const PAIRS: [[&str; 2]; 5] = [
     ["/x/y", "/x\\y"],
 ];
 
-/// Makes the origin respond to a spelling with itself, with the same ETag for all.
+/// Makes the origin respond to a spelling with itself, with the same `ETag` for all.
 fn echo(origin: &Origin, path: &str) {
     let body = format!("<p>{path}");
     origin.on(path, move |exchange| {
