@@ -191,6 +191,7 @@ fn what_is_sent_inside_a_connection_does_not_reach_the_origin() {
 }
 
 #[test]
+#[ignore = "needs curl"]
 fn curl_logs_in_to_the_proxy() {
     let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
     origin.say("/c", Answer::html("for curl"));
@@ -409,6 +410,7 @@ fn guesses_come_to_an_end_and_the_user_does_not_notice() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_memory_of_a_password_check_is_given_back() {
     let daemon = Daemon::configured(&users());
     assert_eq!(daemon.client().get("http://guessed.invalid/").whole().status, 407);

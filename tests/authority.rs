@@ -7,23 +7,12 @@ use std::process::{Command, Stdio};
 
 use crate::browser::{browser, dom_at_home, furnish, picture_with};
 use crate::harness::daemon::{Ran, run};
-use crate::harness::{Answer, Authority, Daemon, TlsOrigin, cannot_run, eventually, heavy};
+use crate::harness::tools::program;
+use crate::harness::{Answer, Authority, Daemon, TlsOrigin, eventually, heavy};
 
 /// The certutil of NSS, without which no NSS database can be read.
-fn certutil() -> Option<PathBuf> {
-    program("certutil")
-}
-
-pub(crate) fn program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .chain([PathBuf::from("/usr/sbin")])
-        .map(|directory| directory.join(name))
-        .find(|program| program.is_file());
-    if found.is_none() {
-        cannot_run(&format!("{name} is not installed"));
-    }
-    found
+fn certutil() -> PathBuf {
+    program(&["certutil"])
 }
 
 /// A temporary system below `root`. Its tool is the real one, directed to that system.
@@ -57,8 +46,9 @@ fn held(bundle: &Path) -> usize {
 }
 
 #[test]
+#[ignore = "needs update-ca-certificates"]
 fn the_system_trusts_it_and_trusts_it_no_more() {
-    let Some(tool) = program("update-ca-certificates") else { return };
+    let tool = program(&["update-ca-certificates"]);
     let daemon = Daemon::start();
     let root = tempfile::tempdir().unwrap();
     let nothing = in_root(&daemon, root.path(), &["install"]);
@@ -137,6 +127,7 @@ fn a_tool_that_fails_is_told_and_nothing_stays() {
 }
 
 #[test]
+#[ignore = "needs certutil"]
 fn browsers_that_were_not_looked_at_are_told_of() {
     let daemon = Daemon::start();
     let root = tempfile::tempdir().unwrap();
@@ -194,8 +185,9 @@ fn entries(certutil: &Path, database: &Path) -> String {
 }
 
 #[test]
+#[ignore = "needs certutil"]
 fn the_browsers_of_a_user_trust_it_and_trust_it_no_more() {
-    let Some(certutil) = certutil() else { return };
+    let certutil = certutil();
     let daemon = Daemon::start();
     let databases = profiles(daemon.home(), &certutil);
     let foreign = Authority::named("wwwoffle's neighbour");
@@ -233,8 +225,9 @@ fn the_browsers_of_a_user_trust_it_and_trust_it_no_more() {
 }
 
 #[test]
+#[ignore = "needs chromium and certutil"]
 fn chromium_trusts_it_after_the_installation() {
-    let (Some(program), Some(certutil)) = (browser(), certutil()) else { return };
+    let (program, certutil) = (browser(), certutil());
     let _alone = heavy();
     let authority = Authority::new();
     let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
@@ -250,8 +243,9 @@ fn chromium_trusts_it_after_the_installation() {
 }
 
 #[test]
+#[ignore = "needs firefox and certutil"]
 fn firefox_trusts_it_after_the_installation() {
-    let (Some(firefox), Some(certutil)) = (program("firefox-esr"), certutil()) else { return };
+    let (firefox, certutil) = (program(&["firefox-esr"]), certutil());
     let _alone = heavy();
     let authority = Authority::new();
     let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
@@ -346,8 +340,9 @@ fn nearest(left: u8, above: u8, corner: u8) -> u8 {
 }
 
 #[test]
+#[ignore = "needs chromium and certutil"]
 fn the_page_tells_whether_this_browser_trusts_it() {
-    let Some(program) = browser() else { return };
+    let program = browser();
     let _alone = heavy();
     let daemon = Daemon::start();
     let shown = daemon.ok(&["ca", "show"]);
@@ -379,8 +374,9 @@ fn the_page_tells_whether_this_browser_trusts_it() {
 }
 
 #[test]
+#[ignore = "needs openssl"]
 fn a_limited_authority_is_good_for_its_domains_alone() {
-    let Some(openssl) = program("openssl") else { return };
+    let openssl = program(&["openssl"]);
     let authority = Authority::new();
     let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
     let daemon = authority.daemon("name-constraints = [\"Kept.example\"]\n");

@@ -150,6 +150,7 @@ fn an_origin_that_never_answers_gets_a_page_after_the_timeout() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn bytes_that_are_no_request_end_the_connection_and_nothing_else() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let long = format!("GET {} HTTP/1.1\r\n", origin.url(&"x".repeat(2_000_000)));

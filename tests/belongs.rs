@@ -6,19 +6,11 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::harness::daemon::run;
-use crate::harness::{Daemon, Origin, cannot_run, files};
+use crate::harness::tools::need_root;
+use crate::harness::{Daemon, Origin, files};
 
 /// A user and a group that do not exist on this machine, given by number.
 const NOBODY: (u32, u32) = (65_431, 65_432);
-
-/// Whether the test runs as root and may become another user. Under `CI` it must.
-fn is_root() -> bool {
-    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-    if !is_root {
-        cannot_run("only root may become another user");
-    }
-    is_root
-}
 
 fn allow(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -62,10 +54,9 @@ fn archive(place: &Daemon, name: &str, mode: u32) -> String {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_root_does_to_a_spool_its_daemon_can_use() {
-    if !is_root() {
-        return;
-    }
+    need_root();
     let (origin, mut place) = (Origin::start(), place());
     place.up();
     for number in 0..4 {
@@ -105,10 +96,9 @@ fn what_root_does_to_a_spool_its_daemon_can_use() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_its_owner_may_not_read_is_told_as_such() {
-    if !is_root() {
-        return;
-    }
+    need_root();
     // The spool does not exist yet. It is created for the daemon's user.
     let place = place();
     let (open, shut) = (archive(&place, "open.warc", 0o644), archive(&place, "shut.warc", 0o600));
@@ -121,10 +111,9 @@ fn what_its_owner_may_not_read_is_told_as_such() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn whoever_is_not_its_owner_is_told_who_is() {
-    if !is_root() {
-        return;
-    }
+    need_root();
     let (user, _) = NOBODY;
     let place = place();
     let file = archive(&place, "open.warc", 0o644);
@@ -160,10 +149,9 @@ fn whoever_is_not_its_owner_is_told_who_is() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_is_no_spool_yet_is_not_made_by_looking_for_it() {
-    if !is_root() {
-        return;
-    }
+    need_root();
     let place = place();
     for typed in [&["purge"][..], &["search", "x"], &["fsck", "--repair"], &["rm", "http://a/"]] {
         assert_eq!(place.run(typed).status, 73, "{typed:?}");

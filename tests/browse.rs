@@ -6,9 +6,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::authority::program;
 use crate::browser::{browser, furnish};
 use crate::harness::daemon::run;
+use crate::harness::tools::program;
 use crate::harness::{Authority, Daemon, TlsOrigin, heavy};
 
 /// Options that let a browser run without a screen, and as root.
@@ -19,8 +19,9 @@ const CONFIG: &str = "[startup]\nlisten = [\"127.0.0.1:0\"]\n[https]\n\
     extra-ca = [\"authority.pem\"]\n";
 
 #[test]
+#[ignore = "needs chromium"]
 fn chromium_is_told_all_and_a_daemon_runs_as_long() {
-    let Some(program) = browser() else { return };
+    let program = browser();
     let _alone = heavy();
     let authority = Authority::new();
     let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
@@ -79,8 +80,9 @@ fn slow_proxy() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn chromium_asks_for_nothing_but_what_the_user_opens() {
-    let Some(program) = browser() else { return };
+    let program = browser();
     let _alone = heavy();
     let (address, seen) = slow_proxy();
     let profile = tempfile::tempdir().unwrap();
@@ -113,8 +115,10 @@ fn without_a_display_it_is_explained() {
 }
 
 #[test]
+#[ignore = "needs firefox and certutil"]
 fn firefox_is_told_all_by_its_profile() {
-    let (Some(firefox), Some(_)) = (program("firefox-esr"), program("certutil")) else { return };
+    let firefox = program(&["firefox-esr"]);
+    program(&["certutil"]);
     let _alone = heavy();
     let authority = Authority::new();
     let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));

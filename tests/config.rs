@@ -348,6 +348,7 @@ fn write_and_kill(place: &Daemon, option: &str, seed: u64) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_thousand_edits_by_two_writers_who_are_killed_lose_nothing() {
     let place = Daemon::prepare(Some(WRITERS_TEXT));
     let (path, over) = (place.home().join("wwwoffle.conf"), Arc::new(AtomicBool::new(false)));

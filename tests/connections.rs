@@ -73,6 +73,7 @@ fn a_tunnel_passes_each_half_close() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn connect_goes_only_to_the_ports_that_are_allowed() {
     let daemon = Daemon::configured("[tunnel]\nports = [\"443\", \"40000-40010\"]\n");
     let origin = Origin::start();
@@ -95,6 +96,7 @@ fn connect_goes_only_to_the_ports_that_are_allowed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn connect_goes_to_a_port_of_another_protocol_only_if_it_is_named() {
     let chat = "CONNECT 127.0.0.1:6667 HTTP/1.1\r\nHost: 127.0.0.1:6667\r\n\r\n";
     for (config, is_open) in [

@@ -102,8 +102,9 @@ fn only_the_command_line_names_paths_to_a_daemon() {
 }
 
 #[test]
+#[ignore = "needs wget"]
 fn what_wget_has_archived_is_read_back_byte_for_byte() {
-    let Some(wget) = program(&["wget"]) else { return };
+    let wget = program(&["wget"]);
     let (origin, place) = (Origin::start(), Daemon::prepare(None));
     let urls: Vec<String> =
         site::paths().into_iter().take(60).map(|path| origin.url(&path)).collect();
@@ -145,8 +146,9 @@ pub(crate) fn script(python: Command, name: &str, arguments: &[String], input: &
 }
 
 #[test]
+#[ignore = "needs python3 with warcio, pywb and wacz"]
 fn others_read_what_is_exported_and_the_spool_itself() {
-    let Some(python) = python_with("warcio") else { return };
+    let python = python_with("warcio");
     let place = Daemon::prepare(None);
     let made = path(&place, "made.warc.gz");
     let ran = script(python, "made.py", std::slice::from_ref(&made), "");
@@ -179,24 +181,17 @@ fn others_read_what_is_exported_and_the_spool_itself() {
         .filter(|file| file.extension().is_some_and(|end| end == "warc"))
         .collect();
     assert_eq!(spool.len(), 10);
-    if let Some(python) = python_with("pywb") {
-        let ran = script(python, "replay.py", std::slice::from_ref(&warc), &rows);
-        assert!(ran.status == 0 && ran.out.contains("replayed"), "{ran:?}");
-    }
-    if let Some(python) = python_with("pywb") {
-        let names: Vec<String> = spool.iter().map(|file| file.to_str().unwrap().into()).collect();
-        let ran = script(python, "replay.py", &names, &rows);
-        assert!(ran.status == 0 && ran.out.contains("replayed"), "{ran:?}");
-    }
-    if let Some(python) = python_with("pywb") {
-        let ran = script(python, "unpack.py", std::slice::from_ref(&wacz), &rows);
-        assert!(ran.status == 0 && ran.out.contains("replayed"), "{ran:?}");
-    }
-    if python_with("wacz").is_some() {
-        let arguments = ["validate".to_owned(), "-f".to_owned(), wacz.clone()];
-        let ran = run(command_with(plain(Command::new("wacz")), &arguments), None);
-        assert_eq!(ran.status, 0, "{ran:?}");
-    }
+    let ran = script(python_with("pywb"), "replay.py", std::slice::from_ref(&warc), &rows);
+    assert!(ran.status == 0 && ran.out.contains("replayed"), "{ran:?}");
+    let names: Vec<String> = spool.iter().map(|file| file.to_str().unwrap().into()).collect();
+    let ran = script(python_with("pywb"), "replay.py", &names, &rows);
+    assert!(ran.status == 0 && ran.out.contains("replayed"), "{ran:?}");
+    let ran = script(python_with("pywb"), "unpack.py", std::slice::from_ref(&wacz), &rows);
+    assert!(ran.status == 0 && ran.out.contains("replayed"), "{ran:?}");
+    python_with("wacz");
+    let arguments = ["validate".to_owned(), "-f".to_owned(), wacz.clone()];
+    let ran = run(command_with(plain(Command::new("wacz")), &arguments), None);
+    assert_eq!(ran.status, 0, "{ran:?}");
     // And our own import reads them.
     for file in [warc, wacz] {
         let other = Daemon::prepare(None);
@@ -344,6 +339,7 @@ fn unpacked(bytes: &[u8]) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_import_that_is_killed_goes_on_to_the_same_end() {
     const PAGES: usize = 4_000;
     const ROUNDS: usize = 20;

@@ -382,6 +382,7 @@ fn slow(
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_line_that_drops_again_and_again_and_two_kills_end_with_everything_fetched_once() {
     const PAGES: usize = 12;
     const LENGTH: usize = 1_000_000;

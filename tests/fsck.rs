@@ -26,6 +26,7 @@ fn told(ran: &Ran) -> (Vec<(String, String)>, Value) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let urls = ["/page/1.html", "/page/2.html", "/image/30.png", "/big/300000"]
@@ -185,6 +186,7 @@ fn changed(directory: &Path) -> SystemTime {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_index_is_held_against_the_files_and_mended() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let urls = ["/page/1.html", "/page/2.html", "/image/30.png"].map(|path| origin.url(path));

@@ -46,8 +46,9 @@ fn furnish(site: &Origin, other: &Origin) {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn a_site_is_walked_without_a_proxy_and_again_offline() {
-    let Some(program) = browser() else { return };
+    let program = browser();
     let _alone = heavy();
     let (daemon, site, other) = (Daemon::start(), Origin::start(), Origin::start());
     furnish(&site, &other);
@@ -93,8 +94,9 @@ fn a_site_is_walked_without_a_proxy_and_again_offline() {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn a_hostile_page_stays_inside() {
-    let Some(program) = browser() else { return };
+    let program = browser();
     let _alone = heavy();
     let (daemon, site, outside) = (Daemon::start(), Origin::start(), Origin::start());
     outside.say("/seen", Answer::html("seen"));

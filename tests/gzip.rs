@@ -247,6 +247,7 @@ fn what_is_compressed_is_exported_moved_and_has_a_history_as_before() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn kill_9_while_it_compresses_loses_nothing() {
     const PAGES: usize = 1_200;
     const ROUNDS: usize = 20;
@@ -288,8 +289,9 @@ fn kill_9_while_it_compresses_loses_nothing() {
 }
 
 #[test]
+#[ignore = "needs python3 with pywb"]
 fn others_replay_a_spool_that_is_compressed() {
-    let Some(python) = python_with("pywb") else { return };
+    let python = python_with("pywb");
     let daemon = Daemon::prepare(None);
     let then = Timestamp::now() - jiff::SignedDuration::from_hours(48);
     let pages: Vec<_> = [(1, 20_000), (2, 300_000), (3, 2 << 20)]

@@ -79,6 +79,7 @@ fn a_file_that_somebody_removes_or_replaces_is_noticed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn what_the_daemon_changes_itself_counts_with_the_next_request() {
     let daemon = Daemon::start();
     let (origin, url) = numbered("/page");

@@ -8,18 +8,11 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::harness::tools::need_root;
 use crate::harness::{Daemon, Origin, cannot_run, daemon, files};
 
 /// A user and a group that do not exist on this machine, given by number.
 pub(crate) const NOBODY: (u32, u32) = (65_431, 65_432);
-
-pub(crate) fn is_root() -> bool {
-    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-    if !is_root {
-        cannot_run("only root may become another user");
-    }
-    is_root
-}
 
 /// A daemon with a directory that other users may enter.
 pub(crate) fn prepare(config: &str) -> Daemon {
@@ -47,10 +40,9 @@ fn status(daemon: &Daemon, name: &str) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn root_listens_and_somebody_else_serves() {
-    if !is_root() {
-        return;
-    }
+    need_root();
     let origin = Origin::start();
     let mut daemon = as_nobody();
     daemon.up_at(&format!("127.0.0.1:{}", low_port()));
@@ -80,10 +72,9 @@ fn root_listens_and_somebody_else_serves() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn who_cannot_be_become_is_refused_with_a_remedy() {
-    if !is_root() {
-        return;
-    }
+    need_root();
     for (lines, want) in [
         ("run-uid = \"no-such-user\"", "there is no user \"no-such-user\" on this system"),
         ("run-gid = \"no-such-group\"", "there is no group \"no-such-group\" on this system"),
@@ -98,10 +89,9 @@ fn who_cannot_be_become_is_refused_with_a_remedy() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn only_root_may_become_somebody_else() {
-    if !is_root() {
-        return;
-    }
+    need_root();
     let daemon = as_nobody();
     // The other user may be unable to reach the directory of the program.
     let program = daemon.home().join("wwwoffle");
@@ -178,14 +168,13 @@ fn run_with_logs(daemon: &Daemon, syslog: &Path, journal: &Path) -> (Option<i32>
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-fn may_mount() -> bool {
+fn need_mount() {
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", "mount -t tmpfs tmpfs /run"]);
     let may = command.output().is_ok_and(|output| output.status.success());
     if !may {
         cannot_run("mounting is not permitted here");
     }
-    may
 }
 
 /// All messages that a socket has received.
@@ -203,10 +192,9 @@ fn heard(socket: &UnixDatagram) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs root and unshare"]
 fn the_log_goes_to_the_system_or_to_the_journal_or_nowhere_and_says_so() {
-    if !may_mount() {
-        return;
-    }
+    need_mount();
     for (to, other) in [("syslog", "journal"), ("journal", "syslog")] {
         let daemon = prepare(&format!("[startup]\nlog-to = \"{to}\"\n"));
         let at = [daemon.home().join("syslog"), daemon.home().join("journal")];

@@ -23,16 +23,23 @@ const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && ip
     && ip addr add 2001:db8:1::7/128 dev lo nodad && ip route add local 198.51.100.0/24 dev lo \
     && ip route add local 2001:db8:2::/64 dev lo && exec \"$0\" \"$@\"";
 
-/// Runs an ignored test, by its full name, in a namespace.
-pub(crate) fn in_a_namespace(name: &str) {
-    let (Some(unshare), Some(_)) = (program(&["unshare"]), program(&["ip"])) else { return };
+/// Set for the test that runs in a namespace.
+const IS_INSIDE: &str = "WWWOFFLE_TEST_IS_IN_A_NAMESPACE";
+
+/// Runs `body` in a namespace, in another process. There, the test of this full name calls this again.
+pub(crate) fn in_a_namespace(name: &str, body: fn()) {
+    if std::env::var_os(IS_INSIDE).is_some() {
+        return body();
+    }
+    let unshare = program(&["unshare"]);
+    program(&["ip"]);
     let within = |program: &str, arguments: &[&str]| {
         let mut command = plain(Command::new(&unshare));
-        command.args(["-rn", "sh", "-c", INSIDE, program]).args(arguments);
+        command.args(["-rn", "sh", "-c", INSIDE, program]).args(arguments).env(IS_INSIDE, "1");
         daemon::output(command, None, Duration::from_secs(120))
     };
     if !within("true", &[]).status.success() {
-        return cannot_run("a network namespace cannot be created");
+        cannot_run("a network namespace cannot be created");
     }
     let me = std::env::current_exe().unwrap();
     let ran = within(me.to_str().unwrap(), &["--exact", name, "--ignored", "--nocapture"]);
@@ -76,32 +83,47 @@ fn connect(mut client: Client, target: &str, first: &str) -> (u16, bool) {
 }
 
 #[test]
+#[ignore = "needs unshare and ip"]
 fn from_elsewhere_nothing_inside_is_reached() {
-    in_a_namespace("inward::inside_stays_shut");
+    in_a_namespace("inward::from_elsewhere_nothing_inside_is_reached", inside_stays_shut);
 }
 
 #[test]
+#[ignore = "needs unshare and ip"]
 fn a_client_of_elsewhere_has_so_many_connections() {
-    in_a_namespace("inward::each_has_so_many_connections");
+    in_a_namespace(
+        "inward::a_client_of_elsewhere_has_so_many_connections",
+        each_has_so_many_connections,
+    );
 }
 
 #[test]
+#[ignore = "needs unshare and ip"]
 fn a_client_of_elsewhere_has_a_share_of_the_queue() {
-    in_a_namespace("inward::each_has_a_share_of_the_queue");
+    in_a_namespace(
+        "inward::a_client_of_elsewhere_has_a_share_of_the_queue",
+        each_has_a_share_of_the_queue,
+    );
 }
 
 #[test]
+#[ignore = "needs unshare and ip"]
 fn the_addresses_of_one_machine_have_one_share_of_the_queue() {
-    in_a_namespace("inward::one_network_has_one_share_of_the_queue");
+    in_a_namespace(
+        "inward::the_addresses_of_one_machine_have_one_share_of_the_queue",
+        one_network_has_one_share_of_the_queue,
+    );
 }
 
 #[test]
+#[ignore = "needs unshare and ip"]
 fn from_elsewhere_no_port_of_this_machine_is_reached() {
-    in_a_namespace("inward::own_addresses_stay_shut");
+    in_a_namespace(
+        "inward::from_elsewhere_no_port_of_this_machine_is_reached",
+        own_addresses_stay_shut,
+    );
 }
 
-#[test]
-#[ignore = "runs in a namespace, by the test before it"]
 fn own_addresses_stay_shut() {
     let (service, outside) = (Origin::start_at("192.0.2.7"), Origin::start_at("192.0.2.8"));
     let (url, port) = (service.url("/"), service.url("").rsplit(':').next().unwrap().to_owned());
@@ -144,8 +166,6 @@ fn own_addresses_stay_shut() {
     assert_eq!(service.connections(), asked, "a connection was opened");
 }
 
-#[test]
-#[ignore = "runs in a namespace, by the test before it"]
 fn inside_stays_shut() {
     let inside = Origin::start();
     let beside = Origin::start_at("192.0.2.7");
@@ -223,8 +243,6 @@ fn inside_stays_shut() {
     assert_eq!(far(&opened).get(&format!("http://127.0.0.2:{port}/")).status, 403);
 }
 
-#[test]
-#[ignore = "runs in a namespace, by the test before it"]
 fn each_has_so_many_connections() {
     let origin = Origin::start_at("192.0.2.7");
     let daemon = open_daemon(OPENED);
@@ -247,8 +265,6 @@ fn each_has_so_many_connections() {
     });
 }
 
-#[test]
-#[ignore = "runs in a namespace, by the test before it"]
 fn each_has_a_share_of_the_queue() {
     let daemon = open_daemon(OPENED);
     daemon.ok(&["config", "set", "startup.queue-share", "2"]);
@@ -275,8 +291,6 @@ fn each_has_a_share_of_the_queue() {
     assert_eq!(ask(guest(7), "3").status, 504, "there is room again");
 }
 
-#[test]
-#[ignore = "runs in a namespace, by the test before it"]
 fn one_network_has_one_share_of_the_queue() {
     let text = "[startup]\nshare-without-password = true\nqueue-share = 2\n\
                 [allowed-connect-hosts]\nhosts = [\"2001:db8::/32\"]\n";

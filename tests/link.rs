@@ -185,12 +185,11 @@ impl Inside {
         ip addr add 198.51.100.1/24 dev a && ip link set dev a up && ip link set dev b up && \
         ip route add default dev a";
 
-    fn start(config: &str) -> Option<Self> {
+    fn start(config: &str) -> Self {
         let mut command = Command::new("unshare");
         let may = command.args(["--net", "sh", "-c", Self::CABLE]).output();
         if !may.as_ref().is_ok_and(|output| output.status.success()) {
             cannot_run(&format!("a network namespace cannot be created: {may:?}"));
-            return None;
         }
         let daemon = Daemon::prepare(Some(config));
         let inner = daemon.command(&["serve", "--listen", "127.0.0.1:0", "--mode", "auto"]);
@@ -203,7 +202,7 @@ impl Inside {
         assert!(ready.contains("mode auto"), "{ready:?}");
         let addr = ready.split("listening on ").nth(1).and_then(|rest| rest.split(',').next());
         let addr = addr.unwrap_or_default().to_owned();
-        Some(Self { daemon, child, addr })
+        Self { daemon, child, addr }
     }
 
     /// A command that runs inside the daemon's network namespace.
@@ -266,8 +265,9 @@ const INSIDE: &str = "[options]\nconnect-timeout = \"300ms\"\n[fetch-options]\na
     probe-timeout = \"500ms\"\nmetered-interfaces = [\"wwan*\"]\n";
 
 #[test]
+#[ignore = "needs root, unshare and ip"]
 fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
-    let Some(inside) = Inside::start(INSIDE) else { return };
+    let inside = Inside::start(INSIDE);
     let daemon = &inside.daemon;
     // Before the daemon reports that it is ready.
     assert_eq!(daemon.status()["mode"], "online");
@@ -292,10 +292,11 @@ fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
 }
 
 #[test]
+#[ignore = "needs root, unshare and ip"]
 fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
     let config = "[fetch-options]\nbudget-day-metered = \"0 B\"\n\
         [link]\nsettle = \"50ms\"\nmetered-interfaces = [\"a\"]\n";
-    let Some(inside) = Inside::start(config) else { return };
+    let inside = Inside::start(config);
     let daemon = &inside.daemon;
     let _server = inside.serve();
     assert_eq!(daemon.status()["metered"], true);
@@ -314,8 +315,9 @@ fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
 }
 
 #[test]
+#[ignore = "needs root, unshare and ip"]
 fn what_is_on_its_way_when_the_link_goes_is_queued() {
-    let Some(inside) = Inside::start("[link]\nsettle = \"1s\"\n") else { return };
+    let inside = Inside::start("[link]\nsettle = \"1s\"\n");
     // Packets to that host are lost without an error.
     inside.run("ip neigh add 198.51.100.9 lladdr 02:00:00:00:00:09 dev a");
     let url = "http://198.51.100.9/page";
@@ -334,8 +336,9 @@ fn what_is_on_its_way_when_the_link_goes_is_queued() {
 }
 
 #[test]
+#[ignore = "needs root, unshare and ip"]
 fn hosts_that_fail_make_it_offline_only_when_the_last_good_one_fails_too() {
-    let Some(inside) = Inside::start(INSIDE) else { return };
+    let inside = Inside::start(INSIDE);
     let daemon = &inside.daemon;
     let server = inside.serve();
     daemon.ok(&["get", "http://198.51.100.1/"]);

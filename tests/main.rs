@@ -4,9 +4,9 @@
 //! time: each wait is for a condition and has a limit, after which it fails and names the
 //! condition.
 //!
-//! Tests that need something that a machine may lack (a browser, `mount`) fail without it and name
-//! it. Tests that need the conformance scripts, which are not in this repository, are ignored
-//! unless requested.
+//! A test that needs a tool or an account that a machine may lack is marked `#[ignore = "needs …"]`, one
+//! that takes more than 5 seconds `#[ignore = "slow"]`. With `--include-ignored` they run, as in `.ci/run`;
+//! then a missing tool is a failure that names it.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

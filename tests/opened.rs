@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::browser::browser;
 use crate::harness::daemon::AS_PERSON;
+use crate::harness::tools::need_root;
 use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually, heavy};
 use crate::owners;
 
@@ -82,8 +83,9 @@ fn furnish(origin: &Origin) {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn what_scripts_load_is_kept_and_nothing_of_the_browser_is_left() {
-    let Some(program) = browser() else { return };
+    let program = browser();
     let _alone = heavy();
     let authority = Authority::new();
     let secure = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
@@ -107,8 +109,9 @@ fn what_scripts_load_is_kept_and_nothing_of_the_browser_is_left() {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
-    let Some(program) = browser() else { return };
+    let program = browser();
     let _alone = heavy();
     let origin = Origin::start();
     origin.say("/restless", Answer::html(RESTLESS));
@@ -187,8 +190,9 @@ fn a_browser_takes_no_place_from_what_is_fetched() {
 }
 
 #[test]
+#[ignore = "needs chromium"]
 fn what_a_browser_loads_with_somebodys_cookies_is_theirs_alone() {
-    let Some(program) = browser() else { return };
+    let program = browser();
     let _alone = heavy();
     let origin = Origin::start();
     origin.say("/page", Answer::html("<!DOCTYPE html><script>fetch('/mine.' + 'json')</script>"));
@@ -235,6 +239,7 @@ fn a_page_that_a_user_has_asked_for_is_fetched_and_not_opened_as_somebody_else()
 }
 
 #[test]
+#[ignore = "needs chromium and root"]
 fn a_browser_that_root_may_not_run_is_told_with_what_to_do() {
     let origin = Origin::start();
     origin.say("/1", Answer::html("<p>x"));
@@ -243,14 +248,11 @@ fn a_browser_that_root_may_not_run_is_told_with_what_to_do() {
     let daemon = opening(lines, "", None);
     let told = daemon.ok(&["get", &origin.url("/1")]);
     assert!(told.contains("let [startup] run-uid name another user"), "{told}");
-    // The same with the real browser, if the tests run as root.
-    let Some(program) = browser() else { return };
-    let is_root = std::fs::metadata("/proc/self")
-        .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
-    if is_root {
-        let _alone = heavy();
-        daemon.ok(&["config", "set", "fetch-options.browser", program.to_str().unwrap()]);
-        let told = daemon.ok(&["get", "--refresh", &origin.url("/1")]);
-        assert!(told.contains("let [startup] run-uid name another user"), "{told}");
-    }
+    // The same with the real browser.
+    let program = browser();
+    need_root();
+    let _alone = heavy();
+    daemon.ok(&["config", "set", "fetch-options.browser", program.to_str().unwrap()]);
+    let told = daemon.ok(&["get", "--refresh", &origin.url("/1")]);
+    assert!(told.contains("let [startup] run-uid name another user"), "{told}");
 }

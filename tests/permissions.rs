@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 use crate::access::{control, login, users};
 use crate::harness::client::Response;
+use crate::harness::tools::need_root;
 use crate::harness::{Client, Daemon, daemon};
-use crate::identity::{NOBODY, is_root, prepare};
+use crate::identity::{NOBODY, prepare};
 use crate::inward::{ELSEWHERE, in_a_namespace};
 
 /// A certificate that the configuration allows.
@@ -157,17 +158,17 @@ fn with_callers(check: impl Fn(&Caller<'_>)) {
 }
 
 #[test]
+#[ignore = "needs unshare and ip"]
 fn who_may_use_each_route() {
-    in_a_namespace("permissions::each_route_is_for_whom_it_is");
+    in_a_namespace("permissions::who_may_use_each_route", each_route_is_for_whom_it_is);
 }
 
 #[test]
+#[ignore = "needs unshare and ip"]
 fn who_may_change_each_option() {
-    in_a_namespace("permissions::each_option_is_for_whom_it_is");
+    in_a_namespace("permissions::who_may_change_each_option", each_option_is_for_whom_it_is);
 }
 
-#[test]
-#[ignore = "runs in a namespace, by the test before it"]
 fn each_route_is_for_whom_it_is() {
     with_callers(|caller| {
         let token = caller.token();
@@ -213,8 +214,6 @@ fn begins_by_a_link(caller: &Caller<'_>) {
     assert_eq!(response.status == 303, begun, "{} {}", caller.name, response.text());
 }
 
-#[test]
-#[ignore = "runs in a namespace, by the test before it"]
 fn each_option_is_for_whom_it_is() {
     // The tests of the configuration have no passwords.
     let (password, others) = (control(), users());
@@ -325,10 +324,9 @@ fn as_another_account(arguments: &[&str]) -> (i32, String) {
 }
 
 #[test]
+#[ignore = "needs root and curl"]
 fn another_account() {
-    if !is_root() {
-        return;
-    }
+    need_root();
     let mut daemon = prepare("");
     daemon.up_at("127.0.0.1:0");
     let socket = daemon.spool().join("control");

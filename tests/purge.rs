@@ -298,6 +298,7 @@ fn left(directory: &Path) -> usize {
 }
 
 #[test]
+#[ignore = "slow"]
 fn no_kill_loses_what_stays() {
     let mut daemon = Daemon::prepare(Some(RULES));
     let stays = |number: usize| format!("http://stay{}.test/{number}", number % 7);

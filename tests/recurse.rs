@@ -187,6 +187,7 @@ fn classes_of_parts_are_chosen() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_site_with_traps_is_fetched_once_each_and_has_an_end() {
     const PAGES: usize = 5_000;
     let _alone = heavy();

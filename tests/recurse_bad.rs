@@ -100,6 +100,7 @@ fn long_page(exchange: &mut Exchange<'_>, length: usize) -> io::Result<After> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_page_of_200_mib_is_read_to_its_end_in_little_memory() {
     let _alone = heavy();
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
@@ -121,6 +122,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn bombs_are_kept_as_they_are_and_told() {
     let _alone = heavy();
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());

@@ -215,6 +215,7 @@ fn who_asks_while_it_waits_gets_what_the_origin_has_now() {
 
 /// A download whose client leaves after a tenth of it ends or continues as configured.
 #[test]
+#[ignore = "slow"]
 fn a_client_that_leaves_takes_along_what_the_configuration_says() {
     const SIZE: u64 = 8 * MIB;
     let ends = "[options]\nfinish-downloads = false\n";

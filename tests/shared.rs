@@ -220,8 +220,9 @@ fn what_its_origin_confirms_or_replaces_is_that_afterwards() {
 }
 
 #[test]
+#[ignore = "needs python3 with pywb"]
 fn another_program_replays_the_spool_itself() {
-    let Some(python) = python_with("pywb") else { return };
+    let python = python_with("pywb");
     let daemon = Daemon::prepare(Some("[purge]\nage = \"never\"\n"));
     let all = pictures(100_000);
     keep(daemon.spool(), &all);

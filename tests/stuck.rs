@@ -39,6 +39,7 @@ fn a_reload_does_not_join_a_download_that_hangs() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn nobody_joins_a_download_whose_client_left_before_its_head() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     hangs_once(&origin, "/page", &gate);

@@ -35,12 +35,11 @@ struct Tools {
 }
 
 impl Tools {
-    /// Finds the tools of this machine. `None` reports the missing one, and fails under CI.
-    fn here() -> Option<Self> {
-        let node = program(&["node", "nodejs"])?;
-        let chromium = browser()?;
-        program(&["certutil"])?;
-        Some(Self { node, modules: modules()?, chromium })
+    /// Finds the tools of this machine. Fails if one is missing.
+    fn here() -> Self {
+        let (node, chromium) = (program(&["node", "nodejs"]), browser());
+        program(&["certutil"]);
+        Self { node, modules: modules(), chromium }
     }
 
     /// Runs a script on a stage and fails with its output.
@@ -66,24 +65,20 @@ impl Tools {
 }
 
 /// Where `.ci/run` installs the packages, or `$UI_TEST_MODULES`.
-fn modules() -> Option<PathBuf> {
+fn modules() -> PathBuf {
     let found = std::env::var_os("UI_TEST_MODULES").map(PathBuf::from);
     let has = |modules: &PathBuf| {
         PACKAGES.iter().all(|name| modules.join(name).join("package.json").is_file())
     };
-    let found = found.filter(has);
-    if found.is_none() {
-        cannot_run(&format!(
-            "not all of {PACKAGES:?} are installed: set UI_TEST_MODULES to their directory"
-        ));
-    }
-    found
+    found.filter(has).unwrap_or_else(|| {
+        cannot_run(&format!("not all of {PACKAGES:?} are installed: set UI_TEST_MODULES to them"))
+    })
 }
 
 /// One person with English and one with `other`, each with their own daemon.
 #[track_caller]
 fn a_person(scripts: bool, width: u32, other: &str) {
-    let Some(tools) = Tools::here() else { return };
+    let tools = Tools::here();
     let _alone = heavy();
     for lang in ["en", other] {
         let name = format!("{lang}-{width}-{}", if scripts { "scripts" } else { "plain" });
@@ -94,29 +89,34 @@ fn a_person(scripts: bool, width: u32, other: &str) {
 }
 
 #[test]
+#[ignore = "needs node, chromium and npm packages"]
 fn a_person_at_a_desk() {
     a_person(true, 1_280, "de");
 }
 
 #[test]
+#[ignore = "needs node, chromium and npm packages"]
 fn a_person_at_a_desk_without_scripts() {
     a_person(false, 1_280, "fr");
 }
 
 #[test]
+#[ignore = "needs node, chromium and npm packages"]
 fn a_person_with_a_phone() {
     a_person(true, 360, "fr");
 }
 
 #[test]
+#[ignore = "needs node, chromium and npm packages"]
 fn a_person_with_a_phone_without_scripts() {
     a_person(false, 360, "de");
 }
 
 #[test]
+#[ignore = "needs node, firefox and npm packages"]
 fn a_person_with_firefox() {
-    let Some(tools) = Tools::here() else { return };
-    let Some(firefox) = program(&["firefox-esr", "firefox"]) else { return };
+    let tools = Tools::here();
+    let firefox = program(&["firefox-esr", "firefox"]);
     let _alone = heavy();
     let person = json!({"browser": "firefox", "firefox": firefox, "scripts": true, "width": 1_280,
         "lang": "en"});
@@ -124,8 +124,9 @@ fn a_person_with_firefox() {
 }
 
 #[test]
+#[ignore = "needs node, chromium and npm packages"]
 fn every_page_is_well_made() {
-    let Some(tools) = Tools::here() else { return };
+    let tools = Tools::here();
     let _alone = heavy();
     let stage = Stage::set();
     rich::furnish(&stage);
@@ -133,8 +134,9 @@ fn every_page_is_well_made() {
 }
 
 #[test]
+#[ignore = "needs node, chromium and npm packages"]
 fn pages_are_read_from_right_to_left() {
-    let Some(tools) = Tools::here() else { return };
+    let tools = Tools::here();
     let _alone = heavy();
     let mut stage = Stage::set();
     mirrored::speak(&mut stage.daemon);
@@ -143,9 +145,10 @@ fn pages_are_read_from_right_to_left() {
 }
 
 #[test]
+#[ignore = "needs lynx, node and npm packages"]
 fn every_page_is_read_as_text() {
-    let Some(tools) = Tools::here() else { return };
-    let Some(lynx) = program(&["lynx"]) else { return };
+    let tools = Tools::here();
+    let lynx = program(&["lynx"]);
     let _alone = heavy();
     let stage = Stage::set();
     rich::furnish(&stage);

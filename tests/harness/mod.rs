@@ -44,8 +44,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Fails a test that cannot run on this machine, since it must not count as passed.
+///
+/// Such a test is marked `#[ignore = "needs …"]`, so only `--include-ignored` gets here.
 #[track_caller]
-pub(crate) fn cannot_run(why: &str) {
+pub(crate) fn cannot_run(why: &str) -> ! {
     panic!(
         "this test cannot run here: {why}; install it as .ci/run does, or leave the test out with --skip"
     );

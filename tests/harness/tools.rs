@@ -1,32 +1,40 @@
 //! Third-party programs: TLS clients and certificate linters. `.ci/run` installs them.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
 use super::cannot_run;
 use super::daemon::{Ran, run};
 
-/// The first of these programs that is installed. Fails if none is.
-pub(crate) fn program(names: &[&str]) -> Option<PathBuf> {
+/// Returns the first of these programs that is installed; fails if all are missing.
+#[track_caller]
+pub(crate) fn program(names: &[&str]) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
+    std::env::split_paths(&path)
+        .chain([PathBuf::from("/usr/sbin")])
         .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
-        .find(|program| program.is_file());
-    if found.is_none() {
-        cannot_run(&format!("none of these is installed: {names:?}"));
-    }
-    found
+        .find(|program| program.is_file())
+        .unwrap_or_else(|| cannot_run(&format!("not installed: {}", names.join(" or "))))
 }
 
-/// Python with a third-party module. Fails if the module is missing.
-pub(crate) fn python_with(module: &str) -> Option<Command> {
+/// Returns Python, which has a module that is not in its library; fails if that is missing.
+#[track_caller]
+pub(crate) fn python_with(module: &str) -> Command {
     let mut look = Command::new("python3");
     look.args(["-c", &format!("import {module}")]);
-    if look.output().is_ok_and(|output| output.status.success()) {
-        return Some(plain(Command::new("python3")));
+    if !look.output().is_ok_and(|output| output.status.success()) {
+        cannot_run(&format!("python3 with the module {module} is not installed"));
     }
-    cannot_run(&format!("no python3 with the module {module} is installed"));
-    None
+    plain(Command::new("python3"))
+}
+
+/// Fails unless the tests run as root.
+#[track_caller]
+pub(crate) fn need_root() {
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        cannot_run("only root can become another user");
+    }
 }
 
 /// Removes the proxy variables from the environment.
