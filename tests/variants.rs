@@ -12,7 +12,7 @@ use crate::harness::{After, Answer, Client, Daemon, Origin, Response};
 const GERMAN: &str = "Accept-Language: de, en;q=0.5\r\n";
 const ENGLISH: &str = "Accept-Language: en\r\n";
 
-/// A page in two languages, each with its own ETag.
+/// A page in two languages, each with its own `ETag`.
 fn two_languages(origin: &Origin, path: &str) {
     origin.on(path, |exchange| {
         let asked = exchange.seen.fields.get("Accept-Language").unwrap_or_default();
