@@ -281,7 +281,7 @@ impl fmt::Display for Error {
         match &*self.0 {
             Kind::Disk { doing, path, source } if is_full(source) => write!(
                 f,
-                "no room to {doing} {path:?}: free some space there, what is kept stays readable"
+                "no room to {doing} {path:?}: free some space there; stored pages stay readable"
             ),
             Kind::Disk { doing, path, source }
                 if source.kind() == io::ErrorKind::ReadOnlyFilesystem =>
@@ -300,18 +300,18 @@ impl fmt::Display for Error {
             Kind::Disk { doing, path, .. } => write!(f, "cannot {doing} {path:?}"),
             Kind::Locked { root, pid: Some(pid) } => write!(
                 f,
-                "the spool {root:?} is in use by process {pid}: stop that one first, or name another spool"
+                "the spool {root:?} is in use by process {pid}: stop it first, or name another spool"
             ),
             Kind::Locked { root, pid: None } => write!(
                 f,
-                "the spool {root:?} is in use by another process: stop that one first, or name another spool"
+                "the spool {root:?} is in use by another process: stop it first, or name another spool"
             ),
             Kind::NotADirectory { path } => {
                 write!(f, "{path:?} is not a directory: name one for the spool, new or empty")
             }
             Kind::NotASpool { root, found } => write!(
                 f,
-                "{root:?} is not a spool, it holds {found:?}: name a directory that is new or empty"
+                "{root:?} is not a spool, it contains {found:?}: name a directory that is new or empty"
             ),
             Kind::OtherVersion { root, found, known } => write!(
                 f,
@@ -322,22 +322,20 @@ impl fmt::Display for Error {
                 write!(f, "{what} of {found} bytes is above the limit of {limit} bytes")
             }
             Kind::Invalid { what, why, found } => write!(f, "{what} {why}: {found:?}"),
-            Kind::QueueFull { limit } => write!(
-                f,
-                "the outgoing queue holds {limit} requests, as many as it may: fetch or delete some"
-            ),
+            Kind::QueueFull { limit } => {
+                write!(f, "the outgoing queue is full with {limit} requests: fetch or delete some")
+            }
             Kind::ShareUsedUp { limit } => write!(
                 f,
                 "your share of the outgoing queue, {limit} requests, is used up: delete some, or wait \
                  until some are fetched"
             ),
-            Kind::MonitorsFull { limit } => write!(
-                f,
-                "{limit} pages are monitored, as many as may be: stop monitoring some that you need no more"
-            ),
+            Kind::MonitorsFull { limit } => {
+                write!(f, "{limit} pages are monitored, which is the limit: stop monitoring some")
+            }
             Kind::Damaged(damage) => damage.fmt(f),
             Kind::WriterBroken => write!(f, "an earlier part of the entry could not be written"),
-            Kind::Random(_) => write!(f, "the system gave no random bytes"),
+            Kind::Random(_) => write!(f, "the system provided no random bytes"),
             Kind::Sealing => write!(f, "the secrets of the request could not be sealed"),
         }
     }

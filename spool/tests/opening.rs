@@ -47,7 +47,7 @@ fn a_second_opening_is_told_who_has_it() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the spool {:?} is in use by process {pid}: stop that one first, or name another spool",
+            "the spool {:?} is in use by process {pid}: stop it first, or name another spool",
             root.path()
         )
     );
@@ -65,7 +65,7 @@ fn what_is_no_spool_is_left_alone() {
     fs::write(root.path().join("letter.txt"), "dear").unwrap();
     let error = refused(root.path());
     assert!(error.is_no_spool());
-    assert!(error.to_string().contains("is not a spool, it holds \"letter.txt\""), "{error}");
+    assert!(error.to_string().contains("is not a spool, it contains \"letter.txt\""), "{error}");
     assert!(Reader::open(root.path()).unwrap_err().is_no_spool());
 
     let file = root.path().join("letter.txt");

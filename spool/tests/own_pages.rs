@@ -73,8 +73,8 @@ fn what_can_be_used_is_read_and_the_rest_is_told() {
         told,
         [
             "\"bad.html\" in html/ is not read: it is not UTF-8",
-            "\"directory.html\" in html/ is not read: it is no plain file",
-            "\"link.html\" in html/ is not read: it is no plain file",
+            "\"directory.html\" in html/ is not read: it is not a plain file",
+            "\"link.html\" in html/ is not read: it is not a plain file",
             "\"long.css\" in html/ is not read: it is longer than 1 MiB",
         ]
     );

@@ -345,7 +345,7 @@ fn what_is_no_schedule_says_why() {
     let minutes = "the minutes are * or a list such as 1,3,5-10 of numbers from 0 to 59, not ";
     let months =
         "the months are * or a list such as 1,3,5-10 of numbers from 1 to 12 or jan to dec, not ";
-    let never = "it never comes: none of its months has one of its days";
+    let never = "it never occurs: none of its months has one of its days";
     for (text, want) in [
         ("", format!("{fields}\"\"")),
         ("@now", format!("{fields}\"@now\"")),

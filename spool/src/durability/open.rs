@@ -133,7 +133,7 @@ fn read_line(disk: &dyn Disk, path: &Path) -> Result<Option<String>> {
                 .map_err(|error| Error::disk("read", path, error))?;
             Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
         }
-        Ok(OpenedFile::NotAFile) => Ok(Some("no file".to_owned())),
+        Ok(OpenedFile::NotAFile) => Ok(Some("not a plain file".to_owned())),
         Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(Error::disk("open", path, error)),
     }

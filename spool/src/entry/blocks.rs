@@ -61,7 +61,7 @@ impl Blocks {
 
     /// Parses the block of the WARC record for a body of `body_len` bytes.
     pub(crate) fn parse(text: &[u8], body_len: u64) -> Result<Blocks, Reason> {
-        let wrong = "its list of checksums is none";
+        let wrong = "its list of checksums is invalid";
         let text = std::str::from_utf8(text).map_err(|_| wrong)?;
         let mut lines = text.strip_suffix("\r\n").ok_or(wrong)?.split("\r\n");
         let len = lines.next().and_then(|line| line.strip_prefix("block-length: ")).ok_or(wrong)?;

@@ -17,10 +17,10 @@ pub(crate) fn check_place(place: &Place) -> Result<()> {
 fn check_url(url: &str) -> Result<()> {
     let authority = scheme_and_host(url).1;
     if url.is_empty() || url.chars().any(|character| character.is_control() || character == ' ') {
-        return Err(Error::invalid("the URL", "has blanks or control characters", url.as_bytes()));
+        return Err(Error::invalid("the URL", "has spaces or control characters", url.as_bytes()));
     }
     if authority.contains('@') {
-        return Err(Error::invalid("the URL", "shows credentials of its host", b""));
+        return Err(Error::invalid("the URL", "contains credentials", b""));
     }
     Ok(())
 }
@@ -40,7 +40,7 @@ pub(crate) fn check_head(head: &[u8]) -> Result<()> {
         return invalid("has a line feed without a carriage return");
     }
     if has_field(head, &["transfer-encoding"]) {
-        return invalid("has a Transfer-Encoding, which the stored body has not");
+        return invalid("has a Transfer-Encoding, which a stored body must not have");
     }
     Ok(())
 }
@@ -49,7 +49,7 @@ pub(crate) fn check_head(head: &[u8]) -> Result<()> {
 pub(crate) fn check_request(request: &[u8]) -> Result<()> {
     Error::unless_fits("the request", request.len(), MAX_KEPT_REQUEST)?;
     let Some(end) = empty_line(request) else {
-        return Err(Error::invalid("the request", "has a head without an end", b""));
+        return Err(Error::invalid("the request", "has a head without an empty line", b""));
     };
     refuse_secrets(request.get(..end).unwrap_or_default())
 }
@@ -58,7 +58,7 @@ pub(crate) fn check_request(request: &[u8]) -> Result<()> {
 pub(crate) fn refuse_secrets(head: &[u8]) -> Result<()> {
     if has_field(head, &["authorization", "proxy-authorization", "cookie"]) {
         // The message must not quote the secret.
-        return Err(Error::invalid("the request", "has secrets in its head", b""));
+        return Err(Error::invalid("the request", "has a header field with secrets", b""));
     }
     Ok(())
 }

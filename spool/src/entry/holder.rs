@@ -118,9 +118,9 @@ pub(crate) fn body_of(
     let held = holder(disk, root, first.digest, &first.place)?;
     Ok(match held {
         Content::Whole(holder) if holder.body_len() == first.body_len => Ok(holder.body),
-        Content::Whole(_) => Err("its body is kept once, and has another length there"),
-        Content::Missing | Content::Moved => Err("its body is kept once, and is not there"),
-        Content::Bad(_) => Err("its body is kept once, and is damaged there"),
+        Content::Whole(_) => Err("its shared body has another length"),
+        Content::Missing | Content::Moved => Err("its shared body is missing"),
+        Content::Bad(_) => Err("its shared body is damaged"),
     })
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn holder(
     Ok(match read::read_any(disk, None, &path, None)? {
         Content::Whole(holder) => match fault_of(&holder) {
             None if *holder.digest() != digest || holder.place().owner() != place.owner() => {
-                Content::Bad("it holds another body than its name says")
+                Content::Bad("its body is not the one in its name")
             }
             None => Content::Whole(holder),
             Some(reason) => Content::Bad(reason),
@@ -147,7 +147,7 @@ pub(crate) fn holder(
 
 /// The reason why a complete file is not a holder, if it is not.
 fn fault_of(holder: &Entry) -> Option<Reason> {
-    holder.is_part().then_some("it is a part of an answer and no whole one")
+    holder.is_part().then_some("it is a segment, not a complete response")
 }
 
 /// Builds the file of an entry with this head and state, and a reference in place of its body.

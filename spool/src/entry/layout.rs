@@ -324,11 +324,11 @@ impl EntryStart {
             return Err("its first record is not a response");
         }
         let head_len = narrow(header.number("Wwwoffle-Head")?)?;
-        let head = header.len..header.len.checked_add(head_len).ok_or("a length too large")?;
+        let head = header.len..header.len.checked_add(head_len).ok_or("a length is too large")?;
         header.verify(bytes.get(..head.end).ok_or("it is shorter than its head")?)?;
         let length = header.number("Wwwoffle-Length")?;
         if length != file_len {
-            return Err("its length is not the one it was stored with");
+            return Err("its length differs from that of the file as stored");
         }
         let block_len = header.number("Content-Length")?;
         let in_file = block_len.checked_sub(wide(head_len)).ok_or("its lengths disagree")?;
@@ -402,7 +402,8 @@ impl TailRanges {
 
 /// Parses the records behind the body, and verifies all of them.
 pub(crate) fn parse_tail(tail: &[u8]) -> Result<TailRanges, Reason> {
-    let rest = tail.strip_prefix(BLOCK_END.as_bytes()).ok_or("a body longer than it says")?;
+    let rest =
+        tail.strip_prefix(BLOCK_END.as_bytes()).ok_or("its body is longer than its header says")?;
     let before = |rest: &[u8], block: &[u8]| {
         let end = tail.len() - rest.len() - BLOCK_END.len();
         end - block.len()..end
@@ -452,11 +453,11 @@ pub(crate) fn place_fields(place: &Place, mut field: impl FnMut(&str, &str)) {
 /// Parses the place of a record.
 pub(crate) fn place(header: &Header<'_>) -> Result<Place, Reason> {
     let (origin, key) = header.need("Wwwoffle-Key")?.split_once(' ').unwrap_or_default();
-    let key = key.parse().map_err(|_| "a key in a header is none")?;
+    let key = key.parse().map_err(|_| "a key in a header is invalid")?;
     let origin = match origin {
         "url" => KeyOrigin::Url,
         "variant" => KeyOrigin::Variant,
-        _ => return Err("a key in a header is none"),
+        _ => return Err("a key in a header is invalid"),
     };
     let text = |name, most| {
         let text = header.get(name).map(unescape).unwrap_or_default();
@@ -464,5 +465,5 @@ pub(crate) fn place(header: &Header<'_>) -> Result<Place, Reason> {
     };
     let (owner, variant) = (text(OWNER, MAX_OWNER)?, text(VARIANT, MAX_VARIANT)?);
     let place = Place::recorded(header.need("WARC-Target-URI")?, &owner, key, origin);
-    Ok(place.ok_or("its key is not that of its URL and owner")?.with_variant(&variant))
+    Ok(place.ok_or("its key does not match its URL and owner")?.with_variant(&variant))
 }

@@ -98,7 +98,7 @@ pub(crate) fn read(disk: &dyn Disk, path: &Path, entry: &Entry) -> Result<Overla
 fn decode(bytes: &[u8], entry: &Entry) -> Result<OverlayLookup, Reason> {
     let (header, head, rest) = parse_record(bytes)?;
     if header.need("WARC-Type")? != "revisit" || !rest.is_empty() {
-        return Err("it is not one revisit");
+        return Err("it is not a single revisit record");
     }
     let stored = header.time(REFERS_TO_STORED)?;
     let is_its = header.need("WARC-Refers-To")? == entry.id()
@@ -109,7 +109,7 @@ fn decode(bytes: &[u8], entry: &Entry) -> Result<OverlayLookup, Reason> {
         return Ok(OverlayLookup::Nothing);
     }
     if status_of(head) != Some(entry.status()) {
-        return Err("its head has not the status of its entry");
+        return Err("its head has another status than its entry");
     }
     let state = EntryState::read(&header, entry.when())?;
     Ok(OverlayLookup::Its(Overlay { head: head.to_vec(), state }))

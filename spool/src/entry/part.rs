@@ -80,7 +80,7 @@ impl Part {
 
     /// Parses the block of the WARC record.
     pub(crate) fn parse(text: &[u8]) -> Result<Part, Reason> {
-        let wrong = "what it says of its part of the body is wrong";
+        let wrong = "its position in the complete body is invalid";
         let text = std::str::from_utf8(text).map_err(|_| wrong)?;
         let mut lines = text.strip_suffix("\r\n").ok_or(wrong)?.split("\r\n");
         let mut next = |name: &str| {

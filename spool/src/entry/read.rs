@@ -104,7 +104,7 @@ pub(crate) fn read(
 ) -> Result<Content> {
     Ok(match read_any(disk, Some(root), path, expected)? {
         Content::Whole(entry) if entry.is_part() => {
-            Content::Bad("it is a part of an answer and no whole one")
+            Content::Bad("it is a segment, not a complete response")
         }
         other => other,
     })
@@ -114,7 +114,7 @@ pub(crate) fn read(
 pub(crate) fn read_part(disk: &dyn Disk, path: &Path, place: Option<&Place>) -> Result<Content> {
     let expected = place.map(|place| ExpectedEntry { place, name: place.variant_name() });
     Ok(match read_any(disk, None, path, expected)? {
-        Content::Whole(entry) if entry.part.is_none() => Content::Bad("it is no part of an answer"),
+        Content::Whole(entry) if entry.part.is_none() => Content::Bad("it is not a segment"),
         other => other,
     })
 }
@@ -141,7 +141,7 @@ pub(crate) fn read_any(
         return Ok(Content::Bad("it belongs to another place"));
     }
     let parts = if first.refers.is_some() {
-        let Some(root) = root else { return Ok(Content::Bad("its body is kept elsewhere")) };
+        let Some(root) = root else { return Ok(Content::Bad("its body is in another file")) };
         match holder::body_of(disk, root, &first)? {
             Ok(body) => shared(bytes, body, &first),
             Err(_) if !is_there(disk, path, &*file)? => return Ok(Content::Moved),
@@ -175,7 +175,7 @@ fn small(bytes: Vec<u8>, first: &EntryStart) -> Result<EntryParts, Reason> {
     let range = first.body_offset()..end;
     let body = bytes.get(range.clone()).ok_or("it is shorter than its body")?;
     if <[u8; 32]>::from(Sha256::digest(body)) != first.digest {
-        return Err("its body does not agree with its digest");
+        return Err("its body does not match its digest");
     }
     let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
     let bytes = Arc::new(bytes);
@@ -231,7 +231,7 @@ fn entry(
         None => None,
     };
     if part.as_ref().is_some_and(|part| !part.has_room_for(first.body_len)) {
-        return Err("it ends behind the end of what it is a part of");
+        return Err("it extends beyond the end of the complete body");
     }
     let overlay = None;
     Ok(Entry { bytes, tail, first, body, after, status, part, overlay, disk_len, is_compressed })

@@ -132,7 +132,7 @@ struct BlockReader {
 }
 
 /// The reason for a body that does not match its checksums.
-const OTHER: &str = "its body does not agree with its checksums";
+const OTHER: &str = "its body does not match its checksums";
 
 impl BlockReader {
     fn new(file: BodyFile) -> BlockReader {
@@ -210,7 +210,7 @@ fn blocks(file: &BodyFile) -> Result<&Blocks> {
         start += wide(piece.len());
     }
     if !verifier.finish() {
-        return Err(file.damaged("its body does not agree with its digest"));
+        return Err(file.damaged("its body does not match its digest"));
     }
     Ok(file.blocks.get_or_init(|| summing.finish()))
 }

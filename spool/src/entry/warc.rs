@@ -47,25 +47,25 @@ impl<'a> Header<'a> {
     /// Parses the header at the beginning of `bytes`, without verifying its check.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Header<'a>, Reason> {
         if !bytes.starts_with(VERSION_LINE.as_bytes()) {
-            return Err("it does not begin as a WARC record");
+            return Err("it does not begin with a WARC record");
         }
         let mut header =
             Header { fields: [("", ""); MAX_FIELDS], len: VERSION_LINE.len(), check: 0..0 };
         let mut free = header.fields.iter_mut();
         loop {
-            let line = line_at(bytes, header.len).ok_or("a header without an end")?;
+            let line = line_at(bytes, header.len).ok_or("a header is truncated")?;
             let start = header.len;
             header.len += line.len() + LINE_END.len();
             if line.is_empty() {
                 return Ok(header);
             }
-            let line = std::str::from_utf8(line).map_err(|_| "a header that is no UTF-8")?;
+            let line = std::str::from_utf8(line).map_err(|_| "a header is not UTF-8")?;
             let field = line.split_once(": ").ok_or("a header line without a colon")?;
             if field.0 == CHECK {
                 let digits = start + CHECK.len() + 2;
                 header.check = digits..digits + field.1.len();
             }
-            *free.next().ok_or("a header of too many lines")? = field;
+            *free.next().ok_or("a header has too many lines")? = field;
         }
     }
 
@@ -81,21 +81,21 @@ impl<'a> Header<'a> {
     pub(crate) fn number(&self, name: &str) -> Result<u64, Reason> {
         let digits = self.need(name)?;
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err("a number in a header is none");
+            return Err("a number in a header is invalid");
         }
-        digits.parse().map_err(|_| "a number in a header is none")
+        digits.parse().map_err(|_| "a number in a header is invalid")
     }
 
     /// Parses a required field with a time.
     pub(crate) fn time(&self, name: &str) -> Result<Timestamp, Reason> {
-        self.need(name)?.parse().map_err(|_| "a time in a header is none")
+        self.need(name)?.parse().map_err(|_| "a time in a header is invalid")
     }
 
     /// Parses a required field with a SHA-256.
     pub(crate) fn digest(&self, name: &str) -> Result<[u8; 32], Reason> {
         let digits = self.need(name)?.strip_prefix("sha256:").unwrap_or_default();
         let mut digest = [0; 32];
-        hex::decode_to_slice(digits, &mut digest).map_err(|_| "a digest in a header is none")?;
+        hex::decode_to_slice(digits, &mut digest).map_err(|_| "a digest in a header is invalid")?;
         Ok(digest)
     }
 
@@ -107,7 +107,7 @@ impl<'a> Header<'a> {
         if found == check_digits(&[before, after]).as_bytes() {
             Ok(())
         } else {
-            Err("a header does not agree with its check")
+            Err("a header does not match its checksum")
         }
     }
 }
@@ -189,12 +189,12 @@ pub(crate) fn push_field(bytes: &mut Vec<u8>, name: &str, value: &str) {
 pub(crate) fn parse_record(bytes: &[u8]) -> Result<(Header<'_>, &[u8], &[u8]), Reason> {
     let header = Header::parse(bytes)?;
     let length =
-        usize::try_from(header.number("Content-Length")?).map_err(|_| "a length too large")?;
-    let end = header.len.checked_add(length).ok_or("a length too large")?;
-    let covered = bytes.get(..end).ok_or("it is shorter than it says")?;
+        usize::try_from(header.number("Content-Length")?).map_err(|_| "a length is too large")?;
+    let end = header.len.checked_add(length).ok_or("a length is too large")?;
+    let covered = bytes.get(..end).ok_or("it is shorter than its header says")?;
     header.verify(covered)?;
     let rest = bytes.get(end..).unwrap_or_default();
-    let rest = rest.strip_prefix(BLOCK_END.as_bytes()).ok_or("a record without its end")?;
+    let rest = rest.strip_prefix(BLOCK_END.as_bytes()).ok_or("a record is truncated")?;
     let block = covered.get(header.len..).unwrap_or_default();
     Ok((header, block, rest))
 }

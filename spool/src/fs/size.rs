@@ -7,5 +7,5 @@ pub(crate) fn wide(size: usize) -> u64 {
 
 /// Converts a size in a file to a size in memory, if it fits.
 pub(crate) fn narrow(size: u64) -> Result<usize, &'static str> {
-    usize::try_from(size).map_err(|_| "a length too large")
+    usize::try_from(size).map_err(|_| "a length is too large")
 }

@@ -22,7 +22,7 @@ pub struct Space {
 pub fn space(root: &Path) -> Result<Space> {
     let told = rustix::fs::statvfs(root);
     let told = told.map_err(|error| Error::disk("look at", root, error.into()))?;
-    let nothing = || io::Error::new(io::ErrorKind::Unsupported, "it tells no size");
+    let nothing = || io::Error::new(io::ErrorKind::Unsupported, "the system reports no size");
     of(told.f_blocks, told.f_bavail, told.f_frsize)
         .ok_or_else(|| Error::disk("look at", root, nothing()))
 }

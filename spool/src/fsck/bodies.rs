@@ -64,7 +64,7 @@ impl Judge<'_> {
         let holder = match read::read_any(self.disk, None, path, None)? {
             Content::Missing | Content::Moved => return Ok(None),
             Content::Whole(holder) if holder.is_part() => {
-                return Ok(Some(Fault::set_aside("it is a part of an answer and no whole one")));
+                return Ok(Some(Fault::set_aside("it is a segment, not a complete response")));
             }
             Content::Whole(holder) => holder,
             Content::Bad(reason) => return Ok(Some(Fault::set_aside(reason))),
@@ -78,7 +78,7 @@ impl Judge<'_> {
             return Ok(None);
         }
         let remedy = if self.is_there(&right)? { Remedy::SetAside } else { Remedy::Rename(to) };
-        Ok(Some(Fault::new("it has not the name of its body", remedy)))
+        Ok(Some(Fault::new("its name is not that of its body", remedy)))
     }
 
     /// Reports a shared body without a reference. To be called after all entries were checked.
@@ -101,7 +101,7 @@ impl Judge<'_> {
         if name_of(*holder.digest(), holder.place().owner()) != key {
             return Ok(None);
         }
-        let why = "a body that is kept for several entries, and no entry needs it";
+        let why = "a shared body that no entry needs";
         Ok(Some(Fault::new(why, Remedy::Remove)))
     }
 }

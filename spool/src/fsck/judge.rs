@@ -136,7 +136,8 @@ impl Judge<'_> {
         let below: PathBuf =
             path.strip_prefix(self.root).unwrap_or(path).components().skip(2).collect();
         let is_right = name::of_entry(&below, entry.place(), entry.stored()) == NameVerdict::Right;
-        Ok((!is_right).then(|| Fault::set_aside("it does not lie where it could come back from")))
+        Ok((!is_right)
+            .then(|| Fault::set_aside("it is not at a path from which it can be brought back")))
     }
 
     fn entry(&self, path: &Path) -> Result<Option<Fault>> {
@@ -178,7 +179,7 @@ impl Judge<'_> {
     /// Reports a single entry that hides variants of its key.
     fn hides(&self, place: &Place) -> Result<Option<Fault>> {
         let hidden = self.others(place)?;
-        let why = "it hides the entries of its URL that vary";
+        let why = "it hides the variants of its URL";
         Ok((!hidden.is_empty()).then(|| Fault::new(why, Remedy::Unhide)))
     }
 
@@ -198,7 +199,7 @@ impl Judge<'_> {
         let (theirs, ours) = (updated(&there)?, updated(path)?);
         if theirs.is_some() && theirs >= ours {
             return Ok(Fault::set_aside(
-                "it has another name, and one that is not older has its own",
+                "its name is wrong, and a file that is not older has the right name",
             ));
         }
         let is_among = to.starts_with(entry.place().variants_path());
@@ -207,11 +208,10 @@ impl Judge<'_> {
             Ok::<_, Error>(others.len() < MAX_VARIANTS)
         };
         if is_among && !self.is_there(&there)? && !has_room()? {
-            let why =
-                "it has another name, and as many entries that vary as may are kept of its URL";
+            let why = "its name is wrong, and its URL has the largest number of variants";
             return Ok(Fault::set_aside(why));
         }
-        Ok(Fault::new("it has not the name of its URL", Remedy::Rename(to)))
+        Ok(Fault::new("its name is not that of its URL", Remedy::Rename(to)))
     }
 
     pub(super) fn is_there(&self, path: &Path) -> Result<bool> {
@@ -249,21 +249,21 @@ impl Judge<'_> {
             // The entry beside it is damaged or moved. That is reported for the entry.
             Content::Bad(_) | Content::Moved => return Ok(None),
             Content::Missing if named(&of) == NameKind::Entry => {
-                return leftover("what was learnt of an entry that is not there");
+                return leftover("the update of a missing entry");
             }
             // No lookup uses an update file of this name.
             Content::Missing => {
-                return Ok(Some(Fault::new("it is not of the spool", Remedy::Foreign)));
+                return Ok(Some(Fault::new("it does not belong to the spool", Remedy::Foreign)));
             }
         };
         if entry.file().is_none() || entry.shares_body() {
-            return leftover("what was learnt of an entry that has it in its own file");
+            return leftover("an update that its entry already contains");
         }
         match overlay::read(self.disk, path, &entry)? {
             OverlayLookup::Its(_) => Ok(None),
-            OverlayLookup::Nothing => leftover("what was learnt of an earlier entry"),
+            OverlayLookup::Nothing => leftover("the update of an earlier entry"),
             OverlayLookup::Bad => {
-                let why = "what was learnt of its entry is damaged";
+                let why = "the update of its entry is damaged";
                 Ok(Some(Fault::new(why, Remedy::Distrust)))
             }
         }
@@ -283,7 +283,7 @@ impl Judge<'_> {
             return Ok(None);
         }
         if self.is_there(&right)? {
-            let why = "it belongs to another place, which has such a part";
+            let why = "it belongs to another place, which has this segment already";
             return Ok(Some(Fault::set_aside(why)));
         }
         let to = right.strip_prefix(self.root).unwrap_or(&right).to_owned();
@@ -293,16 +293,16 @@ impl Judge<'_> {
     fn left(&self, path: &Path) -> Result<Option<Fault>> {
         if !salvage::is_checkpoint(path) {
             let has_checkpoints = self.is_there(&path.with_extension(salvage::CHECKPOINT))?;
-            let why = "a download that broke off, whose checkpoints are not here";
+            let why = "an interrupted download without its checkpoints";
             return Ok((!has_checkpoints).then(|| Fault::new(why, Remedy::Wait)));
         }
         if !self.is_there(&path.with_extension(salvage::UNFINISHED))? {
-            let why = "checkpoints of a download that is not here";
+            let why = "checkpoints without their download";
             return Ok(Some(Fault::new(why, Remedy::Wait)));
         }
         let why = match salvage::CheckpointFile::from(self.disk, path)? {
             None if !self.is_there(path)? => return Ok(None),
-            None => "it tells no checkpoints",
+            None => "it is not a file of checkpoints",
             Some(read) if files::directory(self.root, &read.place) == parent(path) => {
                 return Ok(None);
             }
@@ -339,9 +339,9 @@ impl Judge<'_> {
         if right != path {
             let is_there = self.is_there(&right)?;
             let remedy = if is_there { Remedy::SetAside } else { Remedy::Rename(to) };
-            return Ok(Some(Fault::new("it has not the name of its URL", remedy)));
+            return Ok(Some(Fault::new("its name is not that of its URL", remedy)));
         }
-        let why = "its secrets were sealed with another key than that of the spool";
+        let why = "its secrets were sealed with another key than the one of this spool";
         let is_sealed = matches!(request.secrets, Secrets::Unreadable(_));
         Ok(is_sealed.then(|| Fault::new(why, Remedy::Nothing)))
     }
@@ -349,7 +349,7 @@ impl Judge<'_> {
     fn run(&self, path: &Path) -> Result<Option<Fault>> {
         self.text(path, MAX_RUN, |bytes| {
             let is_text = std::str::from_utf8(bytes).is_ok();
-            if is_text { Ok(()) } else { Err("it is no text of a run") }
+            if is_text { Ok(()) } else { Err("it is not a text of a run") }
         })
     }
 
@@ -394,7 +394,7 @@ enum FileBytes {
 /// The fault of a file that cannot be read.
 pub(super) fn unreadable(error: &Error) -> Fault {
     let source = std::error::Error::source(error).map(|source| format!(": {source}"));
-    let why = format!("it cannot be looked at{}", source.unwrap_or_default());
+    let why = format!("it cannot be read{}", source.unwrap_or_default());
     Fault::new(why, Remedy::Nothing)
 }
 
@@ -416,10 +416,10 @@ pub(super) fn content(entry: &Entry) -> Result<Option<Reason>> {
         start += crate::fs::size::wide(piece.len());
     }
     if !verifier.finish() {
-        return Ok(Some("its body does not agree with its digest"));
+        return Ok(Some("its body does not match its digest"));
     }
     let agrees = file.blocks.get().is_none_or(|blocks| *blocks == summing.finish());
-    Ok((!agrees).then_some("its body does not agree with its checksums"))
+    Ok((!agrees).then_some("its body does not match its checksums"))
 }
 
 /// Compares the blocks of the records behind the body with their digests. The checks of these
@@ -438,5 +438,5 @@ pub(super) fn blocks_of_records(entry: &Entry) -> Option<Reason> {
 fn block_agrees(record: &[u8]) -> Result<(), Reason> {
     let (header, block, _): (Header<'_>, _, _) = parse_record(record)?;
     let agrees = header.digest("WARC-Block-Digest")? == <[u8; 32]>::from(Sha256::digest(block));
-    if agrees { Ok(()) } else { Err("a block does not agree with its digest") }
+    if agrees { Ok(()) } else { Err("a block does not match its digest") }
 }

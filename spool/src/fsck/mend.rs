@@ -17,7 +17,7 @@ use crate::fs::parent;
 use crate::tree::Tree;
 
 /// The reason for an update file that is set aside with its entry.
-const OF_ASIDE: &str = "what was learnt of an entry that was set aside";
+const OF_ASIDE: &str = "the update of an entry that was set aside";
 
 /// Carries out a remedy. Returns the verdict, and the new path if the file was moved.
 pub(super) fn mend(
@@ -55,7 +55,7 @@ pub(super) fn mend(
         }
         Remedy::Narrow(mode) => {
             let narrowed = tree.root.disk.set_mode(path, *mode);
-            narrowed.map_err(|error| Error::disk("change who may use", path, error))?;
+            narrowed.map_err(|error| Error::disk("change the permissions of", path, error))?;
             (Verdict::Repaired, None)
         }
         Remedy::Remove => {
@@ -102,7 +102,7 @@ fn rename_one(
                 return Err(Error::disk("read", to, std::io::ErrorKind::InvalidData.into()));
             }
             _ => {
-                link_aside(tree, to, "a newer one of its URL had another name")?;
+                link_aside(tree, to, "a newer entry of its URL had another name")?;
             }
         }
     }
@@ -175,7 +175,7 @@ fn unhide(tree: &Tree, judge: &Judge<'_>, path: &Path) -> Result<UnhideOutcome> 
         && there.place() == place
         && there.order() > entry.order()
     {
-        let why = "a newer one lies among the entries of its URL that vary";
+        let why = "a newer entry is among the variants of its URL";
         return set_aside(tree, path, why).map(UnhideOutcome::Aside);
     }
     tree.move_single(place, parent(&to))?;

@@ -173,7 +173,7 @@ impl<'a> CheckWalk<'a> {
                     } else if salvage::is_left(name) {
                         walk.file(path, FileRole::Left, about);
                     } else {
-                        let why = "it has not the name of a segment";
+                        let why = "its name is not that of a segment";
                         walk.hold(path, None, Fault::set_aside(why));
                     }
                 }
@@ -301,7 +301,7 @@ impl<'a> CheckWalk<'a> {
     }
 
     fn foreign(&mut self, path: &Path) {
-        self.hold(path, None, Fault::new("it is not of the spool", Remedy::Foreign));
+        self.hold(path, None, Fault::new("it does not belong to the spool", Remedy::Foreign));
     }
 
     /// Reports permissions that exceed the configured ones.
@@ -314,7 +314,7 @@ impl<'a> CheckWalk<'a> {
             FileKind::Link | FileKind::Other => return,
         };
         let Some(mode) = about.mode.filter(|mode| mode & !allowed != 0) else { return };
-        let why = format!("its permissions are {mode:03o}, and {allowed:03o} at most is meant");
+        let why = format!("its permissions are {mode:03o}, but at most {allowed:03o} is allowed");
         self.hold(path, None, Fault::new(why, Remedy::Narrow(mode & allowed)));
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn read(root: &Root, key: Key) -> Result<Option<String>> {
     match String::from_utf8(bytes) {
         Ok(text) if text.len() <= MAX_IMPORT && !text.is_empty() => Ok(Some(text)),
         _ => {
-            root.move_aside(&path, "it is no text about an import");
+            root.move_aside(&path, "it is not a text about an import");
             Ok(None)
         }
     }

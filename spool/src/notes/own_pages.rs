@@ -57,7 +57,7 @@ pub(crate) fn read_all(root: &Root) -> Result<UserPages> {
         let Some(name) = name.to_str().filter(|name| is_one(name)) else { continue };
         let path = directory.join(name);
         let read = if pages.len() == MOST_FILES {
-            Err("there are too many".to_owned())
+            Err("there are too many files".to_owned())
         } else {
             // If one file is unreadable, the others are still read.
             read(&*root.disk, &path).unwrap_or_else(|error| Err(error.to_string()))
@@ -81,7 +81,7 @@ fn read(disk: &dyn Disk, path: &Path) -> std::io::Result<std::result::Result<Str
     let (file, length) = match disk.open(path)? {
         OpenedFile::File(_, length) if length > LONGEST => return not("it is longer than 1 MiB"),
         OpenedFile::File(file, length) => (file, length),
-        OpenedFile::NotAFile => return not("it is no plain file"),
+        OpenedFile::NotAFile => return not("it is not a plain file"),
     };
     let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
     let mut have = 0;

@@ -110,11 +110,15 @@ fn parse(bytes: &[u8]) -> Option<BTreeSet<String>> {
 
 /// Checks that a file is a valid file of pins.
 pub(crate) fn reason(text: &[u8]) -> std::result::Result<(), Reason> {
-    parse(text).map(drop).ok_or("it does not tell what is pinned")
+    parse(text).map(drop).ok_or("it is not a list of pins")
 }
 
 fn foreign(bytes: &[u8]) -> Error {
-    Error::invalid("the file pins", "does not tell what is pinned", bytes)
+    Error::invalid(
+        "the file pins",
+        "is damaged (correct it, or delete it to remove all pins)",
+        bytes,
+    )
 }
 
 #[cfg(test)]

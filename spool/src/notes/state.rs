@@ -60,10 +60,18 @@ impl ProgramState {
     /// [`Error::is_invalid`] for any other key or value.
     pub fn set_value(&mut self, key: &str, value: &str) -> Result<()> {
         if !is_key(key) {
-            return Err(Error::invalid("the key", "is not of a-z, 0-9 and -", key.as_bytes()));
+            return Err(Error::invalid(
+                "the key",
+                "must consist of a-z, 0-9 and -",
+                key.as_bytes(),
+            ));
         }
         if value.contains(char::is_control) || value.trim() != value {
-            return Err(Error::invalid("the value", "is not one trimmed line", value.as_bytes()));
+            return Err(Error::invalid(
+                "the value",
+                "must be one line without spaces around it",
+                value.as_bytes(),
+            ));
         }
         self.values.insert(key.to_owned(), value.to_owned());
         Ok(())
@@ -75,18 +83,18 @@ impl ProgramState {
     }
 
     fn parse(text: &[u8]) -> Result<ProgramState, Reason> {
-        let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8")?;
+        let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8")?;
         // Every line ends with a line feed, so truncation is detected.
-        let text = text.strip_suffix('\n').ok_or("its last line has no end")?;
+        let text = text.strip_suffix('\n').ok_or("its last line is truncated")?;
         let mut lines = text.lines();
         if lines.next() != Some(FIRST_LINE) {
-            return Err("it does not begin with its name and version");
+            return Err("its first line is not the expected name and version");
         }
         let mut state = ProgramState::default();
         for line in lines.filter(|line| !line.trim().is_empty()) {
             let (key, value) = line.split_once('=').ok_or("it has a line without =")?;
             let set = state.set_value(key.trim(), value.trim());
-            set.map_err(|_| "it has a line that is no key and value")?;
+            set.map_err(|_| "it has an invalid key or value")?;
         }
         Ok(state)
     }

@@ -89,10 +89,11 @@ impl Counts {
         let mut counts = BTreeMap::new();
         for word in words {
             let (name, count) = word.split_once('=').ok_or("it has a count without =")?;
-            let count = number(count).filter(|count| *count > 0).ok_or("it has a bad count")?;
+            let count =
+                number(count).filter(|count| *count > 0).ok_or("it has an invalid count")?;
             let is_new = is_name(name) && counts.insert(name.to_owned(), count).is_none();
             if !is_new || counts.len() > MAX_COUNTS {
-                return Err("it has a count whose name is bad, there already, or one too many");
+                return Err("it has an invalid or repeated count, or too many counts");
             }
         }
         Ok(Counts(counts))
@@ -137,12 +138,12 @@ impl Statistics {
         if text.len() > MAX_STATISTICS {
             return Err("it is too long");
         }
-        let text = std::str::from_utf8(text).map_err(|_| "it is no UTF-8")?;
+        let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8")?;
         // Every line ends with a line feed, so truncation is detected.
-        let text = text.strip_suffix('\n').ok_or("its last line has no end")?;
+        let text = text.strip_suffix('\n').ok_or("its last line is truncated")?;
         let mut lines = text.split('\n');
         if lines.next() != Some(FIRST_LINE) {
-            return Err("it does not begin with its name and version");
+            return Err("its first line is not the expected name and version");
         }
         let (mut read, mut has_rest) = (Statistics::default(), false);
         for line in lines {
@@ -154,32 +155,32 @@ impl Statistics {
                     read.rest = Counts::parse(words)?;
                     !std::mem::replace(&mut has_rest, true)
                 }
-                _ => return Err("it has a line of no known kind"),
+                _ => return Err("it has a line of an unknown kind"),
             };
             if !is_new {
                 return Err("it has a day, a host or the rest twice");
             }
         }
         if read.days.len() > MAX_DAYS || read.hosts.len() > MAX_HOSTS {
-            return Err("it has more days or hosts than are kept");
+            return Err("it has too many days or hosts");
         }
         Ok(read)
     }
 
     fn take_day<'t>(&mut self, mut words: impl Iterator<Item = &'t str>) -> Result<bool, Reason> {
         let word = words.next().unwrap_or_default();
-        let day: Date = word.parse().map_err(|_| "it has a day that is none")?;
+        let day: Date = word.parse().map_err(|_| "it has an invalid day")?;
         // Each day has only one valid spelling.
         if day.to_string() != word {
-            return Err("it has a day that is none");
+            return Err("it has an invalid day");
         }
         Ok(self.days.insert(day, Counts::parse(words)?).is_none())
     }
 
     fn take_host<'t>(&mut self, mut words: impl Iterator<Item = &'t str>) -> Result<bool, Reason> {
-        let host = words.next().filter(|host| is_host(host)).ok_or("it has a host that is none")?;
+        let host = words.next().filter(|host| is_host(host)).ok_or("it has an invalid host")?;
         let before = words.next().and_then(|word| number(word.strip_prefix('+')?));
-        let before = before.ok_or("it has a host without what was before")?;
+        let before = before.ok_or("it has a host without its earlier count")?;
         let counts = Counts::parse(words)?;
         Ok(self.hosts.insert(host.to_owned(), HostCounts { counts, before }).is_none())
     }

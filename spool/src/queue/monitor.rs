@@ -108,7 +108,7 @@ impl Monitor {
         let schedule = unescape(header.need(SCHEDULE)?);
         let versions = header.number(VERSIONS)?;
         Ok(Monitor {
-            schedule: schedule.parse().map_err(|_| "its schedule is none")?,
+            schedule: schedule.parse().map_err(|_| "its schedule is invalid")?,
             last_run: header.get(LAST_RUN).map(|_| header.time(LAST_RUN)).transpose()?,
             versions: versions.try_into().map_err(|_| "it keeps too many versions")?,
             request: Outgoing::decode(bytes, vault)?,

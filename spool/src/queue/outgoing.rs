@@ -350,7 +350,7 @@ impl Outgoing {
         let place = layout::place(&header)?;
         let secrets = secrets(&header, &place, vault)?;
         let small = |name| header.number(name).map(u32::try_from);
-        let kind = kind_of(header.need("Wwwoffle-Kind")?).ok_or("it is of no known kind")?;
+        let kind = kind_of(header.need("Wwwoffle-Kind")?).ok_or("its kind is unknown")?;
         let class = header.get("Wwwoffle-Class");
         // An unknown word comes from a newer program, and is ignored.
         let priority = header.get("Wwwoffle-Priority").and_then(|word| word.parse().ok());
@@ -404,7 +404,7 @@ impl Outgoing {
             Error::unless_fits("the options of the request", options.len(), MAX_OPTIONS)?;
         }
         if let Some(class) = self.class.as_ref().filter(|class| !is_class(class)) {
-            let why = "is no word of a-z and -";
+            let why = "must be a word of a-z and -";
             return Err(Error::invalid("the class of the request", why, class.as_bytes()));
         }
         if let Secrets::Open(secrets) = &self.secrets {
@@ -438,7 +438,7 @@ impl fmt::Debug for SealedSecrets {
 
 fn secrets(header: &Header<'_>, place: &Place, vault: Option<&Vault>) -> Result<Secrets, Reason> {
     let Some(sealed) = header.get("Wwwoffle-Secrets") else { return Ok(Secrets::None) };
-    let sealed = hex::decode(sealed).map_err(|_| "its secrets are no hex")?;
+    let sealed = hex::decode(sealed).map_err(|_| "its secrets are not hex")?;
     Ok(match vault.and_then(|vault| vault.unseal(&place.key(), &sealed)) {
         Some(open) => Secrets::Open(open),
         None => Secrets::Unreadable(SealedSecrets(sealed)),

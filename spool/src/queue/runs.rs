@@ -24,7 +24,7 @@ pub(crate) fn read(root: &Root, id: RunId) -> Result<Option<String>> {
     match String::from_utf8(bytes) {
         Ok(text) if text.len() <= MAX_RUN => Ok(Some(text)),
         _ => {
-            root.move_aside(&path, "it is no text of a run");
+            root.move_aside(&path, "it is not a text of a run");
             Ok(None)
         }
     }

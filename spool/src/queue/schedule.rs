@@ -168,7 +168,9 @@ impl Schedule {
         if comes {
             return Ok(self);
         }
-        Err(ParseScheduleError("it never comes: none of its months has one of its days".to_owned()))
+        Err(ParseScheduleError(
+            "it never occurs: none of its months has one of its days".to_owned(),
+        ))
     }
 }
 

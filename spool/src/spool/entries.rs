@@ -204,7 +204,7 @@ impl Spool {
     ///
     /// If the disk fails.
     pub fn set_aside(&self, entry: &Entry) -> Result<Option<Damage>> {
-        self.tree().set_aside(entry, "its body does not agree with its digest")
+        self.tree().set_aside(entry, "its body does not match its digest")
     }
 
     /// Returns a new name for the next removal by `who`. Writes nothing.

@@ -77,7 +77,7 @@ impl Tree {
         };
         checked.files += 1;
         if !is_whole(&entry)? {
-            let reason = "its body does not agree with its digest";
+            let reason = "its body does not match its digest";
             let damage = self.set_aside(&entry, reason)?;
             checked.damaged.extend(damage);
         }

@@ -198,7 +198,7 @@ impl Pending {
 }
 
 fn no_room(path: &Path) -> Error {
-    Error::disk("give a name to", path, ErrorKind::StorageFull.into())
+    Error::disk("rename", path, ErrorKind::StorageFull.into())
 }
 
 fn slot(place: &Place) -> Slot {

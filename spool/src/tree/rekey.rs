@@ -34,7 +34,11 @@ pub(crate) fn move_to(
     is_forced: bool,
 ) -> Result<MoveOutcome> {
     if from.key() == to.key() {
-        return Err(Error::invalid("the new URL", "is the old one", to.url().as_bytes()));
+        return Err(Error::invalid(
+            "the new URL",
+            "is the same as the old one",
+            to.url().as_bytes(),
+        ));
     }
     let tree = &session.tree;
     let found = tree.entries(from)?.found;
@@ -133,7 +137,7 @@ fn copy_versions(session: &Arc<Session>, from: &Place, to: &Place) -> Result<()>
                 if versions::times(&*tree.root.disk, &tree.root.path, from)?.contains(&stored) =>
             {
                 let path = tree.root.join(versions::version_path(from, stored));
-                let why = std::io::Error::other("it is there and cannot be opened");
+                let why = std::io::Error::other("it exists but cannot be opened");
                 return Err(Error::disk("read", &path, why));
             }
             Lookup::Missing | Lookup::SetAside(_) => continue,

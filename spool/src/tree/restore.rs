@@ -148,7 +148,7 @@ impl Tree {
     pub(crate) fn damaged_version(&self, place: &Place, stored: Timestamp) {
         let _commit = lock(&self.commit);
         let path = self.root.join(version_path(place, stored));
-        let damage = self.root.move_aside(&path, "its body does not agree with its digest");
+        let damage = self.root.move_aside(&path, "its body does not match its digest");
         self.root.fail(Error::damaged(damage));
     }
 

@@ -171,7 +171,7 @@ impl Tree {
     fn set_damaged_aside(&self, entry: &Entry, which: RewriteTarget) -> Result<()> {
         match which {
             RewriteTarget::Entry => {
-                let damage = self.set_aside(entry, "its body does not agree with its digest")?;
+                let damage = self.set_aside(entry, "its body does not match its digest")?;
                 if let Some(damage) = damage {
                     self.root.fail(Error::damaged(damage));
                 }
@@ -203,7 +203,7 @@ fn compress(
     }
     let back = read_back(Arc::clone(file), len);
     if back.map_err(|error| Error::disk("read", path, error))? != Some(digest) {
-        let why = "what was compressed does not expand to what it was";
+        let why = "the compressed file does not expand to the original";
         return Err(Error::disk("write", path, std::io::Error::other(why)));
     }
     Ok(WriteOutcome::Whole(len))

@@ -243,7 +243,7 @@ impl CheckpointFile {
         let (asked, when) = (header.time(ASKED)?, header.time("WARC-Date")?);
         let id = header.need("WARC-Record-ID")?.get(10..18).unwrap_or_default().to_owned();
         if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err("its id is none");
+            return Err("its id is invalid");
         }
         let new = NewSegment {
             asked,
@@ -452,7 +452,7 @@ fn settle_one(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) 
 /// Removes a file. If it cannot be removed, for example because it is a directory, sets it aside.
 fn clear(tree: &Tree, path: &Path) {
     if tree.root.remove_file(path).is_err() {
-        tree.root.move_aside(path, "it is not what a crash left");
+        tree.root.move_aside(path, "it is not a file of an interrupted download");
     }
 }
 

@@ -56,7 +56,7 @@ impl Tree {
         }
         let Some((path, holder)) = self.holder_of(entry)? else { return Ok(()) };
         if !is_whole(&holder)? {
-            let reason = "its body does not agree with its digest";
+            let reason = "its body does not match its digest";
             let damage = self.root.move_aside(&path, reason);
             self.root.fail(Error::damaged(damage));
         }

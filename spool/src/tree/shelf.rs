@@ -420,7 +420,7 @@ impl Tree {
 }
 
 fn changed() -> std::io::Error {
-    std::io::Error::other("it changed while it was read")
+    std::io::Error::other("it changed while it was being read")
 }
 
 impl Tree {

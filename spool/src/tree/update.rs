@@ -45,7 +45,7 @@ impl Update {
         let Update::Confirmed { head, .. } = self else { return Ok(()) };
         check_head(head)?;
         if status_of(head) != Some(entry.status()) {
-            let why = "has not the status of the entry";
+            let why = "has another status than the entry";
             return Err(Error::invalid("the head of the update", why, head));
         }
         Ok(())

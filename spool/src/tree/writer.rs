@@ -171,7 +171,7 @@ impl Writer {
         check_head(&new.head)?;
         check_request(&new.request)?;
         let connection = new.connection.as_deref().unwrap_or_default();
-        Error::unless_fits("the account of the connection", connection.len(), MAX_CONNECTION)?;
+        Error::unless_fits("the record of the connection", connection.len(), MAX_CONNECTION)?;
         let ids = warc::record_ids()?;
         let [response, _] = &ids;
         let mut buffer = Vec::with_capacity(new.head.len() + (4 << 10));

@@ -23,10 +23,10 @@ pub struct Case {
     pub is_all_there: bool,
 }
 
-const OTHER_NAME: (Verdict, &str) = (Mendable, "it has not the name of its URL");
+const OTHER_NAME: (Verdict, &str) = (Mendable, "its name is not that of its URL");
 
 pub const CASES: &[Case] = &[
-    Case { name: "nothing", damage: |_| {}, says: &[], repaired: &[], is_all_there: true },
+    Case { name: "no damage", damage: |_| {}, says: &[], repaired: &[], is_all_there: true },
     Case {
         name: "the directories of the user's own files",
         damage: |root| {
@@ -42,28 +42,28 @@ pub const CASES: &[Case] = &[
     Case {
         name: "a byte of a small body",
         damage: |root| spoil(&at(root, SMALL), 700),
-        says: &[(BeyondRepair, "does not agree")],
+        says: &[(BeyondRepair, "does not match")],
         repaired: &[SetAside],
         is_all_there: false,
     },
     Case {
-        name: "a byte of a large body, with what was learnt of it",
+        name: "a byte of a large body with an update",
         damage: |root| spoil(&at(root, LARGE), 200_000),
-        says: &[(BeyondRepair, "its body does not agree with its digest")],
+        says: &[(BeyondRepair, "its body does not match its digest")],
         repaired: &[SetAside],
         is_all_there: false,
     },
     Case {
-        name: "cut short",
+        name: "a truncated file",
         damage: |root| cut(&at(root, LARGE), 1),
-        says: &[(BeyondRepair, "its length is not the one it was stored with")],
+        says: &[(BeyondRepair, "its length differs from that of the file as stored")],
         repaired: &[SetAside],
         is_all_there: false,
     },
     Case {
-        name: "empty, and not to be read",
+        name: "an empty file",
         damage: |root| fs::write(at(root, SMALL), "").unwrap(),
-        says: &[(BeyondRepair, "it does not begin as a WARC record")],
+        says: &[(BeyondRepair, "it does not begin with a WARC record")],
         repaired: &[SetAside],
         is_all_there: false,
     },
@@ -79,7 +79,7 @@ pub const CASES: &[Case] = &[
         is_all_there: true,
     },
     Case {
-        name: "a large entry with what was learnt of it, under another name",
+        name: "a large entry and its update under another name",
         damage: |root| {
             let (from, to) = (at(root, LARGE), root.join("https/v.example/odd.warc"));
             fs::rename(&from, &to).unwrap();
@@ -91,7 +91,7 @@ pub const CASES: &[Case] = &[
         is_all_there: true,
     },
     Case {
-        name: "two entries that have changed names",
+        name: "two entries that have swapped names",
         damage: |root| {
             let (one, other) = (at(root, SMALL), at(root, CHANGED));
             fs::rename(&one, root.join("between")).unwrap();
@@ -118,14 +118,14 @@ pub const CASES: &[Case] = &[
             let to = at(root, CHANGED).with_file_name("old.warc");
             fs::copy(&versions(root)[0], to).unwrap();
         },
-        says: &[(BeyondRepair, "one that is not older has its own")],
+        says: &[(BeyondRepair, "a file that is not older has the right name")],
         repaired: &[SetAside],
         is_all_there: true,
     },
     Case {
         name: "a damaged version",
         damage: |root| spoil(&versions(root)[1], 150_000),
-        says: &[(BeyondRepair, "its body does not agree with its digest")],
+        says: &[(BeyondRepair, "its body does not match its digest")],
         repaired: &[SetAside],
         is_all_there: false,
     },
@@ -146,7 +146,10 @@ pub const CASES: &[Case] = &[
             fs::rename(at(root, SMALL), root.join("elsewhere")).unwrap();
             symlink(root.join("elsewhere"), at(root, SMALL)).unwrap();
         },
-        says: &[(BeyondRepair, "it is not a plain file"), (Foreign, "it is not of the spool")],
+        says: &[
+            (BeyondRepair, "it is not a plain file"),
+            (Foreign, "it does not belong to the spool"),
+        ],
         repaired: &[SetAside, Foreign],
         is_all_there: false,
     },
@@ -157,14 +160,14 @@ pub const CASES: &[Case] = &[
             fs::rename(&host, root.join("elsewhere")).unwrap();
             symlink(root.join("elsewhere"), host).unwrap();
         },
-        says: &[(Foreign, "it is not of the spool")],
+        says: &[(Foreign, "it does not belong to the spool")],
         repaired: &[Foreign],
         is_all_there: true,
     },
     Case {
         name: "a segment where an entry should be",
         damage: |root| fs::rename(&segments(root)[0], at(root, SMALL)).unwrap(),
-        says: &[(BeyondRepair, "it is a part of an answer and no whole one")],
+        says: &[(BeyondRepair, "it is a segment, not a complete response")],
         repaired: &[SetAside],
         is_all_there: false,
     },
@@ -176,41 +179,41 @@ pub const CASES: &[Case] = &[
         is_all_there: false,
     },
     Case {
-        name: "what was learnt is damaged",
+        name: "a damaged update",
         damage: |root| spoil(&at(root, LARGE).with_extension("update.warc"), 40),
-        says: &[(Mendable, "what was learnt of its entry is damaged")],
+        says: &[(Mendable, "the update of its entry is damaged")],
         repaired: &[Repaired],
         is_all_there: false,
     },
     Case {
-        name: "what was learnt of an entry that is gone",
+        name: "the update of a missing entry",
         damage: |root| fs::remove_file(at(root, LARGE)).unwrap(),
-        says: &[(Leftover, "an entry that is not there")],
+        says: &[(Leftover, "the update of a missing entry")],
         repaired: &[Removed],
         is_all_there: false,
     },
     Case {
-        name: "what was learnt of another entry",
+        name: "the update of another entry",
         damage: |root| {
             let learnt = at(root, LARGE).with_extension("update.warc");
             fs::copy(learnt, versions(root)[1].with_extension("update.warc")).unwrap();
         },
-        says: &[(Leftover, "what was learnt of an earlier entry")],
+        says: &[(Leftover, "the update of an earlier entry")],
         repaired: &[Removed],
         is_all_there: true,
     },
     Case {
-        name: "an entry that hides those that vary",
+        name: "an entry that hides the variants",
         damage: |root| {
             let single = root.join(place(VARIES).relative_path());
             fs::rename(variant(root, 1), single).unwrap();
         },
-        says: &[(Mendable, "it hides the entries of its URL that vary")],
+        says: &[(Mendable, "it hides the variants of its URL")],
         repaired: &[Repaired],
         is_all_there: true,
     },
     Case {
-        name: "one that varies under the name of the single one",
+        name: "a variant under the name of the single entry",
         damage: |root| {
             let single = root.join(place(VARIES).relative_path());
             fs::rename(variant(root, 0), single).unwrap();
@@ -220,7 +223,7 @@ pub const CASES: &[Case] = &[
         is_all_there: true,
     },
     Case {
-        name: "a segment of another beginning",
+        name: "a segment with another start",
         damage: |root| {
             let segment = &segments(root)[0];
             let to = segment.with_file_name("00000000000000000017.warc");
@@ -231,40 +234,40 @@ pub const CASES: &[Case] = &[
         is_all_there: true,
     },
     Case {
-        name: "a damaged segment, and what is none beside it",
+        name: "a damaged segment, and a foreign file beside it",
         damage: |root| {
             spoil(&segments(root)[1], 100_000);
             put(segments(root)[1].parent().unwrap(), "what", b"x");
         },
         says: &[
-            (BeyondRepair, "its body does not agree with its digest"),
-            (BeyondRepair, "it has not the name of a segment"),
+            (BeyondRepair, "its body does not match its digest"),
+            (BeyondRepair, "its name is not that of a segment"),
         ],
         repaired: &[SetAside, SetAside],
         is_all_there: false,
     },
     Case {
-        name: "checkpoints without what they are for, and the other way round",
+        name: "checkpoints without a download, and a download without checkpoints",
         damage: |root| {
             let beside = segments(root)[0].parent().unwrap().to_owned();
             put(&beside, "00000000000000000000-01234567.checkpoint", b"x");
             put(&beside, "00000000000000000000-76543210.unfinished", b"x");
         },
         says: &[
-            (Leftover, "checkpoints of a download that is not here"),
-            (Leftover, "whose checkpoints are not here"),
+            (Leftover, "checkpoints without their download"),
+            (Leftover, "an interrupted download without its checkpoints"),
         ],
         repaired: &[Leftover, Leftover],
         is_all_there: true,
     },
     Case {
-        name: "checkpoints that tell none",
+        name: "an invalid file of checkpoints",
         damage: |root| {
             let beside = segments(root)[0].parent().unwrap().to_owned();
             put(&beside, "00000000000000000000-01234567.checkpoint", b"x");
             put(&beside, "00000000000000000000-01234567.unfinished", b"x");
         },
-        says: &[(BeyondRepair, "it tells no checkpoints")],
+        says: &[(BeyondRepair, "it is not a file of checkpoints")],
         repaired: &[SetAside],
         is_all_there: true,
     },
@@ -291,19 +294,19 @@ pub const CASES: &[Case] = &[
             let to = root.join(format!("outgoing/{}.warc", place(SMALL).key()));
             fs::copy(queued(root, WAITS), to).unwrap();
         },
-        says: &[(BeyondRepair, "it has not the name of its URL")],
+        says: &[(BeyondRepair, "its name is not that of its URL")],
         repaired: &[SetAside],
         is_all_there: true,
     },
     Case {
-        name: "a schedule that is none",
+        name: "an invalid schedule",
         damage: |root| fs::copy(queued(root, WAITS), queued(root, WATCHED)).map(drop).unwrap(),
         says: &[(BeyondRepair, "a field is missing in a header")],
         repaired: &[SetAside],
         is_all_there: false,
     },
     Case {
-        name: "a secret that is none: the secrets of the request go with it",
+        name: "an invalid secret: the secrets of the request are lost with it",
         damage: |root| fs::write(root.join("secret"), "x").unwrap(),
         says: &[
             (BeyondRepair, "its secrets were sealed with another key"),
@@ -313,17 +316,17 @@ pub const CASES: &[Case] = &[
         is_all_there: true,
     },
     Case {
-        name: "a state that is none, and a run",
+        name: "an invalid state and an invalid run",
         damage: |root| {
             fs::write(root.join("state"), "mode = onl").unwrap();
             put(root, "runs/0000000000000007", b"\xff");
         },
-        says: &[(BeyondRepair, "it is no text of a run"), (BeyondRepair, "")],
+        says: &[(BeyondRepair, "it is not a text of a run"), (BeyondRepair, "")],
         repaired: &[SetAside, SetAside],
         is_all_there: true,
     },
     Case {
-        name: "files of nobody",
+        name: "foreign files",
         damage: |root| {
             put(root, "notes.txt", b"x");
             put(root, "http/README", b"x");
@@ -336,7 +339,7 @@ pub const CASES: &[Case] = &[
         is_all_there: true,
     },
     Case {
-        name: "what a stop has left in tmp",
+        name: "files that a stop has left in tmp",
         damage: |root| {
             put(root, "tmp/00000001.warc", b"unfinished\n");
             fs::copy(at(root, SMALL), root.join("tmp/00000002.warc")).unwrap();
@@ -347,60 +350,60 @@ pub const CASES: &[Case] = &[
         is_all_there: true,
     },
     Case {
-        name: "a body that two share is gone",
+        name: "a shared body is missing",
         damage: |root| fs::remove_file(holder(root)).unwrap(),
         says: &[
-            (BeyondRepair, "its body is kept once, and is not there"),
-            (BeyondRepair, "its body is kept once, and is not there"),
+            (BeyondRepair, "its shared body is missing"),
+            (BeyondRepair, "its shared body is missing"),
         ],
         repaired: &[SetAside, SetAside],
         is_all_there: false,
     },
     Case {
-        name: "a byte of the header of a body that two share",
+        name: "a byte of the header of a shared body",
         damage: |root| spoil(&holder(root), 40),
         says: &[
-            (BeyondRepair, "a header does not agree with its check"),
-            (BeyondRepair, "its body is kept once, and is damaged there"),
-            (BeyondRepair, "its body is kept once, and is damaged there"),
+            (BeyondRepair, "a header does not match its checksum"),
+            (BeyondRepair, "its shared body is damaged"),
+            (BeyondRepair, "its shared body is damaged"),
         ],
         repaired: &[SetAside, SetAside, SetAside],
         is_all_there: false,
     },
     Case {
-        name: "a byte of a body that two share",
+        name: "a byte of a shared body",
         damage: |root| spoil(&holder(root), 100_000),
         says: &[
-            (BeyondRepair, "its body does not agree with its digest"),
-            (BeyondRepair, "its body does not agree with its digest"),
-            (BeyondRepair, "its body does not agree with its digest"),
+            (BeyondRepair, "its body does not match its digest"),
+            (BeyondRepair, "its body does not match its digest"),
+            (BeyondRepair, "its body does not match its digest"),
         ],
         repaired: &[SetAside, SetAside, SetAside],
         is_all_there: false,
     },
     Case {
-        name: "a body that two share, under another name",
+        name: "a shared body under another name",
         damage: |root| {
             let path = holder(root);
             fs::rename(&path, path.with_file_name(format!("{}.warc", "0".repeat(64)))).unwrap();
         },
         says: &[
-            (Mendable, "it has not the name of its body"),
-            (BeyondRepair, "its body is kept once, and is not there"),
-            (BeyondRepair, "its body is kept once, and is not there"),
+            (Mendable, "its name is not that of its body"),
+            (BeyondRepair, "its shared body is missing"),
+            (BeyondRepair, "its shared body is missing"),
         ],
         repaired: &[Repaired],
         is_all_there: true,
     },
     Case {
-        name: "another file where a body should be that two share",
+        name: "another file in place of a shared body",
         damage: |root| {
             fs::copy(at(root, SMALL), holder(root)).unwrap();
         },
         says: &[
-            (Mendable, "it has not the name of its body"),
-            (BeyondRepair, "its body is kept once, and is damaged there"),
-            (BeyondRepair, "its body is kept once, and is damaged there"),
+            (Mendable, "its name is not that of its body"),
+            (BeyondRepair, "its shared body is damaged"),
+            (BeyondRepair, "its shared body is damaged"),
         ],
         repaired: &[Repaired, Removed, SetAside, SetAside],
         is_all_there: false,
@@ -411,33 +414,33 @@ pub const CASES: &[Case] = &[
             fs::remove_file(at(root, ONE)).unwrap();
             spoil(&at(root, OTHER), 40);
         },
-        says: &[(BeyondRepair, "a header does not agree with its check")],
+        says: &[(BeyondRepair, "a header does not match its checksum")],
         repaired: &[SetAside],
         is_all_there: false,
     },
     Case {
-        name: "a body that two shared, and both are gone",
+        name: "a shared body whose entries are removed",
         damage: |root| {
             fs::remove_file(at(root, ONE)).unwrap();
             fs::remove_file(at(root, OTHER)).unwrap();
             put(root, "bodies/README", b"x");
         },
-        says: &[(Leftover, "no entry needs it"), (Foreign, "")],
+        says: &[(Leftover, "a shared body that no entry needs"), (Foreign, "")],
         repaired: &[Removed, Foreign],
         is_all_there: false,
     },
     Case {
-        name: "what was learnt of an entry that shares its body lies beside it still",
+        name: "the update file of an entry that shares its body",
         damage: |root| {
             let beside = |url| at(root, url).with_extension("update.warc");
             fs::copy(beside(LARGE), beside(ONE)).unwrap();
         },
-        says: &[(Leftover, "has it in its own file")],
+        says: &[(Leftover, "an update that its entry already contains")],
         repaired: &[Removed],
         is_all_there: true,
     },
     Case {
-        name: "more may read it than is said",
+        name: "permissions above the configured ones",
         damage: |root| {
             open_to_all(&at(root, SMALL));
             open_to_all(&root.join("http"));
@@ -446,11 +449,11 @@ pub const CASES: &[Case] = &[
             open_to_all(&root.join("partial"));
         },
         says: &[
-            (Mendable, "its permissions are 755, and 700 at most is meant"),
-            (Mendable, "its permissions are 644, and 600 at most is meant"),
-            (Mendable, "its permissions are 644, and 600 at most is meant"),
-            (Mendable, "its permissions are 755, and 700 at most is meant"),
-            (Mendable, "its permissions are 644, and 600 at most is meant"),
+            (Mendable, "its permissions are 755, but at most 700 is allowed"),
+            (Mendable, "its permissions are 644, but at most 600 is allowed"),
+            (Mendable, "its permissions are 644, but at most 600 is allowed"),
+            (Mendable, "its permissions are 755, but at most 700 is allowed"),
+            (Mendable, "its permissions are 644, but at most 600 is allowed"),
         ],
         repaired: &[Repaired, Repaired, Repaired, Repaired, Repaired],
         is_all_there: true,

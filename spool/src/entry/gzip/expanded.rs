@@ -138,7 +138,7 @@ impl ExpandedFile {
         }
         let trailer = read_exactly(&*self.file, 8, self.table.tail - TRAILER)?;
         if trailer != inflate::trailer(sum.finalize(), self.table.record) {
-            return Err(broken("its compressed form does not agree with its check"));
+            return Err(broken("its compressed form does not match its checksum"));
         }
         digest.update(self.tail()?);
         Ok(digest.finalize().into())

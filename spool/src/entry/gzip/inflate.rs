@@ -143,7 +143,7 @@ impl Inflater {
         }
         let read = file.read_at(&mut self.input, self.packed_at)?;
         if read == 0 {
-            return Err(broken("it became shorter while it was read"));
+            return Err(broken("it became shorter while it was being read"));
         }
         self.input.truncate(read);
         self.packed_at += wide(read);

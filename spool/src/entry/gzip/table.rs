@@ -197,12 +197,12 @@ impl Table {
 
     /// Parses a complete header, of a file of `file_len` bytes.
     pub(super) fn parse(header: &[u8], file_len: u64) -> Result<Table, Reason> {
-        let wrong = "the table in its gzip header is none";
+        let wrong = "the table in its gzip header is invalid";
         let len = Table::header_len_of(header).ok_or(wrong)?;
         let table = header.get(BEFORE..len).ok_or(wrong)?;
         let (table, check) = table.split_last_chunk().ok_or(wrong)?;
         if crc32fast::hash(table) != u32::from_le_bytes(*check) {
-            return Err("the table in its gzip header does not agree with its check");
+            return Err("the table in its gzip header does not match its checksum");
         }
         let (&version, numbers) = table.split_first().ok_or(wrong)?;
         let (numbers, rest) = numbers.as_chunks();
@@ -215,7 +215,7 @@ impl Table {
         let (block, tail, length) = (next()?, next()?, next()?);
         let table = Table { expanded, record, start, tail, length, points: numbers.collect() };
         if length != file_len {
-            return Err("its length is not the one it was compressed to");
+            return Err("its length differs from that of the compressed file as written");
         }
         if block != table.block_len() || !table.agrees() {
             return Err(wrong);

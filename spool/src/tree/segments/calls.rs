@@ -17,12 +17,8 @@ impl Writer {
     pub fn write_prefix(&mut self, partial: &Partial) -> Result<u64> {
         let is_its = self.part().is_some_and(|part| part.whole.agrees(&partial.whole));
         if !is_its || self.place() != partial.place() || self.written() > 0 {
-            let why = "is not the beginning of what is written";
-            return Err(crate::error::Error::invalid(
-                "what is kept in part",
-                why,
-                partial.validator(),
-            ));
+            let why = "do not belong to the entry being written";
+            return Err(crate::error::Error::invalid("the segments", why, partial.validator()));
         }
         let prefix = partial.prefix();
         super::copy(&mut partial.verified(), 0..prefix, |piece| self.write(piece))?;

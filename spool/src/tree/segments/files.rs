@@ -207,7 +207,7 @@ pub(crate) fn mend(tree: &Tree, place: &Place) -> Result<Vec<Damage>> {
         if let Content::Whole(now) = read_file(&*tree.root.disk, &path, place)?
             && now.stored() == segment.stored()
         {
-            damages.push(tree.root.move_aside(&path, "its body does not agree with its digest"));
+            damages.push(tree.root.move_aside(&path, "its body does not match its digest"));
         }
     }
     Ok(damages)
@@ -239,14 +239,16 @@ fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
             if salvage::is_left(&name) {
                 continue;
             }
-            found.bad.push((path, "it has not the name of a segment"));
+            found.bad.push((path, "its name is not that of a segment"));
             continue;
         };
         match read_file(disk, &path, place)? {
             Content::Whole(segment) if segment.part().map(|part| part.start) == Some(start) => {
                 all.push(segment);
             }
-            Content::Whole(_) => found.bad.push((path, "it begins elsewhere than its name says")),
+            Content::Whole(_) => {
+                found.bad.push((path, "its start differs from the one in its name"))
+            }
             Content::Missing | Content::Moved => found.vanished = true,
             Content::Bad(reason) => found.bad.push((path, reason)),
         }

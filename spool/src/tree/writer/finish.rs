@@ -139,7 +139,11 @@ impl Writer {
         let connection = self.exchange.connection.as_deref();
         let part = self.part.as_ref().filter(|_| ended != BodyEnd::Whole);
         if part.is_some_and(|part| !part.has_room_for(self.body.len)) {
-            return Err(Error::invalid("the body", "is longer than what it is a part of", b""));
+            return Err(Error::invalid(
+                "the body",
+                "extends beyond the end of the complete body",
+                b"",
+            ));
         }
         let blocks = std::mem::replace(&mut self.body.summing, BlockSummer::new()).finish();
         let after = TailContent {
