@@ -1,17 +1,18 @@
-//! The daemon's own pages, forms and API: who may, and where it goes.
+//! Our own web site: its pages, forms and API.
 //!
 //! ```text
-//! over_tcp ─── entry ── guard ── /api/… ── api ── stream, entries
-//!                            ├──── GET ───── pages
-//!                            ├──── POST ──── forms
-//!                            └──── /configuration/… ── configuration
-//! over_socket ──────────────────── /api/… ── api
+//! over_tcp ─── entry ─┬─ /api/… ─ api ─┐
+//!                     └─ dispatch ─────┼─ routes ── guard ── handler
+//! over_socket ────────── /api/… ─ api ─┘
 //! ```
 //!
-//! Over TCP only a name of ours is answered, so that no other site's name can be made to lead here, and
-//! other sites may only open our pages in a window: see `isolation`.
-//! What changes something is a POST with a token; see [`crate::page::guard`]. Who has to give which
-//! password is in `entry`. Over the socket in the spool there is neither: whoever may open it may do everything.
+//! [`routes`] is the table of all addresses. A route names its guard, which is checked before its handler
+//! runs.
+//!
+//! Over TCP only our own names are answered, so that no other site's name can be made to lead here, and
+//! other sites may only open our pages in a window: see `isolation`. A request that changes something is a
+//! POST with a token; see [`crate::page::guard`]. `entry` asks for passwords. Over the socket in the spool
+//! there is neither: a process that may open the socket may do everything.
 
 mod api;
 mod base_element;
@@ -45,6 +46,8 @@ mod purge;
 mod queue;
 mod refresh;
 mod removed;
+mod route;
+mod routes;
 mod search;
 pub(crate) mod source;
 mod statistics;
@@ -61,8 +64,7 @@ use hyper::{Method, Request, Response};
 use wwwoffle_url::CanonicalUrl;
 
 use self::caller::Caller;
-use self::forms::Act;
-use self::local_pages::Local;
+use self::route::{Handler, PageRequest, PathRoutes};
 use crate::base::mode::Mode;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
@@ -93,7 +95,7 @@ async fn respond(
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let mut caller = Caller::over_tcp(context, mode, url, &visit, &request);
-    // Under a foreign name, or for another site, nobody is even asked for a password.
+    // Under a foreign name, or for another site, a client is not even asked for a password.
     if caller.check_origin().is_ok()
         && let Err(denied) = entry::admit(&mut caller, url.path(), &visit, &mut request).await
     {
@@ -109,43 +111,34 @@ async fn respond(
     if let Err(refusal) = caller.check_origin() {
         return caller.message(&Message::Forbidden(refusal));
     }
-    if let Some(place) = configuration::Where::at(url.path()) {
-        let method = request.method().clone();
-        let answer = configuration::answer(&caller, place, url.arguments(), request).await;
-        return answer.unwrap_or_else(|| not_with(&caller, &method, place.allowed()));
-    }
-    let method = request.method();
-    if let Some(path) = local::at(url.path()) {
-        return if is_read(method) {
-            local::serve(&caller, path, request.headers()).await
+    dispatch(&caller, url.path(), url.arguments(), request).await
+}
+
+/// Answers a request for a page or a form by its route.
+async fn dispatch(
+    caller: &Caller,
+    path: &str,
+    arguments: Option<&str>,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let routes = PathRoutes::at(path);
+    let Some(allowed) = routes.allowed() else {
+        return caller.message(&if is_of_the_past(path) {
+            Message::NoLonger { path }
         } else {
-            not_with(&caller, method, "GET, HEAD")
-        };
-    }
-    if let Some(now) = former::now_at(url.path(), url.arguments()) {
-        return if is_read(method) {
-            caller.see_other(&now)
-        } else {
-            not_with(&caller, method, "GET, HEAD")
-        };
-    }
-    match (Local::at(url.path()), Act::at(url.path())) {
-        (Some(page), _) if is_read(method) => {
-            local_pages::answer(&caller, page, url.path(), url.arguments()).await
+            Message::NotFound { path }
+        });
+    };
+    let Some(route) = routes.with(request.method()) else {
+        return not_with(caller, request.method(), allowed);
+    };
+    match route.handler {
+        Handler::Page(show) => {
+            show(caller, PageRequest { path, arguments, fields: request.headers() }).await
         }
-        (Some(_), _) => not_with(&caller, method, "GET, HEAD"),
-        (None, Some(act)) if method == Method::POST => forms::submit(&caller, act, request).await,
-        (None, Some(Act::DeleteList)) if is_read(method) => {
-            lists::whole::ask(&caller, url.arguments()).await
-        }
-        (None, Some(_)) if is_read(method) && control::has_button(url.path()) => {
-            control::confirm(&caller, url.path(), url.arguments()).await
-        }
-        (None, Some(_)) => not_with(&caller, method, "POST"),
-        (None, None) if is_of_the_past(url.path()) => {
-            caller.message(&Message::NoLonger { path: url.path() })
-        }
-        (None, None) => caller.message(&Message::NotFound { path: url.path() }),
+        Handler::Moved(to) => caller.see_other(to),
+        Handler::Form(submit) => forms::submit(caller, route.guard, submit, path, request).await,
+        Handler::Call(_) => caller.message(&Message::NotFound { path }),
     }
 }
 

@@ -1,6 +1,8 @@
 //! What pages of other sites may do with the daemon's own addresses: open a page in a window, and load
 //! public files. Else they would learn from the outcome which URLs are stored.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use crate::access::control;
@@ -8,29 +10,10 @@ use crate::browser::browser;
 use crate::harness::chromium::Chromium;
 use crate::harness::client::Response;
 use crate::harness::{Answer, Daemon, Origin, heavy};
+use crate::routes::routes;
 
-/// Pages and forms. `URL` stands for a stored one.
-const PAGES: &str = "/ /control/ /control /control/status /control/edit /queue/ /queue/edit /queue /index/outgoing \
-    /index/failed /undone/ /monitor/ /monitor /purge/ /purge /history?URL /history/version?URL /history/timemap?URL \
-    /history/diff?URL /monitor/diff /monitor/feed /monitor-options?URL /fetches/ /fetches /refresh-options?URL \
-    /refresh/?URL /refresh-recurse?url=URL /ca /certificate /info?URL /info/url?URL /info/source?url=URL \
-    /info/warc?url=URL /info/request /metrics /statistics/ /statistics/hosts /statistics /missing?URL /index/ \
-    /index/all /search/ /search /search/description.xml /gateway/ /gateway /configuration/ \
-    /configuration/startup/password /configuration /no/such/page /control/online /control/offline \
-    /control/fetch /control/delete/req /control/delete/url /control/delete/list /control/purge \
-    /control/certificate/allow /refresh-request/";
-
-/// Calls of the API.
-const CALLS: &str = "/api/status /api/statistics /api/queue /api/entries /api/events /api/config/schema \
-    /api/info?url=URL /api/index /api/search?q=x /api/reindex /api/history?url=URL /api/history/restore \
-    /api/history/delete /api/mode /api/queue/retry /api/queue/delete /api/queue/priority /api/queue/plan /api/get \
-    /api/fetch /api/entries/delete /api/entries/move /api/entries/compress /api/entries/write /api/purge /api/pins \
-    /api/flush /api/import /api/stop /api/monitor /api/monitor/diff /api/monitor/delete /api/runs /api/runs/plan \
-    /api/runs/stop /api/downloads/end /api/config /api/config/versions /api/config/undo /api/config/reload /api/none";
-
-/// What any page may load.
-const PUBLIC: &str = "/proxy.pac /wpad.dat /wwwoffle.pac /ca.pem /ca.crt /certificates/root-cert.pem /ca/trusted.css \
-    /style.css /robots.txt /favicon.ico /local/ /local/none";
+/// Addresses that no route has.
+const UNKNOWN: [&str; 2] = ["/no/such/page", "/api/none"];
 
 /// What browsers send along, and whether it opens a window.
 const FROM_ANOTHER_SITE: [(&str, bool); 8] = [
@@ -64,10 +47,12 @@ fn other_sites_open_pages_and_load_public_files_alone() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/stored");
     daemon.get(&url);
-    for (paths, is_public, opens) in
-        [(PAGES, false, true), (CALLS, false, false), (PUBLIC, true, true)]
-    {
-        for path in paths.split_whitespace().map(|path| path.replace("URL", &url)) {
+    for path in routes().iter().map(|route| route.path).chain(UNKNOWN).collect::<BTreeSet<_>>() {
+        let is_public = routes()
+            .iter()
+            .any(|route| route.path == path && matches!(route.guard, "public" | "sandboxed"));
+        let opens = !path.starts_with("/api/");
+        for path in [path.to_owned(), format!("{path}?{url}"), format!("{path}?url={url}")] {
             for method in ["GET", "POST"] {
                 let policy = if is_public { "cross-origin" } else { "same-origin" };
                 let isolates = |response: &Response, fields: &str| {
@@ -90,7 +75,8 @@ fn other_sites_open_pages_and_load_public_files_alone() {
             // A page of ours gets what it asks for.
             if !path.starts_with("/api/events") {
                 let response = ask(&daemon, "GET", &path, "Sec-Fetch-Site: same-origin\r\n");
-                assert_eq!(response.status == 403, path == "/api/pins", "{path}");
+                let is_for_administrators = path.starts_with("/api/pins");
+                assert_eq!(response.status == 403, is_for_administrators, "{path}");
             }
         }
     }

@@ -114,6 +114,7 @@ mod recurse_bad;
 mod referred;
 mod refresh_form;
 mod resume;
+mod routes;
 mod rules;
 mod shared;
 mod spellings;

@@ -1,7 +1,7 @@
 //! Who may change what: every route that changes something and every option, by every kind of caller.
 //!
-//! The routes are in `permissions.txt`, which the tests of the daemon compare with its own tables. The
-//! options are those of the schema, with a value of each from the tests of the configuration. Another
+//! The routes are in `routes.txt`, which a test of the daemon compares with its own table. The options are
+//! those of the schema, with a value of each from the tests of the configuration. Another
 //! machine is an address of a network namespace, as in `inward`.
 
 use std::collections::BTreeSet;
@@ -18,6 +18,7 @@ use crate::harness::tools::need_root;
 use crate::harness::{Client, Daemon, daemon};
 use crate::identity::{NOBODY, prepare};
 use crate::inward::{ELSEWHERE, in_a_namespace};
+use crate::routes::routes;
 
 /// A certificate that the configuration allows.
 const ALLOWED: &str = "[{ host = \"a.test\", sha256 = \"\
@@ -89,20 +90,17 @@ impl Caller<'_> {
     }
 }
 
-/// The routes, each with what it needs.
-fn routes() -> Vec<(&'static str, Permission)> {
-    let lines = include_str!("permissions.txt").lines();
-    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let row = |line: &'static str| {
-        let (path, needed) = line.split_once(' ').unwrap();
-        let needed = match needed {
-            "request" => Permission::Request,
+/// The routes that change something, each with the permission that it needs.
+fn changing() -> impl Iterator<Item = (&'static str, Permission)> {
+    routes().into_iter().filter(|route| route.method == "POST").map(|route| {
+        let needed = match route.guard {
+            "request" | "button" => Permission::Request,
             "change" => Permission::Change,
-            _ => Permission::Administer,
+            "administer" => Permission::Administer,
+            guard => panic!("{}: {guard}", route.path),
         };
-        (path, needed)
-    };
-    lines.map(row).collect()
+        (route.path, needed)
+    })
 }
 
 /// The options, each with a value that is not its default.
@@ -172,7 +170,7 @@ fn who_may_change_each_option() {
 fn each_route_is_for_whom_it_is() {
     with_callers(|caller| {
         let token = caller.token();
-        for (path, needed) in routes() {
+        for (path, needed) in changing() {
             let may = caller.may >= needed;
             // The others need the daemon.
             if may && path == "/api/stop" {

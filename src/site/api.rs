@@ -1,27 +1,28 @@
 //! The JSON API. Its shapes are in [`crate::api`].
 
-mod by_hand;
-mod compress;
-mod config;
-mod entries;
-mod events;
-mod fault;
-mod history;
-mod import;
+pub(super) mod by_hand;
+pub(super) mod compress;
+pub(super) mod config;
+pub(super) mod entries;
+pub(super) mod events;
+pub(super) mod fault;
+pub(super) mod history;
+pub(super) mod import;
 pub(super) mod index;
-mod monitor;
-mod plan;
-mod purge;
-mod queue;
+pub(super) mod monitor;
+pub(super) mod plan;
+pub(super) mod purge;
+pub(super) mod queue;
 pub(super) mod runs;
 mod stream;
 mod sum;
 mod tell;
 
+use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wwwoffle_spool::Place;
@@ -29,11 +30,11 @@ use wwwoffle_url::Key;
 
 use self::fault::Fault;
 use super::caller::Caller;
-use super::permission::Permission;
-use super::{forms, is_read, statistics, status};
+use super::route::{CallHandler, CallRequest, Guard, Handler, PathRoutes, now};
+use super::{queue as queue_page, status};
 use crate::api::{
     ApiError, Deleted, DownloadEnded, DownloadToEnd, FetchRequest, Flushed, GetRequest, ModeChange,
-    ModeRequest, Queue, QueueTarget, Retried, Started, Stopping,
+    ModeRequest, QueueTarget, Retried, Started, Stopping,
 };
 use crate::base::error_chain::error_chain;
 use crate::base::shown;
@@ -60,172 +61,6 @@ const MOST_URLS: usize = 10_000;
 const JSON: &str = "application/json";
 const LINES: &str = "application/x-ndjson";
 
-/// What can be asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
-    Status,
-    Statistics,
-    Queue,
-    Entries,
-    Events,
-    Schema,
-    Info,
-    Index,
-    Search,
-    Reindex,
-    History,
-    HistoryRestore,
-    HistoryDelete,
-    Mode,
-    Retry,
-    Delete,
-    Priority,
-    Get,
-    Fetch,
-    Forget,
-    Purge,
-    Pins,
-    Rename,
-    Compress,
-    Write,
-    Flush,
-    Import,
-    Stop,
-    Monitor,
-    MonitorDelete,
-    Runs,
-    RunsPlan,
-    RunsStop,
-    DownloadsEnd,
-    QueuePlan,
-    MonitorDiff,
-    Config,
-    ConfigVersions,
-    ConfigUndo,
-    ConfigReload,
-}
-
-/// Each call by its path below [`PREFIX`].
-const CALLS: [(&str, Call); 40] = [
-    ("status", Call::Status),
-    ("statistics", Call::Statistics),
-    ("queue", Call::Queue),
-    ("entries", Call::Entries),
-    ("events", Call::Events),
-    ("config/schema", Call::Schema),
-    ("info", Call::Info),
-    ("index", Call::Index),
-    ("search", Call::Search),
-    ("reindex", Call::Reindex),
-    ("history", Call::History),
-    ("history/restore", Call::HistoryRestore),
-    ("history/delete", Call::HistoryDelete),
-    ("mode", Call::Mode),
-    ("queue/retry", Call::Retry),
-    ("queue/delete", Call::Delete),
-    ("queue/priority", Call::Priority),
-    ("get", Call::Get),
-    ("fetch", Call::Fetch),
-    ("entries/delete", Call::Forget),
-    ("purge", Call::Purge),
-    ("pins", Call::Pins),
-    ("entries/move", Call::Rename),
-    ("entries/compress", Call::Compress),
-    ("entries/write", Call::Write),
-    ("flush", Call::Flush),
-    ("import", Call::Import),
-    ("stop", Call::Stop),
-    ("monitor", Call::Monitor),
-    ("monitor/diff", Call::MonitorDiff),
-    ("monitor/delete", Call::MonitorDelete),
-    ("runs", Call::Runs),
-    ("runs/plan", Call::RunsPlan),
-    ("runs/stop", Call::RunsStop),
-    ("downloads/end", Call::DownloadsEnd),
-    ("queue/plan", Call::QueuePlan),
-    ("config", Call::Config),
-    ("config/versions", Call::ConfigVersions),
-    ("config/undo", Call::ConfigUndo),
-    ("config/reload", Call::ConfigReload),
-];
-
-impl Call {
-    fn at(path: &str) -> Option<Self> {
-        let name = path.strip_prefix(PREFIX)?;
-        CALLS.iter().find(|(known, _)| *known == name).map(|(_, call)| *call)
-    }
-
-    /// The methods it takes.
-    fn allowed(self) -> &'static str {
-        match self {
-            Self::Status
-            | Self::Statistics
-            | Self::Queue
-            | Self::QueuePlan
-            | Self::Entries
-            | Self::Events
-            | Self::Schema
-            | Self::Info
-            | Self::Index
-            | Self::Search
-            | Self::History
-            | Self::MonitorDiff
-            | Self::ConfigVersions => "GET, HEAD",
-            Self::Config | Self::Monitor | Self::Runs | Self::Purge | Self::Pins => {
-                "GET, HEAD, POST"
-            }
-            _ => "POST",
-        }
-    }
-
-    /// What a POST of it needs.
-    fn needs(self) -> Permission {
-        match self {
-            Self::Status
-            | Self::Statistics
-            | Self::Queue
-            | Self::QueuePlan
-            | Self::Entries
-            | Self::Events
-            | Self::Schema
-            | Self::Info
-            | Self::Index
-            | Self::Search
-            | Self::History
-            | Self::MonitorDiff
-            | Self::ConfigVersions
-            | Self::Get
-            | Self::Retry
-            | Self::Delete
-            | Self::Priority
-            | Self::Runs
-            | Self::RunsPlan
-            | Self::RunsStop => Permission::Request,
-            Self::Mode
-            | Self::Fetch
-            | Self::Forget
-            | Self::Purge
-            | Self::Pins
-            | Self::Compress
-            | Self::Flush
-            | Self::HistoryRestore
-            | Self::HistoryDelete
-            | Self::Monitor
-            | Self::MonitorDelete
-            | Self::DownloadsEnd
-            | Self::Config
-            | Self::ConfigUndo
-            | Self::ConfigReload
-            | Self::Stop => Permission::Change,
-            Self::Write | Self::Rename | Self::Import | Self::Reindex => Permission::Administer,
-        }
-    }
-
-    fn takes(self, method: &Method) -> bool {
-        self.allowed().split(", ").any(|allowed| allowed == method.as_str())
-    }
-}
-
 /// Whether a path is one of the API, known or not.
 pub(super) fn has(path: &str) -> bool {
     path.starts_with(PREFIX)
@@ -239,9 +74,27 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Response<Body> {
     let (parts, incoming) = request.into_parts();
-    match carry_out(caller, path, arguments, &parts, incoming).await {
-        Ok(response) => response,
-        Err(fault) => refused(caller, fault),
+    let answered = match admit(caller, path, &parts) {
+        Ok(answer) => answer(caller, CallRequest { arguments, parts: &parts, incoming }).await,
+        Err(fault) => Err(fault),
+    };
+    answered.unwrap_or_else(|fault| refused(caller, fault))
+}
+
+/// Returns the handler of a call after checking the guard of its route.
+fn admit(caller: &Caller, path: &str, parts: &Parts) -> Result<CallHandler, Fault> {
+    caller.check_origin()?;
+    let routes = if has(path) { PathRoutes::at(path) } else { PathRoutes::default() };
+    let allowed = routes.allowed().ok_or_else(|| Fault::unknown(path))?;
+    let route =
+        routes.with(&parts.method).ok_or_else(|| Fault::not_with(&parts.method, allowed))?;
+    if let Guard::OurPage(needed) = route.guard {
+        let token = parts.headers.get(TOKEN).map(|value| value.to_str().unwrap_or("?"));
+        caller.check(needed, ActionScope::General, caller.worth(Purpose::General, token))?;
+    }
+    match route.handler {
+        Handler::Call(answer) => Ok(answer),
+        Handler::Page(_) | Handler::Moved(_) | Handler::Form(_) => Err(Fault::unknown(path)),
     }
 }
 
@@ -254,7 +107,8 @@ fn refused(caller: &Caller, fault: Fault) -> Response<Body> {
     response
 }
 
-fn end_download(caller: &Caller, wanted: DownloadToEnd) -> Result<DownloadEnded, Fault> {
+/// Ends a download.
+pub(super) fn end_download(caller: &Caller, wanted: DownloadToEnd) -> Result<DownloadEnded, Fault> {
     let unknown = || Fault::new(StatusCode::NOT_FOUND, "no such download is under way".to_owned());
     let url = status::end_download(caller, wanted.id).ok_or_else(unknown)?;
     Ok(DownloadEnded { url })
@@ -268,107 +122,23 @@ pub(super) fn denied(caller: &Caller, denied: Denied) -> Response<Body> {
     with_challenge(response, denied)
 }
 
-async fn carry_out(
-    caller: &Caller,
-    path: &str,
-    arguments: Option<&str>,
-    parts: &Parts,
-    incoming: Incoming,
-) -> Result<Response<Body>, Fault> {
-    caller.check_origin()?;
-    let call = Call::at(path).ok_or_else(|| Fault::unknown(path))?;
-    if !call.takes(&parts.method) {
-        return Err(Fault::not_with(&parts.method, call.allowed()));
-    }
-    let token = parts.headers.get(TOKEN).map(|value| value.to_str().unwrap_or("?"));
-    let token = caller.worth(Purpose::General, token);
-    let reads = is_read(&parts.method);
-    let needed = if reads { Permission::Read } else { call.needs() };
-    caller.check(needed, ActionScope::General, token)?;
-    let call_body = CallBody { caller, parts, incoming };
-    let context = &caller.context;
-    Ok(match call {
-        Call::Status => json(caller, &status::status(caller)),
-        Call::Statistics => json(caller, &statistics::statistics(caller)),
-        Call::Queue => json(caller, &Queue { queue: status::queue(caller) }),
-        Call::Entries => lines(caller, entries::list(caller, arguments).await?),
-        Call::Events => events::answer(caller, &parts.method),
-        Call::Schema => schema(caller),
-        Call::Info => json(caller, &entries::info(caller, arguments).await?),
-        Call::Index => json(caller, &index::list(caller, arguments).await?),
-        Call::Search => json(caller, &index::search(caller, arguments).await?),
-        Call::Reindex => lines(caller, index::reindex(caller, &call_body.read().await?)?),
-        Call::History => json(caller, &history::list(caller, arguments).await?),
-        Call::HistoryRestore => {
-            json(caller, &history::restore(caller, call_body.read().await?).await?)
-        }
-        Call::HistoryDelete => {
-            json(caller, &history::delete(caller, call_body.read().await?).await?)
-        }
-        Call::Mode => json(caller, &mode(caller, call_body.read().await?).await?),
-        Call::Retry => json(caller, &retry(caller, call_body.read().await?).await?),
-        Call::Delete => json(caller, &delete(caller, call_body.read().await?).await?),
-        Call::Priority => json(caller, &queue::prioritize(caller, call_body.read().await?).await?),
-        Call::Get => get(caller, call_body.read().await?)?,
-        Call::Fetch => fetch(caller, call_body.read().await?)?,
-        Call::Forget => json(caller, &by_hand::forget(caller, call_body.read().await?).await?),
-        Call::Purge if reads => json(caller, &caller.context.storage.purging.told()),
-        Call::Purge => lines(caller, purge::start(caller, call_body.read().await?)?),
-        Call::Pins if reads => json(caller, &purge::pins(caller).await?),
-        Call::Pins => json(caller, &purge::pin(caller, call_body.read().await?).await?),
-        Call::Rename => json(caller, &by_hand::rename(caller, call_body.read().await?).await?),
-        Call::Compress => lines(caller, compress::start(caller, &call_body.read().await?)?),
-        Call::Write => json(caller, &by_hand::write(caller, arguments, call_body.incoming).await?),
-        Call::Flush => json(caller, &flush(caller).await?),
-        Call::Import => lines(caller, import::start(caller, call_body.read().await?)?),
-        Call::Monitor if reads => json(caller, &monitor::all(caller)),
-        Call::Monitor => json(caller, &monitor::set(caller, call_body.read().await?).await?),
-        Call::MonitorDiff => json(caller, &monitor::diff(caller, arguments).await?),
-        Call::MonitorDelete => {
-            json(caller, &monitor::delete(caller, call_body.read().await?).await?)
-        }
-        Call::Runs if reads => json(caller, &runs::all(caller)),
-        Call::Runs => runs::start(caller, call_body.read().await?).await?,
-        Call::RunsPlan => json(caller, &plan::runs(caller, call_body.read().await?).await?),
-        Call::QueuePlan => json(caller, &plan::queue(caller).await?),
-        Call::DownloadsEnd => json(caller, &end_download(caller, call_body.read().await?)?),
-        Call::RunsStop => json(caller, &runs::stop(caller, call_body.read().await?).await?),
-        Call::Config if reads => config::state(caller).await?,
-        Call::Config => {
-            let expected = config::expected(parts)?;
-            config::edit(caller, expected, call_body.read().await?).await
-        }
-        Call::ConfigVersions => config::versions(caller).await,
-        Call::ConfigUndo => {
-            let expected = config::expected(parts)?;
-            config::undo(caller, expected, call_body.read().await?).await
-        }
-        Call::ConfigReload => config::reload(caller).await,
-        Call::Stop => {
-            // The answer is still sent: a connection ends only after what it is answering.
-            context.base.tasks.stop();
-            json(caller, &Stopping { stopping: true })
-        }
-    })
+/// Stops the daemon. The answer is still sent: a connection ends only after its last answer.
+pub(super) fn stop(caller: &Caller) -> Stopping {
+    caller.context.base.tasks.stop();
+    Stopping { stopping: true }
 }
 
 /// Gives every kept page its name on the disk, for whoever reads the spool beside the daemon.
-async fn flush(caller: &Caller) -> Result<Flushed, Fault> {
+pub(super) async fn flush(caller: &Caller) -> Result<Flushed, Fault> {
     match caller.context.storage.store.run(wwwoffle_spool::Spool::flush).await {
         Ok(()) => Ok(Flushed { flushed: true }),
         Err(error) => Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error_chain(&error))),
     }
 }
 
-/// The body of a call that may be carried out.
-struct CallBody<'a> {
-    caller: &'a Caller,
-    parts: &'a Parts,
-    incoming: Incoming,
-}
-
-impl CallBody<'_> {
-    async fn read<T: DeserializeOwned>(self) -> Result<T, Fault> {
+impl CallRequest<'_> {
+    /// Reads the body as JSON.
+    pub(super) async fn read<T: DeserializeOwned>(self, caller: &Caller) -> Result<T, Fault> {
         let content_type =
             self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
@@ -378,13 +148,60 @@ impl CallBody<'_> {
                 format!("expected a body of type {JSON}"),
             ));
         }
-        let whole = self.caller.read(self.incoming, LONGEST_CALL).await?;
+        let whole = caller.read(self.incoming, LONGEST_CALL).await?;
         serde_json::from_slice(&whole)
             .map_err(|error| Fault::bad(format!("the body cannot be understood: {error}")))
     }
 }
 
-async fn mode(caller: &Caller, wanted: ModeRequest) -> Result<ModeChange, Fault> {
+/// The response to a call, or its error.
+type Answer<'a> = BoxFuture<'a, Result<Response<Body>, Fault>>;
+
+/// Responds with `value` as JSON.
+pub(super) fn json_now<'a>(caller: &'a Caller, value: &impl Serialize) -> Answer<'a> {
+    now(Ok(json(caller, value)))
+}
+
+/// Responds with the value of a future as JSON.
+pub(super) fn json_later<'a, T: Serialize + Send>(
+    caller: &'a Caller,
+    value: impl Future<Output = Result<T, Fault>> + Send + 'a,
+) -> Answer<'a> {
+    Box::pin(async move { Ok(json(caller, &value.await?)) })
+}
+
+/// Reads the body, calls `act` with it, and responds with the result as JSON.
+pub(super) fn json_of_body<'a, T, U, F>(
+    caller: &'a Caller,
+    call: CallRequest<'a>,
+    act: fn(&'a Caller, T) -> F,
+) -> Answer<'a>
+where
+    T: DeserializeOwned + Send + 'a,
+    U: Serialize + Send,
+    F: Future<Output = Result<U, Fault>> + Send + 'a,
+{
+    Box::pin(async move { Ok(json(caller, &act(caller, call.read(caller).await?).await?)) })
+}
+
+/// Responds with lines of JSON.
+pub(super) fn lines_later<'a>(
+    caller: &'a Caller,
+    told: impl Future<Output = Result<Body, Fault>> + Send + 'a,
+) -> Answer<'a> {
+    Box::pin(async move { Ok(lines(caller, told.await?)) })
+}
+
+/// Reads the body, calls `act` with it, and responds with lines of JSON.
+pub(super) fn lines_of_body<'a, T: DeserializeOwned + Send + 'a>(
+    caller: &'a Caller,
+    call: CallRequest<'a>,
+    act: fn(&Caller, T) -> Result<Body, Fault>,
+) -> Answer<'a> {
+    Box::pin(async move { Ok(lines(caller, act(caller, call.read(caller).await?)?)) })
+}
+
+pub(super) async fn mode(caller: &Caller, wanted: ModeRequest) -> Result<ModeChange, Fault> {
     let mode = wanted.mode;
     match caller.context.storage.switch(mode).await {
         Ok(was) => Ok(ModeChange { mode, was }),
@@ -398,7 +215,7 @@ async fn mode(caller: &Caller, wanted: ModeRequest) -> Result<ModeChange, Fault>
     }
 }
 
-async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retried, Fault> {
+pub(super) async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retried, Fault> {
     let chosen = match target {
         QueueTarget::Key(text) => Some(key(&text)?),
         QueueTarget::All => None,
@@ -408,16 +225,16 @@ async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retried, Fault> {
     Ok(Retried { retried: fetch::retry(&caller.context.fetch, only, is_theirs).await? })
 }
 
-async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, Fault> {
+pub(super) async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, Fault> {
     let deleted = match target {
-        QueueTarget::Key(text) => u64::from(forms::dequeue(caller, key(&text)?).await?),
-        QueueTarget::All => forms::empty_queue(caller).await?,
+        QueueTarget::Key(text) => u64::from(queue_page::dequeue(caller, key(&text)?).await?),
+        QueueTarget::All => queue_page::empty(caller).await?,
     };
     Ok(Deleted { deleted })
 }
 
 /// Begins to get URLs. Each is looked at first, so that a mistake in one leaves nothing half done.
-fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
+pub(super) fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
         target::of_url(text, &caller.context.base.local)
@@ -426,7 +243,7 @@ fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
     Ok(lines(caller, stream::get(&caller.context, caller.requester(), wanted.urls, wanted.refresh)))
 }
 
-fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault> {
+pub(super) fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault> {
     if !caller.mode().may_dial() {
         return Err(Fault::new(
             StatusCode::CONFLICT,
@@ -466,7 +283,7 @@ fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
 }
 
 /// Every option, for programs that help to edit the configuration.
-fn schema(caller: &Caller) -> Response<Body> {
+pub(super) fn schema(caller: &Caller) -> Response<Body> {
     let schema = wwwoffle_config::describe::json_schema();
     caller.other(StatusCode::OK, Some(JSON), body::whole(schema.into_bytes()))
 }
@@ -483,76 +300,6 @@ fn push_line(buffer: &mut Vec<u8>, value: &impl Serialize) {
         Err(error) => {
             tracing::error!(%error, "a line of the API cannot be written");
             buffer.truncate(start);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{CALLS, Call, Method, PREFIX};
-    use crate::site::permission::tests::rows;
-    use std::collections::BTreeMap;
-
-    #[test]
-    fn each_changing_call_needs_what_the_table_says() {
-        let posts = CALLS.iter().filter(|(_, call)| call.takes(&Method::POST));
-        let needs: BTreeMap<_, _> =
-            posts.map(|(name, call)| (format!("{PREFIX}{name}"), call.needs())).collect();
-        assert_eq!(needs, rows(|path| path.starts_with(PREFIX)));
-    }
-
-    #[test]
-    fn calls_that_change_something_are_posts() {
-        let table = [
-            ("/api/status", Call::Status, "GET"),
-            ("/api/queue", Call::Queue, "GET"),
-            ("/api/entries", Call::Entries, "HEAD"),
-            ("/api/events", Call::Events, "GET"),
-            ("/api/info", Call::Info, "GET"),
-            ("/api/index", Call::Index, "GET"),
-            ("/api/search", Call::Search, "GET"),
-            ("/api/reindex", Call::Reindex, "POST"),
-            ("/api/history", Call::History, "GET"),
-            ("/api/history/restore", Call::HistoryRestore, "POST"),
-            ("/api/history/delete", Call::HistoryDelete, "POST"),
-            ("/api/mode", Call::Mode, "POST"),
-            ("/api/queue/retry", Call::Retry, "POST"),
-            ("/api/queue/delete", Call::Delete, "POST"),
-            ("/api/queue/priority", Call::Priority, "POST"),
-            ("/api/get", Call::Get, "POST"),
-            ("/api/fetch", Call::Fetch, "POST"),
-            ("/api/entries/delete", Call::Forget, "POST"),
-            ("/api/entries/move", Call::Rename, "POST"),
-            ("/api/entries/compress", Call::Compress, "POST"),
-            ("/api/entries/write", Call::Write, "POST"),
-            ("/api/monitor/diff", Call::MonitorDiff, "GET"),
-            ("/api/monitor/delete", Call::MonitorDelete, "POST"),
-            ("/api/runs/stop", Call::RunsStop, "POST"),
-            ("/api/downloads/end", Call::DownloadsEnd, "POST"),
-            ("/api/runs/plan", Call::RunsPlan, "POST"),
-            ("/api/queue/plan", Call::QueuePlan, "GET"),
-            ("/api/flush", Call::Flush, "POST"),
-            ("/api/stop", Call::Stop, "POST"),
-            ("/api/config/versions", Call::ConfigVersions, "GET"),
-            ("/api/config/undo", Call::ConfigUndo, "POST"),
-            ("/api/config/reload", Call::ConfigReload, "POST"),
-        ];
-        for (path, call, method) in table {
-            assert_eq!(Call::at(path), Some(call), "{path}");
-            for tried in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"] {
-                let taken = call.takes(&Method::from_bytes(tried.as_bytes()).unwrap());
-                let want =
-                    tried == method || (method != "POST" && ["GET", "HEAD"].contains(&tried));
-                assert_eq!(taken, want, "{tried} {path}");
-            }
-        }
-        assert_eq!(Call::at("/api/config"), Some(Call::Config));
-        assert_eq!(Call::at("/api/monitor"), Some(Call::Monitor));
-        for both in [Call::Config, Call::Monitor] {
-            assert_eq!(both.allowed(), "GET, HEAD, POST");
-        }
-        for path in ["/api/", "/api/status/", "/api/Status", "/status", ""] {
-            assert_eq!(Call::at(path), None, "{path}");
         }
     }
 }

@@ -71,9 +71,12 @@ pub(super) enum NotAllowed {
     Config(ChangeError),
 }
 
-/// Adds the certificate that `form` names to the configuration, which is in force then. Gives the
-/// address of the page that says so.
-pub(super) async fn allow(caller: &Caller, form: &SubmittedForm) -> Result<String, NotAllowed> {
+/// Adds the certificate in `form` to the configuration, applies the change, and redirects to the
+/// page of the certificate.
+pub(super) async fn allow(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, NotAllowed> {
     let context = &caller.context;
     let origin = form.value("site").and_then(origin);
     let origin = origin.ok_or(NotAllowed::Unseen("expected the host of a certificate"))?;
@@ -102,7 +105,8 @@ pub(super) async fn allow(caller: &Caller, form: &SubmittedForm) -> Result<Strin
         info!(site, sha256, "a certificate is allowed");
     }
     let url = form.value("url").and_then(|url| at(&origin, url, caller));
-    Ok(links::certificate(&site, url.as_ref().map_or("", CanonicalUrl::as_str)))
+    let url = url.as_ref().map_or("", CanonicalUrl::as_str);
+    Ok(caller.see_other(&links::certificate(&site, url)))
 }
 
 /// The origin of host and port, in the form in which requests name it.

@@ -1,9 +1,8 @@
-//! The pages `/configuration/…`: which one is at an address, and what it is told.
+//! The pages `/configuration/…`.
 
-mod post;
+pub(super) mod post;
 
-use hyper::body::Incoming;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 use wwwoffle_config::edit::{Overview, overview, without_secrets};
 use wwwoffle_config::schema::{SECTIONS, Section};
@@ -11,7 +10,6 @@ use wwwoffle_config::{ChangeError, Config, UrlSpec, Version, changes};
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
 use super::caller::Caller;
-use super::is_read;
 use crate::base::error_chain::error_chain;
 use crate::base::live::{Standing, blocking};
 use crate::page::Page;
@@ -29,115 +27,85 @@ use crate::site::pages::configuration::url::{self, UrlPage};
 /// Lines of the file that are shown of one option, at most.
 const MOST_LINES: usize = 20;
 
-/// A page here.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Where {
-    /// The file, its versions and the sections.
-    Index,
-    /// The address without the slash at its end.
-    Elsewhere,
-    /// What the last change was.
-    Changed,
-    /// What holds for a URL.
-    Url,
-    /// A URL-SPECIFICATION, part by part.
-    EditUrl,
-    /// Puts a version back.
-    Undo,
-    /// Reads the file again.
-    Reload,
-    /// A section.
-    Section(&'static Section),
-    /// An option.
-    Item(Item),
+/// Returns the section of the configuration whose page is at `path`.
+fn section_at(path: &str) -> Option<&'static Section> {
+    let name = path.strip_prefix(CONFIGURATION)?;
+    let name = name.strip_suffix('/').unwrap_or(name);
+    SECTIONS.iter().find(|section| section.name == name)
 }
 
-impl Where {
-    /// The page at a path.
-    pub(super) fn at(path: &str) -> Option<Self> {
-        let Some(rest) = path.strip_prefix(CONFIGURATION) else {
-            return (Some(path) == CONFIGURATION.strip_suffix('/')).then_some(Self::Elsewhere);
-        };
-        Some(match rest {
-            "" => Self::Index,
-            "changed" => Self::Changed,
-            "url" => Self::Url,
-            "editurl" => Self::EditUrl,
-            "undo" => Self::Undo,
-            "reload" => Self::Reload,
-            _ => {
-                let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
-                let section = SECTIONS.iter().find(|section| section.name == name)?;
-                if key.is_empty() {
-                    return Some(Self::Section(section));
-                }
-                let option = section.options.iter().find(|option| option.key == key)?;
-                Self::Item(Item { section, option })
-            }
-        })
-    }
-
-    /// The methods it takes.
-    pub(super) fn allowed(self) -> &'static str {
-        match self {
-            Self::Undo | Self::Reload => "POST",
-            Self::EditUrl | Self::Item(_) => "GET, HEAD, POST",
-            Self::Index | Self::Elsewhere | Self::Changed | Self::Url | Self::Section(_) => {
-                "GET, HEAD"
-            }
-        }
-    }
-
-    fn takes(self, method: &Method) -> bool {
-        self.allowed().split(", ").any(|allowed| allowed == method.as_str())
-    }
+/// Returns the option whose page is at `path`.
+fn item_at(path: &str) -> Option<Item> {
+    let (name, key) = path.strip_prefix(CONFIGURATION)?.split_once('/')?;
+    let section = SECTIONS.iter().find(|section| section.name == name)?;
+    let option = section.options.iter().find(|option| option.key == key)?;
+    Some(Item { section, option })
 }
 
-/// Answers with a page, or does what its form says; `None` when it does not take the method.
-pub(super) async fn answer(
-    caller: &Caller,
-    place: Where,
-    arguments: Option<&str>,
-    request: Request<Incoming>,
-) -> Option<Response<Body>> {
-    if !place.takes(request.method()) {
-        return None;
-    }
-    let done = if is_read(request.method()) {
-        show(caller, place, arguments).await
-    } else {
-        post::submit(caller, place, request).await
-    };
-    Some(done.unwrap_or_else(|error| failed(caller, &error)))
+/// Whether `path` is the page of a section.
+pub(super) fn is_section(path: &str) -> bool {
+    section_at(path).is_some()
 }
 
-async fn show(
-    caller: &Caller,
-    place: Where,
-    arguments: Option<&str>,
-) -> Result<Response<Body>, ChangeError> {
+/// Whether `path` is the page of an option.
+pub(super) fn is_option(path: &str) -> bool {
+    item_at(path).is_some()
+}
+
+/// Shows the file, its versions and the sections.
+pub(super) async fn show_index(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let about = arguments.and_then(carried);
-    let about = about.as_deref();
-    let page = match place {
-        Where::Elsewhere => return Ok(caller.see_other(CONFIGURATION)),
-        Where::Index => index(caller, StatusCode::OK, about).await?,
-        Where::Changed => last_change(caller, arguments == Some("same")).await?,
-        Where::Url => url_page(caller, about.unwrap_or_default()),
-        Where::EditUrl => builder(caller, about, None),
-        Where::Section(section) => {
-            let seen = Seen::of(caller).await?;
-            let settings = seen.settings(section);
-            let rules = seen.rules(section);
-            let part = Part { section, settings: &settings, rules: &rules, url: about };
-            part::page(&caller.context.pages.templates, &caller.shell, &part)
-        }
-        Where::Item(item) => {
-            let seen = Seen::of(caller).await?;
-            option(caller, &seen, item, about, None)
-        }
-        Where::Undo | Where::Reload => index(caller, StatusCode::OK, None).await?,
-    };
-    Ok(caller.page(page))
+    answer(caller, index(caller, StatusCode::OK, about.as_deref()).await)
+}
+
+/// Shows the last change of the file.
+pub(super) async fn show_last_change(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    answer(caller, last_change(caller, arguments == Some("same")).await)
+}
+
+/// Shows which options hold for a URL.
+pub(super) fn show_url(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let about = arguments.and_then(carried);
+    caller.page(url_page(caller, about.as_deref().unwrap_or_default()))
+}
+
+/// Shows the form that builds a URL-SPECIFICATION.
+pub(super) fn show_builder(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let about = arguments.and_then(carried);
+    caller.page(builder(caller, about.as_deref(), None))
+}
+
+/// Shows a section.
+pub(super) async fn show_section(
+    caller: &Caller,
+    path: &str,
+    arguments: Option<&str>,
+) -> Response<Body> {
+    let Some(section) = section_at(path) else { return caller.see_other(CONFIGURATION) };
+    let about = arguments.and_then(carried);
+    let page = Seen::of(caller).await.map(|seen| {
+        let settings = seen.settings(section);
+        let rules = seen.rules(section);
+        let part = Part { section, settings: &settings, rules: &rules, url: about.as_deref() };
+        part::page(&caller.context.pages.templates, &caller.shell, &part)
+    });
+    answer(caller, page)
+}
+
+/// Shows an option.
+pub(super) async fn show_option(
+    caller: &Caller,
+    path: &str,
+    arguments: Option<&str>,
+) -> Response<Body> {
+    let Some(item) = item_at(path) else { return caller.see_other(CONFIGURATION) };
+    let about = arguments.and_then(carried);
+    let seen = Seen::of(caller).await;
+    answer(caller, seen.map(|seen| option(caller, &seen, item, about.as_deref(), None)))
+}
+
+fn answer(caller: &Caller, page: Result<Page, ChangeError>) -> Response<Body> {
+    page.map_or_else(|error| failed(caller, &error), |page| caller.page(page))
 }
 
 /// The URL that an address carries along: all its arguments, or the value of `url` in them.
@@ -382,16 +350,21 @@ fn failed(caller: &Caller, error: &ChangeError) -> Response<Body> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SECTIONS, Where};
+    use hyper::Method;
+
+    use super::super::route::PathRoutes;
+    use super::{SECTIONS, item_at, section_at};
 
     #[test]
     fn every_option_has_an_address_and_none_hides_another_page() {
         for section in SECTIONS {
-            let at = Where::at(&format!("/configuration/{}", section.name));
-            assert!(matches!(at, Some(Where::Section(found)) if found.name == section.name));
+            let path = format!("/configuration/{}", section.name);
+            for path in [format!("{path}/"), path] {
+                assert_eq!(section_at(&path).map(|found| found.name), Some(section.name));
+            }
             for option in section.options {
-                let at = Where::at(&format!("/configuration/{}/{}", section.name, option.key));
-                assert!(matches!(at, Some(Where::Item(item)) if item.option.key == option.key));
+                let item = item_at(&format!("/configuration/{}/{}", section.name, option.key));
+                assert_eq!(item.map(|item| item.option.key), Some(option.key));
             }
         }
         for (path, allowed) in [
@@ -402,13 +375,15 @@ mod tests {
             ("/configuration/editurl", Some("GET, HEAD, POST")),
             ("/configuration/undo", Some("POST")),
             ("/configuration/reload", Some("POST")),
+            ("/configuration/options", Some("GET, HEAD")),
             ("/configuration/options/log-level", Some("GET, HEAD, POST")),
             ("/configuration/nothing", None),
             ("/configuration/options/nothing", None),
             ("/configurations", None),
-            ("/", None),
         ] {
-            assert_eq!(Where::at(path).map(Where::allowed), allowed, "{path}");
+            let routes = PathRoutes::at(path);
+            assert_eq!(routes.allowed(), allowed, "{path}");
+            assert!(routes.with(&Method::PUT).is_none(), "{path}");
         }
     }
 }

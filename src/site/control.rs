@@ -1,36 +1,35 @@
 //! The page `/control/`, and the small pages at the addresses of its buttons, for which a link is not enough.
 
 use hyper::Response;
-use wwwoffle_spool::RequestKind;
+use wwwoffle_spool::{Error, RequestKind};
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
-use super::{forms, monitor, purge, refresh, status};
+use super::{monitor, queue, status};
 use crate::api::QueueCounts;
+use crate::base::mode::Choice;
 use crate::page::form::SubmittedForm;
+use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
 use crate::site::pages::control as page;
-use crate::site::pages::control::Action;
 use crate::site::pages::control::question::{self, Doomed};
+use crate::site::pages::control::{Action, PATH};
 use crate::site::pages::lists::ROOT;
 use crate::site::pages::queue::PATH as QUEUE;
-
-/// Where it is.
-pub(super) const PATH: &str = page::PATH;
 
 /// What is monitored.
 const MONITOR: &str = "/monitor/";
 
-/// Addresses of forms of 2.9, at which a link leads to a page that asks, or that has the form.
-const OTHERS: [&str; 8] = [
-    "/control/purge",
-    "/control/delete/req",
-    "/control/delete/req-all",
-    "/control/delete/url",
-    "/control/delete/mon",
-    "/control/delete/mon-all",
-    "/refresh-request/",
-    "/monitor-request/",
+/// Paths of buttons. A GET of one shows a page that asks for confirmation.
+pub(super) const BUTTONS: &[&str] = &[
+    "/control/online",
+    "/control/offline",
+    "/control/autodial",
+    "/control/auto",
+    "/control/fetch",
+    "/control/hold",
+    "/control/reload",
+    "/control/config",
 ];
 
 /// Shows all buttons.
@@ -46,37 +45,55 @@ pub(super) fn show(caller: &Caller) -> Response<Body> {
     caller.page(page::page(&context.pages.templates, &caller.shell, &told, &token))
 }
 
-/// Whether a link to this address of a form leads to a page that asks.
-pub(super) fn has_button(path: &str) -> bool {
-    Action::at(path).is_some() || OTHERS.contains(&path)
+/// Asks for confirmation of the button at `path`. A link cannot press it, because any page could
+/// contain that link.
+pub(super) fn ask_button(caller: &Caller, path: &str) -> Response<Body> {
+    let Some(action) = Action::at(path) else { return caller.see_other(PATH) };
+    let token = caller.token();
+    caller.page(page::confirm(&caller.context.pages.templates, &caller.shell, action, &token))
 }
 
-/// Asks whether the button is to be pressed: a link presses none, for then any page could.
-pub(super) async fn confirm(
-    caller: &Caller,
-    path: &str,
-    arguments: Option<&str>,
-) -> Response<Body> {
-    let context = &caller.context;
-    if let Some(action) = Action::at(path) {
-        let token = caller.token();
-        return caller.page(page::confirm(&context.pages.templates, &caller.shell, action, &token));
-    }
-    let text = arguments.unwrap_or_default().replace(';', "&");
+/// Changes the mode.
+pub(super) async fn switch(caller: &Caller, choice: Choice) -> Result<Response<Body>, Error> {
+    caller.context.storage.switch(choice).await?;
+    Ok(caller.see_other("/"))
+}
+
+/// Starts fetching the queue.
+pub(super) fn fetch(caller: &Caller) -> Response<Body> {
+    caller.context.fetch.fetcher.begin(None);
+    caller.see_other(QUEUE)
+}
+
+/// Stops fetching the queue.
+pub(super) fn hold(caller: &Caller) -> Response<Body> {
+    caller.context.fetch.fetcher.hold();
+    caller.see_other(QUEUE)
+}
+
+/// Reloads the configuration. Its page shows the errors.
+pub(super) async fn reload(caller: &Caller) -> Result<Response<Body>, Error> {
+    let _in_force_or_not = caller.context.base.reload().await;
+    Ok(caller.see_other(CONFIGURATION))
+}
+
+/// Returns the arguments of a link to a form of 2.9, which may be separated by `;`.
+pub(super) fn former_arguments(arguments: Option<&str>) -> String {
+    arguments.unwrap_or_default().replace(';', "&")
+}
+
+/// Parses these arguments as a form. Invalid arguments give an empty form.
+pub(super) fn former_form(arguments: Option<&str>) -> SubmittedForm {
+    let text = former_arguments(arguments);
     let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), text.as_bytes());
-    let form = form.unwrap_or_default();
-    match path {
-        "/refresh-request/" => refresh::by_link(caller, &form, &text),
-        "/monitor-request/" => monitor::by_link(caller, &form).await,
-        "/control/delete/req-all" => all_requests(caller),
-        "/control/delete/req" => request(caller, &form),
-        "/control/delete/mon-all" => match monitor::list(caller).len() {
-            0 => caller.see_other(MONITOR),
-            pages => ask(caller, &Doomed::Monitors(u64::try_from(pages).unwrap_or(u64::MAX))),
-        },
-        "/control/delete/mon" => monitored(caller, &form),
-        "/control/delete/url" => entry(caller, &form),
-        _ => caller.see_other(purge::PAGE),
+    form.unwrap_or_default()
+}
+
+/// Asks for confirmation before all monitors are deleted.
+pub(super) fn ask_all_monitors(caller: &Caller) -> Response<Body> {
+    match monitor::list(caller).len() {
+        0 => caller.see_other(MONITOR),
+        pages => ask(caller, &Doomed::Monitors(u64::try_from(pages).unwrap_or(u64::MAX))),
     }
 }
 
@@ -86,7 +103,7 @@ fn ask(caller: &Caller, doomed: &Doomed<'_>) -> Response<Body> {
 }
 
 /// Tells what would go if the caller emptied the queue.
-fn all_requests(caller: &Caller) -> Response<Body> {
+pub(super) fn ask_all_requests(caller: &Caller) -> Response<Body> {
     let (context, mut counts, mut forms) = (&caller.context, QueueCounts::default(), 0_u64);
     context.storage.store.spool().queue().visit(|request| {
         if caller.may_see_queued(&request.place) {
@@ -101,10 +118,11 @@ fn all_requests(caller: &Caller) -> Response<Body> {
 }
 
 /// The request of the argument `key` or `url`; without one, or where it is not there, the queue.
-fn request(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
+pub(super) fn ask_request(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let form = former_form(arguments);
     let key = match (form.value("key"), form.value("url")) {
         (Some(key), _) => key.parse().ok(),
-        (None, Some(url)) => forms::key_of(caller, url).ok(),
+        (None, Some(url)) => queue::key_of(caller, url).ok(),
         (None, None) => None,
     };
     let queue = caller.context.storage.store.spool().queue();
@@ -119,7 +137,8 @@ fn request(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
 }
 
 /// The monitored page of the argument `key` or `url`; without one, or where it is not monitored, the list.
-fn monitored(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
+pub(super) fn ask_monitor(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let form = former_form(arguments);
     let key = match (form.value("key"), form.value("url")) {
         (Some(key), _) => Some(key.to_owned()),
         (None, Some(url)) => monitor::key_of(caller, url).ok().map(|key| key.to_string()),
@@ -133,7 +152,8 @@ fn monitored(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
 }
 
 /// What is kept of the argument `url`; without one the lists.
-fn entry(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
+pub(super) fn ask_entry(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let form = former_form(arguments);
     let url = form.value("url").unwrap_or_default().trim();
     match CanonicalUrl::parse(url, &caller.context.base.local) {
         Ok(known) if !known.is_local() => ask(caller, &Doomed::Entry { url }),

@@ -19,16 +19,15 @@ use hyper::{Method, Request, Version};
 use wwwoffle_config::Config;
 
 use super::caller::Caller;
-use super::forms::Act;
+use super::is_read;
 use super::permission::Permission;
-use super::{is_read, metrics, statistics};
+use super::route::{Guard, PathRoutes};
 use crate::base::basic::Login;
 use crate::base::owner::Owner;
 use crate::page::message::Denied;
 use crate::proxy::access::Candidate;
 use crate::proxy::admit::{candidate, denied};
 use crate::proxy::visitor::PageVisit;
-use crate::site::pages::authority;
 
 /// What a request has to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +40,18 @@ enum Need {
     Control,
 }
 
-/// What `method` at `path` needs; `has_login` tells whether the request brings one for us.
+/// Returns the login that `method` at `path` needs. `has_login`: the request has a login for us.
 fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
     let users = !config.allowed_users.users.is_empty();
     let control = config.startup.password.hash().is_some();
     let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-    let is_button = *method == Method::POST && Act::at(path).is_some_and(Act::is_of_message);
-    if reads && (sets_up(path) || is_guide(path)) {
+    let routes = PathRoutes::at(path);
+    let route = if reads { routes.read } else { routes.with(method) };
+    let guard = route.map(|route| route.guard);
+    let is_button = matches!(guard, Some(Guard::Button(_)));
+    if matches!(guard, Some(Guard::Public | Guard::Open)) {
         Need::Nothing
-    } else if control && (!reads && !is_button || is_owners(path)) {
+    } else if control && (!reads && !is_button || matches!(guard, Some(Guard::Owner))) {
         Need::Control
     } else if users {
         Need::User
@@ -58,34 +60,6 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
     } else {
         Need::Nothing
     }
-}
-
-/// The page that explains how to trust our authority, which leads to the files of [`sets_up`].
-fn is_guide(path: &str) -> bool {
-    matches!(path, "/ca" | "/ca/")
-}
-
-/// What is for whoever owns the machine alone; where there is a control password, that tells.
-fn is_owners(path: &str) -> bool {
-    path == metrics::PATH || path == statistics::HOSTS
-}
-
-/// What a browser, or its owner, needs before it can be told a password: all of it is public.
-pub(super) fn sets_up(path: &str) -> bool {
-    let public = [
-        "/proxy.pac",
-        "/wpad.dat",
-        "/wwwoffle.pac",
-        "/ca.pem",
-        "/certificates/root-cert.pem",
-        "/ca.crt",
-        // A browser sends no password with what a page loads from another origin.
-        authority::TEST,
-        "/style.css",
-        "/robots.txt",
-        "/favicon.ico",
-    ];
-    public.contains(&path)
 }
 
 /// Lets a request in and tells `caller` who it is and whether it may command, or says what is missing. The login

@@ -1,14 +1,16 @@
-//! Addresses of WWWOFFLE 2.9 whose place others have taken.
+//! Addresses of WWWOFFLE 2.9 that lead to a page by their arguments or by a pattern.
 
-use crate::page::links;
+use hyper::Response;
 use wwwoffle_config::schema::SECTIONS;
 use wwwoffle_config::{FORMER, FormerOption, Successor};
 use wwwoffle_url::{split_form_args, url_decode_form_args, url_encode_form_args};
 
+use super::caller::Caller;
 use super::certificate;
-use crate::page::links::CONFIGURATION;
+use super::route::PageRequest;
+use crate::page::links::{self, CONFIGURATION, SEARCH};
+use crate::proxy::body::Body;
 use crate::site::pages::lists::ROOT;
-use links::SEARCH;
 
 /// The search engines of 2.9, below `/search/`.
 const ENGINES: [&str; 5] = ["htdig", "mnogosearch", "udmsearch", "namazu", "hyperestraier"];
@@ -22,24 +24,27 @@ const AUTHORITY: &str = "/ca";
 /// What 2.9 calls the entries of a section that is a list.
 const NO_NAME: &str = "no-name";
 
-/// Where the page is now that 2.9 had at this path, with these arguments; `None` for a path that it had not, or
-/// that is an address of ours, too.
-pub(super) fn now_at(path: &str, arguments: Option<&str>) -> Option<String> {
-    Some(match path {
-        "/index.html" | "/Welcome.html" => "/".to_owned(),
-        "/FAQ.html" => "/?help=1".to_owned(),
-        "/README.CONF.html" => CONFIGURATION.to_owned(),
-        "/certificates" | "/certificates/" | "/certificates/root" | "/certificates/trusted" => {
-            AUTHORITY.to_owned()
-        }
-        "/certificates/server" | "/certificates/fake" | "/certificates/real" => site(arguments),
-        path if path.starts_with(CONFIGURATION) => option(path, arguments)?,
-        path => searched(path.strip_prefix(SEARCH)?, arguments)?,
-    })
+/// Returns the new address of an option's page or a search engine of 2.9.
+fn now_at(path: &str, arguments: Option<&str>) -> Option<String> {
+    if path.starts_with(CONFIGURATION) {
+        option(path, arguments)
+    } else {
+        searched(path.strip_prefix(SEARCH)?, arguments)
+    }
+}
+
+/// Whether 2.9 had the page of an option or a search engine at `path`.
+pub(super) fn has_moved(path: &str) -> bool {
+    now_at(path, None).is_some()
+}
+
+/// Redirects to the new address of that page.
+pub(super) fn show(caller: &Caller, at: PageRequest<'_>) -> Response<Body> {
+    caller.see_other(now_at(at.path, at.arguments).as_deref().unwrap_or("/"))
 }
 
 /// The page about the certificate of a host, which is the whole of the arguments.
-fn site(arguments: Option<&str>) -> String {
+pub(super) fn site(arguments: Option<&str>) -> String {
     let site = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
     let origin = certificate::origin(&String::from_utf8_lossy(&site));
     origin.map_or_else(|| AUTHORITY.to_owned(), |at| links::certificate(&at.to_string(), ""))
@@ -153,9 +158,13 @@ mod tests {
 
     #[test]
     fn an_address_leads_nowhere_else() {
+        for (arguments, want) in [
+            ("//evil.example/", "/ca"),
+            ("a.example:8443", "/certificate?site=a.example:8443&url="),
+        ] {
+            assert_eq!(site(Some(arguments)), want);
+        }
         for (path, arguments, want) in [
-            ("/certificates/server", "//evil.example/", "/ca"),
-            ("/certificates/real", "a.example:8443", "/certificate?site=a.example:8443&url="),
             ("/search/index//evil.example/", "", "/index//evil.example/"),
             ("/search/htdig/htsearch", "words=a%0D%0Ab", "/search/?q=a%0D%0Ab"),
             ("/search/htdig/htsearch", "q=;words=tea", "/search/?q=tea"),

@@ -9,7 +9,8 @@
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
 
-use super::{api, entry, local};
+use super::api;
+use super::route::PathRoutes;
 use crate::page::guard::OtherSites;
 use crate::page::isolation;
 use crate::proxy::intent::SEC_FETCH_DEST;
@@ -19,7 +20,7 @@ const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 /// Whether pages of any site may load `path`. The user's own files are sandboxed, so the browser
 /// treats each of them as another site.
 fn is_public(path: &str) -> bool {
-    entry::sets_up(path) || local::at(path).is_some()
+    PathRoutes::at(path).is_public()
 }
 
 /// Whether another site may make a browser send this request for `path`.

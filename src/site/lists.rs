@@ -10,6 +10,7 @@ use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 use super::api::index::carry_out;
 use super::caller::Caller;
 use super::export::{self, Format};
+use super::forms::Undone;
 use super::{monitor, purge, removed};
 use crate::api::IndexPage;
 use crate::base::error_chain::error_chain;
@@ -223,7 +224,39 @@ pub(super) enum NotDone {
 
 /// Performs an action on the entries in the fields `url`, and redirects to the list where they were
 /// selected.
-pub(super) async fn submit(
+pub(super) async fn press(
+    caller: &Caller,
+    chosen: Chosen,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, Undone> {
+    submit(caller, chosen, form).await.map_err(|error| undone(error, form))
+}
+
+/// Deletes all entries of the list in the field `list`.
+pub(super) async fn delete_list(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, Undone> {
+    whole::delete(caller, form).await.map_err(|error| undone(error, form))
+}
+
+/// Exports all entries of the list in the field `list`.
+pub(super) async fn export_list(
+    caller: &Caller,
+    format: Format,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, Undone> {
+    whole::send(caller, format, form).await.map_err(|error| undone(error, form))
+}
+
+fn undone(error: NotDone, form: &SubmittedForm) -> Undone {
+    match error {
+        NotDone::Nothing => Undone::Nothing { back: back(form.value("back")).to_owned() },
+        error => error.into(),
+    }
+}
+
+async fn submit(
     caller: &Caller,
     chosen: Chosen,
     form: &SubmittedForm,

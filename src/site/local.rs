@@ -45,15 +45,20 @@ const SANDBOX: HeaderValue = HeaderValue::from_static(
 /// Bytes read at once.
 const PIECE: usize = 128 * 1024;
 
+/// Whether `path` names a file of the user.
+pub(super) fn has(path: &str) -> bool {
+    at(path).is_some()
+}
+
 /// Returns the part of `path` after [`ROOT`], with its slash, if it is below it.
-pub(super) fn at(path: &str) -> Option<&str> {
+fn at(path: &str) -> Option<&str> {
     path.strip_prefix(ROOT.trim_end_matches('/'))
         .filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Sends the file at `path`, as returned by [`at`].
 pub(super) async fn serve(caller: &Caller, path: &str, request: &HeaderMap) -> Response<Body> {
-    let Some(path) = path.strip_prefix('/') else { return caller.see_other(ROOT) };
+    let Some(path) = path.strip_prefix(ROOT) else { return caller.see_other(ROOT) };
     let config = caller.context.base.config();
     let names = names(path);
     let found = caller.context.storage.store.run(move |spool| find(spool, &names)).await;

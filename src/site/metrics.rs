@@ -17,9 +17,6 @@ use crate::proxy::reply;
 use crate::site::context::SiteContext;
 use crate::storage::lists;
 
-/// The address.
-pub(super) const PATH: &str = "/metrics";
-
 /// Tells the numbers, to whoever owns the machine.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     if !caller.owns() {

@@ -6,6 +6,7 @@ use wwwoffle_spool::{MonitorSummary, ParseScheduleError, Schedule};
 use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args, url_encode_form_args};
 
 use super::caller::Caller;
+use super::control::former_form;
 use super::refresh::{no_url, not_wanted};
 use crate::api::MonitorItem;
 use crate::api::aim::MAX_DEPTH;
@@ -103,7 +104,8 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
 }
 
 /// Shows the form for the page that a link names, in the syntax of WWWOFFLE 2.9.
-pub(super) async fn by_link(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
+pub(super) async fn by_link(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let form = former_form(arguments);
     let url = form.value("url").unwrap_or_default();
     options(caller, Some(&url_encode_form_args(url.as_bytes()))).await
 }

@@ -33,27 +33,9 @@ impl Permission {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::Permission::{self, Administer, Change, Read, Request};
-    use std::collections::BTreeMap;
     use wwwoffle_config::Reach;
-
-    /// The rows of `tests/permissions.txt` whose path is one of these: what each needs.
-    pub(in crate::site) fn rows(is_one: impl Fn(&str) -> bool) -> BTreeMap<String, Permission> {
-        let row = |line: &'static str| {
-            let (path, needed) = line.split_once(' ').unwrap_or_else(|| panic!("no row: {line}"));
-            let needed = match needed {
-                "request" => Request,
-                "change" => Change,
-                "administer" => Administer,
-                _ => panic!("no permission: {line}"),
-            };
-            (path.to_owned(), needed)
-        };
-        let lines = include_str!("../../tests/permissions.txt").lines();
-        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        lines.map(row).filter(|(path, _)| is_one(path)).collect()
-    }
 
     #[test]
     fn only_an_administrator_reaches_protected_options() {

@@ -7,17 +7,23 @@ use std::collections::{HashMap, HashSet};
 
 use hyper::{HeaderMap, Response};
 use jiff::Timestamp;
-use wwwoffle_spool::{Error, OutgoingSummary, Priority, QueuePosition};
+use wwwoffle_spool::{Error, OutgoingSummary, Priority, QueuePosition, Spool};
 use wwwoffle_url::{CanonicalUrl, Key, ParseError};
 
 use super::caller::Caller;
-use super::{forms, status};
+use super::forms::Undone;
+use super::route::{FormRequest, OwnToken};
+use super::status;
 use crate::api::{ItemState, QueueCounts};
 use crate::base::clock;
+use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::fetch;
 use crate::fetch::held::Holder;
 use crate::page::form::SubmittedForm;
+use crate::page::guard::Token;
+use crate::page::token::Purpose;
+use crate::page::undone;
 use crate::proxy::body::Body;
 use crate::site::pages::queue as page;
 use crate::site::pages::queue::{Asked, PATH, ROWS, Shown};
@@ -140,7 +146,15 @@ pub(super) async fn submit(
     caller: &Caller,
     chosen: Chosen,
     form: &SubmittedForm,
-) -> Result<Response<Body>, NotDone> {
+) -> Result<Response<Body>, Undone> {
+    match carry_out(caller, chosen, form).await {
+        Ok(()) => Ok(caller.see_other(&back(form))),
+        Err(NotDone::Nothing) => Err(Undone::Nothing { back: back(form) }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn carry_out(caller: &Caller, chosen: Chosen, form: &SubmittedForm) -> Result<(), NotDone> {
     let mut keys = Vec::new();
     for (name, value) in form.fields() {
         match name {
@@ -166,11 +180,122 @@ pub(super) async fn submit(
         }
         Chosen::Delete => {
             for key in keys {
-                forms::dequeue(caller, key).await?;
+                dequeue(caller, key).await?;
             }
         }
     }
+    Ok(())
+}
+
+/// Checks the token of a form that sets the priority of one request, as a token for only that.
+pub(super) fn priority_token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
+    let worth = only_chosen(form)
+        .map_or(Token::Absent, |key| caller.worth(Purpose::Priority(key), form.value("token")));
+    OwnToken { worth, is_required: false }
+}
+
+/// Returns the only request in a form.
+fn only_chosen(form: &SubmittedForm) -> Option<&str> {
+    let mut named = form.fields().filter(|(name, _)| matches!(*name, "chosen" | "url"));
+    match (named.next(), named.next()) {
+        (Some(("chosen", key)), None) => Some(key),
+        _ => None,
+    }
+}
+
+/// Retries failed and delayed requests now: the one in the field `key`, or all.
+pub(super) async fn retry(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, Undone> {
+    let chosen = form.value("key").map(key).transpose()?;
+    let only = chosen.as_ref().map(std::slice::from_ref);
+    fetch::retry(&caller.context.fetch, only, |place| caller.may_see_queued(place)).await?;
     Ok(caller.see_other(&back(form)))
+}
+
+/// Checks the token of a form that deletes one request, as a token for only that.
+pub(super) fn delete_token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
+    let worth = key_to_delete(caller, form).map_or(Token::Absent, |key| {
+        caller.worth(Purpose::Undo(&key.to_string()), form.value("token"))
+    });
+    OwnToken { worth, is_required: false }
+}
+
+/// Deletes one request from the queue, for our own page or for its message page.
+pub(super) async fn delete(
+    caller: &Caller,
+    sent: FormRequest<'_>,
+) -> Result<Response<Body>, Undone> {
+    let key = key_to_delete(caller, sent.form)?;
+    if !sent.is_of_message {
+        dequeue(caller, key).await?;
+        return Ok(caller.see_other(&back(sent.form)));
+    }
+    let store = &caller.context.storage.store;
+    let known = store.spool().queue().summary(&key);
+    let removed = store.dequeue(key).await?;
+    let url = known.as_ref().map_or("", |known| known.place.url());
+    Ok(caller.see_other(&undone::path_of(url, removed)))
+}
+
+/// Returns the key of the request that a form deletes.
+fn key_to_delete(caller: &Caller, form: &SubmittedForm) -> Result<Key, Undone> {
+    match (form.value("key"), form.value("url")) {
+        (Some(text), _) => key(text),
+        (None, Some(url)) => key_of(caller, url).map_err(|error| Undone::Bad(error_chain(&error))),
+        (None, None) => Err(Undone::Bad("expected a key or a URL".to_owned())),
+    }
+}
+
+fn key(text: &str) -> Result<Key, Undone> {
+    text.parse().map_err(|_| Undone::Bad("expected a key of 64 hex digits".to_owned()))
+}
+
+/// Returns the key under which `url` is queued for the caller.
+pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
+    let mut url = CanonicalUrl::parse(url, &caller.context.base.local)?;
+    Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
+}
+
+/// Deletes a request of the caller from the queue. Returns whether it was there.
+///
+/// # Errors
+///
+/// If the disk fails.
+pub(super) async fn dequeue(caller: &Caller, key: Key) -> Result<bool, Error> {
+    let store = &caller.context.storage.store;
+    let known = store.spool().queue().summary(&key);
+    if !known.is_some_and(|known| caller.may_see_queued(&known.place)) {
+        return Ok(false);
+    }
+    store.dequeue(key).await
+}
+
+/// Deletes all requests of the caller from the queue, for our own page.
+pub(super) async fn delete_all(caller: &Caller) -> Result<Response<Body>, Error> {
+    empty(caller).await?;
+    Ok(caller.see_other(PATH))
+}
+
+/// Deletes all requests of the caller from the queue. Returns their number.
+///
+/// # Errors
+///
+/// If the disk fails. Requests before the failure are deleted.
+pub(super) async fn empty(caller: &Caller) -> Result<u64, Error> {
+    let mut keys = Vec::new();
+    caller.context.storage.store.spool().queue().visit(|request| {
+        if caller.may_see_queued(&request.place) {
+            keys.push(request.place.key());
+        }
+    });
+    let empty = move |spool: &Spool| {
+        let queue = spool.queue();
+        let mut deleted = 0;
+        for key in keys {
+            deleted += u64::from(queue.remove(&key)?);
+        }
+        Ok(deleted)
+    };
+    caller.context.storage.store.run(empty).await
 }
 
 /// Where a form says that it came from, if that is the queue.

@@ -8,7 +8,10 @@ use wwwoffle_url::{split_form_args, url_decode_form_args};
 
 use super::api::runs::{all, stop_for};
 use super::caller::Caller;
-use super::forms::Act;
+use super::control::{former_arguments, former_form};
+use super::forms::Undone;
+use super::permission::Permission;
+use super::route::{FormRequest, OwnToken};
 use super::status;
 use crate::api::aim::{Aim, Asked, BadAim, Limits, MAX_DEPTH, PartClass};
 use crate::api::plan::RunPlan;
@@ -26,8 +29,10 @@ use crate::fetch::{self, WantError};
 use crate::page::fault::FormFault;
 use crate::page::form::SubmittedForm;
 use crate::page::message::Message;
+use crate::page::token::Purpose;
 use crate::proxy::body::Body;
 use crate::proxy::target::{self, BadTarget};
+use crate::proxy::tickets;
 use crate::site::pages::refresh as pages;
 use crate::storage::lookup::look_up;
 
@@ -82,8 +87,9 @@ pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body
 }
 
 /// The form of 2.9 as a link: it is shown with what the link says, as far as that can be read.
-pub(super) fn by_link(caller: &Caller, form: &SubmittedForm, arguments: &str) -> Response<Body> {
-    let pairs = pairs(arguments);
+pub(super) fn by_link(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let (form, arguments) = (former_form(arguments), former_arguments(arguments));
+    let pairs = pairs(&arguments);
     let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let asked = Asked::read(pairs).unwrap_or_else(|_| {
         let url = form.value("url").unwrap_or_default().trim().to_owned();
@@ -114,7 +120,7 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
     let pairs = pairs(arguments.unwrap_or_default());
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let done = match Asked::read(pairs.iter().copied()) {
-        Ok(asked) if caller.is_sent_by_another_site() || !caller.may(Act::Confirm.needs()) => {
+        Ok(asked) if caller.is_sent_by_another_site() || !caller.may(Permission::Request) => {
             return show(caller, &asked, None);
         }
         Ok(asked) => start(caller, &asked).await,
@@ -137,11 +143,41 @@ pub(super) fn list(caller: &Caller) -> Response<Body> {
     response
 }
 
-/// Begins what the form says; a form that cannot be done is shown again.
-pub(super) async fn submit(
+/// Checks the token of a form, as a token for only its ticket or URL.
+pub(super) fn token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
+    let presented = form.value("token");
+    if let Some(ticket) = form.value("ticket") {
+        // Only a token for this ticket confirms it.
+        return OwnToken {
+            worth: caller.worth(Purpose::Confirm(ticket), presented),
+            is_required: true,
+        };
+    }
+    let url = form.value("url").unwrap_or_default();
+    OwnToken { worth: caller.worth(Purpose::Fetch(url), presented), is_required: false }
+}
+
+/// Queues the request in the field `ticket`. Without a ticket, starts the fetch that the form
+/// describes.
+pub(super) async fn confirm(
     caller: &Caller,
-    form: &SubmittedForm,
-) -> Result<Response<Body>, NotDone> {
+    sent: FormRequest<'_>,
+) -> Result<Response<Body>, Undone> {
+    if let Some(ticket) = sent.form.value("ticket") {
+        let context = &caller.context;
+        tickets::queue(&context.proxy, ticket).await?.ok_or(Undone::Gone)?;
+        context.fetch.fetcher.nudge();
+        return Ok(caller.see_other("/queue/"));
+    }
+    if sent.is_of_message {
+        let url = sent.form.value("url").unwrap_or_default();
+        return Ok(submit_for_site(caller, sent.form, url).await?);
+    }
+    Ok(submit(caller, sent.form).await?)
+}
+
+/// Starts the fetch that the form describes. An invalid form is shown again.
+async fn submit(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, NotDone> {
     let done = match asked(form) {
         Ok(asked) => start(caller, &asked).await,
         Err(error) => Err(error.into()),
@@ -152,7 +188,7 @@ pub(super) async fn submit(
 /// Begins what the form of a message page says: that may be sent by the scripts of the site, too, so it
 /// brings no more than a person is offered there, and nothing while anything of the same host is under way, or
 /// so many fetches that a person may soon need what places are left. `url` is the one that the form's token is for.
-pub(super) async fn submit_for_site(
+async fn submit_for_site(
     caller: &Caller,
     form: &SubmittedForm,
     url: &str,

@@ -24,6 +24,11 @@ use crate::storage::lookup::look_up;
 /// Number of hits on a page.
 const HITS: usize = 10;
 
+/// Sends the description of the search, by which browsers offer it.
+pub(super) fn describe(caller: &Caller) -> Response<Body> {
+    caller.page(search::description(&caller.shell))
+}
+
 /// Shows the form, and the hits if there is a query.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (typed, outcome) = match wanted(arguments) {

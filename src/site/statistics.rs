@@ -11,9 +11,6 @@ use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED};
 use crate::proxy::body::Body;
 use crate::site::pages::statistics as page;
 
-/// Path of the page with the names of hosts.
-pub(super) const HOSTS: &str = "/statistics/hosts";
-
 /// Returns the statistics that the caller may see. Names of hosts are only for the owner of the
 /// machine, because they reveal what others have read.
 pub(super) fn statistics(caller: &Caller) -> Statistics {
@@ -40,6 +37,11 @@ pub(super) fn statistics(caller: &Caller) -> Statistics {
 pub(super) fn show(caller: &Caller) -> Response<Body> {
     let told = statistics(caller);
     caller.page(page::page(&caller.context.pages.templates, &caller.shell, &told))
+}
+
+/// Shows the page with the names of hosts, if the caller owns the machine.
+pub(super) fn show_hosts(caller: &Caller) -> Response<Body> {
+    if caller.owns() { show(caller) } else { caller.see_other(page::PATH) }
 }
 
 fn sums(counts: &Counts) -> Sums {

@@ -17,7 +17,10 @@ use crate::storage::edit::write::{Intake, Refused};
 use crate::storage::store::timestamp;
 
 /// Deletes the stored copies of URLs.
-pub(super) async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<DeletedUrls, Fault> {
+pub(in crate::site) async fn forget(
+    caller: &Caller,
+    wanted: EntriesToDelete,
+) -> Result<DeletedUrls, Fault> {
     not_too_many(&wanted.urls)?;
     let owner = owner(caller, wanted.owner.as_deref())?;
     let local = &caller.context.base.local;
@@ -40,7 +43,10 @@ pub(super) async fn forget(caller: &Caller, wanted: EntriesToDelete) -> Result<D
 }
 
 /// Moves stored copies to other URLs.
-pub(super) async fn rename(caller: &Caller, wanted: EntriesToMove) -> Result<MovedUrls, Fault> {
+pub(in crate::site) async fn rename(
+    caller: &Caller,
+    wanted: EntriesToMove,
+) -> Result<MovedUrls, Fault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
     let local = caller.context.base.local.clone();
     let rename = Rename::read(&wanted, &owner, &local)?;
@@ -49,7 +55,7 @@ pub(super) async fn rename(caller: &Caller, wanted: EntriesToMove) -> Result<Mov
 
 /// Stores the body of the call, a response head and body, as the response for the URL in the
 /// arguments.
-pub(super) async fn write(
+pub(in crate::site) async fn write(
     caller: &Caller,
     arguments: Option<&str>,
     mut body: Incoming,

@@ -20,7 +20,7 @@ use crate::storage::edit::compress::{Form, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
 
 /// Starts the task. The response is one line, sent when the task ends, which may take long.
-pub(super) fn start(caller: &Caller, wanted: &EntriesToCompress) -> Result<Body, Fault> {
+pub(in crate::site) fn start(caller: &Caller, wanted: &EntriesToCompress) -> Result<Body, Fault> {
     let form = if wanted.expand { Form::Plain } else { Form::Compressed };
     let which = which(caller, wanted)?;
     let context = Arc::clone(&caller.context);

@@ -12,9 +12,10 @@ use crate::api::{
 };
 use crate::base::live::{Applied, Change, Done, blocking};
 use crate::proxy::body::Body;
+use crate::site::route::CallRequest;
 
 /// Returns every option with its value and the place where it is set.
-pub(super) async fn state(caller: &Caller) -> Result<Response<Body>, Fault> {
+pub(in crate::site) async fn state(caller: &Caller) -> Result<Response<Body>, Fault> {
     let file = caller.context.base.live.file();
     let text = match caller.context.base.config_text().await {
         Ok(text) => text,
@@ -32,29 +33,31 @@ pub(super) async fn state(caller: &Caller) -> Result<Response<Body>, Fault> {
     Ok(response)
 }
 
-pub(super) async fn versions(caller: &Caller) -> Response<Body> {
-    match caller.context.base.config_versions().await {
+pub(in crate::site) async fn versions(caller: &Caller) -> Result<Response<Body>, Fault> {
+    Ok(match caller.context.base.config_versions().await {
         Ok(versions) => json(caller, &ConfigVersions::of(&versions)),
         Err(error) => refused(caller, &error),
-    }
+    })
 }
 
 /// Applies one edit.
-pub(super) async fn edit(
+pub(in crate::site) async fn edit(
     caller: &Caller,
-    expected: Option<Stamp>,
-    edit: ConfigEdit,
-) -> Response<Body> {
-    change(caller, expected, Change::Edit(edit.into())).await
+    call: CallRequest<'_>,
+) -> Result<Response<Body>, Fault> {
+    let expected = expected(call.parts)?;
+    let edit: ConfigEdit = call.read(caller).await?;
+    Ok(change(caller, expected, Change::Edit(edit.into())).await)
 }
 
 /// Restores an earlier version.
-pub(super) async fn undo(
+pub(in crate::site) async fn undo(
     caller: &Caller,
-    expected: Option<Stamp>,
-    undo: ConfigUndo,
-) -> Response<Body> {
-    change(caller, expected, Change::Undo(undo.version)).await
+    call: CallRequest<'_>,
+) -> Result<Response<Body>, Fault> {
+    let expected = expected(call.parts)?;
+    let undo: ConfigUndo = call.read(caller).await?;
+    Ok(change(caller, expected, Change::Undo(undo.version)).await)
 }
 
 async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Response<Body> {
@@ -68,24 +71,24 @@ async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Res
 }
 
 /// Reloads the configuration.
-pub(super) async fn reload(caller: &Caller) -> Response<Body> {
+pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, Fault> {
     let applied = match caller.context.base.reload().await {
         Ok(applied) => applied,
-        Err(faults) => return faulty(caller, &faults),
+        Err(faults) => return Ok(faulty(caller, &faults)),
     };
     let file = caller.context.base.live.file();
-    match caller.context.base.config_text().await {
+    Ok(match caller.context.base.config_text().await {
         Ok(text) => {
             let Applied { options, restart } = applied;
             json(caller, &ConfigChange::of(&file, &text, None, &options, &restart))
         }
         Err(error) => refused(caller, &error),
-    }
+    })
 }
 
 /// Returns the stamp of the text that the change is based on, if the caller sent one (RFC 9110
 /// §13.1.1).
-pub(super) fn expected(parts: &Parts) -> Result<Option<Stamp>, Fault> {
+fn expected(parts: &Parts) -> Result<Option<Stamp>, Fault> {
     let mut fields = parts.headers.get_all(IF_MATCH).iter();
     let Some(field) = fields.next() else { return Ok(None) };
     let text = field.to_str().ok().filter(|_| fields.next().is_none()).map(str::trim);

@@ -25,7 +25,7 @@ const ENTRIES_AT_ONCE: usize = 100;
 
 /// Starts a list of the entries that the argument `what` names, or of all entries. The walk
 /// proceeds as the client reads, and ends when the client disconnects.
-pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Body, Fault> {
+pub(in crate::site) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Body, Fault> {
     let form = read(arguments)?;
     let what = match form.value("what") {
         None | Some("") => What::ALL,
@@ -46,7 +46,7 @@ pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Bod
 
 /// Returns the owner of the requested entries: the owner `named`, if the caller may see those
 /// entries, or the caller.
-pub(super) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault> {
+pub(in crate::site) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault> {
     let Some(named) = named.filter(|named| !named.is_empty()) else {
         return Ok(caller.owner.clone());
     };
@@ -61,7 +61,7 @@ pub(super) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault
 
 /// Returns the details of the URL in the argument `url`: of the entry of the caller or of `owner`,
 /// or else of the public entry.
-pub(super) async fn info(caller: &Caller, arguments: Option<&str>) -> Result<Info, Fault> {
+pub(in crate::site) async fn info(caller: &Caller, arguments: Option<&str>) -> Result<Info, Fault> {
     let (url, owner) = asked_url(caller, arguments)?;
     info::of(&caller.context, &owner, &url).await.map_err(|error| match error {
         NoInfo::Url(error) => Fault::url(&url, &error),
@@ -70,7 +70,7 @@ pub(super) async fn info(caller: &Caller, arguments: Option<&str>) -> Result<Inf
 }
 
 /// Parses the arguments `url` and `owner` of a call.
-pub(super) fn asked_url(
+pub(in crate::site) fn asked_url(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<(String, Owner), Fault> {
@@ -80,7 +80,7 @@ pub(super) fn asked_url(
     Ok((url.to_owned(), owner(caller, form.value("owner"))?))
 }
 
-pub(super) fn read(arguments: Option<&str>) -> Result<SubmittedForm, Fault> {
+pub(in crate::site) fn read(arguments: Option<&str>) -> Result<SubmittedForm, Fault> {
     let arguments = arguments.unwrap_or_default().as_bytes();
     SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
         .map_err(|error| Fault::bad(error.to_string()))

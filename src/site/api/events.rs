@@ -45,7 +45,7 @@ const BEGINNING: &[u8] = b"retry: 2000\n\n";
 const ALIVE: &[u8] = b":\n\n";
 
 /// Starts a stream for `caller`. The response to HEAD has no body.
-pub(super) fn answer(caller: &Caller, method: &Method) -> Response<Body> {
+pub(in crate::site) fn answer(caller: &Caller, method: &Method) -> Response<Body> {
     let told = if method == Method::HEAD { body::empty() } else { body_for(caller.clone()) };
     caller.other(StatusCode::OK, Some(EVENTS), told)
 }

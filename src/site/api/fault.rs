@@ -11,32 +11,32 @@ use crate::page::guard::GuardRefusal;
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) status: StatusCode,
-    pub(super) error: String,
+pub(in crate::site) struct Fault {
+    pub(in crate::site) status: StatusCode,
+    pub(in crate::site) error: String,
     /// The allowed methods, if the method was wrong.
-    pub(super) allowed: Option<&'static str>,
+    pub(in crate::site) allowed: Option<&'static str>,
 }
 
 impl Fault {
-    pub(super) fn new(status: StatusCode, error: String) -> Self {
+    pub(in crate::site) fn new(status: StatusCode, error: String) -> Self {
         Self { status, error, allowed: None }
     }
 
-    pub(super) fn bad(error: String) -> Self {
+    pub(in crate::site) fn bad(error: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
     /// The URL is invalid or not suitable for this call.
-    pub(super) fn url(text: &str, error: &dyn Error) -> Self {
+    pub(in crate::site) fn url(text: &str, error: &dyn Error) -> Self {
         Self::bad(format!("{:?}: {}", shown::text(text), error_chain(error)))
     }
 
-    pub(super) fn unknown(path: &str) -> Self {
+    pub(in crate::site) fn unknown(path: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, format!("there is no call {:?}", shown::text(path)))
     }
 
-    pub(super) fn not_with(method: &Method, allowed: &'static str) -> Self {
+    pub(in crate::site) fn not_with(method: &Method, allowed: &'static str) -> Self {
         let error = format!("expected the method {allowed}, not {:?}", method.as_str());
         Self { status: StatusCode::METHOD_NOT_ALLOWED, error, allowed: Some(allowed) }
     }

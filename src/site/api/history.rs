@@ -11,14 +11,20 @@ use crate::api::{History, VersionRequest};
 use crate::base::error_chain::error_chain;
 
 /// Returns the list of versions.
-pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<History, Fault> {
+pub(in crate::site) async fn list(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<History, Fault> {
     let (url, owner) = asked_url(caller, arguments)?;
     let listed = history::of(&caller.context, &owner, &url).await;
     listed.map(|(history, _)| history).map_err(|error| fault(&url, error))
 }
 
 /// Makes a version the current one. Returns the new list.
-pub(super) async fn restore(caller: &Caller, wanted: VersionRequest) -> Result<History, Fault> {
+pub(in crate::site) async fn restore(
+    caller: &Caller,
+    wanted: VersionRequest,
+) -> Result<History, Fault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
     let done = history::restore(&caller.context, &owner, &wanted.url, wanted.stored).await;
     done.map_err(|error| not_done(&wanted.url, error))?;
@@ -26,7 +32,10 @@ pub(super) async fn restore(caller: &Caller, wanted: VersionRequest) -> Result<H
 }
 
 /// Deletes a version. Returns the new list.
-pub(super) async fn delete(caller: &Caller, wanted: VersionRequest) -> Result<History, Fault> {
+pub(in crate::site) async fn delete(
+    caller: &Caller,
+    wanted: VersionRequest,
+) -> Result<History, Fault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
     let done = history::remove(&caller.context, &owner, &wanted.url, wanted.stored).await;
     done.map_err(|error| not_done(&wanted.url, error))?;

@@ -32,7 +32,7 @@ const LINES_AHEAD: usize = 8;
 
 /// Starts an import. It ends early if its reader disconnects or the daemon stops; the next import
 /// continues there.
-pub(super) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, Fault> {
+pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, Fault> {
     if !caller.is_on_socket() {
         let error =
             "archives are taken in by the command line alone: their paths are of this machine";

@@ -6,7 +6,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
-use hyper::StatusCode;
 use hyper::body::Frame;
 use tokio::sync::oneshot;
 use wwwoffle_index::{Error, ReindexScope, Sessions, Viewer};
@@ -40,13 +39,19 @@ pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
 }
 
 /// Returns a page of a list.
-pub(super) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<IndexPage, Fault> {
+pub(in crate::site) async fn list(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<IndexPage, Fault> {
     let wanted = wanted(arguments).map_err(|why| Fault::bad(why.to_string()))?;
     Ok(carry_out(caller, wanted, found::list).await?)
 }
 
 /// Returns a page of search results.
-pub(super) async fn search(caller: &Caller, arguments: Option<&str>) -> Result<SearchPage, Fault> {
+pub(in crate::site) async fn search(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<SearchPage, Fault> {
     let wanted = wanted(arguments).map_err(|why| Fault::bad(why.to_string()))?;
     if wanted.query().is_empty() {
         return Err(Fault::bad("expected the argument q with what to look for".to_owned()));
@@ -87,11 +92,7 @@ pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
 }
 
 /// Rebuilds the index, or looks for changes made by other programs, and reports progress.
-pub(super) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Result<Body, Fault> {
-    if !caller.administers() {
-        let error = "the index is made anew by the command line, and with the control password";
-        return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
-    }
+pub(in crate::site) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Body {
     let what = if wanted.changed { ReindexScope::Changed } else { ReindexScope::All };
     let ((tell, done), index) = (oneshot::channel(), caller.context.storage.index.clone());
     let context = Arc::clone(&caller.context);
@@ -118,5 +119,5 @@ pub(super) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Result<Body, 
             Some((Ok::<_, BoxError>(Frame::data(Bytes::from(line))), rest))
         }
     });
-    Ok(StreamBody::new(frames).boxed_unsync())
+    StreamBody::new(frames).boxed_unsync()
 }

@@ -16,13 +16,16 @@ use crate::proxy::target;
 use crate::storage::versions::NotCompared;
 
 /// Returns the monitored pages.
-pub(super) fn all(caller: &Caller) -> MonitorList {
+pub(in crate::site) fn all(caller: &Caller) -> MonitorList {
     MonitorList { monitor: list(caller) }
 }
 
 /// Monitors pages. All URLs are validated first, so that one mistake does not leave the call half
 /// done.
-pub(super) async fn set(caller: &Caller, wanted: MonitorRequest) -> Result<MonitorList, Fault> {
+pub(in crate::site) async fn set(
+    caller: &Caller,
+    wanted: MonitorRequest,
+) -> Result<MonitorList, Fault> {
     not_too_many(&wanted.urls)?;
     let schedule: Schedule = wanted.schedule.parse().map_err(|error| bad_schedule(&error))?;
     let scope = match &wanted.within {
@@ -54,7 +57,7 @@ fn bad_schedule(error: &wwwoffle_spool::ParseScheduleError) -> Fault {
 }
 
 /// Stops monitoring pages.
-pub(super) async fn delete(
+pub(in crate::site) async fn delete(
     caller: &Caller,
     wanted: MonitorsToDelete,
 ) -> Result<DeletedUrls, Fault> {
@@ -76,7 +79,10 @@ pub(super) async fn delete(
 }
 
 /// Returns the difference between two versions of a page.
-pub(super) async fn diff(caller: &Caller, arguments: Option<&str>) -> Result<VersionDiff, Fault> {
+pub(in crate::site) async fn diff(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<VersionDiff, Fault> {
     versions::told(caller, arguments).await.map_err(|error| match error {
         NotTold::Versions(NotCompared::Spool(error)) => Fault::from(error),
         NotTold::Versions(NotCompared::NotKept | NotCompared::NoVersion) => {

@@ -21,7 +21,10 @@ impl From<NotPlanned> for Fault {
 }
 
 /// Plans recursive fetches.
-pub(super) async fn runs(caller: &Caller, wanted: RunPlanRequest) -> Result<RunPlans, Fault> {
+pub(in crate::site) async fn runs(
+    caller: &Caller,
+    wanted: RunPlanRequest,
+) -> Result<RunPlans, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
         target::of_url(text, &caller.context.base.local)
@@ -33,6 +36,6 @@ pub(super) async fn runs(caller: &Caller, wanted: RunPlanRequest) -> Result<RunP
 }
 
 /// Plans a fetch of those queued requests that the caller may see.
-pub(super) async fn queue(caller: &Caller) -> Result<QueuePlan, Fault> {
+pub(in crate::site) async fn queue(caller: &Caller) -> Result<QueuePlan, Fault> {
     Ok(plan_queue(&caller.context.fetch, |place| caller.may_see_queued(place)).await?)
 }

@@ -26,7 +26,7 @@ impl From<NotPurged> for Fault {
 }
 
 /// Starts a purge or a plan of one. The response is one line, sent at the end, which may take long.
-pub(super) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault> {
+pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault> {
     if caller.context.storage.purging.told().running {
         return Err(NotPurged::Busy.into());
     }
@@ -45,7 +45,7 @@ pub(super) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault
 }
 
 /// Returns the pins of all owners, to callers that may see the entries of all owners.
-pub(super) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
+pub(in crate::site) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
     if !caller.administers() {
         let error = "what is pinned is shown to the command line, and with the control password";
         return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
@@ -56,7 +56,7 @@ pub(super) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
 
 /// Pins or unpins URLs. All URLs are validated first, so that one mistake does not leave the call
 /// half done.
-pub(super) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, Fault> {
+pub(in crate::site) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, Fault> {
     not_too_many(&wanted.urls)?;
     let local = &caller.context.base.local;
     let mut urls = Vec::new();

@@ -8,7 +8,7 @@ use crate::site::caller::Caller;
 use crate::site::queue;
 
 /// Sets the priority of requests.
-pub(super) async fn prioritize(
+pub(in crate::site) async fn prioritize(
     caller: &Caller,
     wanted: PriorityRequest,
 ) -> Result<Prioritized, Fault> {

@@ -45,7 +45,10 @@ pub(in crate::site) fn all(caller: &Caller) -> RunList {
 
 /// Starts to fetch pages with their sub-resources and links. All URLs are validated first, so that
 /// one mistake does not leave the call half done.
-pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Response<Body>, Fault> {
+pub(in crate::site) async fn start(
+    caller: &Caller,
+    wanted: RunRequest,
+) -> Result<Response<Body>, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
         target::of_url(text, &caller.context.base.local)
@@ -68,7 +71,7 @@ pub(super) async fn start(caller: &Caller, wanted: RunRequest) -> Result<Respons
 }
 
 /// Cancels a run.
-pub(super) async fn stop(caller: &Caller, wanted: RunToStop) -> Result<RunStopped, Fault> {
+pub(in crate::site) async fn stop(caller: &Caller, wanted: RunToStop) -> Result<RunStopped, Fault> {
     let unknown = || Fault::new(StatusCode::NOT_FOUND, "no such fetch is under way".to_owned());
     let id = wanted.id.parse().map_err(|_| unknown())?;
     let removed = stop_for(caller, id).await?.ok_or_else(unknown)?;

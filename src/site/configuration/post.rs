@@ -1,19 +1,16 @@
 //! The forms of the configuration pages.
 
-use hyper::body::Incoming;
-use hyper::header::CONTENT_TYPE;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use wwwoffle_config::edit::{Edit, Rule, without_secrets};
 use wwwoffle_config::{ChangeError, Faults, Stamp, UrlSpec};
 
 use super::super::caller::Caller;
-use super::super::forms::from_our_page;
-use super::super::permission::Permission;
-use super::{Seen, Where, builder, index, option};
+use super::super::forms::Undone;
+use super::{Seen, answer, builder, failed, index, item_at, option};
 use crate::base::error_chain::error_chain;
 use crate::base::live::{Change, Done, blocking};
 use crate::base::shown;
-use crate::page::form::{LONGEST_FORM, SubmittedForm};
+use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::Body;
 use crate::site::pages::configuration::Item;
@@ -28,37 +25,30 @@ const CHANGED: &str = "/configuration/changed";
 /// Faults of a refused change that are shown.
 const MOST_FAULTS: usize = 20;
 
-/// Reads a form, and does what it says if it may.
-pub(super) async fn submit(
+/// Changes the option at `path` by the form of its page.
+pub(in crate::site) async fn submit_option(
     caller: &Caller,
-    place: Where,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, ChangeError> {
-    let (parts, incoming) = request.into_parts();
-    let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let whole = match caller.read(incoming, LONGEST_FORM).await {
-        Ok(whole) => whole,
-        Err(error) => return Ok(bad(caller, error.status(), &error.to_string())),
-    };
-    let form = match SubmittedForm::parse(content_type, &whole) {
-        Ok(form) => form,
-        Err(error) => return Ok(bad(caller, StatusCode::BAD_REQUEST, &error.to_string())),
-    };
-    if let Err(refusal) = from_our_page(caller, Permission::Change, &form) {
-        return Ok(caller.refused(refusal));
-    }
-    match place {
-        Where::Item(item) => edit(caller, item, &form).await,
-        Where::Undo => undo(caller, &form).await,
-        Where::Reload => match caller.context.base.reload().await {
-            Ok(_) => Ok(caller.see_other(&links::configuration(&[], None))),
-            Err(_faults) => {
-                Ok(caller.page(index(caller, StatusCode::UNPROCESSABLE_ENTITY, None).await?))
-            }
-        },
-        Where::EditUrl => Ok(specification(caller, &form)),
-        _ => Ok(bad(caller, StatusCode::METHOD_NOT_ALLOWED, "no form is sent here")),
-    }
+    path: &str,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, Undone> {
+    let Some(item) = item_at(path) else { return Ok(caller.see_other(links::CONFIGURATION)) };
+    Ok(edit(caller, item, form).await.unwrap_or_else(|error| failed(caller, &error)))
+}
+
+/// Restores the version in the field `version`.
+pub(in crate::site) async fn submit_undo(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, Undone> {
+    Ok(undo(caller, form).await.unwrap_or_else(|error| failed(caller, &error)))
+}
+
+/// Reads the file again, and shows its faults if it has any.
+pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, Undone> {
+    Ok(match caller.context.base.reload().await {
+        Ok(_) => caller.see_other(links::CONFIGURATION),
+        Err(_faults) => answer(caller, index(caller, StatusCode::UNPROCESSABLE_ENTITY, None).await),
+    })
 }
 
 fn bad(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> {
@@ -297,7 +287,7 @@ async fn conflict(
 }
 
 /// Puts a URL-SPECIFICATION together, and leads to what it can be used for.
-fn specification(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
+pub(in crate::site) fn specification(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     let chosen_or_typed = |name: &str, other: &str| {
         let chosen = form.value(name).unwrap_or_default();
         let typed = form.value(other).unwrap_or_default();
