@@ -2,6 +2,8 @@
 //!
 //! The directory is authoritative. The memory has a summary of each request for lists, read once.
 
+pub(crate) mod files;
+mod index;
 mod meant;
 pub(crate) mod monitor;
 mod order;
@@ -14,22 +16,18 @@ pub(crate) mod wish;
 
 use crate::durability::outbox::request_path;
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::fmt;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use wwwoffle_url::Key;
 
-use self::share::Shares;
+use self::files::{RequestFile, read_request, sort_by_age};
+use self::index::QueueIndex;
 use crate::durability::{Durability, OUTGOING};
-use crate::entry::place::EXTENSION;
-use crate::entry::warc::Reason;
-use crate::error::{Error, Result, is_missing};
+use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
-use crate::fs::{Disk, OpenedFile, parent, read_exactly};
-use crate::queue::outgoing::{MAX_REQUEST_FILE, Outgoing, OutgoingSummary, RequestKind};
+use crate::fs::parent;
+use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind};
 use crate::queue::seal::Vault;
 use crate::queue::wish::RunId;
 use crate::tree::Tree;
@@ -51,19 +49,9 @@ pub const RESERVED: usize = 20_000;
 pub struct Queue {
     tree: Arc<Tree>,
     pub(crate) vault: Vault,
-    index: Mutex<Index>,
+    index: Mutex<QueueIndex>,
     /// The largest number of requests of one owner.
     share: AtomicUsize,
-}
-
-/// The queue in memory.
-#[derive(Default)]
-struct Index {
-    requests: HashMap<Key, OutgoingSummary>,
-    /// The number of waiting sub-resources, by the URL of their page.
-    parts: HashMap<String, usize>,
-    shares: Shares,
-    observer: Option<Observer>,
 }
 
 /// Receives every change of the queue, in order. It must not call the queue.
@@ -103,16 +91,15 @@ impl Queue {
     /// Reads the queue. Invalid files are set aside.
     pub(crate) fn open(tree: Arc<Tree>, recovery: &mut Recovery) -> Result<Queue> {
         let vault = Vault::open(&tree.root, &mut recovery.damaged)?;
-        let mut index = Index::default();
-        for key in keys(&*tree.root.disk, &tree.root.path)? {
-            match read(&*tree.root.disk, &request_path(&tree.root.path, &key), &key, None) {
-                Ok(RequestLookup::Request(request)) => index.insert(key, request.summary()),
-                Ok(RequestLookup::Missing) => {}
+        let mut index = QueueIndex::default();
+        for key in files::keys(&*tree.root.disk, &tree.root.path.join(OUTGOING), usize::MAX)? {
+            let path = request_path(&tree.root.path, &key);
+            match read_request(&*tree.root.disk, &path, &key, None) {
+                Ok(RequestFile::Valid(request)) => index.insert(key, request.summary()),
+                Ok(RequestFile::Missing) => {}
                 Err(error) => recovery.failures.push(error),
-                Ok(RequestLookup::Bad(reason)) => {
-                    recovery
-                        .damaged
-                        .push(tree.root.move_aside(&request_path(&tree.root.path, &key), reason));
+                Ok(RequestFile::Invalid(reason)) => {
+                    recovery.damaged.push(tree.root.move_aside(&path, reason));
                 }
             }
         }
@@ -208,7 +195,7 @@ impl Queue {
         if !wish::wants_more(&new.summary(), known) && priority == known.priority {
             return Ok(AddOutcome::Already);
         }
-        let RequestLookup::Request(mut known) = self.read(&new.place.key())? else {
+        let RequestFile::Valid(mut known) = self.read(&new.place.key())? else {
             // The file is unreadable. The fetch detects that and sets it aside.
             return Ok(AddOutcome::Already);
         };
@@ -232,7 +219,7 @@ impl Queue {
     #[must_use]
     pub fn list(&self) -> Vec<OutgoingSummary> {
         let mut list: Vec<_> = lock(&self.index).requests.values().cloned().collect();
-        sort(&mut list);
+        sort_by_age(&mut list);
         list
     }
 
@@ -245,7 +232,7 @@ impl Queue {
     /// The number of waiting sub-resources of the page with this URL.
     #[must_use]
     pub fn parts_of(&self, page: &str) -> usize {
-        lock(&self.index).parts.get(page).copied().unwrap_or_default()
+        lock(&self.index).parts.of(page)
     }
 
     /// The summary of one request.
@@ -280,15 +267,15 @@ impl Queue {
         // A rename is atomic, so the file is either the old or the new one, and reading it needs no
         // lock.
         match self.read(key)? {
-            RequestLookup::Request(request) => return Ok(Some(request)),
-            RequestLookup::Missing => return Ok(None),
-            RequestLookup::Bad(_) => {}
+            RequestFile::Valid(request) => return Ok(Some(request)),
+            RequestFile::Missing => return Ok(None),
+            RequestFile::Invalid(_) => {}
         }
         let _changing = lock(&self.tree.outbox.changing);
         match self.read(key)? {
-            RequestLookup::Request(request) => Ok(Some(request)),
-            RequestLookup::Missing => Ok(None),
-            RequestLookup::Bad(reason) => Err(self.set_aside(key, reason)),
+            RequestFile::Valid(request) => Ok(Some(request)),
+            RequestFile::Missing => Ok(None),
+            RequestFile::Invalid(reason) => Err(self.set_aside(key, reason)),
         }
     }
 
@@ -306,7 +293,7 @@ impl Queue {
         let now = order::as_it_is_now(request, &known);
         let mut request = now.map_or(Cow::Borrowed(request), Cow::Owned);
         if wish::wants_more(&known, &request.summary())
-            && let RequestLookup::Request(now) = self.read(&key)?
+            && let RequestFile::Valid(now) = self.read(&key)?
         {
             wish::merge(request.to_mut(), &now);
         }
@@ -359,7 +346,7 @@ impl Queue {
             let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(&key) else { return Ok(FinishOutcome::Gone) };
             if wish::wants_more(&known, &seen.summary())
-                && let RequestLookup::Request(now) = self.read(&key)?
+                && let RequestFile::Valid(now) = self.read(&key)?
             {
                 return Ok(FinishOutcome::Wanted(now));
             }
@@ -387,7 +374,7 @@ impl Queue {
         let mut count = 0;
         for key in keys {
             let _changing = lock(&self.tree.outbox.changing);
-            let RequestLookup::Request(mut request) = self.read(&key)? else { continue };
+            let RequestFile::Valid(mut request) = self.read(&key)? else { continue };
             request.wishes.retain(|wish| wish.run != run);
             if request.wishes.is_empty() && request.kind == RequestKind::Recursive {
                 count += u64::from(self.remove_file(&key)?);
@@ -398,134 +385,22 @@ impl Queue {
         Ok(count)
     }
 
-    fn read(&self, key: &Key) -> Result<RequestLookup> {
+    fn read(&self, key: &Key) -> Result<RequestFile<Outgoing>> {
         let (disk, vault) = (&*self.tree.root.disk, Some(&self.vault));
         let named = request_path(&self.tree.root.path, key);
         // A file that waits for the next batch is newer than the one with the right name. It may be
         // renamed in the meantime.
         if let Some(waiting) = self.tree.outbox.path(key) {
-            match read(disk, &waiting, key, vault)? {
-                RequestLookup::Missing => {}
+            match read_request(disk, &waiting, key, vault)? {
+                RequestFile::Missing => {}
                 found => return Ok(found),
             }
         }
-        read(disk, &named, key, vault)
-    }
-}
-
-impl Index {
-    fn insert(&mut self, key: Key, request: OutgoingSummary) {
-        if let Some(observer) = &self.observer {
-            observer(Change::Is(&request));
-        }
-        add_to(&mut self.parts, request.page.as_deref());
-        self.shares.add(request.place.owner());
-        if let Some(former) = self.requests.insert(key, request) {
-            self.uncount(&former);
-        }
-    }
-
-    fn remove(&mut self, key: &Key) -> Option<OutgoingSummary> {
-        let request = self.requests.remove(key)?;
-        self.uncount(&request);
-        if let Some(observer) = &self.observer {
-            observer(Change::Gone(key));
-        }
-        Some(request)
-    }
-
-    fn uncount(&mut self, request: &OutgoingSummary) {
-        take_from(&mut self.parts, request.page.as_deref());
-        self.shares.remove(request.place.owner());
-    }
-}
-
-fn add_to(counts: &mut HashMap<String, usize>, name: Option<&str>) {
-    if let Some(name) = name {
-        *counts.entry(name.to_owned()).or_default() += 1;
-    }
-}
-
-fn take_from(counts: &mut HashMap<String, usize>, name: Option<&str>) {
-    let Some(name) = name else { return };
-    if let Some(count) = counts.get_mut(name) {
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            counts.remove(name);
-        }
-    }
-}
-
-impl fmt::Debug for Index {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Index").field("requests", &self.requests).finish_non_exhaustive()
+        read_request(disk, &named, key, vault)
     }
 }
 
 /// Whether the request may be sent twice.
 fn is_repeatable(request: &OutgoingSummary) -> bool {
     matches!(&*request.method, "GET" | "HEAD")
-}
-
-/// Reads every request of a spool from its file, the oldest first.
-pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>> {
-    let mut list = Vec::new();
-    for key in keys(disk, root)? {
-        if let RequestLookup::Request(request) = read(disk, &request_path(root, &key), &key, None)?
-        {
-            list.push(request.summary());
-        }
-    }
-    sort(&mut list);
-    Ok(list)
-}
-
-/// Reads one request from its file.
-pub(crate) fn look(disk: &dyn Disk, root: &Path, key: &Key) -> Result<Option<Outgoing>> {
-    Ok(match read(disk, &request_path(root, key), key, None)? {
-        RequestLookup::Request(request) => Some(request),
-        RequestLookup::Missing | RequestLookup::Bad(_) => None,
-    })
-}
-
-fn sort(list: &mut [OutgoingSummary]) {
-    list.sort_by_cached_key(|request| (request.queued, request.place.key()));
-}
-
-#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
-enum RequestLookup {
-    Request(Outgoing),
-    Missing,
-    Bad(Reason),
-}
-
-/// The keys in the names of files. Other names are ignored.
-fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
-    let directory = root.join(OUTGOING);
-    let fail = |error| Error::disk("read", &directory, error);
-    let mut keys = Vec::new();
-    for name in disk.read_dir(&directory).map_err(fail)? {
-        let name = name.map_err(fail)?;
-        let key = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
-        keys.extend(key.and_then(|key| key.parse::<Key>().ok()));
-    }
-    Ok(keys)
-}
-
-fn read(disk: &dyn Disk, path: &Path, key: &Key, vault: Option<&Vault>) -> Result<RequestLookup> {
-    let (file, len) = match disk.open(path) {
-        Ok(OpenedFile::File(file, len)) => (file, len),
-        Ok(OpenedFile::NotAFile) => return Ok(RequestLookup::Bad("it is not a plain file")),
-        Err(error) if is_missing(&error) => return Ok(RequestLookup::Missing),
-        Err(error) => return Err(Error::disk("open", path, error)),
-    };
-    let Some(len) = usize::try_from(len).ok().filter(|&len| len <= MAX_REQUEST_FILE) else {
-        return Ok(RequestLookup::Bad("it is longer than any request"));
-    };
-    let bytes = read_exactly(&*file, len, 0).map_err(|error| Error::disk("read", path, error))?;
-    Ok(match Outgoing::decode(&bytes, vault) {
-        Ok(request) if request.place.key() == *key => RequestLookup::Request(request),
-        Ok(_) => RequestLookup::Bad("it belongs to another place"),
-        Err(reason) => RequestLookup::Bad(reason),
-    })
 }

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 
+use super::system::{SystemFile, new_file};
 use super::{
     DIRECTORY_MODE, DirectoryNames, Disk, DiskFile, FILE_MODE, FileInfo, Lock, OpenedFile, Stamp,
-    SystemDisk, SystemFile, new_file,
+    SystemDisk,
 };
 
 /// The file system of this machine, for a spool that other users may read.

@@ -15,7 +15,8 @@ use crate::entry::verified::read_piece;
 use crate::entry::warc::{Header, Reason, parse_record};
 use crate::entry::{Body, Entry, gzip, overlay, read};
 use crate::error::{Error, Result};
-use crate::fs::{Disk, OpenedFile, parent, read_exactly};
+use crate::fs::whole::read_whole;
+use crate::fs::{Disk, parent};
 use crate::notes::{pins, state, statistics};
 use crate::queue::monitor::{MAX_MONITOR_FILE, Monitor};
 use crate::queue::outgoing::{MAX_REQUEST_FILE, Outgoing, Secrets};
@@ -316,13 +317,10 @@ impl Judge<'_> {
             FileRole::Monitor => (MONITOR, MAX_MONITOR_FILE),
             _ => (OUTGOING, MAX_REQUEST_FILE),
         };
-        let bytes = match self.bytes(path, most)? {
-            FileBytes::Missing => return Ok(None),
-            FileBytes::NotAFile => return Ok(Some(Fault::set_aside("it is not a plain file"))),
-            FileBytes::TooMany => {
-                return Ok(Some(Fault::set_aside("it is longer than any request")));
-            }
-            FileBytes::All(bytes) => bytes,
+        let bytes = match read_whole(self.disk, path, most)? {
+            None => return Ok(None),
+            Some(Err(reason)) => return Ok(Some(Fault::set_aside(reason))),
+            Some(Ok(bytes)) => bytes,
         };
         let vault = self.vault.as_ref();
         let decoded = match role {
@@ -360,35 +358,10 @@ impl Judge<'_> {
         most: usize,
         reason: impl Fn(&[u8]) -> Result<(), Reason>,
     ) -> Result<Option<Fault>> {
-        let why = match self.bytes(path, most)? {
-            FileBytes::Missing => return Ok(None),
-            FileBytes::NotAFile => Err("it is not a plain file"),
-            FileBytes::TooMany => Err("it is too long"),
-            FileBytes::All(bytes) => reason(&bytes),
-        };
+        let Some(bytes) = read_whole(self.disk, path, most)? else { return Ok(None) };
+        let why = bytes.and_then(|bytes| reason(&bytes));
         Ok(why.err().map(Fault::set_aside))
     }
-
-    fn bytes(&self, path: &Path, most: usize) -> Result<FileBytes> {
-        let (file, len) = match self.disk.open(path) {
-            Ok(OpenedFile::File(file, len)) => (file, len),
-            Ok(OpenedFile::NotAFile) => return Ok(FileBytes::NotAFile),
-            Err(error) if crate::error::is_missing(&error) => return Ok(FileBytes::Missing),
-            Err(error) => return Err(Error::disk("open", path, error)),
-        };
-        let Some(len) = usize::try_from(len).ok().filter(|&len| len <= most) else {
-            return Ok(FileBytes::TooMany);
-        };
-        let bytes = read_exactly(&*file, len, 0);
-        bytes.map(FileBytes::All).map_err(|error| Error::disk("read", path, error))
-    }
-}
-
-enum FileBytes {
-    All(Vec<u8>),
-    TooMany,
-    NotAFile,
-    Missing,
 }
 
 /// The fault of a file that cannot be read.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use wwwoffle_url::Key;
 
 use crate::durability::Root;
-use crate::error::{Error, Result, is_missing};
-use crate::fs::{OpenedFile, read_exactly};
+use crate::error::{Error, Result};
+use crate::fs::whole::read_whole;
 
 /// The directory of the texts.
 pub(crate) const IMPORTS: &str = "imports";
@@ -17,15 +17,11 @@ pub const MAX_IMPORT: usize = 64 << 10;
 /// Reads the progress of an import. `None` if the file is missing, or was invalid and set aside.
 pub(crate) fn read(root: &Root, key: Key) -> Result<Option<String>> {
     let path = path(root, key);
-    let bytes = match root.disk.open(&path) {
-        Ok(OpenedFile::File(file, _)) => read_exactly(&*file, MAX_IMPORT + 1, 0)
-            .map_err(|error| Error::disk("read", &path, error))?,
-        Ok(OpenedFile::NotAFile) => Vec::new(),
-        Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) => return Err(Error::disk("open", &path, error)),
+    let Some(bytes) = read_whole(&*root.disk, &path, MAX_IMPORT)? else {
+        return Ok(None);
     };
-    match String::from_utf8(bytes) {
-        Ok(text) if text.len() <= MAX_IMPORT && !text.is_empty() => Ok(Some(text)),
+    match bytes.map(String::from_utf8) {
+        Ok(Ok(text)) if !text.is_empty() => Ok(Some(text)),
         _ => {
             root.move_aside(&path, "it is not a text about an import");
             Ok(None)

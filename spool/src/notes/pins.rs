@@ -14,10 +14,10 @@ use std::sync::Mutex;
 
 use crate::durability::Root;
 use crate::entry::warc::Reason;
-use crate::error::{Error, Result, is_missing};
+use crate::error::{Error, Result};
+use crate::fs::Disk;
 use crate::fs::parallel::lock;
-use crate::fs::size::wide;
-use crate::fs::{Disk, OpenedFile, read_exactly};
+use crate::fs::whole::read_whole;
 
 pub(crate) const FILE: &str = "pins";
 const FIRST_LINE: &str = "wwwoffle-pins 1";
@@ -84,17 +84,8 @@ impl Pins {
 
 pub(crate) fn read(disk: &dyn Disk, root: &Path) -> Result<BTreeSet<String>> {
     let path = root.join(FILE);
-    let (file, len) = match disk.open(&path) {
-        Ok(OpenedFile::File(file, len)) => (file, len),
-        Ok(OpenedFile::NotAFile) => return Err(foreign(b"")),
-        Err(error) if is_missing(&error) => return Ok(BTreeSet::new()),
-        Err(error) => return Err(Error::disk("open", &path, error)),
-    };
-    if len > wide(MAX_FILE) {
-        return Err(foreign(b""));
-    }
-    let bytes = read_exactly(&*file, MAX_FILE, 0);
-    let bytes = bytes.map_err(|error| Error::disk("read", &path, error))?;
+    let Some(bytes) = read_whole(disk, &path, MAX_FILE)? else { return Ok(BTreeSet::new()) };
+    let bytes = bytes.map_err(|_| foreign(b""))?;
     parse(&bytes).ok_or_else(|| foreign(bytes.get(..40).unwrap_or(&bytes)))
 }
 

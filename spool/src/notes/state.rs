@@ -13,8 +13,9 @@ use std::path::Path;
 
 use crate::durability::Root;
 use crate::entry::warc::Reason;
-use crate::error::{Damage, Error, Result, is_missing};
-use crate::fs::{Disk, OpenedFile, read_exactly};
+use crate::error::{Damage, Error, Result};
+use crate::fs::Disk;
+use crate::fs::whole::read_whole;
 
 pub(crate) const FILE: &str = "state";
 const FIRST_LINE: &str = "wwwoffle-state 1";
@@ -124,16 +125,10 @@ pub(crate) fn reason(text: &[u8]) -> Result<(), Reason> {
 /// Reads the state. An invalid file is set aside, and the default is returned.
 pub(crate) fn read(root: &Root) -> Result<(ProgramState, Option<Damage>)> {
     let path = root.join(FILE);
-    let bytes = match root.disk.open(&path) {
-        Ok(OpenedFile::File(file, _)) => read_exactly(&*file, MAX_STATE + 1, 0)
-            .map_err(|error| Error::disk("read", &path, error))?,
-        Ok(OpenedFile::NotAFile) => Vec::new(),
-        Err(error) if is_missing(&error) => return Ok((ProgramState::default(), None)),
-        Err(error) => return Err(Error::disk("open", &path, error)),
+    let Some(bytes) = read_whole(&*root.disk, &path, MAX_STATE)? else {
+        return Ok((ProgramState::default(), None));
     };
-    let parsed =
-        if bytes.len() > MAX_STATE { Err("it is too long") } else { ProgramState::parse(&bytes) };
-    Ok(match parsed {
+    Ok(match bytes.and_then(|bytes| ProgramState::parse(&bytes)) {
         Ok(state) => (state, None),
         Err(reason) => (ProgramState::default(), Some(root.move_aside(&path, reason))),
     })
@@ -142,14 +137,8 @@ pub(crate) fn read(root: &Root) -> Result<(ProgramState, Option<Damage>)> {
 /// Reads the state without changing anything. A damaged file counts as missing.
 pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Result<ProgramState> {
     let path = root.join(FILE);
-    let bytes = match disk.open(&path) {
-        Ok(OpenedFile::File(file, _)) => read_exactly(&*file, MAX_STATE + 1, 0)
-            .map_err(|error| Error::disk("read", &path, error))?,
-        Ok(OpenedFile::NotAFile) => return Ok(ProgramState::default()),
-        Err(error) if is_missing(&error) => return Ok(ProgramState::default()),
-        Err(error) => return Err(Error::disk("open", &path, error)),
-    };
-    Ok(ProgramState::parse(&bytes).unwrap_or_default())
+    let bytes = read_whole(disk, &path, MAX_STATE)?.and_then(Result::ok);
+    Ok(bytes.and_then(|bytes| ProgramState::parse(&bytes).ok()).unwrap_or_default())
 }
 
 /// Writes the state, durably.

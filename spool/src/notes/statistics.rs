@@ -19,8 +19,8 @@ use jiff::civil::Date;
 
 use crate::durability::Root;
 use crate::entry::warc::Reason;
-use crate::error::{Damage, Error, Result, is_missing};
-use crate::fs::{OpenedFile, read_exactly};
+use crate::error::{Damage, Error, Result};
+use crate::fs::whole::read_whole;
 
 pub(crate) const FILE: &str = "statistics";
 const FIRST_LINE: &str = "wwwoffle-statistics 1";
@@ -232,14 +232,10 @@ pub(crate) fn reason(text: &[u8]) -> Result<(), Reason> {
 /// Reads the file. An invalid file is moved to `damaged/`, and counting starts at zero.
 pub(crate) fn read(root: &Root) -> Result<(Statistics, Option<Damage>)> {
     let path = root.join(FILE);
-    let bytes = match root.disk.open(&path) {
-        Ok(OpenedFile::File(file, _)) => read_exactly(&*file, MAX_STATISTICS + 1, 0)
-            .map_err(|error| Error::disk("read", &path, error))?,
-        Ok(OpenedFile::NotAFile) => Vec::new(),
-        Err(error) if is_missing(&error) => return Ok((Statistics::default(), None)),
-        Err(error) => return Err(Error::disk("open", &path, error)),
+    let Some(bytes) = read_whole(&*root.disk, &path, MAX_STATISTICS)? else {
+        return Ok((Statistics::default(), None));
     };
-    Ok(match Statistics::parse(&bytes) {
+    Ok(match bytes.and_then(|bytes| Statistics::parse(&bytes)) {
         Ok(statistics) => (statistics, None),
         Err(reason) => (Statistics::default(), Some(root.move_aside(&path, reason))),
     })

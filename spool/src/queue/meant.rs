@@ -2,7 +2,8 @@
 
 use wwwoffle_url::Key;
 
-use super::{Queue, RequestLookup};
+use super::Queue;
+use super::files::RequestFile;
 use crate::durability::outbox::request_path;
 use crate::entry::warc::Reason;
 use crate::error::{Error, Result};
@@ -46,9 +47,9 @@ impl Queue {
             return Ok(false);
         }
         let known = match self.read(key)? {
-            RequestLookup::Request(known) => known,
-            RequestLookup::Missing => return Ok(false),
-            RequestLookup::Bad(reason) => return Err(self.set_aside(key, reason)),
+            RequestFile::Valid(known) => known,
+            RequestFile::Missing => return Ok(false),
+            RequestFile::Invalid(reason) => return Err(self.set_aside(key, reason)),
         };
         let Some(changed) = change(known) else { return Ok(false) };
         self.write(&changed)?;

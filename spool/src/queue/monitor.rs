@@ -13,9 +13,10 @@ use wwwoffle_url::Key;
 use crate::durability::{Durability, MONITOR};
 use crate::entry::place::{EXTENSION, Place};
 use crate::entry::warc::{Reason, parse_record, time_text, unescape};
-use crate::error::{Error, Result, is_missing};
+use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
-use crate::fs::{Disk, OpenedFile, parent, read_exactly};
+use crate::fs::{Disk, parent};
+use crate::queue::files::{RequestFile, keys, read_file};
 use crate::queue::outgoing::{MAX_REQUEST_FILE, Outgoing};
 use crate::queue::schedule::{MAX_SCHEDULE, Schedule};
 use crate::queue::seal::Vault;
@@ -133,14 +134,14 @@ impl Monitors {
     pub(crate) fn open(tree: Arc<Tree>, recovery: &mut Recovery) -> Result<Monitors> {
         let vault = Vault::open(&tree.root, &mut recovery.damaged)?;
         let mut index = HashMap::new();
-        for key in keys(&*tree.root.disk, &tree.root.path)? {
+        for key in keys(&*tree.root.disk, &tree.root.path.join(MONITOR), MAX_MONITORS)? {
             match read(&*tree.root.disk, &tree.root.path, &key, None) {
-                Ok(MonitorLookup::Monitor(monitor)) => {
+                Ok(RequestFile::Valid(monitor)) => {
                     index.insert(key, monitor.summary());
                 }
-                Ok(MonitorLookup::Missing) => {}
+                Ok(RequestFile::Missing) => {}
                 Err(error) => recovery.failures.push(error),
-                Ok(MonitorLookup::Bad(reason)) => {
+                Ok(RequestFile::Invalid(reason)) => {
                     recovery
                         .damaged
                         .push(tree.root.move_aside(&path(&tree.root.path, &key), reason));
@@ -265,12 +266,12 @@ impl Monitors {
     /// Reads a monitored page. An invalid file is set aside. The caller holds `changing`.
     fn read_or_set_aside(&self, key: &Key) -> Result<Option<Monitor>> {
         match read(&*self.tree.root.disk, &self.tree.root.path, key, Some(&self.vault))? {
-            MonitorLookup::Monitor(monitor) => Ok(Some(*monitor)),
-            MonitorLookup::Missing => {
+            RequestFile::Valid(monitor) => Ok(Some(monitor)),
+            RequestFile::Missing => {
                 lock(&self.index).remove(key);
                 Ok(None)
             }
-            MonitorLookup::Bad(reason) => {
+            RequestFile::Invalid(reason) => {
                 lock(&self.index).remove(key);
                 Err(Error::damaged(
                     self.tree.root.move_aside(&path(&self.tree.root.path, key), reason),
@@ -283,8 +284,8 @@ impl Monitors {
 /// Reads every monitored page of a spool from its file, ordered by URL.
 pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<MonitorSummary>> {
     let mut list = Vec::new();
-    for key in keys(disk, root)? {
-        if let MonitorLookup::Monitor(monitor) = read(disk, root, &key, None)? {
+    for key in keys(disk, &root.join(MONITOR), MAX_MONITORS)? {
+        if let RequestFile::Valid(monitor) = read(disk, root, &key, None)? {
             list.push(monitor.summary());
         }
     }
@@ -296,54 +297,17 @@ fn sort(list: &mut [MonitorSummary]) {
     list.sort_by_cached_key(|one| (one.place.url().to_owned(), one.place.key()));
 }
 
-enum MonitorLookup {
-    Monitor(Box<Monitor>),
-    Missing,
-    Bad(Reason),
-}
-
 fn path(root: &Path, key: &Key) -> PathBuf {
     root.join(MONITOR).join(format!("{key}{EXTENSION}"))
 }
 
-/// The keys in the names of files, up to the limit. Other names are ignored.
-fn keys(disk: &dyn Disk, root: &Path) -> Result<Vec<Key>> {
-    let directory = root.join(MONITOR);
-    let fail = |error| Error::disk("read", &directory, error);
-    let names = match disk.read_dir(&directory) {
-        Ok(names) => names,
-        Err(error) if is_missing(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(fail(error)),
-    };
-    let mut keys = Vec::new();
-    for name in names {
-        let name = name.map_err(fail)?;
-        let key = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
-        keys.extend(key.and_then(|key| key.parse::<Key>().ok()));
-        if keys.len() >= MAX_MONITORS {
-            break;
-        }
-    }
-    Ok(keys)
-}
-
-fn read(disk: &dyn Disk, root: &Path, key: &Key, vault: Option<&Vault>) -> Result<MonitorLookup> {
-    let path = path(root, key);
-    let (file, len) = match disk.open(&path) {
-        Ok(OpenedFile::File(file, len)) => (file, len),
-        Ok(OpenedFile::NotAFile) => return Ok(MonitorLookup::Bad("it is not a plain file")),
-        Err(error) if is_missing(&error) => return Ok(MonitorLookup::Missing),
-        Err(error) => return Err(Error::disk("open", &path, error)),
-    };
-    let Some(len) = usize::try_from(len).ok().filter(|&len| len <= MAX_MONITOR_FILE) else {
-        return Ok(MonitorLookup::Bad("it is longer than any request"));
-    };
-    let bytes = read_exactly(&*file, len, 0).map_err(|error| Error::disk("read", &path, error))?;
-    Ok(match Monitor::decode(&bytes, vault) {
-        Ok(monitor) if monitor.request.place.key() == *key => {
-            MonitorLookup::Monitor(Box::new(monitor))
-        }
-        Ok(_) => MonitorLookup::Bad("it belongs to another place"),
-        Err(reason) => MonitorLookup::Bad(reason),
+fn read(
+    disk: &dyn Disk,
+    root: &Path,
+    key: &Key,
+    vault: Option<&Vault>,
+) -> Result<RequestFile<Monitor>> {
+    read_file(disk, &path(root, key), (key, MAX_MONITOR_FILE), |bytes| {
+        Monitor::decode(bytes, vault).map(|monitor| (monitor.request.place.key(), monitor))
     })
 }

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
-use super::{Queue, RequestLookup};
+use super::Queue;
+use super::files::RequestFile;
 use crate::error::Result;
 use crate::fs::parallel::lock;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
@@ -102,7 +103,7 @@ impl Queue {
             let Some(known) = self.summary(key) else { continue };
             if known.priority != priority {
                 // An unreadable file is set aside when it is fetched.
-                let RequestLookup::Request(mut request) = self.read(key)? else { continue };
+                let RequestFile::Valid(mut request) = self.read(key)? else { continue };
                 request.priority = priority;
                 self.write(&request)?;
             }

@@ -4,8 +4,8 @@ use crate::durability::RUNS;
 use crate::durability::Root;
 use std::path::PathBuf;
 
-use crate::error::{Damage, Error, Result, is_missing};
-use crate::fs::{OpenedFile, read_exactly};
+use crate::error::{Damage, Error, Result};
+use crate::fs::whole::read_whole;
 use crate::queue::wish::RunId;
 
 /// The longest text of a run, in bytes.
@@ -14,20 +14,14 @@ pub const MAX_RUN: usize = 64 << 20;
 /// Reads the text of a run. `None` if it is missing, or was invalid and set aside.
 pub(crate) fn read(root: &Root, id: RunId) -> Result<Option<String>> {
     let path = path(root, id);
-    let bytes = match root.disk.open(&path) {
-        Ok(OpenedFile::File(file, _)) => read_exactly(&*file, MAX_RUN + 1, 0)
-            .map_err(|error| Error::disk("read", &path, error))?,
-        Ok(OpenedFile::NotAFile) => Vec::new(),
-        Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) => return Err(Error::disk("open", &path, error)),
+    let Some(bytes) = read_whole(&*root.disk, &path, MAX_RUN)? else {
+        return Ok(None);
     };
-    match String::from_utf8(bytes) {
-        Ok(text) if text.len() <= MAX_RUN => Ok(Some(text)),
-        _ => {
-            root.move_aside(&path, "it is not a text of a run");
-            Ok(None)
-        }
+    if let Ok(Ok(text)) = bytes.map(String::from_utf8) {
+        return Ok(Some(text));
     }
+    root.move_aside(&path, "it is not a text of a run");
+    Ok(None)
 }
 
 /// Lists the runs that have a text, in no order. Other names are ignored.

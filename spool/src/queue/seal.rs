@@ -12,8 +12,9 @@ use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 use wwwoffle_url::Key;
 
 use crate::entry::warc::Reason;
-use crate::error::{Damage, Error, Result, is_missing};
-use crate::fs::{Disk, OpenedFile, read_exactly};
+use crate::error::{Damage, Error, Result};
+use crate::fs::Disk;
+use crate::fs::whole::read_whole;
 
 /// The file in the root that contains the key of 32 bytes.
 pub(crate) const SECRET_FILE: &str = "secret";
@@ -35,14 +36,10 @@ impl Vault {
     /// Reads the key of a spool, or creates one. An invalid file is set aside first.
     pub(crate) fn open(root: &Root, damaged: &mut Vec<Damage>) -> Result<Vault> {
         let path = root.join(SECRET_FILE);
-        let found = match root.disk.open(&path) {
-            Ok(OpenedFile::File(file, _)) => read_exactly(&*file, KEY_LEN + 1, 0)
-                .map_err(|error| Error::disk("read", &path, error))?,
-            Ok(OpenedFile::NotAFile) => Vec::new(),
-            Err(error) if is_missing(&error) => return Vault::make(root),
-            Err(error) => return Err(Error::disk("open", &path, error)),
+        let Some(found) = read_whole(&*root.disk, &path, KEY_LEN)? else {
+            return Vault::make(root);
         };
-        if let Ok(key) = <[u8; KEY_LEN]>::try_from(found) {
+        if let Ok(key) = <[u8; KEY_LEN]>::try_from(found.unwrap_or_default()) {
             return Ok(Vault(ChaCha20Poly1305::new(&key.into())));
         }
         damaged.push(root.move_aside(&path, NO_KEY));
@@ -51,8 +48,7 @@ impl Vault {
 
     /// Reads the key of a spool without changing anything.
     pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Option<Vault> {
-        let Ok(OpenedFile::File(file, _)) = disk.open(&root.join(SECRET_FILE)) else { return None };
-        let key = read_exactly(&*file, KEY_LEN + 1, 0).ok()?;
+        let key = read_whole(disk, &root.join(SECRET_FILE), KEY_LEN).ok()??.ok()?;
         let key = <[u8; KEY_LEN]>::try_from(key).ok()?;
         Some(Vault(ChaCha20Poly1305::new(&key.into())))
     }

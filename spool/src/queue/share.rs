@@ -3,38 +3,57 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 
+/// The number of requests by a name, such as that of their owner or page.
+#[derive(Debug, Default)]
+pub(super) struct NameCounts(HashMap<String, usize>);
+
 /// The number of requests of each owner.
 #[derive(Debug, Default)]
-pub(super) struct Shares(HashMap<String, usize>);
+pub(super) struct Shares(NameCounts);
+
+impl NameCounts {
+    pub(super) fn of(&self, name: &str) -> usize {
+        self.0.get(name).copied().unwrap_or_default()
+    }
+
+    pub(super) fn add(&mut self, name: String) {
+        *self.0.entry(name).or_default() += 1;
+    }
+
+    pub(super) fn remove(&mut self, name: &str) {
+        if let Some(count) = self.0.get_mut(name) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.0.remove(name);
+            }
+        }
+    }
+}
 
 impl Shares {
     /// The number of requests that count for `owner`.
     pub(super) fn of(&self, owner: &str) -> usize {
-        self.0.get(&holder(owner)).copied().unwrap_or_default()
+        self.0.of(&share_name(owner))
     }
 
     /// Counts a request.
     pub(super) fn add(&mut self, owner: Option<&str>) {
         if let Some(owner) = owner {
-            *self.0.entry(holder(owner)).or_default() += 1;
+            self.0.add(share_name(owner));
         }
     }
 
     /// Stops counting a request.
     pub(super) fn remove(&mut self, owner: Option<&str>) {
-        let Some(holder) = owner.map(holder) else { return };
-        if let Some(count) = self.0.get_mut(&holder) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.0.remove(&holder);
-            }
+        if let Some(owner) = owner {
+            self.0.remove(&share_name(owner));
         }
     }
 }
 
 /// The name under which the requests of an owner are counted. A machine may choose any address of
 /// its IPv6 /64 network (RFC 8981), so all addresses of such a network count together.
-fn holder(owner: &str) -> String {
+fn share_name(owner: &str) -> String {
     let address = owner.strip_prefix("client:").and_then(|address| address.parse().ok());
     match address {
         Some(IpAddr::V6(address)) => {
@@ -69,6 +88,6 @@ mod tests {
         shares.remove(Some("client:2001:db8::1"));
         assert_eq!(shares.of("client:2001:db8::1"), 1);
         shares.remove(Some("client:2001:db8::2"));
-        assert_eq!(shares.0.len(), 2, "what counts nothing is not remembered");
+        assert_eq!(shares.0.0.len(), 2, "a count of zero is removed");
     }
 }

@@ -123,7 +123,7 @@ impl Reader {
     ///
     /// If the disk fails.
     pub fn queue(&self) -> Result<Vec<OutgoingSummary>> {
-        queue::list(&*self.disk, &self.root)
+        queue::files::list_requests(&*self.disk, &self.root)
     }
 
     /// Reads an outgoing request; its secrets are marked as unreadable. `None` if it is missing or
@@ -133,7 +133,7 @@ impl Reader {
     ///
     /// If the disk fails.
     pub fn request(&self, key: &Key) -> Result<Option<Outgoing>> {
-        queue::look(&*self.disk, &self.root, key)
+        queue::files::find_request(&*self.disk, &self.root, key)
     }
 
     /// Lists the monitored pages, by URL. Invalid files are skipped.

@@ -68,7 +68,7 @@ impl List {
         let start = |scheme: String| {
             let directory = root.join(&*place::scheme_directory(&scheme));
             match host {
-                Some(host) => (directory.join(&*place::directory(host)), 2),
+                Some(host) => (directory.join(&*place::host_directory(host)), 2),
                 None => (directory, 1),
             }
         };

@@ -247,7 +247,7 @@ fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
                 all.push(segment);
             }
             Content::Whole(_) => {
-                found.bad.push((path, "its start differs from the one in its name"))
+                found.bad.push((path, "its start differs from the one in its name"));
             }
             Content::Missing | Content::Moved => found.vanished = true,
             Content::Bad(reason) => found.bad.push((path, reason)),

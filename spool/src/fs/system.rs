@@ -1,0 +1,221 @@
+//! The file system of this machine.
+
+#![expect(clippy::disallowed_methods, reason = "a part of the one file of the crate that may")]
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use rustix::fs::{FlockOperation, OFlags, flock, syncfs};
+use rustix::io::{ReadWriteFlags, preadv2};
+
+use super::{
+    DIRECTORY_MODE, DirectoryNames, Disk, DiskFile, FILE_MODE, FileInfo, Lock, OpenedFile, Stamp,
+    WAITS_AT_ONCE, about,
+};
+use crate::error::is_missing;
+
+/// The file system of this machine.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct SystemDisk;
+
+impl Disk for SystemDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        DirBuilder::new().mode(DIRECTORY_MODE).create(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
+        let names = std::fs::read_dir(path)?;
+        Ok(Box::new(names.map(|entry| entry.map(|entry| entry.file_name()))))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(Arc::new(SystemFile { file: new_file(path)?, opened_as: None }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<OpenedFile> {
+        let Some((file, about)) = plain_file(path, false)? else { return Ok(OpenedFile::NotAFile) };
+        let opened_as = Some(Stamp::of(&about));
+        Ok(OpenedFile::File(Arc::new(SystemFile { file, opened_as }), about.len()))
+    }
+
+    fn open_to_change(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let (file, _) = plain_file(path, true)?.ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Arc::new(SystemFile { file, opened_as: None }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn sync_all(&self, root: &Path) -> io::Result<()> {
+        Ok(syncfs(File::open(root)?)?)
+    }
+
+    fn waits_at_once(&self) -> usize {
+        WAITS_AT_ONCE
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(FILE_MODE)
+            .custom_flags(flags)
+            .open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        // The process id is only for messages. On a full disk the lock works without it.
+        let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+        Ok(Some(Box::new(SystemLock(file))))
+    }
+
+    fn now(&self) -> Timestamp {
+        // A time before 1970, or beyond the range of jiff, means that the clock was never set.
+        let now = Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH);
+        now.max(Timestamp::UNIX_EPOCH)
+    }
+
+    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
+        match std::fs::symlink_metadata(path) {
+            Ok(about) => Ok(Some(Stamp::of(&about))),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn about(&self, path: &Path) -> io::Result<Option<FileInfo>> {
+        match std::fs::symlink_metadata(path) {
+            Ok(about) => Ok(Some(FileInfo::of(&about))),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        about::set_mode(path, mode)
+    }
+}
+
+pub(super) fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
+}
+
+/// Opens a plain file for reading, or also for writing. `None` if it is not a plain file.
+fn plain_file(path: &Path, to_change: bool) -> io::Result<Option<(File, std::fs::Metadata)>> {
+    // `std` adds O_CLOEXEC. O_NONBLOCK has no effect on a plain file, but with it the opening of a
+    // FIFO returns at once.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let opened = OpenOptions::new().read(true).write(to_change).custom_flags(flags).open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if is_no_file(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let about = file.metadata()?;
+    Ok(about.is_file().then_some((file, about)))
+}
+
+/// Whether the error means that the name is not a file: `open` refuses a symbolic link with ELOOP
+/// (because of `O_NOFOLLOW`), and a socket or a device without a driver with ENXIO.
+fn is_no_file(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::LOOP, Errno::NXIO].iter().any(|kind| error.raw_os_error() == Some(kind.raw_os_error()))
+}
+
+/// A held lock. Closing the file is not enough to release it: a process that another thread has
+/// just forked has the same open file until it executes its own program.
+#[derive(Debug)]
+struct SystemLock(File);
+
+impl Drop for SystemLock {
+    fn drop(&mut self) {
+        // If this fails, closing the file has to suffice.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct SystemFile {
+    pub(super) file: File,
+    pub(super) opened_as: Option<Stamp>,
+}
+
+impl DiskFile for SystemFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match self.file.read_at(buffer, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    fn identity(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.ino())
+    }
+
+    fn read_cached(&self, buffer: &mut [u8], offset: u64) -> Option<usize> {
+        let mut buffers = [io::IoSliceMut::new(buffer)];
+        preadv2(&self.file, &mut buffers, offset, ReadWriteFlags::NOWAIT).ok()
+    }
+
+    fn opened_as(&self) -> Option<Stamp> {
+        self.opened_as
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_given_up_though_a_new_process_has_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let lock = SystemDisk.lock(&path).unwrap().unwrap();
+        assert!(SystemDisk.lock(&path).unwrap().is_none());
+        // The file that a forked process has until it executes its own program.
+        let inherited = lock.downcast_ref::<SystemLock>().unwrap().0.try_clone().unwrap();
+        drop(lock);
+        assert!(SystemDisk.lock(&path).unwrap().is_some());
+        drop(inherited);
+    }
+}

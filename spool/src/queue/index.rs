@@ -1,0 +1,57 @@
+//! The queue in memory: the summaries of all requests, and counts of them.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use wwwoffle_url::Key;
+
+use super::outgoing::OutgoingSummary;
+use super::share::{NameCounts, Shares};
+use super::{Change, Observer};
+
+/// The queue in memory.
+#[derive(Default)]
+pub(super) struct QueueIndex {
+    pub(super) requests: HashMap<Key, OutgoingSummary>,
+    /// The number of waiting sub-resources, by the URL of their page.
+    pub(super) parts: NameCounts,
+    pub(super) shares: Shares,
+    pub(super) observer: Option<Observer>,
+}
+
+impl QueueIndex {
+    pub(super) fn insert(&mut self, key: Key, request: OutgoingSummary) {
+        if let Some(observer) = &self.observer {
+            observer(Change::Is(&request));
+        }
+        if let Some(page) = &request.page {
+            self.parts.add(page.clone());
+        }
+        self.shares.add(request.place.owner());
+        if let Some(former) = self.requests.insert(key, request) {
+            self.uncount(&former);
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &Key) -> Option<OutgoingSummary> {
+        let request = self.requests.remove(key)?;
+        self.uncount(&request);
+        if let Some(observer) = &self.observer {
+            observer(Change::Gone(key));
+        }
+        Some(request)
+    }
+
+    fn uncount(&mut self, request: &OutgoingSummary) {
+        if let Some(page) = &request.page {
+            self.parts.remove(page);
+        }
+        self.shares.remove(request.place.owner());
+    }
+}
+
+impl fmt::Debug for QueueIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueueIndex").field("requests", &self.requests).finish_non_exhaustive()
+    }
+}
