@@ -317,7 +317,7 @@ fn url_page(caller: &Caller, text: &str) -> Page {
         }
         (Err(error), _) => (text.to_owned(), None, Some(error_chain(&error))),
     };
-    let page = UrlPage { url: &url, told: told.as_deref(), fault: fault.as_deref() };
+    let page = UrlPage { url: &url, values: told.as_deref(), fault: fault.as_deref() };
     url::page(&context.pages.templates, shell, &page)
 }
 

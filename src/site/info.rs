@@ -88,7 +88,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         Ok(told) => {
             let token = caller.token();
             let done = own_lists::told(caller, done).await;
-            let more = InfoExtras { told: done, ..more(caller, &url, &told).await };
+            let more = InfoExtras { action: done, ..more(caller, &url, &told).await };
             caller.page(info::page(&context.pages.templates, &caller.shell, &told, &more, &token))
         }
         Err(NoInfo::Url(_)) => caller.ask_for_address(About::Info, &url),
@@ -127,7 +127,7 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> InfoExtras {
         Some(rehearsal) => rehearsal.would(&context.proxy).await,
         None => None,
     };
-    InfoExtras { referrers, versions, last, would, queued, told: None }
+    InfoExtras { referrers, versions, last, would, queued, action: None }
 }
 
 /// Shows the request that the browser sent for this page, and the request that the origin of a URL

@@ -90,7 +90,7 @@ impl Action {
 }
 
 /// The label of a mode's button.
-pub(super) const fn choice_word(choice: Choice) -> Text {
+pub(super) const fn mode_label(choice: Choice) -> Text {
     match choice {
         Choice::Online => say("online"),
         Choice::Offline => say("offline"),
@@ -136,15 +136,15 @@ fn button(action: Action, chosen: bool) -> ActionButton {
 
 /// Renders the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, told: &Told, token: &str) -> Page {
-    let counts = told.counts;
+pub fn page(templates: &Templates, shell: &Shell, content: &Told, token: &str) -> Page {
+    let counts = content.counts;
     let may_dial = shell.mode != Mode::Offline;
     let is_some = |some: bool, action| (may_dial && some).then(|| button(action, false));
-    let modes = Choice::ALL.map(|one| button(Action::Mode(one), one == told.chosen));
+    let modes = Choice::ALL.map(|one| button(Action::Mode(one), one == content.chosen));
     let view = ControlPageView {
         token,
         modes: modes.into(),
-        link: LinkView::new(&told.link, shell),
+        link: LinkView::new(&content.link, shell),
         counts,
         fetch: is_some(counts.waiting > 0, Action::Fetch),
         hold: is_some(counts.waiting > 0 || counts.active > 0, Action::Hold),
@@ -204,8 +204,8 @@ mod tests {
             (Mode::Online, QueueCounts::default(), false, false),
             (Mode::Online, QueueCounts { active: 1, ..QueueCounts::default() }, false, true),
         ] {
-            let told = Told { chosen: mode.into(), link: link(), counts };
-            let page = page(&templates(), &Shell { mode, ..shell() }, &told, "f00");
+            let content = Told { chosen: mode.into(), link: link(), counts };
+            let page = page(&templates(), &Shell { mode, ..shell() }, &content, "f00");
             assert_harmless(&page);
             let body = page.body;
             assert_eq!(body.contains("/control/fetch\""), fetch, "{mode} {counts:?}");

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
-use super::lists::room::{brief, fitting, linked};
+use super::lists::room::{count_fitting, link_size, without_long_link};
 use crate::api::{History, Version};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
@@ -72,7 +72,7 @@ pub fn page(
 ) -> Page {
     let url = ShownUrl::new(&history.url);
     let href = url.href.clone().unwrap_or_default();
-    let url = brief(url);
+    let url = without_long_link(url);
     let before = history.versions.iter().skip(1).map(Some).chain([None]);
     let lines = lines.iter().copied().chain(std::iter::repeat(None));
     let all = history.versions.iter().zip(before).zip(lines);
@@ -82,14 +82,14 @@ pub fn page(
     let timemap = timemap_path(&href);
     let mut versions: Vec<_> = all.take(SHOWN_VERSIONS).map(view).collect();
     // The link to the page, and the form that compares versions.
-    let around = 2 * linked(&url) + written(&timemap);
-    let costs = versions.iter().map(|version| version.cost(linked(&url) + token.len()));
-    versions.truncate(fitting(ROOM.saturating_sub(around), costs));
+    let around = 2 * link_size(&url) + written(&timemap);
+    let costs = versions.iter().map(|version| version.cost(link_size(&url) + token.len()));
+    versions.truncate(count_fitting(ROOM.saturating_sub(around), costs));
     let view = HistoryView {
         token,
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
         more: history.versions.len().saturating_sub(versions.len()),
-        versions: told_apart(versions, history, shell),
+        versions: distinguish_times(versions, history, shell),
         timemap,
         url,
     };
@@ -97,7 +97,11 @@ pub fn page(
 }
 
 /// Adds seconds to times that would otherwise look the same.
-fn told_apart(mut views: Vec<VersionRow>, history: &History, shell: &Shell) -> Vec<VersionRow> {
+fn distinguish_times(
+    mut views: Vec<VersionRow>,
+    history: &History,
+    shell: &Shell,
+) -> Vec<VersionRow> {
     let times: Vec<_> = views.iter().map(|view| view.received.text.clone()).collect();
     for (view, version) in views.iter_mut().zip(&history.versions) {
         if times.iter().filter(|time| **time == view.received.text).count() > 1 {

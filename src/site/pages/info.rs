@@ -44,7 +44,7 @@ pub struct InfoExtras {
     /// Whether the caller has a request for it on the queue.
     pub queued: bool,
     /// Result of the action that the caller just performed on this entry.
-    pub told: Option<Told>,
+    pub action: Option<Told>,
 }
 
 /// A request, as it arrived and as it would be sent on.
@@ -80,7 +80,7 @@ struct InfoView<'a> {
     would: Option<Text>,
     queued: bool,
     #[serde(flatten)]
-    told: ToldView,
+    action: ToldView,
     /// Address of this page, for the way back.
     back: String,
     /// Whether the URL alone identifies the entry. Otherwise no button could find it.
@@ -188,9 +188,9 @@ pub fn page(
         referrers,
         more_referrers,
         last: more.last.as_ref().map(|last| LastActionView::new(last, shell)),
-        would: more.would.map(words::would),
+        would: more.would.map(words::describe_prediction),
         queued: more.queued,
-        told: ToldView::new(more.told, shell),
+        action: ToldView::new(more.action, shell),
         back: links::info(&info.url),
         is_named_by_url: info.kept.as_ref().is_some_and(|kept| {
             lists::is_named_by_url(&info.url, kept.owner.as_deref(), &info.key)
@@ -226,13 +226,13 @@ fn referrers(all: &[String]) -> (Option<Vec<ShownUrl>>, u64) {
 
 /// Renders the page about a request.
 #[must_use]
-pub fn request_page(templates: &Templates, shell: &Shell, told: &RequestComparison) -> Page {
+pub fn request_page(templates: &Templates, shell: &Shell, request: &RequestComparison) -> Page {
     let head = |(line, fields): &(String, Vec<Field>)| HeadView {
         line: shown::text(line),
         fields: FieldList::new(fields),
     };
-    let (came, goes) = (head(&told.came), head(&told.goes));
-    let view = RequestView { url: ShownUrl::new(&told.url), came, goes };
+    let (came, goes) = (head(&request.came), head(&request.goes));
+    let view = RequestView { url: ShownUrl::new(&request.url), came, goes };
     templates.page("info-request.html", 200, shell, &view)
 }
 
@@ -243,7 +243,7 @@ impl LastActionView {
             method: shown::text(last.method.as_str()),
             answer: last.answer.as_u16(),
             status: last.status.to_string(),
-            words: words::done(last.status),
+            words: words::describe_status(last.status),
         }
     }
 }
@@ -262,8 +262,8 @@ impl SubResourcesView {
         let group = |(state, title, count): (PartState, Text, u64)| {
             let of_state = parts.list.iter().filter(|part| part.state == state);
             let shown: Vec<_> = of_state.take(SHOWN_PARTS).map(SubResourceView::new).collect();
-            let told = u64::try_from(shown.len()).unwrap_or(u64::MAX);
-            SubResourceGroup { title, count, more: count.saturating_sub(told), parts: shown }
+            let listed = u64::try_from(shown.len()).unwrap_or(u64::MAX);
+            SubResourceGroup { title, count, more: count.saturating_sub(listed), parts: shown }
         };
         Self {
             complete: parts.complete,
@@ -280,7 +280,7 @@ impl SubResourceView {
     fn new(part: &PartItem) -> Self {
         Self {
             url: ShownUrl::new(&part.url),
-            class: words::class(&part.class),
+            class: words::describe_class(&part.class),
             from: part.from.as_deref().map(ShownUrl::new),
             reason: part.reason.clone(),
         }

@@ -132,7 +132,7 @@ struct IndexListView<'a> {
     /// Number of entries in the whole list, if known.
     count: Option<u64>,
     #[serde(flatten)]
-    told: ToldView,
+    result: ToldView,
 }
 
 /// The result of an action, above a list or on the page about a URL.
@@ -144,13 +144,13 @@ pub(super) struct ToldView {
 }
 
 impl ToldView {
-    pub(super) fn new(told: Option<Told>, shell: &Shell) -> ToldView {
-        match told {
+    pub(super) fn new(result: Option<Told>, shell: &Shell) -> ToldView {
+        match result {
             Some(Told::Removed(resting)) => {
                 ToldView { undo: Some(UndoView::new(&resting, shell)), ..ToldView::default() }
             }
-            Some(Told::Back(told)) => {
-                let back_again = Some(BackView { nothing: told.is_nothing(), told });
+            Some(Told::Back(result)) => {
+                let back_again = Some(BackView { nothing: result.is_nothing(), result });
                 ToldView { back_again, ..ToldView::default() }
             }
             Some(Told::Done(done, count)) => {
@@ -185,7 +185,7 @@ impl UndoView {
 struct BackView {
     nothing: bool,
     #[serde(flatten)]
-    told: Back,
+    result: Back,
 }
 
 /// Another action, and the number of entries.
@@ -262,7 +262,7 @@ pub fn page(
     templates: &Templates,
     shell: &Shell,
     shown: &Shown,
-    (outcome, told, count): (Outcome, Option<Told>, Option<u64>),
+    (outcome, result, count): (Outcome, Option<Told>, Option<u64>),
     token: &str,
 ) -> Page {
     let mut view = IndexListView {
@@ -285,13 +285,13 @@ pub fn page(
         choose: choose(shown),
         whole: None,
         exported: None,
-        again: shown.is_going_on.then(|| again(shown, told.as_ref())),
+        again: shown.is_going_on.then(|| again(shown, result.as_ref())),
         next: None,
         previous: shown.previous().map(|previous| previous.address()),
         first: None,
         empty: false,
         count,
-        told: ToldView::new(told, shell),
+        result: ToldView::new(result, shell),
     };
     if shown.after.is_some() {
         let first = shown.first().address();
@@ -311,8 +311,8 @@ pub fn page(
 }
 
 /// Returns the address of this page, with the result of the last action.
-fn again(shown: &Shown, told: Option<&Told>) -> String {
-    match told {
+fn again(shown: &Shown, result: Option<&Told>) -> String {
+    match result {
         Some(Told::Removed(resting)) => {
             with(&shown.address(), REMOVED, &resting.removal.to_string())
         }

@@ -83,7 +83,7 @@ struct OlderChange {
 
 /// Renders the difference between two versions.
 #[must_use]
-pub fn diff(templates: &Templates, shell: &Shell, told: &VersionDiff, diff: &Diff) -> Page {
+pub fn diff(templates: &Templates, shell: &Shell, versions: &VersionDiff, diff: &Diff) -> Page {
     let line = |line: &crate::storage::versions::diff::Line| {
         let kind = match line.sort {
             Sort::Same => "same",
@@ -102,23 +102,24 @@ pub fn diff(templates: &Templates, shell: &Shell, told: &VersionDiff, diff: &Dif
         }
     }
     let count: usize = diff.stretches.iter().map(Vec::len).sum();
-    let pairs = told.versions.iter().zip(told.versions.iter().skip(1));
-    let older =
-        pairs.filter(|(to, _)| **to < told.to).take(SHOWN_OLDER).map(|(to, from)| OlderChange {
+    let pairs = versions.versions.iter().zip(versions.versions.iter().skip(1));
+    let older = pairs.filter(|(to, _)| **to < versions.to).take(SHOWN_OLDER).map(|(to, from)| {
+        OlderChange {
             time: ShownTime::new(*to, &shell.zone),
-            path: format!("{}&from={from}&to={to}", diff_path(&told.url)),
-        });
+            path: format!("{}&from={from}&to={to}", diff_path(&versions.url)),
+        }
+    });
     let view = DiffView {
-        url: ShownUrl::new(&told.url),
-        title: told.title.as_deref().map(shown::text),
-        from: ShownTime::new(told.from, &shell.zone),
-        to: ShownTime::new(told.to, &shell.zone),
-        added: told.added,
-        removed: told.removed,
+        url: ShownUrl::new(&versions.url),
+        title: versions.title.as_deref().map(shown::text),
+        from: ShownTime::new(versions.from, &shell.zone),
+        to: ShownTime::new(versions.to, &shell.zone),
+        added: versions.added,
+        removed: versions.removed,
         stretches,
-        is_cut: told.is_cut || count > SHOWN_LINES,
+        is_cut: versions.is_cut || count > SHOWN_LINES,
         older: older.collect(),
-        history: links::history(&told.url),
+        history: links::history(&versions.url),
     };
     templates.page("monitor-diff.html", 200, shell, &view)
 }
@@ -161,7 +162,7 @@ pub fn page<'a>(
         let MonitorItem { key, url, schedule, versions, last, next, owner } = item;
         MonitorRow {
             key,
-            url: room::brief(ShownUrl::new(url)),
+            url: room::without_long_link(ShownUrl::new(url)),
             schedule: shown::text(schedule),
             words: in_words(schedule),
             versions: *versions,
@@ -174,7 +175,7 @@ pub fn page<'a>(
     };
     let changed = changed.iter().copied().chain(std::iter::repeat(false));
     let mut pages: Vec<_> = items.iter().zip(changed).take(SHOWN_PAGES).map(view).collect();
-    pages.truncate(room::fitting(ROOM, pages.iter().map(|page| cost(page, token))));
+    pages.truncate(room::count_fitting(ROOM, pages.iter().map(|page| cost(page, token))));
     let more = items.len().saturating_sub(pages.len());
     let view = MonitorListView { token, pages, more };
     templates.page("monitor.html", 200, shell, &view)
@@ -185,7 +186,7 @@ fn cost(page: &MonitorRow<'_>, token: &str) -> usize {
     let owner = page.owner.as_ref().map_or(0, |owner| written(&owner.to_string()));
     let addresses = written(&page.options) + page.changes.as_deref().map_or(0, written);
     // The text occurs once for display and four times for screen readers.
-    let url = room::linked(&page.url) + 5 * written(&page.url.text);
+    let url = room::link_size(&page.url) + 5 * written(&page.url.text);
     ROW + token.len() + page.key.len() + written(&page.schedule) + owner + addresses + url
 }
 

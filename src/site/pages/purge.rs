@@ -43,15 +43,15 @@ struct SumView {
 
 /// Renders the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, told: &Purging, token: &str) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, purging: &Purging, token: &str) -> Page {
     let view = |report: &PurgeReport| ReportView::new(report, shell);
     let view = PurgeView {
         token,
-        running: told.running,
-        looked: told.looked,
-        plan: told.plan.as_ref().map(view),
-        last: told.last.as_ref().map(view),
-        failure: told.failure.as_deref().map(shown::text),
+        running: purging.running,
+        looked: purging.looked,
+        plan: purging.plan.as_ref().map(view),
+        last: purging.last.as_ref().map(view),
+        failure: purging.failure.as_deref().map(shown::text),
     };
     templates.page("purge.html", 200, shell, &view)
 }
@@ -197,16 +197,16 @@ mod tests {
         }
     }
 
-    fn body(told: &Purging) -> String {
-        let page = page(&templates(), &shell(), told, "f00");
+    fn body(purging: &Purging) -> String {
+        let page = page(&templates(), &shell(), purging, "f00");
         assert_harmless(&page);
         page.body
     }
 
     #[test]
     fn it_says_what_would_go_and_what_went() {
-        let told = Purging { plan: Some(report("old", 0)), ..Purging::default() };
-        let shown = body(&told);
+        let purging = Purging { plan: Some(report("old", 0)), ..Purging::default() };
+        let shown = body(&purging);
         for want in [
             "past their age: 7 entries, 81 kB",
             "pinned: 7 entries",

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use wwwoffle_index::Class;
 
-use super::lists::room::{fitting, linked};
+use super::lists::room::{count_fitting, link_size};
 use crate::api::{EntryItem, SearchHit, SearchPage};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
@@ -106,7 +106,7 @@ struct QueuedHit {
 /// Returns how many hits fit if that is fewer than all, but at least 1.
 #[must_use]
 pub fn fewer(hits: &[SearchHit]) -> Option<usize> {
-    let fits = fitting(ROOM, hits.iter().map(cost));
+    let fits = count_fitting(ROOM, hits.iter().map(cost));
     (fits < hits.len()).then_some(fits)
 }
 
@@ -114,7 +114,7 @@ fn cost(found: &SearchHit) -> usize {
     let url = ShownUrl::new(&found.item.url);
     let title = found.item.title.as_deref().map_or(0, written);
     let marks = MARK * (found.title_marks.len() + found.snippet.marks.len());
-    HIT + linked(&url) + written(&url.text) + title + written(&found.snippet.text) + marks
+    HIT + link_size(&url) + written(&url.text) + title + written(&found.snippet.text) + marks
 }
 
 /// Renders the page.
@@ -178,7 +178,7 @@ fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<QueuedHit> {
     let mut room = MOST_LINKS;
     let row = |request| {
         let mut row = queued(request, zone);
-        match room.checked_sub(linked(&row.url)) {
+        match room.checked_sub(link_size(&row.url)) {
             Some(left) => room = left,
             None => row.url.href = None,
         }
@@ -186,7 +186,7 @@ fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<QueuedHit> {
     };
     let mut rows: Vec<_> = requests.iter().map(row).collect();
     let costs = rows.iter().map(|row| REQUEST + written(&row.url.text));
-    rows.truncate(fitting(ROOM_FOR_QUEUE, costs));
+    rows.truncate(count_fitting(ROOM_FOR_QUEUE, costs));
     rows
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 pub use self::space::DiskUse;
 use self::space::DiskUseView;
-use super::control::choice_word;
+use super::control::mode_label;
 use super::link::{LinkReport, LinkView};
 use super::{progress, queue};
 use crate::api::{Choice, Download, Mode, QueueCounts, Status};
@@ -174,7 +174,7 @@ pub fn page(templates: &Templates, shell: &Shell, home: &HomePage, token: &str) 
     let may_dial = home.status.mode != Mode::Offline;
     let choice = |one: Choice| ModeChoice {
         word: one.as_str(),
-        label: choice_word(one),
+        label: mode_label(one),
         chosen: one == *chosen,
     };
     let space = home.space.map(DiskUseView::of);

@@ -55,10 +55,10 @@ impl Control {
         match self {
             Self::Text | Self::Words(_) => match unquoted(value) {
                 Some(text) if shown::line(&text) == text => text,
-                _ => fit(value),
+                _ => escape_invisible(value),
             },
             Self::Secret => String::new(),
-            Self::YesNo | Self::Number | Self::List | Self::Toml => fit(value),
+            Self::YesNo | Self::Number | Self::List | Self::Toml => escape_invisible(value),
         }
     }
 
@@ -89,7 +89,7 @@ impl Control {
 
 /// Returns a value in the syntax of the file, with invisible characters escaped.
 #[must_use]
-pub fn fit(value: &str) -> String {
+pub fn escape_invisible(value: &str) -> String {
     let escaped = |text: &str| {
         text.chars().fold(String::new(), |mut fit, c| {
             let is_seen = c == '\n' || shown::line(c.encode_utf8(&mut [0; 4])).starts_with(c);
@@ -162,7 +162,7 @@ mod tests {
     use wwwoffle_config::edit::unquoted;
     use wwwoffle_config::schema::SECTIONS;
 
-    use super::{Control, fit};
+    use super::{Control, escape_invisible};
 
     #[test]
     fn each_type_has_its_control() {
@@ -206,7 +206,7 @@ mod tests {
             ("\"a\u{202e}\\\"b\"", "\"a\\U0000202E\\\"b\""),
             ("[\"a\u{200b}\"]", "[\"a\\U0000200B\"]"),
         ] {
-            assert_eq!(fit(value), want);
+            assert_eq!(escape_invisible(value), want);
         }
         assert_eq!(Control::Text.value("\"a\\U0000202E\""), "\"a\\U0000202E\"");
         assert_eq!(Control::Text.value("\""), "'\"'");

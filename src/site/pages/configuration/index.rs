@@ -80,7 +80,7 @@ struct SectionView {
 pub(super) const MOST_FAULTS: usize = 20;
 
 /// Returns the first faults of a file, made safe to show, and the number of the others.
-pub(super) fn told(faults: &Faults) -> (Vec<String>, usize) {
+pub(super) fn shown_faults(faults: &Faults) -> (Vec<String>, usize) {
     let all = faults.as_slice();
     let shown = all.iter().take(MOST_FAULTS).map(|fault| shown::text(&fault.to_string()));
     (shown.collect(), all.len().saturating_sub(MOST_FAULTS))
@@ -89,7 +89,7 @@ pub(super) fn told(faults: &Faults) -> (Vec<String>, usize) {
 /// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, status: u16, index: &Index<'_>) -> Page {
-    let (faults, more_faults) = index.faults.map(told).unwrap_or_default();
+    let (faults, more_faults) = index.faults.map(shown_faults).unwrap_or_default();
     let versions = index.versions.iter().rev().map(|(number, until, changes)| FileVersionView {
         number: *number,
         until: ShownTime::new(*until, &shell.zone),

@@ -4,7 +4,7 @@ use crate::page::links;
 use serde::Serialize;
 use wwwoffle_config::edit::{elements, unquoted};
 
-use super::control::{Control, ControlView, LONGEST_VALUE, fit};
+use super::control::{Control, ControlView, LONGEST_VALUE, escape_invisible};
 use super::diff::DiffLine;
 use super::part::{MOST_RULES, PlaceView, RuleSetting, Setting, place};
 use super::{Item, effect_word, short};
@@ -164,34 +164,35 @@ struct OptionRuleView {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'_>) -> Page {
-    let Item { section, option } = told.item;
+pub fn page(templates: &Templates, shell: &Shell, status: u16, content: &ItemPage<'_>) -> Page {
+    let Item { section, option } = content.item;
     let control = Control::of(option);
-    let current = told.setting.value.as_deref();
+    let current = content.setting.value.as_deref();
     let value = current.unwrap_or(option.default);
     let (elements, more_elements) = match control {
         Control::List if !option.is_secret => shown_elements(value),
         _ => (Vec::new(), 0),
     };
-    let rules = rules(told, &control);
-    let of_act = |act: Act| told.refused.filter(|refused| refused.act == act);
-    let typed =
-        of_act(Act::Set).map_or_else(|| control.typed(value), |refused| fit(&refused.value));
+    let rules = rules(content, &control);
+    let of_act = |act: Act| content.refused.filter(|refused| refused.act == act);
+    let typed = of_act(Act::Set)
+        .map_or_else(|| control.typed(value), |refused| escape_invisible(&refused.value));
     let faults = |act: Act| of_act(act).map(|refused| refused.faults.clone()).unwrap_or_default();
     let list = option.kind.starts_with("URL-SPECIFICATIONs");
-    let spec = told.url.map(fit_url).unwrap_or_default();
+    let spec = content.url.map(fit_url).unwrap_or_default();
     let add = match of_act(Act::Add) {
         Some(refused) if !option.is_secret && refused.value.len() <= LONGEST_LIST => {
-            fit(&refused.value)
+            escape_invisible(&refused.value)
         }
         _ if list => spec.clone(),
         _ => String::new(),
     };
     let of_new = of_act(Act::AddRule);
-    let new_value = of_new.map_or_else(|| control.typed(option.default), |new| fit(&new.value));
+    let new_value =
+        of_new.map_or_else(|| control.typed(option.default), |new| escape_invisible(&new.value));
     let view = OptionPageView {
         section: section.name,
-        section_path: links::configuration(&[section.name], told.url),
+        section_path: links::configuration(&[section.name], content.url),
         key: option.key,
         path: links::configuration(&[section.name, option.key], None),
         sentence: option.sentence.trim(),
@@ -200,12 +201,12 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
         is_secret: option.is_secret,
         rules_apply: option.rules,
         effect: effect_word(option.effect),
-        default: fit(option.default),
+        default: escape_invisible(option.default),
         value: current.map(|value| if option.is_secret { String::new() } else { limited(value) }),
-        place: place(told.setting),
-        other_file: matches!(&told.setting.place, Some((_, Some(_)))),
-        in_force: told.in_force.map(short),
-        lines: told.lines,
+        place: place(content.setting),
+        other_file: matches!(&content.setting.place, Some((_, Some(_)))),
+        in_force: content.in_force.map(short),
+        lines: content.lines,
         entries: (control == Control::List && current.is_some())
             .then_some(elements.len() + more_elements),
         control: ControlView::new(&control, &typed),
@@ -219,33 +220,34 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, told: &ItemPage<'
         elements,
         more_elements,
         add,
-        rule_count: told.rules.len(),
+        rule_count: content.rules.len(),
         more_rules: rules.len().saturating_sub(MOST_RULES),
         rules: rules.into_iter().take(MOST_RULES).collect(),
         new_urls: of_new.map_or(spec, |new| fit_lines(&new.urls)),
         new_control: ControlView::new(&control, &new_value),
-        url: told.url.map(shown::text).unwrap_or_default(),
-        stamp: told.stamp,
-        token: told.token,
+        url: content.url.map(shown::text).unwrap_or_default(),
+        stamp: content.stamp,
+        token: content.token,
     };
     templates.page("configuration-option.html", status, shell, &view)
 }
 
 /// The rules that set the option.
-fn rules(told: &ItemPage<'_>, control: &Control) -> Vec<OptionRuleView> {
-    let key = told.item.option.key;
+fn rules(content: &ItemPage<'_>, control: &Control) -> Vec<OptionRuleView> {
+    let key = content.item.option.key;
     let mut views = Vec::new();
     let mut room = LONGEST_LIST;
-    for rule in told.rules {
+    for rule in content.rules {
         let Some((_, value)) = rule.options.iter().find(|(of, _)| of == key) else { continue };
-        let refused = told
+        let refused = content
             .refused
             .filter(|refused| refused.act == Act::SetRule && refused.index == Some(rule.index));
         let urls = match refused {
             Some(refused) => fit_lines(&refused.urls),
             None => fit_lines(&rule.urls.join("\n")),
         };
-        let typed = refused.map_or_else(|| control.typed(value), |refused| fit(&refused.value));
+        let typed = refused
+            .map_or_else(|| control.typed(value), |refused| escape_invisible(&refused.value));
         let too_long = urls.len() + typed.len() > room.min(LONGEST_VALUE);
         if !too_long {
             room -= urls.len() + typed.len();
@@ -280,7 +282,7 @@ fn shown_elements(value: &str) -> (Vec<ElementRow>, usize) {
         .take_while(fits)
         .map(|toml| ElementRow {
             text: shown::text(&unquoted(toml).unwrap_or_else(|| toml.clone())),
-            toml: fit(toml),
+            toml: escape_invisible(toml),
         })
         .collect();
     let more = all.len() - shown.len();
@@ -327,11 +329,11 @@ fn without_links(text: &str) -> String {
     let (mut plain, mut rest) = (String::new(), text);
     while let Some((before, link)) = rest.split_once('[') {
         plain.push_str(before);
-        let told = link.split_once("](").and_then(|(words, address)| {
+        let content = link.split_once("](").and_then(|(words, address)| {
             let (_, after) = address.split_once(')')?;
             (!words.contains(['[', '`'])).then_some((words, after))
         });
-        if let Some((words, after)) = told {
+        if let Some((words, after)) = content {
             plain.push_str(words);
             rest = after;
         } else {

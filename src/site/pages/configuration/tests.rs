@@ -26,7 +26,7 @@ fn setting(value: &str) -> Setting {
     Setting { value: Some(value.to_owned()), place: Some((3, None)) }
 }
 
-fn told(page: &ItemPage<'_>) -> Page {
+fn render(page: &ItemPage<'_>) -> Page {
     item::page(&templates(), &shell(), 200, page)
 }
 
@@ -49,7 +49,7 @@ fn every_option_has_a_page_with_its_control() {
     for section in SECTIONS {
         for option in section.options {
             let none = Setting::default();
-            let page = told(&plain(Item { section, option }, &none));
+            let page = render(&plain(Item { section, option }, &none));
             assert_harmless(&page);
             let body = page.body;
             assert!(body.contains(&format!("<h1>{}.{}</h1>", section.name, option.key)), "{body}");
@@ -63,7 +63,7 @@ fn every_option_has_a_page_with_its_control() {
 
 #[test]
 fn a_choice_shows_what_is_set_and_a_text_has_no_quotes() {
-    let body = |section, key, value| told(&plain(item(section, key), &setting(value))).body;
+    let body = |section, key, value| render(&plain(item(section, key), &setting(value))).body;
     let level = body("options", "log-level", "'warn'");
     assert!(level.contains(r#"<option value="warn" selected="selected">warn</option>"#), "{level}");
     assert!(level.contains(r#"value="unset""#));
@@ -87,7 +87,7 @@ fn what_was_refused_is_in_its_form_again() {
     let at = setting("\"5s\"");
     let page =
         ItemPage { refused: Some(&refused), ..plain(item("options", "connect-timeout"), &at) };
-    let body = told(&page).body;
+    let body = render(&page).body;
     assert!(body.contains(r#"name="value" value="thirty""#) && body.contains(r#"role="alert""#));
     assert!(body.contains("takes a time") && body.contains("Nothing was changed"));
 }
@@ -106,7 +106,7 @@ fn a_secret_is_never_in_a_page() {
             faults: vec!["no".to_owned()],
         };
         let page = ItemPage { refused: Some(&refused), ..plain(item(section, key), &at) };
-        let page = told(&page);
+        let page = render(&page);
         assert_harmless(&page);
         assert!(!page.body.contains("s3cr3t") && !page.body.contains("(hidden)"), "{}", page.body);
         assert!(page.body.contains("<b>set</b>"), "{}", page.body);
@@ -145,7 +145,7 @@ fn hostile_values_are_text_on_the_page_of_an_option() {
                     index: Some(0),
                     faults: vec![crate::base::shown::text(hostile)],
                 };
-                assert_harmless(&told(&ItemPage {
+                assert_harmless(&render(&ItemPage {
                     in_force: Some(hostile),
                     lines: &file,
                     rules: std::slice::from_ref(&rule),
@@ -270,8 +270,8 @@ fn a_url_is_told_with_its_places() {
     let text = "[dont-get]\nurls = [\n  \"*://ads.example/*\",\n]\n[startup]\npassword = \"\"\n";
     let config = Config::parse(text, Path::new("w.conf")).unwrap();
     let url = CanonicalUrl::parse("http://ads.example/b?x=1", &LocalHost::default()).unwrap();
-    let told = config.explain(&url);
-    let page = UrlPage { url: url.as_str(), told: Some(&told), fault: None };
+    let values = config.explain(&url);
+    let page = UrlPage { url: url.as_str(), values: Some(&values), fault: None };
     let page = url::page(&templates(), &shell(), &page);
     assert_harmless(&page);
     let body = page.body;
@@ -281,8 +281,10 @@ fn a_url_is_told_with_its_places() {
         assert!(body.contains(want), "{want} in {body}");
     }
     for hostile in hostile().iter().filter(|hostile| hostile.len() < 1_000) {
-        for (told, fault) in [(Some(told.as_slice()), None), (None, None), (None, Some("no URL"))] {
-            let page = UrlPage { url: hostile, told, fault };
+        for (values, fault) in
+            [(Some(values.as_slice()), None), (None, None), (None, Some("no URL"))]
+        {
+            let page = UrlPage { url: hostile, values, fault };
             assert_harmless(&url::page(&templates(), &shell(), &page));
         }
     }

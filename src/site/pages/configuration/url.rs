@@ -15,7 +15,7 @@ pub struct UrlPage<'a> {
     /// The URL in canonical form, or the invalid input.
     pub url: &'a str,
     /// The values that apply to it; `None` if it is a pattern.
-    pub told: Option<&'a [OptionExplanation]>,
+    pub values: Option<&'a [OptionExplanation]>,
     /// Error message if it is neither a URL nor a pattern.
     pub fault: Option<&'a str>,
 }
@@ -47,15 +47,15 @@ struct UrlOptionRow {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, content: &UrlPage<'_>) -> Page {
     let mut set = Vec::new();
     let mut unset = Vec::new();
     let options = SECTIONS
         .iter()
         .flat_map(|section| section.options.iter().map(move |option| (section, option)));
     for (section, option) in options {
-        let explained = told.told.and_then(|told| {
-            told.iter().find(|one| (one.section, one.key) == (section.name, option.key))
+        let explained = content.values.and_then(|values| {
+            values.iter().find(|one| (one.section, one.key) == (section.name, option.key))
         });
         let may_rule = option.rules || option.kind.starts_with("URL-SPECIFICATIONs");
         let is_set = explained.is_some_and(|one| one.location.is_some() || one.rule.is_some());
@@ -68,7 +68,7 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
         let is_hidden = option.is_secret && is_set;
         let row = UrlOptionRow {
             name: format!("{}.{}", section.name, option.key),
-            path: links::configuration(&[section.name, option.key], Some(told.url)),
+            path: links::configuration(&[section.name, option.key], Some(content.url)),
             value: if is_hidden { String::new() } else { short(value) },
             is_hidden,
             place: place.map(|place| shown::text(&place.to_string())),
@@ -80,18 +80,18 @@ pub fn page(templates: &Templates, shell: &Shell, told: &UrlPage<'_>) -> Page {
         if is_set { set.push(row) } else { unset.push(row) }
     }
     let view = UrlOptionsView {
-        url: (!told.url.is_empty()).then(|| ShownUrl::new(told.url)),
-        typed: if told.url.len() > super::control::LONGEST_VALUE {
+        url: (!content.url.is_empty()).then(|| ShownUrl::new(content.url)),
+        typed: if content.url.len() > super::control::LONGEST_VALUE {
             String::new()
         } else {
-            shown::whole(told.url)
+            shown::whole(content.url)
         },
-        is_pattern: told.told.is_none() && told.fault.is_none() && !told.url.is_empty(),
-        fault: told.fault.map(shown::text),
-        edit: links::configuration(&["editurl"], Some(told.url)),
+        is_pattern: content.values.is_none() && content.fault.is_none() && !content.url.is_empty(),
+        fault: content.fault.map(shown::text),
+        edit: links::configuration(&["editurl"], Some(content.url)),
         set,
         unset,
     };
-    let status = if told.fault.is_some() { 400 } else { 200 };
+    let status = if content.fault.is_some() { 400 } else { 200 };
     templates.page("configuration-url.html", status, shell, &view)
 }

@@ -8,10 +8,10 @@ use crate::proxy::status::{CacheStatus, HitReason, NotStored};
 use wwwoffle_html::references::Class;
 
 /// Explains the cache status of a request.
-pub(super) fn done(status: CacheStatus) -> Text {
+pub(super) fn describe_status(status: CacheStatus) -> Text {
     use CacheStatus as S;
     match status {
-        S::Hit(why) => hit(why),
+        S::Hit(why) => describe_hit(why),
         S::Validated { .. } => {
             say("Its site was asked, and said that what is kept still holds: that was served.")
         }
@@ -21,7 +21,7 @@ pub(super) fn done(status: CacheStatus) -> Text {
         S::Stored { .. } => say("Its site was asked, and the answer was kept."),
         S::Resumed { .. } => say("Its site was asked for what was missing, and the whole is kept."),
         S::StoredPart => say("Its site was asked for a part, and that is kept."),
-        S::Passed { why, .. } => passed(why),
+        S::Passed { why, .. } => describe_miss(why),
         S::Unreachable(_) => say("Its site could not be reached: what is kept was served."),
         S::InsteadOf(status) => {
             say("Its site answered with the status {status}: what is kept was served instead.")
@@ -36,7 +36,7 @@ pub(super) fn done(status: CacheStatus) -> Text {
         S::Queued => {
             say("Nothing was kept that could be served: the request was put on the queue.")
         }
-        S::Refused(refusal) => refused(refusal),
+        S::Refused(refusal) => describe_refusal(refusal),
         S::Asking => say("A person was asked first whether to put it on the queue."),
         S::Moved => say("The configuration has another address for it, which was named."),
         S::Blocked => say("The configuration says that it is never got."),
@@ -46,7 +46,7 @@ pub(super) fn done(status: CacheStatus) -> Text {
     }
 }
 
-fn hit(why: HitReason) -> Text {
+fn describe_hit(why: HitReason) -> Text {
     match why {
         HitReason::Reused { ttl, .. } if ttl > 0 => {
             say("What is kept was served: it was still fresh, and its site was not asked.")
@@ -70,7 +70,7 @@ fn hit(why: HitReason) -> Text {
     }
 }
 
-fn passed(why: NotStored) -> Text {
+fn describe_miss(why: NotStored) -> Text {
     match why {
         NotStored::Request => {
             say("Its site was asked. The answer was not kept: the request was for no whole page.")
@@ -88,7 +88,7 @@ fn passed(why: NotStored) -> Text {
     }
 }
 
-fn refused(refusal: DecisionRefusal) -> Text {
+fn describe_refusal(refusal: DecisionRefusal) -> Text {
     match refusal {
         DecisionRefusal::Noise => say("Nothing was done: it is not worth fetching later."),
         DecisionRefusal::OnlyOnline => say("Nothing was done: it is of use online alone."),
@@ -114,7 +114,7 @@ fn refused(refusal: DecisionRefusal) -> Text {
 }
 
 /// Explains how a request would be handled now.
-pub(super) fn would(would: PredictedAction) -> Text {
+pub(super) fn describe_prediction(would: PredictedAction) -> Text {
     match would {
         PredictedAction::Move => {
             say("The browser would be sent to the address that the configuration has for it.")
@@ -123,11 +123,11 @@ pub(super) fn would(would: PredictedAction) -> Text {
         PredictedAction::Deny => {
             say("It would not be got: you may not reach that host through the proxy.")
         }
-        PredictedAction::Do(decision) => decided(decision),
+        PredictedAction::Do(decision) => describe_decision(decision),
     }
 }
 
-fn decided(decision: Decision) -> Text {
+fn describe_decision(decision: Decision) -> Text {
     match decision {
         Decision::Serve => say("What is kept would be served, and nobody asked."),
         Decision::ServeVersion => say("What was kept at that time would be served."),
@@ -155,7 +155,7 @@ fn decided(decision: Decision) -> Text {
 }
 
 /// Translates the API's name for a class of sub-resources.
-pub(super) fn class(name: &str) -> Text {
+pub(super) fn describe_class(name: &str) -> Text {
     let Some(class) = Class::parse(name) else {
         return say("{fact}").with("fact", shown::text(name));
     };

@@ -160,11 +160,11 @@ const BEFORE_URL: &str = "&url=";
 /// the rest.
 #[must_use]
 pub fn told_before(arguments: &str) -> (Option<&str>, &str) {
-    let told = arguments.split_once(BEFORE_URL).filter(|(told, _)| {
-        let name = told.split_once('=').map(|(name, _)| name);
+    let report = arguments.split_once(BEFORE_URL).filter(|(report, _)| {
+        let name = report.split_once('=').map(|(name, _)| name);
         name.is_some_and(|name| TELLING.contains(&name))
     });
-    told.map_or((None, arguments), |(told, url)| (Some(told), url))
+    report.map_or((None, arguments), |(report, url)| (Some(report), url))
 }
 
 /// Arguments that report the result of an action.

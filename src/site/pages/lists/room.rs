@@ -28,12 +28,12 @@ pub fn fewer(listed: &Listed) -> Option<usize> {
         // Names are short, so they always fit.
         Listed::Hosts(_) | Listed::Sites(_) => return None,
     };
-    let fits = fitting(ROOM, costs.iter().copied());
+    let fits = count_fitting(ROOM, costs.iter().copied());
     (fits < costs.len()).then_some(fits)
 }
 
 /// Returns how many rows of these sizes in bytes fit into `room`, but at least 1.
-pub(in crate::site::pages) fn fitting(
+pub(in crate::site::pages) fn count_fitting(
     mut room: usize,
     costs: impl IntoIterator<Item = usize>,
 ) -> usize {
@@ -53,22 +53,22 @@ fn entry(item: &IndexItem) -> usize {
     let url = ShownUrl::new(&item.url);
     // The text occurs once for display and twice for screen readers.
     let texts = 3 * written(&url.text);
-    let links = linked(&url) + written(&links::info(&item.url));
+    let links = link_size(&url) + written(&links::info(&item.url));
     ENTRY + title + chosen + owner + kind + texts + links
 }
 
 fn request(url: &str) -> usize {
     let url = ShownUrl::new(url);
-    REQUEST + written(&url.text) + linked(&url)
+    REQUEST + written(&url.text) + link_size(&url)
 }
 
 /// Drops the link if it is too long for a page that contains it several times.
-pub(in crate::site::pages) fn brief(mut url: ShownUrl) -> ShownUrl {
+pub(in crate::site::pages) fn without_long_link(mut url: ShownUrl) -> ShownUrl {
     url.href.take_if(|href| written(href) > LONGEST_LINK);
     url
 }
 
 /// Size of a link to the URL without its text, in bytes.
-pub(in crate::site::pages) fn linked(url: &ShownUrl) -> usize {
+pub(in crate::site::pages) fn link_size(url: &ShownUrl) -> usize {
     url.href.as_deref().map_or(0, written)
 }

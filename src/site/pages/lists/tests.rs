@@ -105,16 +105,16 @@ fn a_usual_page_is_small() {
 
 #[test]
 fn what_was_deleted_can_be_had_back() {
-    let told = |told| {
+    let body_with = |result| {
         let outcome = found(Listed::Entries(Vec::new()), None);
         let shown = Shown { path: "all".into(), sort: Some(Sort::Size), ..Shown::default() };
-        let page = page(&templates(), &shell(), &shown, (outcome, Some(told), None), "f00");
+        let page = page(&templates(), &shell(), &shown, (outcome, Some(result), None), "f00");
         assert_harmless(&page);
         page.body
     };
     let removal = "1700000000000000-00112233445566778899aabbccddeeff";
     let resting = RemovalSummary { removal: removal.parse().unwrap(), entries: 3, bytes: 10 };
-    let body = told(Told::Removed(resting));
+    let body = body_with(Told::Removed(resting));
     for want in [
         "3 entries were deleted",
         "action=\"http://localhost:8080/control/undo\"",
@@ -126,7 +126,7 @@ fn what_was_deleted_can_be_had_back() {
         assert!(body.contains(want), "{want} in {body}");
     }
     let back = |entries, overtaken, there, left| {
-        told(Told::Back(Back { entries, overtaken, there, left }))
+        body_with(Told::Back(Back { entries, overtaken, there, left }))
     };
     let others = ["was here already", "behind", "did not come back", "Nothing came back"];
     let body = back(2, 0, 0, 0);
@@ -136,9 +136,9 @@ fn what_was_deleted_can_be_had_back() {
     for (number, body) in
         [back(0, 0, 1, 0), back(0, 1, 0, 0), back(0, 0, 0, 1), back(0, 0, 0, 0)].iter().enumerate()
     {
-        let told = others.map(|other| body.contains(other));
+        let result = others.map(|other| body.contains(other));
         let want = [0, 1, 2, 3].map(|other| other == number);
-        assert!(told == want && !body.contains("are here again"), "{body}");
+        assert!(result == want && !body.contains("are here again"), "{body}");
     }
     // Only the latest deletions are shown, as many as are useful.
     let many: Vec<_> = (0..12).map(|entries| RemovalSummary { entries, ..resting }).collect();
