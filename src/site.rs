@@ -71,10 +71,10 @@ use crate::proxy::body::Body;
 use crate::proxy::visitor::PageVisit;
 use crate::site::context::SiteContext;
 
-/// Answers a request for one of our own pages, or a call of the API, at `url`, which is local.
+/// Responds to a request for one of our own pages, or a call of the API, at the local URL `url`.
 ///
-/// Dropping it is what happens when the client leaves: what was begun on the disk is done all the
-/// same, nothing else is begun.
+/// It is dropped when the client disconnects. Operations on the disk that have started are still
+/// completed, but no others are started.
 pub async fn over_tcp(
     context: Arc<SiteContext>,
     mode: Mode,
@@ -95,7 +95,8 @@ async fn respond(
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let mut caller = Caller::over_tcp(context, mode, url, &visit, &request);
-    // Under a foreign name, or for another site, a client is not even asked for a password.
+    // A request under a foreign name, or caused by another site, is refused without asking for a
+    // password.
     if caller.check_origin().is_ok()
         && let Err(denied) = entry::admit(&mut caller, url.path(), &visit, &mut request).await
     {
@@ -114,7 +115,7 @@ async fn respond(
     dispatch(&caller, url.path(), url.arguments(), request).await
 }
 
-/// Answers a request for a page or a form by its route.
+/// Responds to a request for a page or a form by its route.
 async fn dispatch(
     caller: &Caller,
     path: &str,
@@ -142,21 +143,21 @@ async fn dispatch(
     }
 }
 
-/// Answers a call of the API on the control socket; there are no pages there.
+/// Responds to a call of the API on the control socket, which has no pages.
 ///
-/// Dropping it does what it does for [`over_tcp`].
+/// Dropping it has the same effect as for [`over_tcp`].
 pub async fn over_socket(context: Arc<SiteContext>, request: Request<Incoming>) -> Response<Body> {
     let caller = Caller::over_socket(context);
     let uri = request.uri().clone();
     api::answer(&caller, uri.path(), uri.query(), request).await
 }
 
-/// Whether a path is one that 2.9 fetched something for, by protocols that this program does not speak.
+/// Whether a path fetched a page in WWWOFFLE 2.9 by a protocol that we do not support.
 fn is_of_the_past(path: &str) -> bool {
     ["/ftp/", "/finger/"].iter().any(|protocol| path.starts_with(protocol))
 }
 
-/// HEAD is answered like GET; the server leaves the body out.
+/// HEAD is handled like GET; the server omits the body.
 fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }

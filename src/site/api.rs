@@ -1,4 +1,4 @@
-//! The JSON API. Its shapes are in [`crate::api`].
+//! The JSON API. Its types are in [`crate::api`].
 
 pub(super) mod by_hand;
 pub(super) mod compress;
@@ -46,27 +46,28 @@ use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
 use crate::proxy::target;
 
-/// Where all calls are.
+/// Path prefix of all calls.
 const PREFIX: &str = "/api/";
 
-/// The field with the general token, where calls come over TCP.
+/// Header field with the general token, for calls over TCP.
 const TOKEN: &str = "x-wwwoffle-token";
 
-/// Bytes of the longest body of a call: one URL of the longest kind and some, or very many others.
+/// Maximum length of the body of a call, in bytes: enough for a URL of maximum length, or for very
+/// many shorter ones.
 const LONGEST_CALL: usize = 8 << 20;
 
-/// How many URLs one call may name.
+/// Maximum number of URLs in one call.
 const MOST_URLS: usize = 10_000;
 
 const JSON: &str = "application/json";
 const LINES: &str = "application/x-ndjson";
 
-/// Whether a path is one of the API, known or not.
+/// Whether a path belongs to the API, known or not.
 pub(super) fn has(path: &str) -> bool {
     path.starts_with(PREFIX)
 }
 
-/// Answers a call.
+/// Handles a call.
 pub(super) async fn answer(
     caller: &Caller,
     path: &str,
@@ -114,7 +115,7 @@ pub(super) fn end_download(caller: &Caller, wanted: DownloadToEnd) -> Result<Dow
     Ok(DownloadEnded { url })
 }
 
-/// Says no to whoever may not call, and asks for what is missing.
+/// Responds to a caller without permission, and asks for the credentials.
 pub(super) fn denied(caller: &Caller, denied: Denied) -> Response<Body> {
     let error = Message::Denied(denied).title().to_lowercase();
     let mut response = json(caller, &ApiError { error });
@@ -128,7 +129,8 @@ pub(super) fn stop(caller: &Caller) -> Stopping {
     Stopping { stopping: true }
 }
 
-/// Gives every kept page its name on the disk, for whoever reads the spool beside the daemon.
+/// Gives every stored page its file name on the disk, for programs that read the spool next to the
+/// daemon.
 pub(super) async fn flush(caller: &Caller) -> Result<Flushed, Fault> {
     match caller.context.storage.store.run(wwwoffle_spool::Spool::flush).await {
         Ok(()) => Ok(Flushed { flushed: true }),
@@ -233,7 +235,8 @@ pub(super) async fn delete(caller: &Caller, target: QueueTarget) -> Result<Delet
     Ok(Deleted { deleted })
 }
 
-/// Begins to get URLs. Each is looked at first, so that a mistake in one leaves nothing half done.
+/// Starts to fetch URLs. All URLs are validated first, so that one mistake does not leave the call
+/// half done.
 pub(super) fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
@@ -282,7 +285,7 @@ fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
     }
 }
 
-/// Every option, for programs that help to edit the configuration.
+/// Returns the schema of all options, for programs that help to edit the configuration.
 pub(super) fn schema(caller: &Caller) -> Response<Body> {
     let schema = wwwoffle_config::describe::json_schema();
     caller.other(StatusCode::OK, Some(JSON), body::whole(schema.into_bytes()))
@@ -292,7 +295,7 @@ fn lines(caller: &Caller, lines: Body) -> Response<Body> {
     caller.other(StatusCode::OK, Some(LINES), lines)
 }
 
-/// Adds one line of an answer that comes line by line.
+/// Appends one line to a response that is sent line by line.
 fn push_line(buffer: &mut Vec<u8>, value: &impl Serialize) {
     let start = buffer.len();
     match serde_json::to_writer(&mut *buffer, value) {

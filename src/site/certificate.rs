@@ -1,7 +1,8 @@
-//! The certificate of one origin: what was refused, whether it is allowed, and allowing it.
+//! The certificate of an origin: the rejected one, whether it is allowed, and a form that allows
+//! it.
 //!
-//! Only what an origin has shown this program is allowed, and only what the person saw of it: the
-//! fingerprint of the form has to be that of the certificate that was refused last.
+//! Only a certificate that an origin has presented to this program can be allowed, and only the one
+//! that the person saw: the fingerprint in the form must be that of the certificate rejected last.
 
 use crate::page::links;
 use hyper::Response;
@@ -17,7 +18,7 @@ use crate::page::certificates::{self, CertificatePage, CertificateState};
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 
-/// Shows the page for the arguments `site`, host and port, and `url`, where to go on.
+/// Shows the page for the arguments `site`, a host and port, and `url`, the page to continue with.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
     let arguments = arguments.unwrap_or_default().as_bytes();
@@ -62,10 +63,10 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     caller.page(page)
 }
 
-/// Why a certificate was not allowed.
+/// Failure to allow a certificate.
 #[derive(Debug)]
 pub(super) enum NotAllowed {
-    /// It is not what was seen.
+    /// It is not the certificate that was shown.
     Unseen(&'static str),
     /// The configuration cannot be changed.
     Config(ChangeError),
@@ -109,9 +110,10 @@ pub(super) async fn allow(
     Ok(caller.see_other(&links::certificate(&site, url)))
 }
 
-/// The origin of host and port, in the form in which requests name it.
+/// Returns the origin of a host and port, in the form in which requests name it.
 pub(super) fn origin(site: &str) -> Option<Origin> {
-    // Read as the configuration reads it, so that what is allowed is what was seen.
+    // Parsed in the same way as in the configuration, so that the allowed certificate is the one
+    // that was shown.
     let read = AllowedCertificate::parse(site, &"0".repeat(64)).ok()?;
     Some(Origin {
         scheme: Scheme::Https,
@@ -122,7 +124,8 @@ pub(super) fn origin(site: &str) -> Option<Origin> {
     })
 }
 
-/// The URL, if it is one of this origin: our page must not lead anywhere else.
+/// Parses the URL; `None` if it belongs to another origin, because our page must not link
+/// elsewhere.
 fn at(origin: &Origin, url: &str, caller: &Caller) -> Option<CanonicalUrl> {
     let url = CanonicalUrl::parse(url, &caller.context.base.local).ok()?;
     let is_there = url.protocol() == "https"

@@ -24,7 +24,7 @@ use crate::site::pages::configuration::part::{self, Part, RuleSetting, Setting};
 use crate::site::pages::configuration::specification::{self, Builder};
 use crate::site::pages::configuration::url::{self, UrlPage};
 
-/// Lines of the file that are shown of one option, at most.
+/// Maximum number of lines of the file shown for one option.
 const MOST_LINES: usize = 20;
 
 /// Returns the section of the configuration whose page is at `path`.
@@ -108,7 +108,8 @@ fn answer(caller: &Caller, page: Result<Page, ChangeError>) -> Response<Body> {
     page.map_or_else(|error| failed(caller, &error), |page| caller.page(page))
 }
 
-/// The URL that an address carries along: all its arguments, or the value of `url` in them.
+/// Returns the URL that an address carries along: all its arguments, or the value of the argument
+/// `url`.
 fn carried(arguments: &str) -> Option<String> {
     let text = arguments.strip_prefix("url=").unwrap_or(arguments);
     let text = url_decode_form_args(text.as_bytes());
@@ -116,7 +117,7 @@ fn carried(arguments: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The file as it is, and the configuration in force.
+/// The current file, and the configuration in force.
 struct Seen {
     standing: Standing,
     told: Overview,
@@ -129,7 +130,7 @@ impl Seen {
         let context = &caller.context;
         let standing = context.base.config_standing().await?;
         let (standing, told) = blocking(move || {
-            // A text that is not TOML sets nothing; its fault is on the page of the file.
+            // A text that is not TOML sets no option; the page of the file shows the fault.
             let told = overview(&standing.text.text).or_else(|_| overview(""));
             (standing, told)
         })
@@ -142,7 +143,7 @@ impl Seen {
         self.standing.text.text == self.standing.in_force
     }
 
-    /// The options of a section as they are set, in the file or in one that it includes.
+    /// Returns the settings of a section's options, from the file or from the files it includes.
     fn settings(&self, section: &Section) -> Vec<Setting> {
         section.options.iter().map(|option| self.setting(section.name, option.key)).collect()
     }
@@ -176,7 +177,7 @@ impl Seen {
     }
 }
 
-/// The page of an option, with what was refused in its form.
+/// Shows the page of an option, with the rejected input in its form.
 fn option(
     caller: &Caller,
     seen: &Seen,
@@ -213,7 +214,7 @@ fn option(
     item::page(&context.pages.templates, &caller.shell, status, &page)
 }
 
-/// How many lines of comment are directly above a line.
+/// Returns the number of comment lines directly above a line.
 fn comment_above(text: &str, line: usize) -> usize {
     let before: Vec<&str> = text.lines().take(line.saturating_sub(1)).collect();
     let comments = before.iter().rev().take_while(|line| line.trim_start().starts_with('#'));
@@ -230,7 +231,7 @@ async fn index(
     let (versions, text) = (seen.standing.versions.clone(), seen.standing.text.text.clone());
     let versions = blocking(move || {
         let versions = versions.into_iter().map(|version| {
-            // One that is gone by now changes nothing.
+            // A version that was deleted in between counts as unchanged.
             let old = version.text().unwrap_or_else(|_| text.clone());
             (version.number, until(&version), changes(&text, &old))
         });
@@ -273,8 +274,8 @@ fn until(version: &Version) -> Timestamp {
     Timestamp::try_from(version.until).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// What the last change was, from the file and the last version: nothing has to be remembered, and
-/// no link can say anything else.
+/// Shows the last change, computed from the file and the last version. So no state is needed, and
+/// no link can pretend another change.
 async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError> {
     let context = &caller.context;
     let seen = Seen::of(caller).await?;
@@ -321,7 +322,7 @@ fn url_page(caller: &Caller, text: &str) -> Page {
     url::page(&context.pages.templates, shell, &page)
 }
 
-/// The page on which a URL-SPECIFICATION is put together.
+/// Shows the form that builds a URL-SPECIFICATION.
 fn builder(caller: &Caller, about: Option<&str>, refused: Option<(&str, &str)>) -> Page {
     let context = &caller.context;
     let url = about.and_then(|about| CanonicalUrl::parse(about, &context.base.local).ok());
@@ -331,7 +332,7 @@ fn builder(caller: &Caller, about: Option<&str>, refused: Option<(&str, &str)>) 
     specification::page(&context.pages.templates, &caller.shell, &builder)
 }
 
-/// Says why nothing can be told or done that is no fault of what was asked.
+/// Responds to a failure that is not a fault of the request.
 fn failed(caller: &Caller, error: &ChangeError) -> Response<Body> {
     let status = match error {
         ChangeError::NoVersion(_) => StatusCode::GONE,

@@ -1,4 +1,5 @@
-//! The page `/control/`, and the small pages at the addresses of its buttons, for which a link is not enough.
+//! The page `/control/`, and the confirmation pages at the addresses of its buttons, where a link
+//! alone must not act.
 
 use hyper::Response;
 use wwwoffle_spool::{Error, RequestKind};
@@ -17,7 +18,7 @@ use crate::site::pages::control::{Action, PATH};
 use crate::site::pages::lists::ROOT;
 use crate::site::pages::queue::PATH as QUEUE;
 
-/// What is monitored.
+/// Path of the monitored pages.
 const MONITOR: &str = "/monitor/";
 
 /// Paths of buttons. A GET of one shows a page that asks for confirmation.
@@ -77,7 +78,7 @@ pub(super) async fn reload(caller: &Caller) -> Result<Response<Body>, Error> {
     Ok(caller.see_other(CONFIGURATION))
 }
 
-/// Returns the arguments of a link to a form of 2.9, which may be separated by `;`.
+/// Returns the arguments of a link to a form of WWWOFFLE 2.9, in which `;` may separate them.
 pub(super) fn former_arguments(arguments: Option<&str>) -> String {
     arguments.unwrap_or_default().replace(';', "&")
 }
@@ -102,7 +103,7 @@ fn ask(caller: &Caller, doomed: &Doomed<'_>) -> Response<Body> {
     caller.page(question::page(&context.pages.templates, &caller.shell, doomed, &token))
 }
 
-/// Tells what would go if the caller emptied the queue.
+/// Shows what emptying the queue would delete for the caller.
 pub(super) fn ask_all_requests(caller: &Caller) -> Response<Body> {
     let (context, mut counts, mut forms) = (&caller.context, QueueCounts::default(), 0_u64);
     context.storage.store.spool().queue().visit(|request| {
@@ -117,7 +118,7 @@ pub(super) fn ask_all_requests(caller: &Caller) -> Response<Body> {
     ask(caller, &Doomed::Queue { counts, forms })
 }
 
-/// The request of the argument `key` or `url`; without one, or where it is not there, the queue.
+/// Shows the request of the argument `key` or `url`, or the queue if it does not exist.
 pub(super) fn ask_request(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = former_form(arguments);
     let key = match (form.value("key"), form.value("url")) {
@@ -136,7 +137,7 @@ pub(super) fn ask_request(caller: &Caller, arguments: Option<&str>) -> Response<
     }
 }
 
-/// The monitored page of the argument `key` or `url`; without one, or where it is not monitored, the list.
+/// Shows the monitored page of the argument `key` or `url`, or the list if it does not exist.
 pub(super) fn ask_monitor(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = former_form(arguments);
     let key = match (form.value("key"), form.value("url")) {
@@ -151,7 +152,7 @@ pub(super) fn ask_monitor(caller: &Caller, arguments: Option<&str>) -> Response<
     }
 }
 
-/// What is kept of the argument `url`; without one the lists.
+/// Shows the stored entry of the argument `url`, or the lists without that argument.
 pub(super) fn ask_entry(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = former_form(arguments);
     let url = form.value("url").unwrap_or_default().trim();

@@ -1,18 +1,17 @@
-//! Who has to give which password for our own pages and calls.
+//! The passwords required by our own pages and calls.
 //!
 //! | | no users | users |
 //! |---|---|---|
-//! | what sets a browser up | open | open |
+//! | files that set a browser up | open | open |
 //! | reading | open | a user, or the control password |
 //! | changing, with a control password | the control password | the control password |
 //! | changing, without one | open | a user |
-//! | numbers, and hosts by name, with a control password | the control password | the control password |
+//! | metrics, and statistics by host, with a control password | the control password | the control password |
 //!
-//! "Open" is for those machines that may use the proxy at all. What an admitted caller may change is its
-//! [`Permission`]. The buttons of message pages, which
-//! undo, confirm, fetch or order one request under a token of its own, are for whoever may send it: they
-//! pass as reading does. The same addresses with the token of our own pages are refused later,
-//! unless the login that came along is the control password.
+//! "Open" means open to the machines that may use the proxy at all. What an admitted caller may
+//! change is its [`Permission`]. The buttons of message pages, which undo, confirm, fetch or order
+//! one request under a token of its own, need the same as reading. The same addresses with the
+//! token of our own pages are refused later, unless the request carried the control password.
 
 use hyper::header::AUTHORIZATION;
 use hyper::{Method, Request, Version};
@@ -29,14 +28,14 @@ use crate::proxy::access::Candidate;
 use crate::proxy::admit::{candidate, denied};
 use crate::proxy::visitor::PageVisit;
 
-/// What a request has to show.
+/// The credentials that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// To be a user, or to know the control password.
+    /// Those of a user, or the control password.
     User,
-    /// To know the control password.
+    /// The control password.
     Control,
 }
 
@@ -62,8 +61,8 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
     }
 }
 
-/// Lets a request in and tells `caller` who it is and whether it may command, or says what is missing. The login
-/// is taken out of the request.
+/// Admits a request and sets the identity and permission of `caller`, or responds with a request
+/// for credentials. The credentials are removed from the request.
 pub(super) async fn admit<B>(
     caller: &mut Caller,
     path: &str,
@@ -72,7 +71,8 @@ pub(super) async fn admit<B>(
 ) -> Result<(), Denied> {
     let config = caller.context.base.config();
     let to_us = Login::take(request.headers_mut(), &AUTHORIZATION);
-    // In HTTP/2 every request has a scheme; whoever asks through us takes a 401 of ours as well.
+    // In HTTP/2 every request has a scheme; there, a client that uses us as its proxy also accepts
+    // a 401.
     let is_proxied = request.uri().scheme().is_some() && request.version() < Version::HTTP_2;
     let control = config.startup.password.hash();
     let need = need(&config, request.method(), path, to_us.is_some());
@@ -87,7 +87,7 @@ pub(super) async fn admit<B>(
     let of_proxy = visit.login.as_ref().filter(|_| need == Need::User);
     let login = of_proxy.or(to_us.as_ref()).ok_or(missing)?;
     let user = if need == Need::User { candidate(&config, login) } else { None };
-    // The first match counts, and the control password is good for more.
+    // The first match counts, and the control password gives more permission.
     let control = control.cloned().map(Candidate::Hash);
     let is_control = |place: usize| control.is_some() && place == 0;
     let candidates: Vec<Candidate> = control.clone().into_iter().chain(user).collect();

@@ -12,19 +12,19 @@ use crate::page::links::{self, CONFIGURATION, SEARCH};
 use crate::proxy::body::Body;
 use crate::site::pages::lists::ROOT;
 
-/// The search engines of 2.9, below `/search/`.
+/// The search engines of WWWOFFLE 2.9, below `/search/`.
 const ENGINES: [&str; 5] = ["htdig", "mnogosearch", "udmsearch", "namazu", "hyperestraier"];
 
-/// The fields in which they got the words.
+/// The form fields that contained the search words.
 const WORDS: [&str; 4] = ["q", "words", "query", "phrase"];
 
 /// The certificate authority.
 const AUTHORITY: &str = "/ca";
 
-/// What 2.9 calls the entries of a section that is a list.
+/// The name that WWWOFFLE 2.9 uses for the entries of a section that is a list.
 const NO_NAME: &str = "no-name";
 
-/// Returns the new address of an option's page or a search engine of 2.9.
+/// Returns the new address of an option's page or a search engine of WWWOFFLE 2.9.
 fn now_at(path: &str, arguments: Option<&str>) -> Option<String> {
     if path.starts_with(CONFIGURATION) {
         option(path, arguments)
@@ -33,7 +33,7 @@ fn now_at(path: &str, arguments: Option<&str>) -> Option<String> {
     }
 }
 
-/// Whether 2.9 had the page of an option or a search engine at `path`.
+/// Whether WWWOFFLE 2.9 had the page of an option or a search engine at `path`.
 pub(super) fn has_moved(path: &str) -> bool {
     now_at(path, None).is_some()
 }
@@ -43,14 +43,16 @@ pub(super) fn show(caller: &Caller, at: PageRequest<'_>) -> Response<Body> {
     caller.see_other(now_at(at.path, at.arguments).as_deref().unwrap_or("/"))
 }
 
-/// The page about the certificate of a host, which is the whole of the arguments.
+/// Returns the address of the page about the certificate of a host, which makes up all the
+/// arguments.
 pub(super) fn site(arguments: Option<&str>) -> String {
     let site = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
     let origin = certificate::origin(&String::from_utf8_lossy(&site));
     origin.map_or_else(|| AUTHORITY.to_owned(), |at| links::certificate(&at.to_string(), ""))
 }
 
-/// The page of what a section or an option has become, with the URL that the address carries along.
+/// Returns the address of the page for the successor of a section or option, with the URL that the
+/// address carries along.
 fn option(path: &str, arguments: Option<&str>) -> Option<String> {
     let rest = path.strip_prefix(CONFIGURATION)?.trim_end_matches('/');
     let (section, key) = rest.split_once('/').unwrap_or((rest, ""));
@@ -75,7 +77,7 @@ fn option(path: &str, arguments: Option<&str>) -> Option<String> {
     Some(to)
 }
 
-/// Section and option that do what an option did.
+/// Returns the section and option that replace a former option.
 fn became(former: &FormerOption) -> Option<(&'static str, &'static str)> {
     match former.now {
         Successor::Same { section, key } => Some((section, key)),
@@ -83,7 +85,8 @@ fn became(former: &FormerOption) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The section of the same name, or the one that most of a section of 2.9 went to: where its first option is.
+/// Returns the section of the same name, or the one to which most of a WWWOFFLE 2.9 section moved:
+/// that of its first option.
 fn section_of(former: &str) -> Option<&'static str> {
     let same = SECTIONS.iter().map(|section| section.name);
     let same = same.into_iter().find(|name| name.replace('-', "").eq_ignore_ascii_case(former));
@@ -91,20 +94,21 @@ fn section_of(former: &str) -> Option<&'static str> {
     same.or_else(|| options.find_map(became).map(|(section, _)| section))
 }
 
-/// The search for the words that one of the engines was asked for. What 2.9 listed for a crawler is in our lists.
+/// Returns the address of the search for the words given to one of the engines. The lists that
+/// WWWOFFLE 2.9 made for a crawler are now our lists.
 fn searched(rest: &str, arguments: Option<&str>) -> Option<String> {
     let (engine, file) = rest.split_once('/').unwrap_or((rest, ""));
     let is_engine = engine == "index" || ENGINES.contains(&engine);
     match field(arguments, &WORDS).filter(|_| is_engine) {
         Some(words) => Some(format!("{SEARCH}?q={}", url_encode_form_args(words.as_bytes()))),
         None if engine == "index" => Some(format!("{ROOT}{file}")),
-        // Their forms, and the one that had all of them.
+        // The forms of the engines, and the page with all these forms.
         None if is_engine || rest == "search.html" => Some(SEARCH.to_owned()),
         None => None,
     }
 }
 
-/// The value of the first argument with one of these names.
+/// Returns the value of the first argument with one of these names.
 fn field(arguments: Option<&str>, names: &[&str]) -> Option<String> {
     split_form_args(arguments?.as_bytes()).find_map(|argument| {
         let argument = std::str::from_utf8(argument).ok()?;

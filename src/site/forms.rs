@@ -28,14 +28,14 @@ use crate::site::pages::lists::ROOT;
 use crate::site::pages::queue::PATH as QUEUE;
 use crate::storage::purge::NotPurged;
 
-/// Why a form did nothing.
+/// Failure of a form.
 #[derive(Debug)]
 pub(super) enum Undone {
     Refused(GuardRefusal),
     Bad(String),
     Busy(String),
     NoRoom(String),
-    /// Nothing was chosen in the list that the form is in.
+    /// Nothing was selected in the list of the form.
     Nothing {
         back: String,
     },
@@ -213,10 +213,10 @@ pub(super) fn run<'a, E: Into<Undone>>(
     Box::pin(async { done.await.map_err(Into::into) })
 }
 
-/// In seconds: what takes longer than a page is an archive, which goes as fast as it is taken.
+/// In seconds. Only exports take longer than a page; they are as fast as their client reads.
 const BUSY_FOR: HeaderValue = HeaderValue::from_static("30");
 
-/// What is said when there is nothing, or no longer anything, to confirm.
+/// Message if there is nothing to confirm, or no longer anything.
 const NO_TICKET: &str =
     "the form was confirmed already, or asked about too long ago: send it again";
 

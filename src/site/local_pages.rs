@@ -13,7 +13,7 @@ use crate::site::pages::authority::{self, Trust};
 use crate::site::pages::pac;
 use crate::tls::ca::RENEW_BEFORE;
 
-/// The type by which browsers and phones know that an authority is to be imported.
+/// Content type by which browsers and phones recognize a certificate authority to import.
 const CERTIFICATE: &str = "application/x-x509-ca-cert";
 
 /// The certificate of our authority in PEM.
@@ -77,14 +77,14 @@ pub(super) fn trust(caller: &Caller) -> Response<Body> {
         rejected: &status::rejections(context),
     };
     let mut response = caller.page(authority::page(&context.pages.templates, shell, &trust));
-    // This page alone loads something: its test.
+    // Only this page loads anything from another origin: the style sheet of its test.
     if let Ok(policy) = HeaderValue::from_str(&shell.policy(&format!(" {secure}"))) {
         response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
     }
     response
 }
 
-/// Where we are over TLS: on the same port.
+/// Returns our origin over TLS, which is on the same port.
 fn secured(used: &LocalOrigin) -> Option<LocalOrigin> {
     let host_port = used.host_port();
     let has_port = host_port.len() > used.host().len();

@@ -1,7 +1,7 @@
-//! `/metrics`: the numbers of the daemon for Prometheus and what reads its format.
+//! `/metrics`: metrics of the daemon for Prometheus and compatible programs.
 //!
-//! No number is by host or by person: whoever collects them keeps them for long, and they are nobody's
-//! list of what was read.
+//! No metric is broken down by host or person: metrics are stored for a long time, and must not
+//! reveal which pages were read.
 
 use hyper::{Response, StatusCode};
 
@@ -17,7 +17,7 @@ use crate::proxy::reply;
 use crate::site::context::SiteContext;
 use crate::storage::lists;
 
-/// Tells the numbers, to whoever owns the machine.
+/// Responds with the metrics, if the caller owns the machine.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     if !caller.owns() {
         return reply::plain(403, "the numbers are for whoever owns the proxy");
@@ -108,7 +108,7 @@ fn link(reason: &Reason) -> &'static str {
     }
 }
 
-/// How much is kept, as soon as the index knows.
+/// Adds the size of the stored entries, if the index already knows it.
 async fn kept(context: &SiteContext, text: &mut Exposition) {
     let Ok(kept) = lists::ask(&context.storage, wwwoffle_index::Index::stored_total).await else {
         return;

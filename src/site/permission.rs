@@ -1,8 +1,9 @@
-//! What a caller of our own pages may do.
+//! Permissions of the callers of our own pages.
 
 use wwwoffle_config::Reach;
 
-/// What a caller may do, or what a form or call needs. Each includes those before it.
+/// The permission that a caller has, or that a form or call needs. Each one includes those before
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Permission {
     /// Read pages of ours, and press the buttons of a message page.
@@ -11,13 +12,14 @@ pub(super) enum Permission {
     Request,
     /// Change what all share: the mode, stored entries, ordinary options.
     Change,
-    /// Change protected options, and decide what is stored for a URL: write, move or import entries.
+    /// Change protected options, and decide which response is stored for a URL: write, move or
+    /// import entries.
     Administer,
 }
 
 impl Permission {
-    /// What a caller has without the control password. `has_password` says whether there is one, and
-    /// `is_here` whether the caller connects from this machine.
+    /// Returns the permission of a caller without the control password. `has_password` says whether
+    /// a control password exists, and `is_here` whether the caller connects from this machine.
     pub(super) fn without_password(has_password: bool, is_here: bool) -> Self {
         match (has_password, is_here) {
             (true, _) => Self::Read,
@@ -26,7 +28,7 @@ impl Permission {
         }
     }
 
-    /// Which options it may change.
+    /// Returns the options that it may change.
     pub(super) fn reach(self) -> Reach {
         if self >= Self::Administer { Reach::Whole } else { Reach::Guarded }
     }

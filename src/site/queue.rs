@@ -1,5 +1,5 @@
-//! The page of the outgoing queue, in the order in which it is worked off, and what is done with several of
-//! its requests at once.
+//! The page of the outgoing queue in the order of fetching, and actions on several of its requests
+//! at once.
 
 pub(super) mod edit;
 
@@ -30,23 +30,23 @@ use crate::site::pages::queue::{Asked, PATH, ROWS, Shown};
 use crate::storage::lists::found::Kind;
 use crate::storage::store::timestamp;
 
-/// What is done with the requests of the fields `chosen`, or, as in 2.9, `url`.
+/// Action on the requests in the fields `chosen`, or, as in WWWOFFLE 2.9, `url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chosen {
-    /// They go then.
+    /// Gives them this priority.
     Prioritize(Priority),
-    /// They wait no longer.
+    /// Retries them now.
     Retry,
-    /// They are taken off the queue.
+    /// Removes them from the queue.
     Delete,
 }
 
-/// Where a request stands in the list of all: what is on its way, what may go, what may go later, what
-/// waits for a person; and in its order there.
+/// Sort key of a request in the whole list: running requests, those that may go now, those that may
+/// go later, those that wait for a person; within each group, in the order of fetching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stand {
     among: Among,
-    /// Its place among those.
+    /// Position within its group.
     pub(super) turn: QueuePosition,
 }
 
@@ -60,7 +60,7 @@ enum Among {
 }
 
 impl Stand {
-    /// Where a request in this state stands.
+    /// Returns the sort key of a request in this state.
     pub(super) fn of(request: &OutgoingSummary, state: ItemState, now: Timestamp) -> Self {
         let among = match state {
             ItemState::Active => Among::Active,
@@ -75,8 +75,8 @@ impl Stand {
     }
 }
 
-/// Shows what the arguments ask for of the queue, as far as the caller may see it and the configuration lets it be in
-/// the list.
+/// Shows the part of the queue that the arguments select, of those requests that the caller may see
+/// and that the configuration allows in lists.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (context, now) = (&caller.context, timestamp(clock::now()));
     let config = context.base.config();
@@ -96,7 +96,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     asked.page = asked.page.min(total.div_ceil(ROWS)).max(1);
     let from = (asked.page - 1).saturating_mul(ROWS);
     let (holder, queue) = (Holder::new(&context.fetch), context.storage.store.spool().queue());
-    // One that has gone meanwhile is missing.
+    // Requests that were removed in between are skipped.
     let found =
         some_of(stands, from).into_iter().filter_map(|stand| queue.summary(&stand.turn.key));
     let items = found.map(|request| {
@@ -110,7 +110,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     caller.page(page::page(&context.pages.templates, &caller.shell, &shown, &token))
 }
 
-/// Those of a page, in order, without putting in order all others.
+/// Returns the keys of a page in order, without sorting all others.
 fn some_of(mut stands: Vec<Stand>, from: usize) -> Vec<Stand> {
     if from > 0 && from < stands.len() {
         stands.select_nth_unstable(from);
@@ -124,16 +124,16 @@ fn some_of(mut stands: Vec<Stand>, from: usize) -> Vec<Stand> {
     some
 }
 
-/// Why nothing was done with what was chosen.
+/// Failure of an action on selected requests.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotDone {
-    /// Nothing was.
+    /// No request was selected.
     #[error("nothing was chosen")]
     Nothing,
-    /// It is no key.
+    /// The key is invalid.
     #[error("expected a key of 64 hex digits")]
     Key,
-    /// It is no URL.
+    /// The URL is invalid.
     #[error("what was chosen is no URL")]
     Url(#[from] ParseError),
     /// The spool failed.
@@ -141,7 +141,7 @@ pub(super) enum NotDone {
     Spool(#[from] Error),
 }
 
-/// Does something with the requests that a form has chosen, and leads back to where they were.
+/// Performs an action on the requests that a form selects, and redirects to the page of the form.
 pub(super) async fn submit(
     caller: &Caller,
     chosen: Chosen,
@@ -298,17 +298,18 @@ pub(super) async fn empty(caller: &Caller) -> Result<u64, Error> {
     caller.context.storage.store.run(empty).await
 }
 
-/// Where a form says that it came from, if that is the queue.
+/// Returns the address from which a form says it came, if that is the queue.
 pub(super) fn back(form: &SubmittedForm) -> String {
     let back = form.value("back").and_then(|back| back.strip_prefix(PATH));
     Asked::parse(back.and_then(|rest| rest.strip_prefix('?'))).address()
 }
 
-/// Gives those of these requests that the caller may see a priority; returns how many have it now.
+/// Sets the priority of those of these requests that the caller may see. Returns how many were
+/// changed.
 ///
 /// # Errors
 ///
-/// When the disk fails; those before it have it.
+/// If the disk fails. The requests before the failure have the new priority.
 pub(super) async fn prioritize(
     caller: &Caller,
     mut keys: Vec<Key>,
@@ -323,7 +324,7 @@ pub(super) async fn prioritize(
     Ok(count)
 }
 
-/// The requests that the caller may see for each of these URLs, which are canonical.
+/// Returns the requests for each of these canonical URLs that the caller may see.
 pub(super) fn with_urls(caller: &Caller, urls: &[String]) -> HashMap<String, Vec<Key>> {
     let wanted: HashSet<&str> = urls.iter().map(String::as_str).collect();
     let mut found = HashMap::<String, Vec<Key>>::new();

@@ -1,5 +1,5 @@
-//! Fetching anew, with parts and along links: the form, the command URLs of WWWOFFLE 2.9, and the list of
-//! what was begun.
+//! Refreshing pages with their sub-resources and along links: the form, the command URLs of
+//! WWWOFFLE 2.9, and the list of these fetches.
 
 use hyper::Response;
 use hyper::header::{HeaderMap, HeaderValue, REFRESH};
@@ -36,43 +36,44 @@ use crate::proxy::tickets;
 use crate::site::pages::refresh as pages;
 use crate::storage::lookup::look_up;
 
-/// The list.
+/// Path of the list.
 pub(super) const LIST: &str = "/fetches/";
 
-/// After how many seconds a browser asks for the list again.
+/// Delay in seconds before a browser reloads the list.
 const AGAIN: HeaderValue = HeaderValue::from_static("10");
 
-/// Links that are followed one after the other for the form of a message page.
+/// Maximum link depth for the form of a message page.
 const DEEPEST_FOR_SITE: u16 = 2;
 
-/// Pages that come for it.
+/// Maximum number of pages for that form.
 const MOST_FOR_SITE: u64 = 200;
 
-/// Bytes of bodies that come for it.
+/// Maximum total size of the bodies for that form.
 const MOST_BYTES_FOR_SITE: u64 = 1 << 30;
 
-/// Fetches under way with which it begins none: the places after these are for what a person begins on our own pages.
+/// Number of running fetches at which that form is refused: the rest is reserved for fetches that a
+/// person starts on our own pages.
 const MOST_RUNS_FOR_SITES: usize = MAX_RUNS / 4;
 
-/// Why a form begins nothing.
+/// Failure to start a fetch.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotDone {
-    /// It cannot be read.
+    /// The form is invalid.
     #[error(transparent)]
     Aim(#[from] BadAim),
-    /// It names no page that can be fetched.
+    /// The URL of the page cannot be fetched.
     #[error("the URL cannot be fetched")]
     Url(#[from] BadTarget),
-    /// The page cannot be asked for.
+    /// The page cannot be requested.
     #[error(transparent)]
     Want(#[from] WantError),
-    /// It cannot begin.
+    /// The fetch cannot start.
     #[error(transparent)]
     NotBegun(#[from] NotBegun),
-    /// What it would bring cannot be told.
+    /// The plan cannot be computed.
     #[error(transparent)]
     NotPlanned(#[from] NotPlanned),
-    /// No such fetch is under way.
+    /// No such fetch is running.
     #[error("no such fetch is under way")]
     NoRun,
     /// The spool failed.
@@ -80,13 +81,15 @@ pub(super) enum NotDone {
     Spool(#[from] wwwoffle_spool::Error),
 }
 
-/// The form for the URL that is the whole of the arguments, or the value of `url` in them.
+/// Shows the form for the URL that makes up all the arguments, or for the value of the argument
+/// `url`.
 pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = named(arguments);
     show(caller, &Asked { aim: as_configured(caller, &url), url }, None)
 }
 
-/// The form of 2.9 as a link: it is shown with what the link says, as far as that can be read.
+/// Shows the form that a link in the syntax of WWWOFFLE 2.9 leads to, filled in with the valid
+/// arguments of the link.
 pub(super) fn by_link(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (form, arguments) = (former_form(arguments), former_arguments(arguments));
     let pairs = pairs(&arguments);
@@ -98,8 +101,8 @@ pub(super) fn by_link(caller: &Caller, arguments: Option<&str>) -> Response<Body
     show(caller, &asked, None)
 }
 
-/// `/refresh/?URL`: the page anew, now or once online; then whoever asked is led there. What another
-/// site made the browser ask for becomes the form, which a person sends or not.
+/// `/refresh/?URL`: fetches the page again, now or once online, and redirects to it. If another
+/// site caused the request, only shows the form, which the user may submit.
 pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = named(arguments);
     if url.is_empty() || caller.is_sent_by_another_site() {
@@ -114,8 +117,8 @@ pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
-/// `/refresh-recurse/?url=…;depth=…`: the form of 2.9 as a link. It only shows the form if the caller
-/// may not send it, or if another site made the request.
+/// `/refresh-recurse/?url=…;depth=…`: the form of WWWOFFLE 2.9 as a link. It only shows the form if
+/// the caller may not send it, or if another site caused the request.
 pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let pairs = pairs(arguments.unwrap_or_default());
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -130,7 +133,7 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
     done.unwrap_or_else(|error| failed(caller, &error))
 }
 
-/// The list of what was begun. While anything comes a browser asks for it again by itself.
+/// Shows the list of fetches. While any of them is running, the browser reloads it periodically.
 pub(super) fn list(caller: &Caller) -> Response<Body> {
     let (token, runs) = (caller.token(), all(caller).runs);
     let downloads = status::downloads(caller);
@@ -185,16 +188,19 @@ async fn submit(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>,
     done.or_else(|error| typed_again(caller, &told(form), error))
 }
 
-/// Begins what the form of a message page says: that may be sent by the scripts of the site, too, so it
-/// brings no more than a person is offered there, and nothing while anything of the same host is under way, or
-/// so many fetches that a person may soon need what places are left. `url` is the one that the form's token is for.
+/// Starts the fetch that the form of a message page describes, for the URL `url` of the form's
+/// token.
+///
+/// The scripts of the site can send this form, too. So the fetch is limited to what the form offers
+/// a person. It is refused while another fetch for the same host is running, or if
+/// [`MOST_RUNS_FOR_SITES`] fetches are running: the rest is reserved for people.
 async fn submit_for_site(
     caller: &Caller,
     form: &SubmittedForm,
     url: &str,
 ) -> Result<Response<Body>, NotDone> {
     let mut asked = asked(form)?;
-    // A form may name several; only this one was offered.
+    // A form may name several URLs; only this one was offered.
     url.clone_into(&mut asked.url);
     let (pages, bytes) = (MOST_FOR_SITE, Some(MOST_BYTES_FOR_SITE));
     let limits = Limits { pages, bytes, ..Limits::default() };
@@ -217,7 +223,7 @@ async fn submit_for_site(
     start(caller, &asked).await
 }
 
-/// Tells what that would bring.
+/// Shows the plan of the fetch.
 pub(super) async fn plan(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, NotDone> {
     let planned = async {
         let asked = asked(form)?;
@@ -230,7 +236,7 @@ pub(super) async fn plan(caller: &Caller, form: &SubmittedForm) -> Result<Respon
     planned.await.or_else(|error| typed_again(caller, &told(form), error))
 }
 
-/// What the form says. The token is for us, and says nothing of what is fetched.
+/// Returns the fields of the form except for the token, which does not describe the fetch.
 fn told(form: &SubmittedForm) -> Vec<(&str, &str)> {
     form.fields().filter(|(name, _)| *name != "token").collect()
 }
@@ -239,14 +245,14 @@ fn asked(form: &SubmittedForm) -> Result<Asked, BadAim> {
     Asked::read(told(form))
 }
 
-/// Ends the fetch of the field `id`.
+/// Cancels the fetch in the field `id`.
 pub(super) async fn stop(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, NotDone> {
     let id: RunId = form.value("id").and_then(|id| id.parse().ok()).ok_or(NotDone::NoRun)?;
     stop_for(caller, id).await?.ok_or(NotDone::NoRun)?;
     Ok(caller.see_other(LIST))
 }
 
-/// Ends the download of the field `id`; one that has ended meanwhile is no mistake.
+/// Cancels the download in the field `id`; it is not an error if it has already ended.
 pub(super) fn end_download(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     if let Some(id) = form.value("id").and_then(|id| id.parse().ok()) {
         let _ended = status::end_download(caller, id);
@@ -267,7 +273,8 @@ async fn again(caller: &Caller, url: &str) -> Result<Response<Body>, NotDone> {
     let response = caller.see_other(to.as_str());
     if caller.mode() == Mode::Offline {
         let places = Places::of(&mut to, &HeaderMap::new(), &caller.owner);
-        // What is kept would be shown there as if nothing had been asked for; what is not has a page that tells.
+        // A stored page would be shown as if nothing had been requested. For any other page, a
+        // message page says it.
         if look_up(&context.storage.store, &places).await?.choose(Mode::Offline).is_some() {
             return Ok(caller.message(&Message::RefreshQueued { url: places.public.url() }));
         }
@@ -280,11 +287,11 @@ fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body
     caller.page(pages::options(&caller.context.pages.templates, &caller.shell, asked, &token, plan))
 }
 
-/// Shows the form again with what these fields say, as far as that can be read, and what is wrong beside it.
+/// Shows the form again with the valid values and the error messages.
 ///
 /// # Errors
 ///
-/// The same, when it is no field that is wrong.
+/// Returns the error itself if it does not concern a field.
 fn typed_again(
     caller: &Caller,
     pairs: &[(&str, &str)],
@@ -292,7 +299,7 @@ fn typed_again(
 ) -> Result<Response<Body>, NotDone> {
     let value =
         |field: &str| pairs.iter().rev().find(|(name, _)| *name == field).map(|(_, value)| *value);
-    // Each for itself: one that is wrong is left out.
+    // Each field is validated separately; invalid ones are omitted.
     let any = ("url", "-");
     let good = pairs
         .iter()
@@ -313,7 +320,7 @@ fn show_again(
 ) -> Result<Response<Body>, NotDone> {
     let Some(fault) = fault(&error) else { return Err(error) };
     let mut faults = vec![fault];
-    // Reading ends at the first one; a person wants to know of both.
+    // Parsing stops at the first error, but the user should see both.
     if let NotDone::Aim(BadAim::Depth(_)) = error
         && target::of_url(&asked.url, &caller.context.base.local).is_err()
     {
@@ -325,7 +332,7 @@ fn show_again(
     Ok(caller.page(pages::options_again(templates, shell, asked, &depth, &faults, &token)))
 }
 
-/// Which field of the form is to be put right, where it is one.
+/// Returns the field of the form that must be corrected, if there is one.
 fn fault(error: &NotDone) -> Option<FormFault> {
     Some(match error {
         NotDone::Aim(BadAim::Depth(_)) => {
@@ -341,13 +348,13 @@ fn fault(error: &NotDone) -> Option<FormFault> {
     })
 }
 
-/// Said of what is no address of a page.
+/// Message for an invalid address of a page.
 pub(super) fn no_url() -> Text {
     say("This takes the address of a page, such as {example}.")
         .with("example", "https://www.example.org/")
 }
 
-/// Why a page cannot be asked for; `None` where it is not its address that is wrong.
+/// Returns the reason why a page cannot be requested; `None` if its address is not the cause.
 pub(super) fn not_wanted(error: &WantError) -> Option<Text> {
     Some(match error {
         WantError::Url(_) => no_url(),
@@ -373,15 +380,15 @@ fn failed(caller: &Caller, error: &NotDone) -> Response<Body> {
     caller.bad_address(&error_chain(error))
 }
 
-/// The URL that is the whole of the arguments, or the value of `url` in them.
+/// Returns the URL that makes up all the arguments, or the value of the argument `url`.
 fn named(arguments: Option<&str>) -> String {
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
     String::from_utf8_lossy(&url).trim().to_owned()
 }
 
-/// What the form begins with: the parts that the configuration says for `url`, or for pages in general if `url`
-/// is empty or invalid.
+/// Returns the initial values of the form: the sub-resources that the configuration sets for `url`,
+/// or for pages in general if `url` is empty or invalid.
 pub(super) fn as_configured(caller: &Caller, url: &str) -> Aim {
     let config = caller.context.base.config();
     let wanted = target::of_url(url, &caller.context.base.local)
@@ -395,7 +402,7 @@ pub(super) fn as_configured(caller: &Caller, url: &str) -> Aim {
     Aim { parts: parts.collect(), ..Aim::default() }
 }
 
-/// The names and values in the arguments of a command URL.
+/// Returns the names and values in the arguments of a command URL.
 fn pairs(arguments: &str) -> Vec<(String, String)> {
     let decoded = |text: &[u8]| String::from_utf8_lossy(&url_decode_form_args(text)).into_owned();
     split_form_args(arguments.as_bytes())

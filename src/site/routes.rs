@@ -361,7 +361,7 @@ pub(super) const ROUTES: &[Route] = &[
         now(local_pages::authority_pem(caller))
     }),
     guarded(&["/ca.crt"], Guard::Public, |caller, _| now(local_pages::authority_der(caller))),
-    // A browser sends no password with what a page loads from another origin.
+    // A browser sends no password for a sub-resource from another origin.
     guarded(&["/ca/trusted.css"], Guard::Public, |caller, _| {
         now(local_pages::authority_test(caller))
     }),

@@ -19,10 +19,10 @@ use crate::site::pages::configuration::control::Control;
 use crate::site::pages::configuration::item::{Act, Refused};
 use crate::site::pages::configuration::specification::{OTHER, Parts};
 
-/// Where the last change is told.
+/// Path of the page about the last change.
 const CHANGED: &str = "/configuration/changed";
 
-/// Faults of a refused change that are shown.
+/// Maximum number of faults shown of a refused change.
 const MOST_FAULTS: usize = 20;
 
 /// Changes the option at `path` by the form of its page.
@@ -55,7 +55,7 @@ fn bad(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> {
     caller.bad_form(status, detail)
 }
 
-/// The text that a form is meant for.
+/// Returns the stamp of the text for which a form was made.
 fn expected(form: &SubmittedForm) -> Option<Stamp> {
     form.value("stamp")?.parse().ok()
 }
@@ -88,7 +88,7 @@ async fn edit(
     {
         Ok(done) => Ok(changed_page(caller, &done, expected)),
         Err(ChangeError::Conflict { current, wanted }) => {
-            // A rule of that number may be another one by now, and a secret is in no page.
+            // The rule of that number may be another one by now, and no page contains a secret.
             let may_repeat =
                 !matches!(act, Act::SetRule | Act::UnsetRule) && !item.option.is_secret;
             let told = Told { expected, current, wanted, path: &path };
@@ -115,12 +115,12 @@ fn told(faults: &Faults) -> Vec<String> {
     told
 }
 
-/// Whether the fields of a form can stand in a page, for a person to send them again.
+/// Whether the fields of a form can be repeated in a page without changing their values.
 fn fits_again(form: &SubmittedForm) -> bool {
     form.fields().all(|(_, value)| value.lines().all(|line| shown::line(line) == line))
 }
 
-/// After a change: where it is told.
+/// Redirects to the page about a change.
 fn changed_page(caller: &Caller, done: &Done, expected: Stamp) -> Response<Body> {
     if done.text.stamp == expected {
         return caller.see_other(&format!("{CHANGED}?same"));
@@ -128,7 +128,7 @@ fn changed_page(caller: &Caller, done: &Done, expected: Stamp) -> Response<Body>
     caller.see_other(CHANGED)
 }
 
-/// The page of the option, with what was typed and what is wrong with it.
+/// Shows the page of the option again, with the typed value and the error message.
 fn refused(
     caller: &Caller,
     seen: &Seen,
@@ -152,13 +152,13 @@ fn number(form: &SubmittedForm, name: &str) -> Option<usize> {
     form.value(name)?.parse().ok()
 }
 
-/// The edit that a form asks for.
+/// Returns the edit that a form requests.
 fn wanted(seen: &Seen, item: Item, act: Act, form: &SubmittedForm) -> Result<Edit, String> {
     let Item { section, option } = item;
     let typed = form.value("value").unwrap_or_default();
     let (name, key) = (section.name.to_owned(), option.key.to_owned());
     let control = Control::of(option);
-    // Counted from 1 on the page.
+    // The page counts from 1.
     let before = number(form, "before").and_then(|number| number.checked_sub(1));
     Ok(match act {
         Act::Set => Edit::Set { section: name, key, value: control.value(typed) },
@@ -173,7 +173,7 @@ fn wanted(seen: &Seen, item: Item, act: Act, form: &SubmittedForm) -> Result<Edi
         Act::SetRule | Act::UnsetRule => {
             let index = number(form, "index").ok_or("expected the number of a rule")?;
             let mut rules = seen.rules(section).into_iter();
-            // Another text than the page was made of is refused by its stamp.
+            // If the text has changed since the page was made, its stamp refuses the edit.
             let rule = rules.find(|rule| rule.index == index).unwrap_or_default();
             let mut options = rule.options;
             if act == Act::UnsetRule {
@@ -195,7 +195,8 @@ fn wanted(seen: &Seen, item: Item, act: Act, form: &SubmittedForm) -> Result<Edi
     })
 }
 
-/// The URL-SPECIFICATIONs of a rule, one to a line. Those it has, `known`, may be the file of a list.
+/// Parses the URL-SPECIFICATIONs of a rule, one per line. Those in `known`, the current ones, may
+/// name the file of a list.
 fn urls(form: &SubmittedForm, known: &[String]) -> Result<Vec<String>, String> {
     let typed = form.value("urls").unwrap_or_default();
     let lines = typed.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -233,7 +234,7 @@ async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, C
     }
 }
 
-/// A change that was meant for another text.
+/// A change that was made for another text.
 struct Told<'a> {
     expected: Stamp,
     current: String,
@@ -286,12 +287,12 @@ async fn conflict(
     Ok(caller.page(page))
 }
 
-/// Puts a URL-SPECIFICATION together, and leads to what it can be used for.
+/// Builds a URL-SPECIFICATION, and redirects to the page that uses it.
 pub(in crate::site) fn specification(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     let chosen_or_typed = |name: &str, other: &str| {
         let chosen = form.value(name).unwrap_or_default();
         let typed = form.value(other).unwrap_or_default();
-        // What is typed is meant, also when its button was left alone.
+        // Typed text takes precedence, even if its radio button is not selected.
         if chosen == OTHER || !typed.trim().is_empty() {
             typed.to_owned()
         } else {

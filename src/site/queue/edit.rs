@@ -1,4 +1,4 @@
-//! How one request of the queue is fetched: what is said of it, and changing that.
+//! The fetch settings of one queued request, and the form that changes them.
 
 use hyper::Response;
 use wwwoffle_spool::{OutgoingSummary, Priority, RequestKind, RunId};
@@ -18,19 +18,19 @@ use crate::proxy::target;
 use crate::site::pages::queue as list;
 use crate::site::pages::queue::edit as page;
 
-/// The fields of the form that say nothing of what is fetched.
+/// Fields of the form that do not describe the fetch.
 const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];
 
-/// What a request says of what it is to bring besides itself.
+/// The further fetches that a request starts.
 struct Bring {
     aim: Aim,
-    /// What the configuration has come, and no more.
+    /// The fetch that the configuration sets, and nothing else.
     usual: Aim,
-    /// The fetches that begin with it, and would end with it.
+    /// The runs that start with this request, and end if it is removed.
     runs: Vec<RunId>,
 }
 
-/// Shows the form for the request of the argument `key`.
+/// Shows the form for the request in the argument `key`.
 pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let text = arguments.unwrap_or_default().as_bytes();
     let form =
@@ -45,7 +45,8 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
     caller.page(page::page(&context.pages.templates, shell, about, &back, &caller.token()))
 }
 
-/// Changes the request of the field `key` to what the form says; what it does not say stays.
+/// Changes the request in the field `key` as the form says. Fields that the form omits stay
+/// unchanged.
 pub(in crate::site) async fn save(
     caller: &Caller,
     form: &SubmittedForm,
@@ -70,12 +71,13 @@ pub(in crate::site) async fn save(
     Ok(caller.see_other(&back(form)))
 }
 
-/// Has the request bring what `aim` says in place of what it would. What is wanted of it by fetches that began
-/// elsewhere stays wanted.
+/// Replaces the further fetches of the request by `aim`. Runs that started elsewhere still include
+/// the request.
 async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<(), NotDone> {
     let context = &caller.context;
     if is_other(aim, &now.usual) {
-        // As it was recorded, with its secrets. Whoever began to fetch it meanwhile goes on with both.
+        // The request as recorded, with its secrets. A run that started in between includes both
+        // fetches.
         let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(()) };
         outgoing.wishes.clear();
         begin_at(&context.fetch, outgoing, aim).await?;
@@ -86,13 +88,14 @@ async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<()
     Ok(())
 }
 
-/// Whether that brings anything else. Where no link is followed it is all the same where links may lead.
+/// Whether `aim` leads to other fetches. If no link is followed, the scope of links does not
+/// matter.
 fn is_other(aim: &Aim, than: &Aim) -> bool {
     let scope = if aim.depth == 0 { &than.scope } else { &aim.scope };
     Aim { scope: scope.clone(), ..aim.clone() } != *than
 }
 
-/// The request of the field `key`, if it is there and the caller's.
+/// Returns the request in the field `key`, if it exists and the caller may see it.
 fn named(caller: &Caller, form: &SubmittedForm) -> Option<OutgoingSummary> {
     let key = form.value("key")?.parse().ok()?;
     let known = caller.context.storage.store.spool().queue().summary(&key)?;
@@ -103,7 +106,8 @@ fn gone(caller: &Caller) -> Response<Body> {
     caller.page(undone::page(&caller.context.pages.templates, &caller.shell, "", false))
 }
 
-/// What a page that a person asked for is to bring; `None` for what is sent or comes as it is, or as others say.
+/// Returns the further fetches of a page that a person requested; `None` for forms, sub-resources,
+/// and requests whose fetches are set elsewhere.
 fn bring(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
     let is_page = matches!(request.kind, RequestKind::Page | RequestKind::Refresh);
     if !is_page || request.class.is_some() || request.method != "GET" {
@@ -124,7 +128,7 @@ fn bring(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
     Some(Bring { aim, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
 }
 
-/// The same with every part said, as the form says it.
+/// Returns the same aim with every class of sub-resources set, like the form.
 fn whole(mut aim: Aim, usual: &Aim) -> Aim {
     for class in PartClass::ALL {
         let is_usual = usual.parts.get(&class).copied().unwrap_or_default();
